@@ -1,0 +1,207 @@
+//! The syntax tree of a regular language over Unicode code points.
+
+use std::sync::Arc;
+
+/// A set of Unicode scalar values: sorted, disjoint, non-adjacent inclusive ranges without
+/// surrogates.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CharClass {
+    ranges: Arc<[(u32, u32)]>,
+}
+
+const SURROGATE_FIRST: u32 = 0xD800;
+const SURROGATE_LAST: u32 = 0xDFFF;
+const SCALAR_LAST: u32 = 0x10FFFF;
+
+impl CharClass {
+    /// The class of the given inclusive ranges, in any order, overlapping or not.
+    /// Surrogates and values past U+10FFFF are dropped.
+    pub fn new(ranges: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        let mut sorted: Vec<(u32, u32)> = Vec::new();
+        for (low, high) in ranges {
+            let high = high.min(SCALAR_LAST);
+            if low > high {
+                continue;
+            }
+            if low < SURROGATE_FIRST {
+                sorted.push((low, high.min(SURROGATE_FIRST - 1)));
+            }
+            if high > SURROGATE_LAST {
+                sorted.push((low.max(SURROGATE_LAST + 1), high));
+            }
+        }
+        sorted.sort_unstable();
+        let mut merged: Vec<(u32, u32)> = Vec::with_capacity(sorted.len());
+        for (low, high) in sorted {
+            match merged.last_mut() {
+                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+                _ => merged.push((low, high)),
+            }
+        }
+        Self { ranges: merged.into() }
+    }
+
+    /// Every Unicode scalar value.
+    pub fn any() -> Self {
+        Self::new([(0, SCALAR_LAST)])
+    }
+
+    /// One character.
+    pub fn single(character: char) -> Self {
+        Self::new([(character as u32, character as u32)])
+    }
+
+    /// The sorted inclusive ranges.
+    pub fn ranges(&self) -> &[(u32, u32)] {
+        &self.ranges
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    pub fn contains(&self, character: char) -> bool {
+        let code = character as u32;
+        self.ranges.iter().any(|&(low, high)| low <= code && code <= high)
+    }
+
+    pub fn union(&self, other: &Self) -> Self {
+        Self::new(self.ranges.iter().chain(other.ranges.iter()).copied())
+    }
+
+    /// Every scalar value that is not in the class.
+    pub fn negate(&self) -> Self {
+        let mut gaps = Vec::with_capacity(self.ranges.len() + 1);
+        let mut next = 0;
+        for &(low, high) in self.ranges.iter() {
+            if low > next {
+                gaps.push((next, low - 1));
+            }
+            next = high + 1;
+        }
+        if next <= SCALAR_LAST {
+            gaps.push((next, SCALAR_LAST));
+        }
+        Self::new(gaps)
+    }
+
+    pub fn intersect(&self, other: &Self) -> Self {
+        self.negate().union(&other.negate()).negate()
+    }
+}
+
+/// A regular language over Unicode text. Cloning is cheap; equality and hashing are structural, so
+/// that equal languages written the same way share one automaton.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Ast {
+    /// No string at all.
+    Empty,
+    /// The empty string only.
+    Epsilon,
+    /// One character of the class.
+    Class(CharClass),
+    /// Exactly this text (not empty).
+    Literal(Arc<str>),
+    Concat(Arc<[Ast]>),
+    Alternation(Arc<[Ast]>),
+    /// `min..=max` copies; `max` of `None` is unbounded. Never unrolled here.
+    Repeat { inner: Arc<Ast>, min: u32, max: Option<u32> },
+    /// Strings that belong to every operand.
+    Intersection(Arc<[Ast]>),
+    /// Strings of Unicode scalar values that do not belong to the operand.
+    Complement(Arc<Ast>),
+}
+
+impl Ast {
+    /// Any text whatever.
+    pub fn any_text() -> Self {
+        Self::repeat(Self::Class(CharClass::any()), 0, None)
+    }
+
+    pub fn literal(text: &str) -> Self {
+        if text.is_empty() {
+            Self::Epsilon
+        } else {
+            Self::Literal(text.into())
+        }
+    }
+
+    pub fn class(class: CharClass) -> Self {
+        if class.is_empty() {
+            Self::Empty
+        } else {
+            Self::Class(class)
+        }
+    }
+
+    pub fn concat(parts: impl IntoIterator<Item = Ast>) -> Self {
+        let mut kept = Vec::new();
+        for part in parts {
+            match part {
+                Self::Empty => return Self::Empty,
+                Self::Epsilon => {}
+                Self::Concat(inner) => kept.extend(inner.iter().cloned()),
+                other => kept.push(other),
+            }
+        }
+        match kept.len() {
+            0 => Self::Epsilon,
+            1 => kept.swap_remove(0),
+            _ => Self::Concat(kept.into()),
+        }
+    }
+
+    pub fn alternation(parts: impl IntoIterator<Item = Ast>) -> Self {
+        let mut kept = Vec::new();
+        for part in parts {
+            match part {
+                Self::Empty => {}
+                Self::Alternation(inner) => kept.extend(inner.iter().cloned()),
+                other => kept.push(other),
+            }
+        }
+        match kept.len() {
+            0 => Self::Empty,
+            1 => kept.swap_remove(0),
+            _ => Self::Alternation(kept.into()),
+        }
+    }
+
+    pub fn repeat(inner: Ast, min: u32, max: Option<u32>) -> Self {
+        match (&inner, min, max) {
+            (_, _, Some(0)) => Self::Epsilon,
+            (Self::Empty, 0, _) | (Self::Epsilon, _, _) => Self::Epsilon,
+            (Self::Empty, _, _) => Self::Empty,
+            (_, 1, Some(1)) => inner,
+            _ => Self::Repeat { inner: Arc::new(inner), min, max },
+        }
+    }
+
+    pub fn optional(inner: Ast) -> Self {
+        Self::repeat(inner, 0, Some(1))
+    }
+
+    pub fn intersection(parts: impl IntoIterator<Item = Ast>) -> Self {
+        let mut kept: Vec<Ast> = Vec::new();
+        for part in parts {
+            match part {
+                Self::Empty => return Self::Empty,
+                other => kept.push(other),
+            }
+        }
+        kept.sort();
+        kept.dedup();
+        match kept.len() {
+            0 => Self::any_text(),
+            1 => kept.swap_remove(0),
+            _ => Self::Intersection(kept.into()),
+        }
+    }
+
+    pub fn complement(inner: Ast) -> Self {
+        match inner {
+            Self::Complement(inner) => (*inner).clone(),
+            other => Self::Complement(Arc::new(other)),
+        }
+    }
+}
