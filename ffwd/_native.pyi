@@ -1,0 +1,125 @@
+"""The native core. The public names are re-exported by `ffwd`; import them from there."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+__version__: str
+
+class FfwdError(ValueError):
+    """The base of every error that ffwd raises for bad input."""
+
+class VocabularyError(FfwdError):
+    """A vocabulary that cannot be used; the message names the token ids."""
+
+class GrammarError(FfwdError):
+    """A regular expression or grammar that cannot be read.
+
+    `line` and `column` count from 1, in characters.
+    """
+
+    line: int
+    column: int
+
+class SchemaError(FfwdError):
+    """Something is wrong at one place of a JSON Schema. `pointer` is its JSON pointer."""
+
+    pointer: str
+
+class InvalidSchemaError(SchemaError):
+    """The text is not JSON, or a keyword has a value that it cannot have."""
+
+class UnsupportedSchemaError(SchemaError):
+    """A keyword that is not supported. `keyword` names it."""
+
+    keyword: str
+
+class UnsatisfiableSchemaError(SchemaError):
+    """No JSON value is valid against the schema."""
+
+class LimitExceededError(FfwdError):
+    """A budget ran out. `limit` names it, `maximum` is its value."""
+
+    limit: str
+    maximum: int
+
+class TokenError(FfwdError):
+    """A token id outside the vocabulary, or a token after the end. `token` is the id."""
+
+    token: int
+
+class BitmaskError(FfwdError):
+    """A bitmask of the wrong type, shape or layout, or a row out of range."""
+
+@final
+class Vocabulary:
+    def __new__(
+        cls,
+        tokens: Sequence[bytes | None],
+        *,
+        eos_token_ids: Sequence[int],
+        width: int | None = None,
+        encode: Callable[[bytes], Sequence[int]] | None = None,
+    ) -> Vocabulary: ...
+    @property
+    def vocab_size(self) -> int: ...
+    @property
+    def eos_token_ids(self) -> list[int]: ...
+    @property
+    def max_token_bytes(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def token_bytes(self, token_id: int) -> bytes | None: ...
+    def encode(self, data: bytes) -> list[int]: ...
+    def clear_memos(self) -> None: ...
+
+@final
+class CompiledGrammar:
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    def matcher(self) -> Matcher: ...
+    def stats(self) -> dict[str, int]: ...
+
+@final
+class Matcher:
+    @property
+    def grammar(self) -> CompiledGrammar: ...
+    @property
+    def tokens(self) -> list[int]: ...
+    @property
+    def num_tokens(self) -> int: ...
+    def accept_token(self, token_id: int) -> bool: ...
+    def accept_tokens(self, token_ids: Sequence[int]) -> bool: ...
+    def validate_tokens(self, token_ids: Sequence[int]) -> int: ...
+    def rollback(self, num_tokens: int) -> None: ...
+    def reset(self) -> None: ...
+    def fork(self) -> Matcher: ...
+    def is_accepting(self) -> bool: ...
+    def is_terminated(self) -> bool: ...
+    def fill_bitmask(self, bitmask: Any, row: int = 0) -> None: ...
+    def allowed_token_ids(self) -> list[int]: ...
+    def forced_bytes(self, max_bytes: int = 65536) -> bytes: ...
+    def fast_forward_tokens(
+        self,
+        *,
+        max_tokens: int | None = None,
+        backoff_tokens: int = 4,
+        backoff_bytes: int | None = None,
+        conservative: bool = False,
+    ) -> list[int]: ...
+
+def compile_json_schema(
+    schema: str,
+    vocabulary: Vocabulary,
+    *,
+    whitespace: str = "flexible",
+    max_whitespace: int = 64,
+) -> CompiledGrammar: ...
+def compile_regex(pattern: str, vocabulary: Vocabulary) -> CompiledGrammar: ...
+def compile_choice(options: Sequence[str], vocabulary: Vocabulary) -> CompiledGrammar: ...
+def fill_bitmasks(
+    matchers: Sequence[Matcher],
+    bitmask: Any,
+    rows: Sequence[int] | None = None,
+    *,
+    threads: int | None = None,
+) -> None: ...
