@@ -5,5 +5,11 @@
 //! where the tree is lowered to byte expressions.
 
 pub mod ast;
+pub mod decimal;
+pub mod error;
+#[cfg(test)]
+mod oracle;
 
 pub use ast::{Ast, CharClass};
+pub use decimal::{Decimal, DecimalError};
+pub use error::{PatternError, PatternErrorKind};
