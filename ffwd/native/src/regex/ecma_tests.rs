@@ -76,7 +76,7 @@ const CASES: &[Case] = &[
     (r"^[\c1]\-$", &["\u{11}-"], &["1-"]),
     (r"^[\w-.]$", &["a", "-", "."], &["+"]),
     (r"^\u\x\xG\-$", &["uxxG-"], &["u"]),
-    (r"^\p{L}\-\u{41}$", &["é-A"], &["p-A"]),
+    (r"^\p{L}\-\u{41}$", &["é-A"], &["1-A"]),
     (r"^\k\-$", &["k-"], &[]),
     ("^(?=a)*b", &["b"], &["ab"]),
     // Lookaheads.
@@ -101,10 +101,10 @@ fn patterns_find_what_they_should() {
     for (pattern, found, missed) in CASES {
         let ast = search(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
         for text in *found {
-            assert!(matches(&ast, text), "{pattern} must be found in {text:?}: {ast:?}");
+            assert!(matches(&ast, text), "{pattern} must be found in {text:?}");
         }
         for text in *missed {
-            assert!(!matches(&ast, text), "{pattern} must not be found in {text:?}: {ast:?}");
+            assert!(!matches(&ast, text), "{pattern} must not be found in {text:?}");
         }
     }
 }

@@ -14,6 +14,7 @@ mod node;
 #[cfg(test)]
 mod oracle;
 mod piece;
+pub mod rust_dialect;
 
 pub use ast::{Ast, CharClass};
 pub use decimal::{Decimal, DecimalError};
