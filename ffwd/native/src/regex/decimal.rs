@@ -101,6 +101,15 @@ impl Decimal {
         Self { negative: false, ..self.clone() }
     }
 
+    /// The digits with the decimal point after the first: 1.25 for -125. Zero for zero.
+    pub fn mantissa(&self) -> Self {
+        Self {
+            negative: false,
+            digits: self.digits.clone(),
+            exponent: if self.is_zero() { 0 } else { 1 - self.digits.len() as i64 },
+        }
+    }
+
     pub fn negated(&self) -> Self {
         Self { negative: !self.negative && !self.is_zero(), ..self.clone() }
     }
@@ -171,6 +180,15 @@ impl fmt::Display for Decimal {
         let sign = if self.negative { "-" } else { "" };
         let point = if fraction.is_empty() { "" } else { "." };
         write!(f, "{sign}{integer}{point}{fraction}")
+    }
+}
+
+impl From<u64> for Decimal {
+    fn from(value: u64) -> Self {
+        let text = value.to_string();
+        let digits = text.trim_end_matches('0');
+        let exponent = if value == 0 { 0 } else { (text.len() - digits.len()) as i64 };
+        Self { negative: false, digits: digits.into(), exponent }
     }
 }
 
@@ -264,6 +282,16 @@ mod tests {
         ] {
             assert_eq!(decimal(text).to_string(), shown);
         }
+    }
+
+    #[test]
+    fn parts_of_values() {
+        assert_eq!(decimal("-125e7").mantissa(), decimal("1.25"));
+        assert_eq!(Decimal::zero().mantissa(), Decimal::zero());
+        for value in [0, 7, 10, 1200, u64::MAX] {
+            assert_eq!(Decimal::from(value), decimal(&value.to_string()));
+        }
+        assert_eq!(decimal("-5").magnitude(), decimal("5").negated().negated());
     }
 
     #[test]

@@ -7,10 +7,12 @@
 mod anchors;
 pub mod ast;
 pub mod decimal;
+mod digit_range;
 pub mod ecma;
 mod ecma_class;
 pub mod error;
 mod node;
+pub mod numbers;
 #[cfg(test)]
 mod oracle;
 mod piece;
