@@ -6,7 +6,7 @@ from typing import Any
 
 from ffwd._native import Vocabulary, VocabularyError
 from ffwd.tokenizer.encoder import TextEncoder
-from ffwd.tokenizer.kinds import is_placeholder, kind_of_added
+from ffwd.tokenizer.kinds import AddedToken, is_placeholder, kind_of_added
 from ffwd.tokenizer.pieces import PieceWriting, read_decoder
 from ffwd.tokenizer.source import Source, component_state, read_source, token_ids
 from ffwd.tokenizer.table import MAX_WIDTH, TokenKind, TokenTable, shown
@@ -90,6 +90,8 @@ class _Text:
 
     tokens: list[bytes | None]
     kinds: list[TokenKind]
+    added: dict[int, AddedToken]
+    """The added tokens that are text."""
     writing: PieceWriting
 
 
@@ -116,9 +118,14 @@ def _text(read: Source) -> _Text:
         kinds[pieces[piece]] = unused
     contents = [added.content for added in read.added.values()]
     decoded = writing.to_bytes(contents)
+    added_text: dict[int, AddedToken] = {}
     for (token_id, added), data in zip(read.added.items(), decoded, strict=True):
-        kinds[token_id] = kind_of_added(added, data)
-        tokens[token_id] = data
+        kind = kind_of_added(added, data, in_model=pieces.get(added.content) == token_id)
+        if kind is not None:
+            kinds[token_id] = kind
+            tokens[token_id] = data
+        if kind is text_kind:
+            added_text[token_id] = added
     unknown = tokenizer.model.unk_token
     unknown_id = None if unknown is None else tokenizer.token_to_id(unknown)
     if unknown_id is not None:
@@ -126,7 +133,7 @@ def _text(read: Source) -> _Text:
 
     for token_id in [i for i, kind in enumerate(kinds) if kind is not text_kind]:
         tokens[token_id] = None
-    return _Text(tokens=tokens, kinds=kinds, writing=writing)
+    return _Text(tokens=tokens, kinds=kinds, added=added_text, writing=writing)
 
 
 def _table(
@@ -175,9 +182,8 @@ def _ends(read: Source, given: Sequence[int] | None) -> list[int]:
 
 
 def _encoder(read: Source, text: _Text) -> TextEncoder:
-    text_tokens = {i: added for i, added in read.added.items() if text.kinds[i] is TokenKind.TEXT}
     return TextEncoder(
-        read.tokenizer, tokens=text.tokens, text_tokens=text_tokens, writing=text.writing
+        read.tokenizer, tokens=text.tokens, text_tokens=text.added, writing=text.writing
     )
 
 

@@ -6,12 +6,14 @@ wrongly held to be control costs nothing but length, for the same text can be sp
 tokens. So an added token is text only if it plainly is:
 
 1. it is not flagged as special;
-2. it contains no bracket and no bar (`<think>`, `[INST]`, `<|EOT|>`, `<table>` are control;
-   runs of spaces and words that a fine-tune added are text);
+2. it is not a name with a bracket or bar in it (`<think>`, `[INST]`, `<|EOT|>`, `<table>` are
+   control; runs of spaces, `{{`, and words that a fine-tune added are text);
 3. it stands for itself: the decoder gives back its content, and it does not swallow the
    whitespace around it.
 
-Tokens of the model's own vocabulary are text unless their name is a placeholder's.
+Tokens of the model's own vocabulary are text unless their name is a placeholder's. Where one of
+them was added once more and only 3 fails, it remains what it is without that: GPT-2's `é`, for
+example, is the byte 0xE9, and no text with that byte could do without it.
 """
 
 import re
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 
 from ffwd.tokenizer.table import TokenKind
 
-_MARKUP = re.compile(r"[<>\[\]{}|\uff5c\uff1c\uff1e\u3010\u3011]")
+_BRACKET = re.compile(r"[<>\[\]{}|\uff5c\uff1c\uff1e\u3010\u3011]")
 
 _PLACEHOLDER = re.compile(
     r"""
@@ -52,13 +54,18 @@ def is_placeholder(name: str) -> bool:
     return len(name) <= 64 and _PLACEHOLDER.fullmatch(name) is not None
 
 
-def kind_of_added(added: AddedToken, decoded: bytes) -> TokenKind:
-    """The kind of an added token; `decoded` is what the tokenizer's decoder makes of it."""
+def kind_of_added(added: AddedToken, decoded: bytes, *, in_model: bool) -> TokenKind | None:
+    """The kind of an added token, or None where it is none but a token of the model's vocabulary.
+
+    `decoded` is what the tokenizer's decoder makes of it; `in_model`: whether the model's own
+    vocabulary has it too.
+    """
     if is_placeholder(added.content):
         return TokenKind.UNUSED
     if added.special:
         return TokenKind.SPECIAL
-    plain = not added.strips and decoded == added.content.encode()
-    if plain and decoded and not _MARKUP.search(added.content):
+    if _BRACKET.search(added.content) and any(map(str.isalnum, added.content)):
+        return TokenKind.CONTROL
+    if decoded and decoded == added.content.encode() and not added.strips:
         return TokenKind.TEXT
-    return TokenKind.CONTROL
+    return None if in_model else TokenKind.CONTROL
