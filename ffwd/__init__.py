@@ -9,6 +9,8 @@
 A compiled grammar may be shared between threads; a matcher belongs to one request.
 """
 
+from ffwd import grammar as grammar
+from ffwd import tokenizer as tokenizer
 from ffwd._bitmask import allocate_bitmask as allocate_bitmask
 from ffwd._compile import compile as compile
 from ffwd._native import BitmaskError as BitmaskError

@@ -90,7 +90,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     ),
     "maskbench": PythonLayer(
         folder="maskbench",
-        eager=frozenset({"ffwd", "numpy", "click", "rich"}),
+        eager=frozenset({"ffwd", "numpy", "click", "rich", "tokenizers"}),
         # The peers, each loaded in its own process only, and the judge.
         lazy=frozenset(
             {"llguidance", "xgrammar", "jsonschema_rs", "tokenizers", "transformers", "torch"}
