@@ -11,6 +11,7 @@ mod digit_range;
 pub mod ecma;
 mod ecma_class;
 pub mod error;
+pub mod formats;
 mod node;
 pub mod numbers;
 #[cfg(test)]
