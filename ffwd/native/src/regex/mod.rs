@@ -15,7 +15,7 @@ pub mod formats;
 mod node;
 pub mod numbers;
 #[cfg(test)]
-mod oracle;
+pub(crate) mod oracle;
 mod piece;
 pub mod rust_dialect;
 
