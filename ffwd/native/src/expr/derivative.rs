@@ -1,5 +1,8 @@
 //! Brzozowski derivatives: what may follow once a byte has been read.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::byte_set::ByteSet;
@@ -176,11 +179,11 @@ impl Derivatives {
         if let Some(&known) = self.alive.get(&id) {
             return Ok(known);
         }
-        // Breadth first, so that a short accepted string is found before a long one is unrolled.
+        // Whatever is bound to end soonest first: it leads nearly straight to a short string.
         let mut parents: FxHashMap<ExprId, ExprId> = FxHashMap::default();
-        let mut queue = std::collections::VecDeque::from([id]);
+        let mut queue = BinaryHeap::from([Reverse((store.min_len(id), 0u32, id))]);
         parents.insert(id, id);
-        while let Some(current) = queue.pop_front() {
+        while let Some(Reverse((_, steps, current))) = queue.pop() {
             for &byte in &classes.representatives {
                 let next = self.derive(store, current, byte)?;
                 if next == ExprId::EMPTY || parents.contains_key(&next) {
@@ -210,7 +213,7 @@ impl Derivatives {
                         MAX_EMPTINESS_STEPS,
                     ));
                 }
-                queue.push_back(next);
+                queue.push(Reverse((store.min_len(next), steps + 1, next)));
             }
         }
         for dead in parents.into_keys() {

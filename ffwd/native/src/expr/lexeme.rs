@@ -391,18 +391,45 @@ impl Lexeme {
     ) -> Result<LexState, LimitExceeded> {
         let StateKey::Inside(residuals) = &self.data(state).key else { return Ok(state) };
         let mut builder = self.builder.lock();
-        // A complement or intersection may depend on what a counter says in the end.
-        if !residuals.iter().all(|&residual| builder.store.positive(residual)) {
-            return Ok(state);
-        }
         let mut clamped = Residuals::with_capacity(residuals.len());
         for &residual in residuals {
-            clamped.push(clamp(&mut builder, residual, horizon)?);
+            let unbounded = self.without_length(&mut builder, residual, horizon)?;
+            // Else a counter may decide in the end whether there is any text at all.
+            if !builder.store.positive(unbounded) {
+                return Ok(state);
+            }
+            clamped.push(clamp(&mut builder, unbounded, horizon)?);
         }
         if clamped == *residuals {
             return Ok(state);
         }
         self.intern(&mut builder, StateKey::Inside(clamped))
+    }
+
+    /// The other operand of an intersection with a maximal number of characters, where that number
+    /// cannot matter within `horizon` bytes: from anywhere within them, the other operand can be
+    /// completed with the characters that are left.
+    fn without_length(
+        &self,
+        builder: &mut Builder,
+        id: ExprId,
+        horizon: u32,
+    ) -> Result<ExprId, LimitExceeded> {
+        let Expr::And(parts) = builder.store.get(id).clone() else { return Ok(id) };
+        let length = |part: &ExprId| match *builder.store.get(*part) {
+            Expr::Repeat { inner, min: 0, max } if inner == self.character => max,
+            _ => None,
+        };
+        let Some(at) = parts.iter().position(|part| length(part).is_some()) else { return Ok(id) };
+        let max = length(&parts[at]).unwrap_or(0);
+        let others: Vec<ExprId> =
+            parts.iter().enumerate().filter(|&(i, _)| i != at).map(|(_, &part)| part).collect();
+        let [other] = others.as_slice() else { return Ok(id) };
+        if !builder.store.positive(*other) {
+            return Ok(id);
+        }
+        let enough = completion_bound(&builder.store, *other).saturating_add(horizon);
+        Ok(if max >= enough { *other } else { id })
     }
 
     /// All transitions of a state at once, for walks that read many.
@@ -457,6 +484,35 @@ fn verdict(store: &ExprStore, residuals: &Residuals) -> u64 {
 
 fn store_has_complement(store: &ExprStore, roots: &Residuals) -> bool {
     roots.iter().any(|&root| !store.positive(root))
+}
+
+/// At most how many bytes complete an expression, however it was begun. For positive expressions.
+fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
+    let mut bound: u32 = 0;
+    // What follows the current operand needs at least this much.
+    let mut pending = vec![(id, 0u32)];
+    // A tree that is shared a lot is given up on rather than walked path by path.
+    let mut budget = 10_000;
+    while let Some((id, after)) = pending.pop() {
+        budget -= 1;
+        if budget == 0 {
+            return u32::MAX;
+        }
+        match store.get(id) {
+            Expr::Empty | Expr::Epsilon | Expr::Bytes(_) => bound = bound.max(after),
+            Expr::Concat(head, tail) => {
+                pending.push((*head, after.saturating_add(store.min_len(*tail))));
+                pending.push((*tail, after));
+            }
+            Expr::Or(ids) => pending.extend(ids.iter().map(|&id| (id, after))),
+            Expr::Repeat { inner, min, .. } => {
+                let copies = store.min_len(*inner).saturating_mul(min.saturating_sub(1));
+                pending.push((*inner, after.saturating_add(copies)));
+            }
+            Expr::And(_) | Expr::Not(_) => return u32::MAX,
+        }
+    }
+    bound
 }
 
 fn clamp(builder: &mut Builder, id: ExprId, horizon: u32) -> Result<ExprId, LimitExceeded> {

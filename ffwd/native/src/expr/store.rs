@@ -52,6 +52,10 @@ struct Facts {
     positive: bool,
     /// How deep a derivative recurses.
     depth: u32,
+    /// A lower bound on the length of its strings, exact where `positive`.
+    min_len: u32,
+    /// An upper bound on the length of its strings; `u32::MAX` if there is none.
+    max_len: u32,
 }
 
 /// How deep an expression may nest, so that derivatives stay within a small native stack.
@@ -90,7 +94,8 @@ impl ExprStore {
         for (expr, nullable, positive) in basics {
             let id = ExprId(store.exprs.len() as u32);
             store.exprs.push(expr.clone());
-            store.facts.push(Facts { nullable, positive, depth: 1 });
+            let max_len = if expr == Expr::Epsilon { 0 } else { u32::MAX };
+            store.facts.push(Facts { nullable, positive, depth: 1, min_len: 0, max_len });
             store.ids.insert(expr, id);
         }
         store
@@ -118,6 +123,12 @@ impl ExprStore {
     #[inline]
     pub fn positive(&self, id: ExprId) -> bool {
         self.facts[id.index()].positive
+    }
+
+    /// A lower bound on the length of the strings of an expression, in bytes.
+    #[inline]
+    pub fn min_len(&self, id: ExprId) -> u32 {
+        self.facts[id.index()].min_len
     }
 
     pub fn len(&self) -> usize {
@@ -148,14 +159,22 @@ impl ExprStore {
 
     fn facts_of(&self, expr: &Expr) -> Facts {
         let of = |id: &ExprId| self.facts[id.index()];
-        let over = |ids: &[ExprId]| {
-            let depth = ids.iter().map(|id| of(id).depth).max().unwrap_or(0) + 1;
-            (ids.iter().all(|id| of(id).positive), depth)
+        let any = |ids: &[ExprId], fact: fn(Facts) -> bool| ids.iter().any(|id| fact(of(id)));
+        let all = |ids: &[ExprId], fact: fn(Facts) -> bool| ids.iter().all(|id| fact(of(id)));
+        let least = |ids: &[ExprId], fact: fn(Facts) -> u32| {
+            ids.iter().map(|id| fact(of(id))).min().unwrap_or(0)
+        };
+        let most = |ids: &[ExprId], fact: fn(Facts) -> u32| {
+            ids.iter().map(|id| fact(of(id))).max().unwrap_or(0)
         };
         match expr {
-            Expr::Empty => Facts { nullable: false, positive: true, depth: 1 },
-            Expr::Epsilon => Facts { nullable: true, positive: true, depth: 1 },
-            Expr::Bytes(_) => Facts { nullable: false, positive: true, depth: 1 },
+            Expr::Empty | Expr::Epsilon => {
+                let nullable = *expr == Expr::Epsilon;
+                Facts { nullable, positive: true, depth: 1, min_len: 0, max_len: 0 }
+            }
+            Expr::Bytes(_) => {
+                Facts { nullable: false, positive: true, depth: 1, min_len: 1, max_len: 1 }
+            }
             Expr::Concat(head, tail) => {
                 let (head, tail) = (of(head), of(tail));
                 // A derivative enters the tail only where the head may be empty.
@@ -164,24 +183,45 @@ impl ExprStore {
                     nullable: head.nullable && tail.nullable,
                     positive: head.positive && tail.positive,
                     depth: depth + 1,
+                    min_len: head.min_len.saturating_add(tail.min_len),
+                    max_len: head.max_len.saturating_add(tail.max_len),
                 }
             }
-            Expr::Or(ids) => {
-                let (positive, depth) = over(ids);
-                Facts { nullable: ids.iter().any(|id| of(id).nullable), positive, depth }
-            }
-            Expr::And(ids) => {
-                let (_, depth) = over(ids);
-                Facts { nullable: ids.iter().all(|id| of(id).nullable), positive: false, depth }
-            }
-            Expr::Not(id) => {
-                Facts { nullable: !of(id).nullable, positive: false, depth: of(id).depth + 1 }
-            }
-            Expr::Repeat { inner, min, .. } => Facts {
-                nullable: *min == 0 || of(inner).nullable,
-                positive: of(inner).positive,
-                depth: of(inner).depth + 1,
+            Expr::Or(ids) => Facts {
+                nullable: any(ids, |of| of.nullable),
+                positive: all(ids, |of| of.positive),
+                depth: most(ids, |of| of.depth) + 1,
+                min_len: least(ids, |of| of.min_len),
+                max_len: most(ids, |of| of.max_len),
             },
+            Expr::And(ids) => Facts {
+                nullable: all(ids, |of| of.nullable),
+                positive: false,
+                depth: most(ids, |of| of.depth) + 1,
+                min_len: most(ids, |of| of.min_len),
+                max_len: least(ids, |of| of.max_len),
+            },
+            Expr::Not(id) => Facts {
+                nullable: !of(id).nullable,
+                positive: false,
+                depth: of(id).depth + 1,
+                min_len: u32::from(of(id).nullable),
+                max_len: u32::MAX,
+            },
+            Expr::Repeat { inner, min, max } => {
+                let inner = of(inner);
+                let max_len = match max {
+                    Some(max) if inner.max_len < u32::MAX => inner.max_len.saturating_mul(*max),
+                    _ => u32::MAX,
+                };
+                Facts {
+                    nullable: *min == 0 || inner.nullable,
+                    positive: inner.positive,
+                    depth: inner.depth + 1,
+                    min_len: inner.min_len.saturating_mul(*min),
+                    max_len,
+                }
+            }
         }
     }
 
@@ -310,6 +350,11 @@ impl ExprStore {
                     return Ok(ExprId::EMPTY);
                 }
             }
+        }
+        let least = kept.iter().map(|id| self.facts[id.index()].min_len).max().unwrap_or(0);
+        let most = kept.iter().map(|id| self.facts[id.index()].max_len).min().unwrap_or(0);
+        if least > most {
+            return Ok(ExprId::EMPTY);
         }
         match kept.len() {
             0 => Ok(ExprId::EVERYTHING),
