@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -30,9 +29,9 @@ from maskbench.data import (
     parse_case,
     read_sources,
 )
-from maskbench.documents import Encoder, Job, UnwritableSchema, Whitespace, prepare
-from maskbench.engines import EngineSetup, MissingEngine, find, known_engines
-from maskbench.runner import EngineStartError, RunSettings, run, utc_now
+from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace, prepare
+from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
+from maskbench.runner import EngineStartError, RunSettings, run
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
 
 
@@ -56,7 +55,7 @@ class Preparation:
                 except DataError as error:
                     self.broken.append(str(error))
                     continue
-                except UnwritableSchema as error:
+                except UnwritableSchemaError as error:
                     self.unwritable_schemas.append(f"{source.place}: {error}")
                     continue
                 self.skipped_instances += prepared.skipped_instances
@@ -64,16 +63,15 @@ class Preparation:
             yield jobs
 
 
-class _SliceType(click.ParamType):
-    name = "i/n"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, Slice):
-            return value
-        try:
-            return Slice.parse(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def _parse_slice(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> Slice | None:
+    if value is None:
+        return None
+    try:
+        return Slice.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
 
 
 @click.group()
@@ -104,7 +102,11 @@ def main() -> None:
 @click.option("--sample", type=click.IntRange(min=1), help="Draw this many schemas.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For --sample.")
 @click.option(
-    "--slice", "part", type=_SliceType(), help="Every n-th schema, beginning with the i-th."
+    "--slice",
+    "part",
+    metavar="I/N",
+    callback=_parse_slice,
+    help="Every N-th schema, beginning with the I-th.",
 )
 @click.option(
     "--time-limit",
@@ -120,7 +122,10 @@ def main() -> None:
     show_default=True,
 )
 @click.option(
-    "--chunk", type=click.IntRange(min=1), default=20, show_default=True,
+    "--chunk",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
     help="Schemas per turn of an engine.",
 )
 @click.option("--no-forced", is_flag=True, help="Do not count forced tokens.")
@@ -149,9 +154,9 @@ def run_command(
     if not engines:
         raise click.UsageError("--engine names no engine")
     mode = Whitespace(whitespace)
-    settings = RunSettings(time_limit_s=time_limit, chunk_size=chunk, forced=not no_forced)
+    settings = RunSettings(time_limit_s=time_limit, forced=not no_forced)
     preparation = Preparation()
-    started, clock = utc_now(), time.monotonic()
+    started, clock = results.utc_now(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
         scratch = Path(directory)
         try:
@@ -169,7 +174,7 @@ def run_command(
                     scratch,
                     advance,
                 )
-        except (DataError, TokenizerError, MissingEngine, EngineStartError) as error:
+        except (DataError, TokenizerError, MissingEngineError, EngineStartError) as error:
             raise click.ClickException(str(error)) from error
     summaries = results.summarise(logs)
     measured = summaries[0].counts.schemas

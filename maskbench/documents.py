@@ -31,7 +31,9 @@ class Whitespace(str, Enum):
 class Encoder(Protocol):
     """A tokenizer's own encoding, without special tokens."""
 
-    def encode(self, text: str) -> list[int]: ...
+    def encode(self, text: str) -> list[int]:
+        """The token ids of the text."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Prepared:
     skipped_instances: int
 
 
-class UnwritableSchema(ValueError):
+class UnwritableSchemaError(ValueError):
     """A schema that has no JSON text (it holds an infinite or undefined number)."""
 
 
@@ -68,13 +70,13 @@ def prepare(case: Case, index: int, encoder: Encoder, whitespace: Whitespace) ->
     """Writes and tokenizes a case.
 
     Instances that have no text (lone surrogates, infinite numbers) or that the tokenizer cannot
-    encode are left out and counted. Raises `UnwritableSchema` if the schema has no text.
+    encode are left out and counted. Raises `UnwritableSchemaError` if the schema has no text.
     """
     try:
         # ASCII, because an engine must get the schema even if it holds a lone surrogate.
         schema = json.dumps(case.schema, ensure_ascii=True, allow_nan=False)
     except (ValueError, RecursionError) as error:
-        raise UnwritableSchema(str(error)) from error
+        raise UnwritableSchemaError(str(error)) from error
     documents = []
     skipped = 0
     for test in case.tests:
@@ -88,9 +90,7 @@ def prepare(case: Case, index: int, encoder: Encoder, whitespace: Whitespace) ->
 
 def write_instance(data: Any, whitespace: Whitespace) -> str:
     """An instance's text. Raises `ValueError` if it has none."""
-    text = json.dumps(
-        data, ensure_ascii=False, allow_nan=False, separators=whitespace.separators
-    )
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=whitespace.separators)
     text.encode("utf-8")  # a lone surrogate raises UnicodeEncodeError, a ValueError
     return text
 

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from maskbench.statistics import (
     Scope,
     count_verdicts,
     describe_scope,
-    first_mask_samples,
     mask_samples,
     passing,
     refusal_reasons,
@@ -77,9 +77,7 @@ def write(
         "format": FORMAT,
         **about,
         "samples": samples.name,
-        "engines": {
-            summary.name: _engine(summary, logs[summary.name]) for summary in summaries
-        },
+        "engines": {summary.name: _engine(summary, logs[summary.name]) for summary in summaries},
     }
     arrays: dict[str, Any] = {}
     for name, log in logs.items():
@@ -96,6 +94,11 @@ def write(
     np.savez_compressed(samples, **arrays)
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return samples
+
+
+def utc_now() -> str:
+    """The time as ISO 8601, for the record."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def machine() -> dict[str, Any]:
@@ -160,5 +163,3 @@ def _processor() -> str:
     except OSError:
         pass  # not a Linux machine
     return platform.processor()
-
-

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -28,11 +27,13 @@ class EngineStartError(RuntimeError):
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How engines are run. `time_limit_s` holds for the timed part of each schema, and again for
-    the counting of its forced tokens."""
+    """How engines are run.
+
+    `time_limit_s` holds for the timed part of each schema, and again for the counting of its
+    forced tokens, which `forced` switches on.
+    """
 
     time_limit_s: float = 30.0
-    chunk_size: int = 20
     forced: bool = True
 
 
@@ -54,9 +55,7 @@ class _Died:
 class EngineProcess:
     """One engine's worker process, started again whenever it crashes or must be killed."""
 
-    def __init__(
-        self, name: str, setup: EngineSetup, settings: RunSettings, scratch: Path
-    ) -> None:
+    def __init__(self, name: str, setup: EngineSetup, settings: RunSettings, scratch: Path) -> None:
         self._settings = settings
         log = scratch / f"worker-{name.replace(':', '-').replace('/', '-')}.log"
         self._start = worker.WorkerSetup(name, setup, settings.forced, log)
@@ -93,16 +92,15 @@ class EngineProcess:
         connection = self._connection
         assert connection is not None
         # A failed send shows as the death of the process at the first receive.
-        try:
+        with suppress(OSError):
             connection.send(list(jobs))
-        except OSError:
-            pass
         for job in jobs:
             timed = self._receive(self._settings.time_limit_s)
             if isinstance(timed, _Died):
                 yield SchemaRecord.ended_early(job, timed.ended, timed.detail)
                 return
-            assert isinstance(timed, worker.TimedResult) and timed.index == job.index
+            assert isinstance(timed, worker.TimedResult)
+            assert timed.index == job.index
             if not self._settings.forced:
                 yield SchemaRecord.measured(job, timed.measured, None)
                 continue
@@ -111,7 +109,8 @@ class EngineProcess:
                 detail = f"while counting forced tokens: {forced.detail}"
                 yield SchemaRecord.ended_early(job, forced.ended, detail)
                 return
-            assert isinstance(forced, worker.ForcedResult) and forced.index == job.index
+            assert isinstance(forced, worker.ForcedResult)
+            assert forced.index == job.index
             yield SchemaRecord.measured(job, timed.measured, forced.count, forced.problem)
 
     def _launch(self) -> None:
@@ -135,7 +134,8 @@ class EngineProcess:
 
     def _receive(self, limit_s: float) -> worker.Message | _Died:
         connection, process = self._connection, self._process
-        assert connection is not None and process is not None
+        assert connection is not None
+        assert process is not None
         try:
             if not connection.poll(limit_s):
                 self._kill()
@@ -195,11 +195,6 @@ def run(
         except KeyboardInterrupt:
             pass
     return logs
-
-
-def utc_now() -> str:
-    """The time as ISO 8601, for the record."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _describe_exit(code: int | None) -> str:

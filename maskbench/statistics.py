@@ -14,7 +14,15 @@ from maskbench.verdicts import SchemaRecord, Verdict
 from maskbench.walk import ForcedCount
 
 # Name -> thousandths, so that ranks are computed in integers.
-_PERCENTILES = {"p25": 250, "p50": 500, "p75": 750, "p90": 900, "p95": 950, "p99": 990, "p99.9": 999}
+_PERCENTILES = {
+    "p25": 250,
+    "p50": 500,
+    "p75": 750,
+    "p90": 900,
+    "p95": 950,
+    "p99": 990,
+    "p99.9": 999,
+}
 
 STATISTICS = ("avg", *_PERCENTILES, "max")
 

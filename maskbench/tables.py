@@ -77,9 +77,7 @@ def _reasons(summary: EngineSummary) -> Table:
     return table
 
 
-def _times(
-    summaries: list[EngineSummary], scope_of: Callable[[EngineSummary], Scope]
-) -> Table:
+def _times(summaries: list[EngineSummary], scope_of: Callable[[EngineSummary], Scope]) -> Table:
     table = _table([s.name for s in summaries])
     scopes = [scope_of(summary) for summary in summaries]
     table.add_row("schemas", *(f"{scope.schemas:,}" for scope in scopes))
@@ -91,7 +89,7 @@ def _times(
         for name in STATISTICS:
             table.add_row(
                 f"{heading} {name}",
-                *("–" if values is None else _time(values[name]) for values in times),
+                *("-" if values is None else _time(values[name]) for values in times),
                 end_section=name == STATISTICS[-1],
             )
     forced = [scope.forced for scope in scopes]

@@ -13,7 +13,7 @@ from enum import Enum
 from time import perf_counter_ns
 
 from maskbench.documents import Document, Job
-from maskbench.engines.base import Compiled, Engine, Failed, Refused, Session
+from maskbench.engines.base import Compiled, Engine, FailedError, RefusedError, Session
 
 
 class Outcome(str, Enum):
@@ -81,7 +81,7 @@ class Walker:
         self._engine = engine
         self._eos = tuple(eos_token_ids)
         # Indexing a memoryview is several times cheaper than indexing an array.
-        self._words = memoryview(engine.bitmask).cast("B").cast("I")
+        self._words = engine.bitmask.data.cast("B").cast("I")
 
     def measure(self, job: Job) -> tuple[Measured, Compiled | None]:
         """Compiles the schema and walks all documents, timing each mask."""
@@ -92,7 +92,7 @@ class Walker:
             session = compiled.session()
             session.fill()
             stop = perf_counter_ns()
-        except Refused as refusal:
+        except RefusedError as refusal:
             return Measured(refused=(refusal.reason, refusal.detail)), None
         except Exception as error:
             return Measured(failed=describe_error(error)), None
@@ -114,7 +114,7 @@ class Walker:
     ) -> ForcedCount | None:
         """Counts forced tokens over the valid documents that `measure` found accepted.
 
-        None if the engine has no forced tokens. Raises `Failed` if the walk contradicts it.
+        None if the engine has no forced tokens. Raises `FailedError` if the walk contradicts it.
         """
         if compiled.session().forced is None:
             return None
@@ -132,7 +132,7 @@ class Walker:
             # Asked in the end, since a mask of an engine in an error state means nothing.
             problem = session.problem() if outcome is Outcome.ACCEPTED else None
             if problem is not None:
-                raise Failed(problem)
+                raise FailedError(problem)
         except Exception as error:
             return DocumentResult(Outcome.FAILED, len(samples) - before, describe_error(error))
         return DocumentResult(outcome, len(samples) - before)
@@ -150,14 +150,14 @@ class Walker:
                 samples.append(filled - start)
                 problem = session.problem()
                 if problem is not None:
-                    raise Failed(problem)
+                    raise FailedError(problem)
                 return Outcome.REJECTED
             checked = now()
             accepted = accept(token)
             stop = now()
             samples.append(filled - start + stop - checked)
             if not accepted:
-                raise Failed(
+                raise FailedError(
                     session.problem()
                     or f"the mask allows token {token} at position {position}, accept refuses it"
                 )
@@ -170,7 +170,7 @@ class Walker:
 
 def describe_error(error: Exception) -> str:
     """An error as one text for the record."""
-    if isinstance(error, Failed):
+    if isinstance(error, FailedError):
         return str(error)
     return f"{type(error).__name__}: {error}"
 
@@ -191,6 +191,6 @@ def _count_forced(session: Session, tokens: array[int]) -> ForcedCount:
                 noncanonical += 1
         for token in text[position : position + step]:
             if not session.accept(token):
-                raise Failed(f"token {token} was accepted with masks, and is refused without")
+                raise FailedError(f"token {token} was accepted with masks, and is refused without")
         position += step
     return ForcedCount(len(text), forced_tokens, sequences, noncanonical)

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 
 from maskbench.documents import Job
-from maskbench.engines import EngineSetup, MissingEngine, find
+from maskbench.engines import EngineSetup, MissingEngineError, find
 from maskbench.walk import ForcedCount, Measured, Walker, describe_error
 
 
@@ -74,7 +74,7 @@ def main(connection: Connection, start: WorkerSetup) -> None:
     began = perf_counter()
     try:
         engine = find(start.engine)(start.setup)
-    except MissingEngine as error:
+    except MissingEngineError as error:
         connection.send(NotReady(str(error)))
         return
     walker = Walker(engine, start.setup.tokenizer.eos_token_ids)
@@ -98,9 +98,7 @@ def _serve(connection: Connection, walker: Walker, job: Job, *, forced: bool) ->
     result = ForcedResult(job.index, None)
     if compiled is not None:
         try:
-            result = ForcedResult(
-                job.index, walker.count_forced(compiled, job.documents, measured)
-            )
+            result = ForcedResult(job.index, walker.count_forced(compiled, job.documents, measured))
         except Exception as error:
             result = ForcedResult(job.index, None, describe_error(error))
     connection.send(result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from maskbench.engines.base import Engine, EngineSetup, MissingEngine
+from maskbench.engines.base import Engine, EngineSetup, MissingEngineError
 
 _KNOWN = {
     "ffwd": "maskbench.engines.ffwd:FfwdEngine",
@@ -21,22 +21,20 @@ def known_engines() -> tuple[str, ...]:
 def find(name: str) -> type[Engine]:
     """The engine class for a known name, or for `module:Class` of the caller's own.
 
-    Raises `MissingEngine` if there is no such engine. The engine's own package is imported only
+    Raises `MissingEngineError` if there is no such engine. The engine's own package is imported only
     when the class is instantiated.
     """
     target = _KNOWN.get(name, name)
     module, separator, attribute = target.partition(":")
     if not separator:
-        raise MissingEngine(
-            f"no engine {name!r}; known: {', '.join(_KNOWN)}, or module:Class"
-        )
+        raise MissingEngineError(f"no engine {name!r}; known: {', '.join(_KNOWN)}, or module:Class")
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise MissingEngine(f"engine {name!r}: {error}") from error
+        raise MissingEngineError(f"engine {name!r}: {error}") from error
     if not (isinstance(found, type) and issubclass(found, Engine)):
-        raise MissingEngine(f"engine {name!r}: not a subclass of Engine")
+        raise MissingEngineError(f"engine {name!r}: not a subclass of Engine")
     return found
 
 
-__all__ = ["Engine", "EngineSetup", "MissingEngine", "find", "known_engines"]
+__all__ = ["Engine", "EngineSetup", "MissingEngineError", "find", "known_engines"]

@@ -13,11 +13,11 @@ from maskbench.documents import Whitespace
 from maskbench.tokenizer import TokenizerSpec
 
 
-class MissingEngine(RuntimeError):
+class MissingEngineError(RuntimeError):
     """An engine that is not known or not installed; the message says how to install it."""
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The engine declares that it cannot enforce a schema.
 
     `reason` is a short category for counting, `detail` the engine's own message.
@@ -29,7 +29,7 @@ class Refused(Exception):
         self.detail = detail
 
 
-class Failed(Exception):
+class FailedError(Exception):
     """The engine gave up on a schema that it had taken, or contradicted itself."""
 
 
@@ -68,13 +68,13 @@ class Compiled(abc.ABC):
 
     @abc.abstractmethod
     def session(self) -> Session:
-        """A new walk from the beginning. Raises `Refused` or `Failed`."""
+        """A new walk from the beginning. Raises `RefusedError` or `FailedError`."""
 
 
 class Engine(abc.ABC):
     """An engine with a tokenizer, ready to compile. One lives in each worker process.
 
-    The constructor imports the engine's package and raises `MissingEngine` without it.
+    The constructor imports the engine's package and raises `MissingEngineError` without it.
     """
 
     bitmask: NDArray[np.int32]
@@ -92,7 +92,7 @@ class Engine(abc.ABC):
     def compile(self, schema: str) -> Compiled:
         """Compiles the text of a JSON Schema with nothing remembered from earlier calls.
 
-        Raises `Refused`. This, `session()` and the first `fill()` are timed together.
+        Raises `RefusedError`. This, `session()` and the first `fill()` are timed together.
         """
 
     def forget(self) -> None:  # noqa: B027 - most engines keep nothing between schemas

@@ -9,8 +9,8 @@ from maskbench.engines.base import (
     Compiled,
     Engine,
     EngineSetup,
-    MissingEngine,
-    Refused,
+    MissingEngineError,
+    RefusedError,
     Session,
     short_reason,
 )
@@ -25,7 +25,7 @@ class FfwdEngine(Engine):
             import ffwd.grammar
             import ffwd.tokenizer
         except ImportError as error:
-            raise MissingEngine(f"ffwd cannot be used ({error}): pip install .") from error
+            raise MissingEngineError(f"ffwd cannot be used ({error}): pip install .") from error
         self._ffwd: Any = ffwd
         spec = setup.tokenizer
         self._vocabulary = ffwd.tokenizer.from_huggingface(
@@ -37,25 +37,28 @@ class FfwdEngine(Engine):
         self.bitmask = self._rows[0]
 
     def versions(self) -> dict[str, str]:
+        """The package version and the options that schemas are compiled with."""
         return {
             "ffwd": self._ffwd.__version__,
             "options": f"whitespace={self._whitespace}, cold_store={self._cold_store}",
         }
 
     def forget(self) -> None:
+        """Empties the store that compiled grammars of one vocabulary share."""
         if self._cold_store:
             self._vocabulary.clear_memos()
 
     def compile(self, schema: str) -> Compiled:
+        """Compiles a schema; raises `RefusedError`."""
         ffwd = self._ffwd
         grammar = ffwd.grammar.json_schema(schema, whitespace=self._whitespace)
         try:
             compiled = ffwd.compile(grammar, self._vocabulary)
         except ffwd.UnsupportedSchemaError as error:
-            raise Refused(f"unsupported: {error.keyword}", str(error)) from error
+            raise RefusedError(f"unsupported: {error.keyword}", str(error)) from error
         except ffwd.FfwdError as error:
             reason = f"{type(error).__name__}: {short_reason(str(error))}"
-            raise Refused(reason, str(error)) from error
+            raise RefusedError(reason, str(error)) from error
         return _Compiled(compiled, self._rows)
 
 

@@ -13,8 +13,8 @@ from maskbench.engines.base import (
     Compiled,
     Engine,
     EngineSetup,
-    MissingEngine,
-    Refused,
+    MissingEngineError,
+    RefusedError,
     Session,
     mask_words,
     short_reason,
@@ -28,7 +28,9 @@ class LlguidanceEngine(Engine):
         try:
             import llguidance
         except ImportError as error:
-            raise MissingEngine("llguidance is not installed: pip install llguidance") from error
+            raise MissingEngineError(
+                "llguidance is not installed: pip install llguidance"
+            ) from error
         self._llguidance: Any = llguidance
         spec = setup.tokenizer
         text = (spec.directory / "tokenizer.json").read_text(encoding="utf-8")
@@ -47,22 +49,24 @@ class LlguidanceEngine(Engine):
         self.bitmask = np.zeros(mask_words(spec.vocab_size), dtype=np.int32)
 
     def versions(self) -> dict[str, str]:
+        """The package version and the options that schemas are compiled with."""
         return {
             "llguidance": importlib.metadata.version("llguidance"),
             "options": str(self._options),
         }
 
     def compile(self, schema: str) -> Compiled:
+        """Compiles a schema; raises `RefusedError`."""
         matcher_type = self._llguidance.LLMatcher
         try:
             grammar = matcher_type.grammar_from_json_schema(schema, overrides=self._options)
         except ValueError as error:
-            raise Refused(short_reason(str(error)), str(error)) from error
+            raise RefusedError(short_reason(str(error)), str(error)) from error
         # log_level 0: nothing is printed when a document is refused.
         matcher = matcher_type(self._tokenizer, grammar, log_level=0)
         if matcher.is_error():
             message = matcher.get_error()
-            raise Refused(short_reason(message), message)
+            raise RefusedError(short_reason(message), message)
         return _Compiled(matcher, self.bitmask)
 
 

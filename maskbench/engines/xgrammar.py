@@ -11,8 +11,8 @@ from maskbench.engines.base import (
     Compiled,
     Engine,
     EngineSetup,
-    MissingEngine,
-    Refused,
+    MissingEngineError,
+    RefusedError,
     Session,
     short_reason,
 )
@@ -26,7 +26,7 @@ class XGrammarEngine(Engine):
             import xgrammar
             from transformers import PreTrainedTokenizerFast
         except ImportError as error:
-            raise MissingEngine(
+            raise MissingEngineError(
                 f"XGrammar cannot be used ({error}): pip install xgrammar transformers"
             ) from error
         self._xgrammar: Any = xgrammar
@@ -49,16 +49,18 @@ class XGrammarEngine(Engine):
         )
 
     def versions(self) -> dict[str, str]:
+        """The package version and the options that schemas are compiled with."""
         return {
             "xgrammar": importlib.metadata.version("xgrammar"),
             "options": str(self._options),
         }
 
     def compile(self, schema: str) -> Compiled:
+        """Compiles a schema; raises `RefusedError`."""
         try:
             compiled = self._compiler.compile_json_schema(schema, **self._options)
         except (RuntimeError, ValueError) as error:
-            raise Refused(short_reason(_without_location(str(error))), str(error)) from error
+            raise RefusedError(short_reason(_without_location(str(error))), str(error)) from error
         return _Compiled(self._xgrammar.GrammarMatcher, compiled, self._tensor)
 
 
