@@ -21,8 +21,8 @@ def known_engines() -> tuple[str, ...]:
 def find(name: str) -> type[Engine]:
     """The engine class for a known name, or for `module:Class` of the caller's own.
 
-    Raises `MissingEngineError` if there is no such engine. The engine's own package is imported only
-    when the class is instantiated.
+    Raises `MissingEngineError` if there is no such engine. The engine's own package is imported
+    only when the class is instantiated.
     """
     target = _KNOWN.get(name, name)
     module, separator, attribute = target.partition(":")
