@@ -1,0 +1,253 @@
+"""The command line: `python -m maskbench run`."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from maskbench import results, tables
+from maskbench.data import (
+    BUILTIN_CORPUS,
+    DataError,
+    Slice,
+    Source,
+    choose,
+    parse_case,
+    read_sources,
+)
+from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace, prepare
+from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
+from maskbench.runner import EngineStartError, RunSettings, run
+from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
+
+
+@dataclass
+class Preparation:
+    """What could not be given to the engines, counted while jobs are prepared."""
+
+    broken: list[str] = field(default_factory=list)
+    unwritable_schemas: list[str] = field(default_factory=list)
+    skipped_instances: int = 0
+
+    def chunks(
+        self, sources: list[Source], encoder: Encoder, whitespace: Whitespace, size: int
+    ) -> Iterator[list[Job]]:
+        """Jobs in chunks, prepared when they are asked for."""
+        for start in range(0, len(sources), size):
+            jobs = []
+            for index, source in enumerate(sources[start : start + size], start):
+                try:
+                    prepared = prepare(parse_case(source), index, encoder, whitespace)
+                except DataError as error:
+                    self.broken.append(str(error))
+                    continue
+                except UnwritableSchemaError as error:
+                    self.unwritable_schemas.append(f"{source.place}: {error}")
+                    continue
+                self.skipped_instances += prepared.skipped_instances
+                jobs.append(prepared.job)
+            yield jobs
+
+
+def _parse_slice(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> Slice | None:
+    if value is None:
+        return None
+    try:
+        return Slice.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+
+
+@click.group()
+def main() -> None:
+    """Measures engines for constrained decoding on JSON schemas."""
+
+
+@main.command("run")
+@click.option(
+    "--engine",
+    "engine_list",
+    default="ffwd",
+    show_default=True,
+    help=f"Comma-separated: {', '.join(known_engines())}, or module:Class.",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    default=BUILTIN_CORPUS,
+    help="A .jsonl or .jsonl.xz file, or a folder of .json files. Default: the built-in corpus.",
+)
+@click.option(
+    "--tokenizer",
+    default=BUILTIN_NAME,
+    show_default=True,
+    help="A Hugging Face folder, 'deepseek', or 'builtin' (trained on the built-in corpus).",
+)
+@click.option("--sample", type=click.IntRange(min=1), help="Draw this many schemas.")
+@click.option("--seed", type=int, default=0, show_default=True, help="For --sample.")
+@click.option(
+    "--slice",
+    "part",
+    metavar="I/N",
+    callback=_parse_slice,
+    help="Every N-th schema, beginning with the I-th.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    show_default=True,
+    help="Seconds per schema, after which the engine's process is killed.",
+)
+@click.option(
+    "--whitespace",
+    type=click.Choice([w.value for w in Whitespace]),
+    default=Whitespace.FLEXIBLE.value,
+    show_default=True,
+)
+@click.option(
+    "--chunk",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Schemas per turn of an engine.",
+)
+@click.option("--no-forced", is_flag=True, help="Do not count forced tokens.")
+@click.option("--cold-store", is_flag=True, help="Empty ffwd's store before each schema.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write all results to this JSON file, and the samples next to it.",
+)
+def run_command(
+    engine_list: str,
+    data: Path,
+    tokenizer: str,
+    sample: int | None,
+    seed: int,
+    part: Slice | None,
+    time_limit: float,
+    whitespace: str,
+    chunk: int,
+    no_forced: bool,
+    cold_store: bool,
+    out: Path | None,
+) -> None:
+    """Runs engines on the same schemas and instances and prints verdicts and times."""
+    engines = list(dict.fromkeys(name.strip() for name in engine_list.split(",") if name.strip()))
+    if not engines:
+        raise click.UsageError("--engine names no engine")
+    mode = Whitespace(whitespace)
+    settings = RunSettings(time_limit_s=time_limit, forced=not no_forced)
+    preparation = Preparation()
+    started, clock = results.utc_now(), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
+        scratch = Path(directory)
+        try:
+            for name in engines:
+                find(name)
+            everything = read_sources(data)
+            sources = choose(everything, sample=sample, seed=seed, part=part)
+            spec = resolve(tokenizer, scratch)
+            with _progress(len(sources), engines) as advance:
+                logs = run(
+                    engines,
+                    preparation.chunks(sources, HuggingFaceEncoder(spec), mode, chunk),
+                    EngineSetup(spec, mode, cold_store),
+                    settings,
+                    scratch,
+                    advance,
+                )
+        except (DataError, TokenizerError, MissingEngineError, EngineStartError) as error:
+            raise click.ClickException(str(error)) from error
+    summaries = results.summarise(logs)
+    measured = summaries[0].counts.schemas
+    lost = len(preparation.broken) + len(preparation.unwritable_schemas)
+    about = {
+        "started": started,
+        "seconds": round(time.monotonic() - clock, 1),
+        "complete": measured + lost == len(sources),
+        "machine": results.machine(),
+        "settings": {
+            "whitespace": mode.value,
+            "time_limit_s": time_limit,
+            "chunk": chunk,
+            "forced": not no_forced,
+            "cold_store": cold_store,
+        },
+        "tokenizer": {
+            "name": spec.name,
+            "vocab_size": spec.vocab_size,
+            "eos_token_ids": list(spec.eos_token_ids),
+            "sha256": spec.sha256,
+        },
+        "data": {
+            "name": data.name,
+            "schemas": len(everything),
+            "chosen": len(sources),
+            "sample": sample,
+            "seed": seed,
+            "slice": None if part is None else f"{part.index}/{part.count}",
+            "broken": preparation.broken,
+            "unwritable_schemas": preparation.unwritable_schemas,
+            "skipped_instances": preparation.skipped_instances,
+        },
+    }
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
+    _say_what_was_left_out(console, preparation, measured, len(sources))
+    tables.show(console, summaries)
+    if out is not None:
+        samples = results.write(out, about, logs, summaries)
+        console.print(f"Written: {out} and {samples}", soft_wrap=True)
+
+
+def _say_what_was_left_out(
+    console: Console, preparation: Preparation, measured: int, chosen: int
+) -> None:
+    for line in preparation.broken:
+        console.print(f"left out, broken: {line}", markup=False, soft_wrap=True)
+    for line in preparation.unwritable_schemas:
+        console.print(f"left out, schema without text: {line}", markup=False, soft_wrap=True)
+    if preparation.skipped_instances:
+        console.print(f"left out: {preparation.skipped_instances} instances without UTF-8 text")
+    missing = chosen - measured - len(preparation.broken) - len(preparation.unwritable_schemas)
+    if missing:
+        console.print(f"interrupted: {missing} of {chosen} schemas were not measured")
+
+
+@contextmanager
+def _progress(schemas: int, engines: list[str]) -> Iterator[Callable[[str], None]]:
+    """A bar on standard error, and only on a terminal."""
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    ) as bar:
+        tasks = {name: bar.add_task(name, total=schemas) for name in engines}
+        yield lambda name: bar.advance(tasks[name])
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m maskbench")

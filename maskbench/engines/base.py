@@ -1,0 +1,117 @@
+"""What an engine must offer to be measured."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskbench.documents import Whitespace
+from maskbench.tokenizer import TokenizerSpec
+
+
+class MissingEngineError(RuntimeError):
+    """An engine that is not known or not installed; the message says how to install it."""
+
+
+class RefusedError(Exception):
+    """The engine declares that it cannot enforce a schema.
+
+    `reason` is a short category for counting, `detail` the engine's own message.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+class FailedError(Exception):
+    """The engine gave up on a schema that it had taken, or contradicted itself."""
+
+
+@dataclass(frozen=True)
+class EngineSetup:
+    """The same for every engine of a run."""
+
+    tokenizer: TokenizerSpec
+    whitespace: Whitespace
+    cold_store: bool = False
+
+
+@dataclass(frozen=True)
+class Session:
+    """One walk through one document.
+
+    The hot ones are plain callables rather than methods to override, so that an engine can bind
+    its native function and no wrapper is measured with it.
+    """
+
+    fill: Callable[[], object]
+    """Writes the mask of the next token into `Engine.bitmask`."""
+
+    accept: Callable[[int], bool]
+    """Advances by one token; false if the engine refuses it."""
+
+    problem: Callable[[], str | None]
+    """What has gone wrong inside the engine (a limit, an internal error), if anything."""
+
+    forced: Callable[[], list[int]] | None = None
+    """The fast-forward tokens at this point; None where the engine has no such function."""
+
+
+class Compiled(abc.ABC):
+    """A compiled schema."""
+
+    @abc.abstractmethod
+    def session(self) -> Session:
+        """A new walk from the beginning. Raises `RefusedError` or `FailedError`."""
+
+
+class Engine(abc.ABC):
+    """An engine with a tokenizer, ready to compile. One lives in each worker process.
+
+    The constructor imports the engine's package and raises `MissingEngineError` without it.
+    """
+
+    bitmask: NDArray[np.int32]
+    """The mask that `Session.fill` writes, shape `(ceil(vocab_size / 32),)`: bit `i % 32` of word
+    `i // 32` is set if token `i` may come next."""
+
+    @abc.abstractmethod
+    def __init__(self, setup: EngineSetup) -> None: ...
+
+    @abc.abstractmethod
+    def versions(self) -> dict[str, str]:
+        """Package versions and the options that were used."""
+
+    @abc.abstractmethod
+    def compile(self, schema: str) -> Compiled:
+        """Compiles the text of a JSON Schema with nothing remembered from earlier calls.
+
+        Raises `RefusedError`. This, `session()` and the first `fill()` are timed together.
+        """
+
+    def forget(self) -> None:  # noqa: B027 - most engines keep nothing between schemas
+        """Drops what is kept between schemas, if the run asks for it. Not timed."""
+
+
+def mask_words(vocab_size: int) -> int:
+    """The length in 32-bit words of a mask."""
+    return (vocab_size + 31) // 32
+
+
+def short_reason(message: str, limit: int = 80) -> str:
+    """A message's first line, shortened, with numbers blurred, so that equal causes count alike."""
+    line = message.strip().splitlines()[0] if message.strip() else "no message"
+    blurred: list[str] = []
+    for char in line:
+        if not char.isdigit():
+            blurred.append(char)
+        elif blurred[-1:] != ["N"]:
+            blurred.append("N")
+    text = "".join(blurred)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

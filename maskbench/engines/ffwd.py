@@ -1,0 +1,77 @@
+"""ffwd, the engine of this repository."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from maskbench.engines.base import (
+    Compiled,
+    Engine,
+    EngineSetup,
+    MissingEngineError,
+    RefusedError,
+    Session,
+    short_reason,
+)
+
+
+class FfwdEngine(Engine):
+    """Default settings. With `cold_store` the vocabulary's memos go before each schema."""
+
+    def __init__(self, setup: EngineSetup) -> None:
+        try:
+            import ffwd
+            import ffwd.grammar
+            import ffwd.tokenizer
+        except ImportError as error:
+            raise MissingEngineError(f"ffwd cannot be used ({error}): pip install .") from error
+        self._ffwd: Any = ffwd
+        spec = setup.tokenizer
+        self._vocabulary = ffwd.tokenizer.from_huggingface(
+            spec.directory, vocab_size=spec.vocab_size
+        )
+        self._whitespace = setup.whitespace.value
+        self._cold_store = setup.cold_store
+        self._rows = ffwd.allocate_bitmask(1, spec.vocab_size)
+        self.bitmask = self._rows[0]
+
+    def versions(self) -> dict[str, str]:
+        """The package version and the options that schemas are compiled with."""
+        return {
+            "ffwd": self._ffwd.__version__,
+            "options": f"whitespace={self._whitespace}, cold_store={self._cold_store}",
+        }
+
+    def forget(self) -> None:
+        """Empties the store that compiled grammars of one vocabulary share."""
+        if self._cold_store:
+            self._vocabulary.clear_memos()
+
+    def compile(self, schema: str) -> Compiled:
+        """Compiles a schema; raises `RefusedError`."""
+        ffwd = self._ffwd
+        grammar = ffwd.grammar.json_schema(schema, whitespace=self._whitespace)
+        try:
+            compiled = ffwd.compile(grammar, self._vocabulary)
+        except ffwd.UnsupportedSchemaError as error:
+            raise RefusedError(f"unsupported: {error.keyword}", str(error)) from error
+        except ffwd.FfwdError as error:
+            reason = f"{type(error).__name__}: {short_reason(str(error))}"
+            raise RefusedError(reason, str(error)) from error
+        return _Compiled(compiled, self._rows)
+
+
+class _Compiled(Compiled):
+    def __init__(self, compiled: Any, rows: Any) -> None:
+        self._compiled = compiled
+        self._rows = rows
+
+    def session(self) -> Session:
+        matcher = self._compiled.matcher()
+        return Session(
+            fill=partial(matcher.fill_bitmask, self._rows),
+            accept=matcher.accept_token,
+            problem=lambda: None,
+            forced=matcher.fast_forward_tokens,
+        )

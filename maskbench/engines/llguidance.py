@@ -1,0 +1,88 @@
+"""llguidance (`pip install llguidance`)."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from maskbench.documents import Whitespace
+from maskbench.engines.base import (
+    Compiled,
+    Engine,
+    EngineSetup,
+    MissingEngineError,
+    RefusedError,
+    Session,
+    mask_words,
+    short_reason,
+)
+
+
+class LlguidanceEngine(Engine):
+    """Masks through `unsafe_compute_mask_ptr`, the cheapest of the documented ways in."""
+
+    def __init__(self, setup: EngineSetup) -> None:
+        try:
+            import llguidance
+        except ImportError as error:
+            raise MissingEngineError(
+                "llguidance is not installed: pip install llguidance"
+            ) from error
+        self._llguidance: Any = llguidance
+        spec = setup.tokenizer
+        text = (spec.directory / "tokenizer.json").read_text(encoding="utf-8")
+        self._tokenizer = llguidance.LLTokenizer(
+            text,
+            n_vocab=spec.vocab_size,
+            eos_token=list(spec.eos_token_ids),
+            slices=llguidance.LLTokenizer.json_slices(),
+        )
+        item, key = setup.whitespace.separators
+        self._options: dict[str, Any] = (
+            {"whitespace_flexible": True}
+            if setup.whitespace is Whitespace.FLEXIBLE
+            else {"whitespace_flexible": False, "item_separator": item, "key_separator": key}
+        )
+        self.bitmask = np.zeros(mask_words(spec.vocab_size), dtype=np.int32)
+
+    def versions(self) -> dict[str, str]:
+        """The package version and the options that schemas are compiled with."""
+        return {
+            "llguidance": importlib.metadata.version("llguidance"),
+            "options": str(self._options),
+        }
+
+    def compile(self, schema: str) -> Compiled:
+        """Compiles a schema; raises `RefusedError`."""
+        matcher_type = self._llguidance.LLMatcher
+        try:
+            grammar = matcher_type.grammar_from_json_schema(schema, overrides=self._options)
+        except ValueError as error:
+            raise RefusedError(short_reason(str(error)), str(error)) from error
+        # log_level 0: nothing is printed when a document is refused.
+        matcher = matcher_type(self._tokenizer, grammar, log_level=0)
+        if matcher.is_error():
+            message = matcher.get_error()
+            raise RefusedError(short_reason(message), message)
+        return _Compiled(matcher, self.bitmask)
+
+
+class _Compiled(Compiled):
+    def __init__(self, pristine: Any, bitmask: np.ndarray[Any, np.dtype[np.int32]]) -> None:
+        self._pristine = pristine
+        self._pointer = bitmask.ctypes.data
+        self._bytes = bitmask.nbytes
+
+    def session(self) -> Session:
+        # A copy shares the lexer's automaton with the original, so documents after the first
+        # find it as warm as a server would.
+        matcher = self._pristine.deep_copy()
+        return Session(
+            fill=partial(matcher.unsafe_compute_mask_ptr, self._pointer, self._bytes),
+            accept=matcher.consume_token,
+            problem=lambda: matcher.get_error() if matcher.is_error() else None,
+            forced=matcher.compute_ff_tokens,
+        )

@@ -1,0 +1,85 @@
+"""XGrammar (`pip install xgrammar`), in its strict mode."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from functools import partial
+from typing import Any
+
+from maskbench.documents import Whitespace
+from maskbench.engines.base import (
+    Compiled,
+    Engine,
+    EngineSetup,
+    MissingEngineError,
+    RefusedError,
+    Session,
+    short_reason,
+)
+
+
+class XGrammarEngine(Engine):
+    """One compile thread and no compile cache. It has forced text, but no forced tokens."""
+
+    def __init__(self, setup: EngineSetup) -> None:
+        try:
+            import xgrammar
+            from transformers import PreTrainedTokenizerFast
+        except ImportError as error:
+            raise MissingEngineError(
+                f"XGrammar cannot be used ({error}): pip install xgrammar transformers"
+            ) from error
+        self._xgrammar: Any = xgrammar
+        spec = setup.tokenizer
+        tokenizer: Any = PreTrainedTokenizerFast.from_pretrained(str(spec.directory))
+        info = xgrammar.TokenizerInfo.from_huggingface(
+            tokenizer, vocab_size=spec.vocab_size, stop_token_ids=list(spec.eos_token_ids)
+        )
+        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+        self._tensor = xgrammar.allocate_token_bitmask(1, spec.vocab_size)
+        self.bitmask = self._tensor.numpy()[0]  # the same memory
+        self._options: dict[str, Any] = (
+            {"any_whitespace": True, "strict_mode": True}
+            if setup.whitespace is Whitespace.FLEXIBLE
+            else {
+                "any_whitespace": False,
+                "separators": setup.whitespace.separators,
+                "strict_mode": True,
+            }
+        )
+
+    def versions(self) -> dict[str, str]:
+        """The package version and the options that schemas are compiled with."""
+        return {
+            "xgrammar": importlib.metadata.version("xgrammar"),
+            "options": str(self._options),
+        }
+
+    def compile(self, schema: str) -> Compiled:
+        """Compiles a schema; raises `RefusedError`."""
+        try:
+            compiled = self._compiler.compile_json_schema(schema, **self._options)
+        except (RuntimeError, ValueError) as error:
+            raise RefusedError(short_reason(_without_location(str(error))), str(error)) from error
+        return _Compiled(self._xgrammar.GrammarMatcher, compiled, self._tensor)
+
+
+class _Compiled(Compiled):
+    def __init__(self, matcher_type: Any, compiled: Any, tensor: Any) -> None:
+        self._matcher_type = matcher_type
+        self._compiled = compiled
+        self._tensor = tensor
+
+    def session(self) -> Session:
+        matcher = self._matcher_type(self._compiled)
+        return Session(
+            fill=partial(matcher.fill_next_token_bitmask, self._tensor),
+            accept=matcher.accept_token,
+            problem=lambda: None,
+        )
+
+
+def _without_location(message: str) -> str:
+    """Messages begin with the time and the source line of the check that failed."""
+    _, separator, rest = message.partition("] ")
+    return rest.partition(": ")[2] or rest if separator else message

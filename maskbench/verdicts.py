@@ -1,0 +1,142 @@
+"""From outcomes to verdicts: what one engine made of one schema."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from enum import Enum
+
+from maskbench.documents import Job
+from maskbench.walk import DocumentResult, ForcedCount, Measured, Outcome
+
+
+class Ended(str, Enum):
+    """How a worker process ended before it had answered."""
+
+    CRASHED = "crashed"
+    TIMED_OUT = "timed out"
+
+
+class Verdict(str, Enum):
+    """Exactly one holds for an engine and a schema."""
+
+    PASSED = "passed"
+    """Every valid instance accepted, every invalid one rejected."""
+
+    REFUSED = "refused"
+    """The engine said that it cannot enforce the schema."""
+
+    WRONG = "wrong"
+    """A valid instance rejected or an invalid one accepted."""
+
+    FAILED = "failed"
+    """The engine gave up on a schema that it had taken."""
+
+    CRASHED = "crashed"
+    TIMED_OUT = "timed out"
+
+
+@dataclass(frozen=True)
+class SchemaRecord:
+    """One engine, one schema. Times are in microseconds."""
+
+    index: int
+    id: str
+    verdict: Verdict
+    labels: tuple[bool, ...]
+    """Of the instances, in order: whether each is valid."""
+
+    documents: tuple[DocumentResult, ...] = ()
+    """As `labels`, or empty if no instance was walked."""
+
+    reason: str | None = None
+    """A category for counting: why refused."""
+
+    detail: str | None = None
+    first_mask_us: float | None = None
+    mask_us: array[float] = field(default_factory=lambda: array("f"))
+    forced: ForcedCount | None = None
+
+    @classmethod
+    def ended_early(cls, job: Job, ended: Ended, detail: str) -> SchemaRecord:
+        """The process crashed or was killed: nothing that it had measured is kept."""
+        verdict = Verdict.CRASHED if ended is Ended.CRASHED else Verdict.TIMED_OUT
+        return cls(job.index, job.id, verdict, _labels(job), detail=detail)
+
+    @classmethod
+    def measured(
+        cls,
+        job: Job,
+        measured: Measured,
+        forced: ForcedCount | None,
+        forced_problem: str | None = None,
+    ) -> SchemaRecord:
+        """The verdict on what was measured."""
+        reason = detail = None
+        labels = _labels(job)
+        problems = [d.problem for d in measured.documents if d.problem is not None]
+        if measured.refused is not None:
+            verdict = Verdict.REFUSED
+            reason, detail = measured.refused
+        elif measured.failed is not None:
+            verdict, detail = Verdict.FAILED, measured.failed
+        elif any(
+            _is_wrong_reject(label, document) or _is_wrong_accept(label, document)
+            for label, document in zip(labels, measured.documents, strict=True)
+        ):
+            verdict = Verdict.WRONG
+        elif problems:
+            verdict, detail = Verdict.FAILED, problems[0]
+        elif forced_problem is not None:
+            verdict, detail = Verdict.FAILED, f"while counting forced tokens: {forced_problem}"
+        else:
+            verdict = Verdict.PASSED
+        return cls(
+            job.index,
+            job.id,
+            verdict,
+            labels,
+            measured.documents,
+            reason,
+            detail,
+            measured.first_mask_us,
+            measured.mask_us,
+            forced,
+        )
+
+    @property
+    def wrong_rejects(self) -> int:
+        """How many valid instances were rejected."""
+        pairs = zip(self.labels, self.documents, strict=False)
+        return sum(_is_wrong_reject(label, document) for label, document in pairs)
+
+    @property
+    def wrong_accepts(self) -> int:
+        """How many invalid instances were accepted."""
+        pairs = zip(self.labels, self.documents, strict=False)
+        return sum(_is_wrong_accept(label, document) for label, document in pairs)
+
+    @property
+    def failed_documents(self) -> int:
+        """How many instances the engine gave up on."""
+        return sum(document.outcome is Outcome.FAILED for document in self.documents)
+
+    def place_of_mask(self, number: int) -> tuple[int, int]:
+        """The document and the position in it of the mask with this number in `mask_us`."""
+        for index, document in enumerate(self.documents):
+            if number < document.masks:
+                return index, number
+            number -= document.masks
+        raise IndexError(number)
+
+
+def _labels(job: Job) -> tuple[bool, ...]:
+    return tuple(document.valid for document in job.documents)
+
+
+def _is_wrong_reject(label: bool, document: DocumentResult) -> bool:
+    return label and document.outcome is Outcome.REJECTED
+
+
+def _is_wrong_accept(label: bool, document: DocumentResult) -> bool:
+    return not label and document.outcome is Outcome.ACCEPTED

@@ -1,0 +1,122 @@
+"""The process of one engine: receives jobs, sends results, and may crash or hang."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from time import perf_counter
+
+from maskbench.documents import Job
+from maskbench.engines import EngineSetup, MissingEngineError, find
+from maskbench.walk import ForcedCount, Measured, Walker, describe_error
+
+
+@dataclass(frozen=True)
+class WorkerSetup:
+    """What a worker process is started with."""
+
+    engine: str
+    setup: EngineSetup
+    forced: bool
+    log: Path
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The engine is loaded with its tokenizer, after `seconds`."""
+
+    versions: dict[str, str]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class NotReady:
+    """The engine cannot be used at all."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class TimedResult:
+    """The verdicts and times of the job with this index."""
+
+    index: int
+    measured: Measured
+
+
+@dataclass(frozen=True)
+class ForcedResult:
+    """The forced tokens of the job with this index: a count, nothing, or what went wrong."""
+
+    index: int
+    count: ForcedCount | None
+    problem: str | None = None
+
+
+Message = Ready | NotReady | TimedResult | ForcedResult
+
+
+def main(connection: Connection, start: WorkerSetup) -> None:
+    """Serves lists of jobs until the parent sends None or goes away.
+
+    For each job it sends one `TimedResult` and, if the run wants it, one `ForcedResult`. The
+    parent counts on this order, and watches the time between two messages.
+    """
+    _redirect_output(start.log)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
+    faulthandler.enable()
+    began = perf_counter()
+    try:
+        engine = find(start.engine)(start.setup)
+    except MissingEngineError as error:
+        connection.send(NotReady(str(error)))
+        return
+    walker = Walker(engine, start.setup.tokenizer.eos_token_ids)
+    # From here on nothing is collected while a clock runs; what was loaded is never looked at.
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    connection.send(Ready(engine.versions(), perf_counter() - began))
+    while (jobs := _receive(connection)) is not None:
+        for job in jobs:
+            engine.forget()
+            _serve(connection, walker, job, forced=start.forced)
+            gc.collect()
+
+
+def _serve(connection: Connection, walker: Walker, job: Job, *, forced: bool) -> None:
+    measured, compiled = walker.measure(job)
+    connection.send(TimedResult(job.index, measured))
+    if not forced:
+        return
+    result = ForcedResult(job.index, None)
+    if compiled is not None:
+        try:
+            result = ForcedResult(job.index, walker.count_forced(compiled, job.documents, measured))
+        except Exception as error:
+            result = ForcedResult(job.index, None, describe_error(error))
+    connection.send(result)
+
+
+def _receive(connection: Connection) -> list[Job] | None:
+    try:
+        jobs: list[Job] | None = connection.recv()
+    except EOFError:
+        return None
+    return jobs
+
+
+def _redirect_output(log: Path) -> None:
+    """Native code writes to the descriptors themselves, so these are replaced."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)

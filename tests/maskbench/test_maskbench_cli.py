@@ -1,0 +1,148 @@
+"""The command line, on the built-in corpus with a real engine."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from maskbench.__main__ import main
+from maskbench.documents import Whitespace, write_instance
+from maskbench.statistics import describe_times
+from maskbench.tokenizer import (
+    BUILTIN_VOCAB_SIZE,
+    HuggingFaceEncoder,
+    TokenizerError,
+    resolve,
+    train_builtin,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of llguidance over some of the corpus, with a broken and an unwritable case."""
+    pytest.importorskip("llguidance")
+    directory = tmp_path_factory.mktemp("run")
+    lines = (ROOT / "maskbench/corpus/builtin.jsonl").read_text(encoding="utf-8").splitlines()
+    extra = [
+        '{"schema": {}, "tests": 3}',
+        '{"schema": {"maximum": NaN}, "tests": []}',
+        '{"id": "odd", "schema": true, "tests": [{"valid": true, "data": "\\ud800"}]}',
+    ]
+    data = directory / "some.jsonl"
+    data.write_text("\n".join([*lines[:12], *extra]) + "\n", encoding="utf-8")
+    out = directory / "results.json"
+    process = subprocess.run(
+        [sys.executable, "-m", "maskbench", "run", "--engine", "llguidance", "--data", str(data),
+         "--chunk", "4", "--out", str(out)],
+        capture_output=True, text=True, cwd=ROOT, timeout=300, check=False,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    return process, json.loads(out.read_text(encoding="utf-8")), out
+
+
+def test_tables_are_printed_and_nothing_else(finished):
+    process, _, _ = finished
+    assert process.stderr == ""
+    for text in ("wrong accepts", "mask p99.9", "compile + first mask p50", "forced share"):
+        assert text in process.stdout
+    assert "some.jsonl:13: 'tests' is not an array" in process.stdout
+    assert "some.jsonl:14" in process.stdout
+    assert "1 instances without UTF-8 text" in process.stdout
+
+
+def test_results_file_holds_everything(finished):
+    _, results, out = finished
+    assert results["complete"]
+    assert results["data"]["chosen"] == 15
+    assert len(results["data"]["broken"]) == len(results["data"]["unwritable_schemas"]) == 1
+    assert results["data"]["skipped_instances"] == 1
+    assert results["tokenizer"]["vocab_size"] == BUILTIN_VOCAB_SIZE
+    engine = results["engines"]["llguidance"]
+    assert engine["versions"]["llguidance"]
+    assert len(engine["schemas"]) == engine["counts"]["schemas"] == 13
+    passed = {i for i, s in enumerate(engine["schemas"]) if s["verdict"] == "passed"}
+    assert len(passed) == engine["counts"]["passed"] >= 10
+    with np.load(out.with_name(results["samples"])) as samples:
+        times = samples["llguidance.mask_us"]
+        schema = samples["llguidance.mask_schema"]
+        first = samples["llguidance.first_mask_us"]
+    assert len(times) == len(schema) == sum(s.get("masks", 0) for s in engine["schemas"])
+    own = times[np.isin(schema, list(passed))]
+    assert describe_times(own) == engine["own"]["mask_us"]
+    assert engine["own"]["first_mask_us"]["max"] == first[sorted(passed)].max()
+    forced = engine["own"]["forced"]
+    assert 0 < forced["forced"] < forced["tokens"]
+    worst = engine["slowest_masks"][0]
+    assert worst["us"] == times.max()
+    assert worst["id"] == engine["schemas"][schema[times.argmax()]]["id"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--engine", "nonesuch"], "known: ffwd, llguidance, xgrammar"),
+        (["--engine", ","], "names no engine"),
+        (["--engine", "llguidance", "--data", "nonesuch.jsonl"], "no such file"),
+        (["--engine", "llguidance", "--tokenizer", "nonesuch"], "neither a folder nor one of"),
+        (["--slice", "3/2"], "expected 1 <= i <= n"),
+        (["--time-limit", "0"], "--time-limit"),
+        (["--whitespace", "none"], "--whitespace"),
+    ],
+)
+def test_bad_options_are_explained(arguments, message):
+    result = CliRunner().invoke(main, ["run", *arguments])
+    assert result.exit_code != 0
+    assert isinstance(result.exception, SystemExit)
+    assert message in result.output
+
+
+def test_builtin_tokenizer_is_always_the_same_and_loses_nothing(tmp_path):
+    spec = resolve("builtin", tmp_path)
+    train_builtin(tmp_path / "again")
+    first, second = (d / "tokenizer.json" for d in (spec.directory, tmp_path / "again"))
+    assert first.read_bytes() == second.read_bytes()
+    assert spec.vocab_size == BUILTIN_VOCAB_SIZE
+    assert spec.eos_token_ids == (0,)
+    encoder = HuggingFaceEncoder(spec)
+    text = write_instance({"naïve": ["日本", "🙂", "\t", 1e-7]}, Whitespace.COMPACT)
+    ids = encoder.encode(text)
+    assert 0 < len(ids) <= len(text.encode())
+    assert 0 not in encoder.encode("<|end|>"[:-1])
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "no tokenizer.json"),
+        ({"tokenizer.json": "{}"}, "tokenizer.json"),
+        ({"tokenizer_config.json": "{"}, "tokenizer_config.json"),
+        ({"tokenizer_config.json": "{}"}, "no end token"),
+        ({"tokenizer_config.json": '{"eos_token": "<none>"}'}, "not in the vocabulary"),
+    ],
+)
+def test_unusable_tokenizer_is_named(tmp_path, files, message):
+    folder = tmp_path / "tokenizer"
+    train_builtin(folder)
+    if not files:
+        (folder / "tokenizer.json").unlink()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    with pytest.raises(TokenizerError, match=message):
+        resolve(str(folder), tmp_path)
+
+
+def test_end_tokens_come_from_all_files(tmp_path):
+    folder = tmp_path / "tokenizer"
+    train_builtin(folder)
+    config = {"eos_token": {"content": "<|end|>"}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "generation_config.json").write_text('{"eos_token_id": [5, 5000]}', encoding="utf-8")
+    spec = resolve(str(folder), tmp_path)
+    assert spec.eos_token_ids == (0, 5, 5000)
+    assert spec.vocab_size == 5001
