@@ -6,14 +6,11 @@ from ffwd import FfwdError
 class RefusedTokenError(FfwdError):
     """A row holds a token that its grammar refuses, so its text is no longer in the language.
 
-    Attributes
-    ----------
-    row : int
-        Row of the batch, beams and returned sequences counted as rows.
-    token : int
-        The refused token id.
-    position : int
-        Its place among the generated tokens of that row, from 0.
+    Attributes:
+        row: Row of the batch, beams and returned sequences counted as rows.
+        token: The refused token id.
+        position: Its place among the generated tokens of that row, from 0.
+
     """
 
     def __init__(self, *, row: int, token: int, position: int, text: bytes | None) -> None:
@@ -34,10 +31,9 @@ class NoTokenLeftError(FfwdError):
     Another logits processor (`min_length`, `bad_words_ids`, …) and the grammar contradict each
     other, or the model gives -inf. Going on would choose a token that the grammar refuses.
 
-    Attributes
-    ----------
-    row : int
-        Row of the batch.
+    Attributes:
+        row: Row of the batch.
+
     """
 
     def __init__(self, *, row: int) -> None:
@@ -51,10 +47,9 @@ class NoTokenLeftError(FfwdError):
 class UnsupportedGenerationError(FfwdError):
     """`fast_forward_generate` cannot honour a generation option.
 
-    Attributes
-    ----------
-    option : str
-        Name of the option, as `generate()` spells it.
+    Attributes:
+        option: Name of the option, as `generate()` spells it.
+
     """
 
     def __init__(self, option: str, reason: str) -> None:

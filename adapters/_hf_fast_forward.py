@@ -12,26 +12,22 @@ from transformers import StoppingCriteriaList
 from transformers.generation.stopping_criteria import EosTokenCriteria, MaxLengthCriteria
 
 from ffwd import CompiledGrammar, Matcher, Vocabulary
-
-from ._hf_errors import RefusedTokenError
-from ._hf_mask import ScoreMask
-from ._hf_report import TokenTrace
+from ffwd.adapters._hf_errors import RefusedTokenError
+from ffwd.adapters._hf_mask import ScoreMask
+from ffwd.adapters._hf_report import TokenTrace
 
 
 @dataclass(frozen=True, kw_only=True)
 class FastForward:
     """How forced bytes become forced tokens; see `Matcher.fast_forward_tokens`.
 
-    Attributes
-    ----------
-    max_tokens : int or None
-        At most so many forced tokens at a time; None for no limit.
-    backoff_tokens : int
-        Longest suffix, in tokens, that is given up where it could be cut differently later.
-    backoff_bytes : int or None
-        The same limit in bytes.
-    conservative : bool
-        Give up such a suffix whether or not the grammar lets it go on.
+    Attributes:
+        max_tokens: At most so many forced tokens at a time; None for no limit.
+        backoff_tokens: Longest suffix, in tokens, that is given up where it could be cut
+            differently later.
+        backoff_bytes: The same limit in bytes.
+        conservative: Give up such a suffix whether or not the grammar lets it go on.
+
     """
 
     max_tokens: int | None = None
@@ -90,20 +86,14 @@ class _ForcedRow:
 class ForcedRows:
     """Rows that share a left-padded prompt and then grow independently.
 
-    Parameters
-    ----------
-    grammars : sequence of CompiledGrammar
-        One for each row.
-    prompt : Tensor
-        Shape [rows, length].
-    stops : TokenStops
-        When a row ends.
-    options : FastForward
-        How to force.
-    pad_token : int
-        Fills the ids after the end of a row.
-    trace : list of TokenTrace or None
-        Where to note every token.
+    Args:
+        grammars: One for each row.
+        prompt: Shape [rows, length].
+        stops: When a row ends.
+        options: How to force.
+        pad_token: Fills the ids after the end of a row.
+        trace: Where to note every token.
+
     """
 
     def __init__(
@@ -166,20 +156,15 @@ class ForcedRows:
     def advance(self, sampled: dict[int, int]) -> list[list[int]]:
         """Append sampled tokens, then all that is forced, and compute the masks after them.
 
-        Parameters
-        ----------
-        sampled : dict
-            Row to token; rows without a token (at the start) are only forced.
+        Args:
+            sampled: Row to token; rows without a token (at the start) are only forced.
 
-        Returns
-        -------
-        list of list of int
+        Returns:
             What was appended to each row.
 
-        Raises
-        ------
-        RefusedTokenError
-            If a sampled token is not in the grammar.
+        Raises:
+            RefusedTokenError: If a sampled token is not in the grammar.
+
         """
         started = time.perf_counter_ns()
         appended: list[list[int]] = [[] for _ in self._rows]

@@ -10,14 +10,13 @@ from transformers.generation.streamers import BaseStreamer
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
 from ffwd import CompiledGrammar
-
-from ._hf_errors import NoTokenLeftError, UnsupportedGenerationError
-from ._hf_fast_forward import FastForward, ForcedRows, TokenStops
-from ._hf_mask import ScoreMask
-from ._hf_model import ChunkedModel
-from ._hf_processor import GrammarLogitsProcessor
-from ._hf_report import GenerationReport, GenerationStats
-from ._hf_rows import GrammarBatch
+from ffwd.adapters._hf_errors import NoTokenLeftError, UnsupportedGenerationError
+from ffwd.adapters._hf_fast_forward import FastForward, ForcedRows, TokenStops
+from ffwd.adapters._hf_mask import ScoreMask
+from ffwd.adapters._hf_model import ChunkedModel
+from ffwd.adapters._hf_processor import GrammarLogitsProcessor
+from ffwd.adapters._hf_report import GenerationReport, GenerationStats
+from ffwd.adapters._hf_rows import GrammarBatch
 
 # `generate()` puts these after the processors of the caller. They cut the distribution, so they
 # have to see it with the mask on.
@@ -59,42 +58,38 @@ def fast_forward_generate(
     ids can differ from those that `GrammarLogitsProcessor` alone gives. The text is the same
     where the model itself prefers its tokenizer's tokens.
 
-    Parameters
-    ----------
-    grammar : CompiledGrammar or sequence of CompiledGrammar
-        One for all prompts, or one for each prompt.
-    fast_forward : FastForward or None
-        How far to force; None for the defaults.
-    token_streamer : BaseStreamer or None
-        Gets the prompt, then every token once and by itself, then the end; one row only. (What
-        is given as `streamer=` never reaches a `custom_generate` function: `generate` shows it
-        the prompt and forgets it.)
-    report : GenerationReport or None
-        Filled with counters, also when an error is raised.
+    Args:
+        model: A decoder-only model.
+        input_ids: The prompts [rows, length], padded on the left.
+        logits_processor: As `generate` prepares them; the mask comes before sampling's warpers.
+        stopping_criteria: As `generate` prepares them.
+        generation_config: As `generate` prepares it.
+        **model_kwargs: As `generate` prepares them; the KV cache is one of them.
+        grammar: One for all prompts, or one for each prompt.
+        fast_forward: How far to force; None for the defaults.
+        token_streamer: Gets the prompt, then every token once and by itself, then the end; one row
+            only. (What is given as `streamer=` never reaches a `custom_generate` function:
+            `generate` shows it the prompt and forgets it.)
+        report: Filled with counters, also when an error is raised.
 
-    Returns
-    -------
-    Tensor or GenerateDecoderOnlyOutput
+    Returns:
         As `generate`: prompt and generated ids [rows, longest], padded on the right.
 
-    Raises
-    ------
-    UnsupportedGenerationError
-        For an option that this loop cannot honour: beam search, assisted decoding by prompt
-        lookup, guidance, watermarks, scores or attentions in the output, no or a static cache,
-        encoder-decoder models. (`generate` drops `assistant_model` without a word.)
-    NoTokenLeftError
-        If other logits processors rule out every token that the grammar allows.
-    VocabularyError
-        If the vocabulary is larger than the model's logits.
+    Raises:
+        UnsupportedGenerationError: For an option that this loop cannot honour: beam search,
+            assisted decoding by prompt lookup, guidance, watermarks, scores or attentions in the
+            output, no or a static cache, encoder-decoder models. (`generate` drops
+            `assistant_model` without a word.)
+        NoTokenLeftError: If other logits processors rule out every token that the grammar allows.
+        VocabularyError: If the vocabulary is larger than the model's logits.
 
-    Notes
-    -----
-    Stopping criteria are asked after every token, forced ones included, with the ids of that
-    one row. A row also stops when its matcher has accepted an end token. In a batch, logits
-    processors are called once for each distinct length among the rows, with the ids of all rows
-    cut to that length. `stop_strings` needs `StopStringCriteria` in `stopping_criteria=`, since
-    `generate` loses `tokenizer=` on the way.
+    Note:
+        Stopping criteria are asked after every token, forced ones included, with the ids of that
+        one row. A row also stops when its matcher has accepted an end token. In a batch, logits
+        processors are called once for each distinct length among the rows, with the ids of all rows
+        cut to that length. `stop_strings` needs `StopStringCriteria` in `stopping_criteria=`, since
+        `generate` loses `tokenizer=` on the way.
+
     """
     if grammar is None:
         raise ValueError("fast_forward_generate needs grammar=")

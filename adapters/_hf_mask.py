@@ -18,12 +18,10 @@ class ScoreMask:
     Each row is in one of three states: *masked* by a matcher, *free* (every token allowed), or
     *ended* (only the vocabulary's end tokens allowed).
 
-    Parameters
-    ----------
-    vocabulary : Vocabulary
-        Of all grammars in the batch.
-    rows : int
-        Number of rows.
+    Args:
+        vocabulary: Of all grammars in the batch.
+        rows: Number of rows.
+
     """
 
     def __init__(self, vocabulary: Vocabulary, rows: int) -> None:
@@ -75,16 +73,14 @@ class ScoreMask:
     def apply(self, scores: torch.Tensor) -> torch.Tensor:
         """Return scores with -inf where a token is not allowed; the argument is left as it is.
 
-        Parameters
-        ----------
-        scores : Tensor
-            Shape [rows, width], any floating type and device. Columns from the vocabulary's size
-            on are padding of the model's output layer and get -inf in rows that are not free.
+        Args:
+            scores: Shape [rows, width], any floating type and device. Columns from the vocabulary's
+                size on are padding of the model's output layer and get -inf in rows that are not
+                free.
 
-        Raises
-        ------
-        VocabularyError
-            If the vocabulary is larger than `width`.
+        Raises:
+            VocabularyError: If the vocabulary is larger than `width`.
+
         """
         width = scores.shape[-1]
         if self._vocab_size > width:
@@ -128,7 +124,7 @@ def _blocked_on_cpu(bits: np.ndarray[Any, np.dtype[np.int32]], vocab_size: int) 
 
 
 def blocked_on_device(bits: torch.Tensor, vocab_size: int) -> torch.Tensor:
-    """Unpack int32 bitmasks [rows, words] where they are to bool [rows, vocab_size], True = -inf."""
+    """Unpack int32 bitmasks [rows, words] on their device: bool [rows, vocab_size], True = -inf."""
     shifts = torch.arange(_WORD_BITS, dtype=torch.int32, device=bits.device)
     allowed = (bits.unsqueeze(-1) >> shifts) & 1
     return (allowed == 0).flatten(1)[:, :vocab_size]

@@ -11,27 +11,21 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from ._hf_errors import UnsupportedGenerationError
+from ffwd.adapters._hf_errors import UnsupportedGenerationError
 
 
 class ChunkedModel:
     """A decoder-only model, its cache, and what it has to be told about both.
 
-    Parameters
-    ----------
-    model : PreTrainedModel
-        A decoder-only model.
-    prompt : Tensor
-        Shape [rows, length].
-    model_kwargs : dict
-        As `generate()` prepares them.
-    pad_token : int
-        Fills the holes.
+    Args:
+        model: A decoder-only model.
+        prompt: Shape [rows, length].
+        model_kwargs: As `generate()` prepares them.
+        pad_token: Fills the holes.
 
-    Raises
-    ------
-    UnsupportedGenerationError
-        If the cache or the model's inputs cannot take chunks.
+    Raises:
+        UnsupportedGenerationError: If the cache or the model's inputs cannot take chunks.
+
     """
 
     def __init__(
@@ -133,9 +127,7 @@ def _positions(position_ids: torch.Tensor | None, prompt: torch.Tensor) -> torch
     return position_ids[:, -length:].expand(rows, -1)
 
 
-def _check_inputs(
-    cache: Any, position_ids: torch.Tensor | None, extra: dict[str, Any]
-) -> None:
+def _check_inputs(cache: Any, position_ids: torch.Tensor | None, extra: dict[str, Any]) -> None:
     if cache is None or not extra.get("use_cache", True):
         raise UnsupportedGenerationError("use_cache=False", "forced tokens ride on the KV cache")
     if not isinstance(cache, DynamicCache):

@@ -7,11 +7,10 @@ import torch
 from transformers import LogitsProcessor
 
 from ffwd import CompiledGrammar
-
-from ._hf_errors import NoTokenLeftError
-from ._hf_mask import ScoreMask
-from ._hf_report import GenerationStats
-from ._hf_rows import GrammarBatch, GrammarRows
+from ffwd.adapters._hf_errors import NoTokenLeftError
+from ffwd.adapters._hf_mask import ScoreMask
+from ffwd.adapters._hf_report import GenerationStats
+from ffwd.adapters._hf_rows import GrammarBatch, GrammarRows
 
 
 class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
@@ -28,27 +27,22 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
     A prompt that consists of the old prompt and a beginning of what was generated then is taken
     for its continuation; call `reset` where it is not meant.
 
-    Parameters
-    ----------
-    grammar : CompiledGrammar or sequence of CompiledGrammar
-        One for all prompts, or one for each prompt of the batch. Several rows of a prompt (beams,
-        returned sequences) share theirs.
-    max_draft_tokens : int, default=0
-        How many tokens a row may hold after one that its grammar refuses, before that is an
-        error. Assisted decoding by an assistant model or prompt lookup drafts under the mask and
-        needs none; candidate generators that draft without logits processors need the length of
-        their drafts.
+    Args:
+        grammar: One for all prompts, or one for each prompt of the batch. Several rows of a prompt
+            (beams, returned sequences) share theirs.
+        max_draft_tokens: How many tokens a row may hold after one that its grammar refuses, before
+            that is an error. Assisted decoding by an assistant model or prompt lookup drafts under
+            the mask and needs none; candidate generators that draft without logits processors need
+            the length of their drafts.
 
-    Raises
-    ------
-    ValueError, VocabularyError
-        For no grammar, or grammars of different vocabularies.
+    Raises:
+        ValueError, VocabularyError: For no grammar, or grammars of different vocabularies.
 
-    Notes
-    -----
-    After the end token a row is left the end tokens only; `generate` pads there. Scores may have
-    any floating type and device; they are copied. More columns than the vocabulary has tokens are
-    the model's padding and get -inf.
+    Note:
+        After the end token a row is left the end tokens only; `generate` pads there. Scores may
+        have any floating type and device; they are copied. More columns than the vocabulary has
+        tokens are the model's padding and get -inf.
+
     """
 
     # Continuous batching shows a processor packed requests, not rows.
@@ -79,23 +73,16 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return the scores with -inf for every token that the grammar does not allow.
 
-        Parameters
-        ----------
-        input_ids : Tensor
-            Shape [rows, length], int64.
-        scores : Tensor
-            Shape [rows, width].
+        Args:
+            input_ids: Shape [rows, length], int64.
+            scores: Shape [rows, width].
 
-        Raises
-        ------
-        RefusedTokenError
-            If a prompt has no row left that is in its grammar.
-        NoTokenLeftError
-            If all tokens that the grammar allows have the score -inf already.
-        VocabularyError
-            If the vocabulary is larger than `width`.
-        ValueError
-            If the rows are not a multiple of the grammars.
+        Raises:
+            RefusedTokenError: If a prompt has no row left that is in its grammar.
+            NoTokenLeftError: If all tokens that the grammar allows have the score -inf already.
+            VocabularyError: If the vocabulary is larger than `width`.
+            ValueError: If the rows are not a multiple of the grammars.
+
         """
         started = time.perf_counter_ns()
         self._rows.update(input_ids)

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from ffwd import CompiledGrammar, Matcher, VocabularyError, Vocabulary
-
-from ._hf_errors import RefusedTokenError
+from ffwd import CompiledGrammar, Matcher, Vocabulary, VocabularyError
+from ffwd.adapters._hf_errors import RefusedTokenError
 
 
 @dataclass
@@ -62,12 +61,10 @@ class Row:
 class GrammarBatch:
     """One grammar for all prompts, or one for each.
 
-    Raises
-    ------
-    ValueError
-        If the sequence is empty.
-    VocabularyError
-        If the grammars were compiled for different vocabularies.
+    Raises:
+        ValueError: If the sequence is empty.
+        VocabularyError: If the grammars were compiled for different vocabularies.
+
     """
 
     def __init__(self, grammar: CompiledGrammar | Sequence[CompiledGrammar]) -> None:
@@ -89,10 +86,9 @@ class GrammarBatch:
 
         With several rows per prompt (beams, returned sequences) the rows of a prompt are adjacent.
 
-        Raises
-        ------
-        ValueError
-            If the rows are not a multiple of the grammars.
+        Raises:
+            ValueError: If the rows are not a multiple of the grammars.
+
         """
         if self._shared:
             return self._grammars * rows
@@ -110,12 +106,10 @@ class GrammarRows:
 
     There are never more matchers than rows.
 
-    Parameters
-    ----------
-    batch : GrammarBatch
-        The grammars.
-    max_draft_tokens : int
-        How far a row may go on after a token that its grammar refuses.
+    Args:
+        batch: The grammars.
+        max_draft_tokens: How far a row may go on after a token that its grammar refuses.
+
     """
 
     def __init__(self, batch: GrammarBatch, *, max_draft_tokens: int) -> None:
@@ -136,10 +130,9 @@ class GrammarRows:
     def update(self, input_ids: torch.Tensor) -> None:
         """Bring the matchers to `input_ids` [rows, length].
 
-        Raises
-        ------
-        RefusedTokenError
-            If no row of a prompt is in its grammar any more.
+        Raises:
+            RefusedTokenError: If no row of a prompt is in its grammar any more.
+
         """
         self.restarted = False
         if self._grew_by_one(input_ids):
@@ -214,15 +207,13 @@ class GrammarRows:
             position = len(row.tokens)
             if row.refused is None or generated - position - 1 < self._max_draft_tokens:
                 continue
-            tail = input_ids[group[0], self._prompt_length + position :]
             text = None
             if 0 <= row.refused < self._batch.vocabulary.vocab_size:
                 text = self._batch.vocabulary.token_bytes(row.refused)
-            if text is None and bool((tail == row.refused).all()):
-                continue  # A row that a stopping criterion has ended is padded from there on.
-            raise RefusedTokenError(
-                row=group[0], token=row.refused, position=position, text=text
-            )
+                tail = input_ids[group[0], self._prompt_length + position :]
+                if text is None and bool((tail == row.refused).all()):
+                    continue  # A row that a stopping criterion has ended is padded from there on.
+            raise RefusedTokenError(row=group[0], token=row.refused, position=position, text=text)
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:

@@ -5,12 +5,12 @@ forward passes whose outcome the grammar has already decided; it is given to
 `generate(custom_generate=...)`.
 """
 
-from ._hf_errors import NoTokenLeftError as NoTokenLeftError
-from ._hf_errors import RefusedTokenError as RefusedTokenError
-from ._hf_errors import UnsupportedGenerationError as UnsupportedGenerationError
-from ._hf_fast_forward import FastForward as FastForward
-from ._hf_generate import fast_forward_generate as fast_forward_generate
-from ._hf_processor import GrammarLogitsProcessor as GrammarLogitsProcessor
-from ._hf_report import GenerationReport as GenerationReport
-from ._hf_report import GenerationStats as GenerationStats
-from ._hf_report import TokenTrace as TokenTrace
+from ffwd.adapters._hf_errors import NoTokenLeftError as NoTokenLeftError
+from ffwd.adapters._hf_errors import RefusedTokenError as RefusedTokenError
+from ffwd.adapters._hf_errors import UnsupportedGenerationError as UnsupportedGenerationError
+from ffwd.adapters._hf_fast_forward import FastForward as FastForward
+from ffwd.adapters._hf_generate import fast_forward_generate as fast_forward_generate
+from ffwd.adapters._hf_processor import GrammarLogitsProcessor as GrammarLogitsProcessor
+from ffwd.adapters._hf_report import GenerationReport as GenerationReport
+from ffwd.adapters._hf_report import GenerationStats as GenerationStats
+from ffwd.adapters._hf_report import TokenTrace as TokenTrace
