@@ -144,11 +144,12 @@ class ForcedRows:
     def take_pending(self) -> list[torch.Tensor]:
         """Return the ids of each row that the cache does not hold, and count them as held.
 
-        Finished rows have none: nothing is ever sampled after them.
+        Finished rows have only their prompt, in the first pass, so that no row of the cache is
+        all padding: nothing is ever sampled after them.
         """
         pending = []
         for index, row in enumerate(self._rows):
-            end = row.in_cache if row.finished else row.length
+            end = max(row.in_cache, self._prompt_length) if row.finished else row.length
             pending.append(self._ids[index, row.in_cache : end])
             row.in_cache = end
         return pending

@@ -16,6 +16,9 @@ import ffwd
 from ffwd.grammar import json_schema
 from ffwd.tokenizer import from_huggingface
 
+# Models this small are faster on one thread, many times so on a busy machine.
+torch.set_num_threads(1)
+
 PAD, BOS, EOS = 0, 1, 2
 # Wider than the tokenizer: models pad their output layer.
 LOGITS_WIDTH = 768
@@ -23,18 +26,24 @@ LOGITS_WIDTH = 768
 ORDER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "customer_name": {"type": "string", "pattern": "^[A-Z][a-z]{2,7}$"},
-        "order_status": {"enum": ["pending", "shipped", "delivered", "cancelled"]},
-        "quantity": {"type": "integer", "minimum": 1, "maximum": 99},
-        "express_delivery": {"type": "boolean"},
-        "items": {
+        "full_name_of_the_customer": {"type": "string", "pattern": "^[A-Z][a-z]{2,7}$"},
+        "current_status_of_the_order": {"enum": ["pending", "shipped", "delivered", "cancelled"]},
+        "number_of_ordered_items": {"type": "integer", "minimum": 1, "maximum": 99},
+        "express_delivery_was_paid_for": {"type": "boolean"},
+        "items_in_the_order": {
             "type": "array",
             "items": {"enum": ["apple", "apricot", "banana", "cherry"]},
             "minItems": 1,
             "maxItems": 3,
         },
     },
-    "required": ["customer_name", "order_status", "quantity", "express_delivery", "items"],
+    "required": [
+        "full_name_of_the_customer",
+        "current_status_of_the_order",
+        "number_of_ordered_items",
+        "express_delivery_was_paid_for",
+        "items_in_the_order",
+    ],
     "additionalProperties": False,
 }
 COLOUR_SCHEMA: dict[str, Any] = {
@@ -63,11 +72,11 @@ def orders(count: int, seed: int) -> list[Order]:
         quantity, express = rng.randint(1, 99), rng.random() < 0.5
         items = rng.sample(["apple", "apricot", "banana", "cherry"], rng.randint(1, 3))
         answer = {
-            "customer_name": name,
-            "order_status": status,
-            "quantity": quantity,
-            "express_delivery": express,
-            "items": items,
+            "full_name_of_the_customer": name,
+            "current_status_of_the_order": status,
+            "number_of_ordered_items": quantity,
+            "express_delivery_was_paid_for": express,
+            "items_in_the_order": items,
         }
         speed = "express" if express else "standard"
         prompt = f"{name} bought {quantity} {' '.join(items)} {speed}, {status}."
@@ -106,9 +115,7 @@ def vocabulary(tokenizer: PreTrainedTokenizerFast) -> ffwd.Vocabulary:
 
 @pytest.fixture(scope="session")
 def compile_schema(vocabulary: ffwd.Vocabulary) -> Callable[..., ffwd.CompiledGrammar]:
-    def compile_schema(
-        schema: dict[str, Any], whitespace: Any = "compact"
-    ) -> ffwd.CompiledGrammar:
+    def compile_schema(schema: dict[str, Any], whitespace: Any = "compact") -> ffwd.CompiledGrammar:
         return ffwd.compile(json_schema(json.dumps(schema), whitespace=whitespace), vocabulary)
 
     return compile_schema

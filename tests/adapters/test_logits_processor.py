@@ -133,8 +133,8 @@ def test_batch_with_padding_and_a_grammar_for_each_row(
 def test_prompt_lookup_equals_greedy(model, tokenizer, encode, answers, order_grammar):
     # The prompt holds a whole answer, so that there is something to look up.
     prompt = (
-        '{"customer_name":"Ada","order_status":"shipped","quantity":7,'
-        '"express_delivery":true,"items":["apple"]} and now '
+        '{"full_name_of_the_customer":"Ada","current_status_of_the_order":"shipped","number_of_ordered_items":7,'
+        '"express_delivery_was_paid_for":true,"items_in_the_order":["apple"]} and now '
     )
     inputs = encode(prompt)
     plain = model.generate(
@@ -164,8 +164,9 @@ def test_assistant_model_equals_greedy(schedule, model, assistant, encode, order
     assert assisted.tolist() == plain.tolist()
 
 
-def test_assistant_model_with_sampling(model, assistant, encode, answers, assert_valid,
-                                       order_grammar):
+def test_assistant_model_with_sampling(
+    model, assistant, encode, answers, assert_valid, order_grammar
+):
     inputs = encode("Barbara bought")
     torch.manual_seed(1)
     output = model.generate(
@@ -191,8 +192,7 @@ def test_a_processor_is_used_for_several_prompts(model, encode, answers, order_g
     # A second turn: the first one, answer included, with a question after it.
     turn = torch.cat([reused, encode(" and another one")["input_ids"]], dim=1)
     second = model.generate(turn, **GREEDY, logits_processor=[processor])
-    fresh = model.generate(turn, **GREEDY,
-                           logits_processor=[GrammarLogitsProcessor(order_grammar)])
+    fresh = model.generate(turn, **GREEDY, logits_processor=[GrammarLogitsProcessor(order_grammar)])
     assert second.tolist() == fresh.tolist()
 
 
@@ -202,9 +202,7 @@ def test_generation_is_continued_after_a_limit(model, encode, order_grammar):
         **inputs, **GREEDY, logits_processor=[GrammarLogitsProcessor(order_grammar)]
     )
     processor = GrammarLogitsProcessor(order_grammar)
-    part = model.generate(
-        **inputs, do_sample=False, max_new_tokens=9, logits_processor=[processor]
-    )
+    part = model.generate(**inputs, do_sample=False, max_new_tokens=9, logits_processor=[processor])
     rest = model.generate(part, **GREEDY, logits_processor=[processor])
     assert rest.tolist() == whole.tolist()
     # After reset() the same ids are a prompt, and the answer starts from the beginning.
@@ -227,8 +225,9 @@ def test_masks_of_any_history_equal_those_of_fresh_matchers(seed, order_grammar,
         return [[rng.randint(3, 700) for _ in range(length)] for _ in grammars]
 
     def check():
-        ids = [prompt + tokens for prompt, group in zip(base, rows, strict=True)
-               for tokens in group]
+        ids = [
+            prompt + tokens for prompt, group in zip(base, rows, strict=True) for tokens in group
+        ]
         masked = processor(torch.tensor(ids), torch.zeros(len(ids), WIDTH))
         flat = [(g, t) for g, group in zip(grammars, rows, strict=True) for t in group]
         for row, (grammar, tokens) in enumerate(flat):
@@ -260,8 +259,10 @@ def test_masks_of_any_history_equal_those_of_fresh_matchers(seed, order_grammar,
         elif event < 0.6:
             rows = [[list(rng.choice(group)) for _ in group] for group in rows]
         if event >= 0.03:
-            rows = [[[*tokens, choose(grammar, tokens)] for tokens in group]
-                    for grammar, group in zip(grammars, rows, strict=True)]
+            rows = [
+                [[*tokens, choose(grammar, tokens)] for tokens in group]
+                for grammar, group in zip(grammars, rows, strict=True)
+            ]
         check()
         assert len(processor._rows.rows) == 2 * per_prompt
 
@@ -283,7 +284,7 @@ def test_a_token_against_the_grammar_is_an_error(model, tokenizer, encode, order
     inputs = encode("Ada")
     length = inputs["input_ids"].shape[1]
     wrong = tokenizer.convert_tokens_to_ids("x")
-    with pytest.raises(RefusedTokenError, match="row 0.*refuses token") as caught:
+    with pytest.raises(RefusedTokenError, match=r"row 0.*refuses token") as caught:
         model.generate(
             **inputs,
             **GREEDY,
