@@ -1,7 +1,7 @@
 """Constrained generation in front of your eyes: `python -m ffwd.adapters.demo`.
 
 A chat prompt, a JSON Schema and a tiny model that is made on the spot go through transformers'
-`generate()` three times: without a grammar, under masks, and with fast-forward.
+`generate()` twice: under masks, and with fast-forward.
 """
 
 import argparse
@@ -44,9 +44,13 @@ class Answer:
 def main(arguments: list[str] | None = None) -> int:
     """Run the demonstration; the exit status is 0 if the answers are whole and valid."""
     options = _parse(arguments)
-    schema = TICKET_SCHEMA
+    schema = json.dumps(TICKET_SCHEMA)
     if options.schema is not None:
-        schema = json.loads(options.schema.read_text(encoding="utf-8"))
+        try:
+            schema = options.schema.read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as error:
+            print(f"the schema cannot be read: {error}", file=sys.stderr)
+            return 2
 
     # A model this small is faster on one thread, many times so on a busy machine.
     torch.set_num_threads(1)
