@@ -3,6 +3,27 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+__all__ = [
+    "BitmaskError",
+    "CompiledGrammar",
+    "FfwdError",
+    "GrammarError",
+    "InvalidSchemaError",
+    "LimitExceededError",
+    "Matcher",
+    "SchemaError",
+    "TokenError",
+    "UnsatisfiableSchemaError",
+    "UnsupportedSchemaError",
+    "Vocabulary",
+    "VocabularyError",
+    "__version__",
+    "compile_choice",
+    "compile_json_schema",
+    "compile_regex",
+    "fill_bitmasks",
+]
+
 __version__: str
 
 class FfwdError(ValueError):

@@ -5,5 +5,15 @@
 //! * [`regex`] text languages: the syntax tree and the front ends that read patterns into it
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
 
+pub mod automaton;
+pub mod engine;
+pub mod error;
+pub mod expr;
+pub mod fast_forward;
 pub mod json_schema;
+pub mod mask;
+pub mod matcher;
+#[cfg(feature = "python")]
+mod python;
 pub mod regex;
+pub mod vocabulary;

@@ -169,6 +169,7 @@ impl Ast {
 
     pub fn repeat(inner: Ast, min: u32, max: Option<u32>) -> Self {
         match (&inner, min, max) {
+            (_, min, Some(max)) if min > max => Self::Empty,
             (_, _, Some(0)) => Self::Epsilon,
             (Self::Empty, 0, _) | (Self::Epsilon, _, _) => Self::Epsilon,
             (Self::Empty, _, _) => Self::Empty,

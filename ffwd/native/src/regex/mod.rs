@@ -4,6 +4,20 @@
 //! to a language. How those are spelled as bytes (plain UTF-8, or inside a JSON string) is decided
 //! where the tree is lowered to byte expressions.
 
+mod anchors;
 pub mod ast;
+pub mod decimal;
+mod digit_range;
+pub mod ecma;
+mod ecma_class;
+pub mod error;
+mod node;
+pub mod numbers;
+#[cfg(test)]
+mod oracle;
+mod piece;
+pub mod rust_dialect;
 
 pub use ast::{Ast, CharClass};
+pub use decimal::{Decimal, DecimalError};
+pub use error::{PatternError, PatternErrorKind};

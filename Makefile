@@ -1,0 +1,95 @@
+# Everything installs into $(VENV); nothing else of the system is touched. The virtual environment
+# is made, and the native module is built again, whenever what they are made of has changed.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+CARGO_MANIFEST := ffwd/native/Cargo.toml
+BUILT_FROM := pyproject.toml setup.py $(CARGO_MANIFEST) ffwd/native/Cargo.lock \
+              $(shell find ffwd/native/src -name '*.rs')
+
+# Neither the demonstration nor a test may fetch a model.
+export HF_HUB_OFFLINE := 1
+export TOKENIZERS_PARALLELISM := false
+# clippy with the feature `python` and the build of the module ask the same interpreter.
+export PYO3_PYTHON := $(abspath $(BIN))/python
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test setup check lint format rust-lint python-lint types stubs rust-test \
+        python-test clean
+
+help:
+	@echo 'make demo    a constrained answer from a chat prompt, through generate()'
+	@echo 'make test    all tests, Rust and Python'
+	@echo 'make check   formatting, lints, types, stubs and all tests: what CI runs'
+	@echo 'make format  rewrite the sources in the project'"'"'s format'
+	@echo 'make setup   only the virtual environment, with every extra'
+	@echo 'make clean   remove what was built'
+
+# --------------------------------------------------------------------------------- environments
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 10) else "ffwd needs Python 3.10 or later, and $(PYTHON) is " + sys.version)'
+	@command -v cargo >/dev/null || { echo 'ffwd needs a Rust toolchain: cargo was not found' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-demo: $(BUILT_FROM) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[transformers]'
+	touch $@
+
+$(VENV)/.installed: $(BUILT_FROM) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[transformers,bench,test,dev]'
+	touch $@ $(VENV)/.installed-demo
+
+setup: $(VENV)/.installed
+
+# --------------------------------------------------------------------------------------- the job
+
+demo: $(VENV)/.installed-demo
+	$(BIN)/python -m ffwd.adapters.demo
+
+# ---------------------------------------------------------------------------------------- checks
+
+check: lint test
+
+lint: rust-lint python-lint types stubs
+
+rust-lint: setup
+	cargo fmt --manifest-path $(CARGO_MANIFEST) --check
+	cargo clippy --locked --manifest-path $(CARGO_MANIFEST) --all-targets -- -D warnings
+	cargo clippy --locked --manifest-path $(CARGO_MANIFEST) --all-targets --features python -- -D warnings
+
+python-lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+# mypy does not know that adapters/ is ffwd.adapters, so it is shown the tree as it is installed.
+types: setup
+	rm -rf build/typed
+	mkdir -p build/typed/ffwd
+	ln -s $(addprefix ../../../,$(filter-out ffwd/native ffwd/__pycache__ %.so,$(wildcard ffwd/*))) build/typed/ffwd
+	ln -s ../../../adapters build/typed/ffwd/adapters
+	ln -s ../../maskbench build/typed/maskbench
+	cd build/typed && $(abspath $(BIN))/python -m mypy --config-file ../../pyproject.toml -p ffwd -p maskbench
+
+stubs: setup
+	$(BIN)/python -m mypy.stubtest ffwd._native --mypy-config-file pyproject.toml
+
+# The Python tests come last: their closing line is the result.
+test: rust-test python-test
+
+rust-test:
+	cargo test --locked --manifest-path $(CARGO_MANIFEST)
+
+python-test: setup
+	$(BIN)/python -m pytest
+
+format: setup
+	cargo fmt --manifest-path $(CARGO_MANIFEST)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf build dist *.egg-info ffwd/native/target ffwd/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

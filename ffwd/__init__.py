@@ -1,0 +1,37 @@
+"""Constrained decoding: token bitmasks and fast-forward tokens from a grammar and a tokenizer.
+
+    vocabulary = ffwd.tokenizer.from_huggingface("path/of/a/model")
+    grammar = ffwd.compile(ffwd.json_schema({"type": "object"}), vocabulary)
+    matcher = grammar.matcher()
+    bitmask = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
+    matcher.fill_bitmask(bitmask, 0)
+
+A compiled grammar may be shared between threads; a matcher belongs to one request.
+"""
+
+from ffwd import grammar as grammar
+from ffwd import tokenizer as tokenizer
+from ffwd._bitmask import allocate_bitmask as allocate_bitmask
+from ffwd._compile import compile as compile
+from ffwd._native import BitmaskError as BitmaskError
+from ffwd._native import CompiledGrammar as CompiledGrammar
+from ffwd._native import FfwdError as FfwdError
+from ffwd._native import GrammarError as GrammarError
+from ffwd._native import InvalidSchemaError as InvalidSchemaError
+from ffwd._native import LimitExceededError as LimitExceededError
+from ffwd._native import Matcher as Matcher
+from ffwd._native import SchemaError as SchemaError
+from ffwd._native import TokenError as TokenError
+from ffwd._native import UnsatisfiableSchemaError as UnsatisfiableSchemaError
+from ffwd._native import UnsupportedSchemaError as UnsupportedSchemaError
+from ffwd._native import Vocabulary as Vocabulary
+from ffwd._native import VocabularyError as VocabularyError
+from ffwd._native import __version__ as __version__
+from ffwd._native import fill_bitmasks as fill_bitmasks
+from ffwd.grammar import Choice as Choice
+from ffwd.grammar import Grammar as Grammar
+from ffwd.grammar import JsonSchema as JsonSchema
+from ffwd.grammar import Regex as Regex
+from ffwd.grammar import choice as choice
+from ffwd.grammar import json_schema as json_schema
+from ffwd.grammar import regex as regex

@@ -1,0 +1,184 @@
+"""The grammars that can be compiled, as immutable descriptions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from ffwd._native import GrammarError
+from ffwd.grammar._text import invalid_schema, lone_surrogate, schema_text
+
+Whitespace: TypeAlias = Literal["flexible", "compact", "single-space"]
+"""How much whitespace may stand between the tokens of JSON; see `json_schema`."""
+
+MAX_WHITESPACE = 4096
+
+
+@dataclass(frozen=True)
+class JsonSchema:
+    """JSON text that is valid against a JSON Schema. Made by `json_schema`.
+
+    Attributes:
+        schema: The schema, as JSON text.
+        whitespace: Where whitespace may stand; see `json_schema`.
+        max_whitespace: The longest run of whitespace, in characters, 0 to 4096.
+
+    """
+
+    schema: str
+    whitespace: Whitespace = "flexible"
+    max_whitespace: int = 64
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.schema, str):
+            raise TypeError(f"schema must be JSON text, not {type(self.schema).__name__}")
+        index = lone_surrogate(self.schema)
+        if index is not None:
+            raise invalid_schema(f"the schema's text has a lone surrogate at index {index}", "")
+        if self.whitespace not in get_args(Whitespace):
+            raise ValueError(
+                f"whitespace must be one of {', '.join(get_args(Whitespace))}, "
+                f"not {self.whitespace!r}"
+            )
+        if not isinstance(self.max_whitespace, int) or isinstance(self.max_whitespace, bool):
+            raise TypeError(
+                f"max_whitespace must be an int, not {type(self.max_whitespace).__name__}"
+            )
+        if not 0 <= self.max_whitespace <= MAX_WHITESPACE:
+            raise ValueError(
+                f"max_whitespace must be from 0 to {MAX_WHITESPACE}, not {self.max_whitespace}"
+            )
+
+
+@dataclass(frozen=True)
+class Regex:
+    """Text that a regular expression matches from its first to its last character.
+
+    Made by `regex`.
+
+    Attributes:
+        pattern: The expression, in the dialect of Rust's regex-syntax.
+
+    """
+
+    pattern: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, str):
+            raise TypeError(f"pattern must be a str, not {type(self.pattern).__name__}")
+        _refuse_surrogates(self.pattern, "the pattern")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several texts, verbatim. Made by `choice`.
+
+    Attributes:
+        options: The texts; at least one.
+
+    """
+
+    options: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.options, tuple):
+            raise TypeError(f"options must be a tuple, not {type(self.options).__name__}")
+        if not self.options:
+            raise _grammar_error("a choice needs at least one option", line=1, column=1)
+        for index, option in enumerate(self.options):
+            if not isinstance(option, str):
+                raise TypeError(f"option {index} must be a str, not {type(option).__name__}")
+            _refuse_surrogates(option, f"option {index}")
+
+
+Grammar: TypeAlias = JsonSchema | Regex | Choice
+"""Everything that `ffwd.compile` takes."""
+
+
+def json_schema(
+    schema: str | bool | dict[str, Any],
+    *,
+    whitespace: Whitespace = "flexible",
+    max_whitespace: int = 64,
+) -> JsonSchema:
+    """JSON text that is valid against a schema.
+
+    Properties come in the order in which the schema declares them. What the schema means is looked
+    at by `ffwd.compile`; here only its form is.
+
+    Args:
+        schema: The schema: JSON text, or the Python values that `json.loads` makes of such text.
+            Note that a str is text: the schema `true` is `True` or `"true"`.
+        whitespace: `"flexible"` allows runs of whitespace wherever JSON does inside the value (none
+            before or after it), `"compact"` allows none,
+            and `"single-space"` asks for exactly one space after each colon and comma, as
+            `json.dumps` writes it.
+        max_whitespace: The longest run of whitespace that `"flexible"` allows, in characters,
+            0 to 4096.
+
+    Raises:
+        InvalidSchemaError: A value that JSON does not have: NaN, an infinity, a lone surrogate, a
+            property name that is not a string, an object of another type. Its `pointer` says
+            where.
+        LimitExceededError: Nested more than 512 deep, more than a million values, more than 64
+            million characters in strings, or an integer of more than 14,000 bits.
+        TypeError: `schema` is of none of the types above.
+        ValueError: `whitespace` or `max_whitespace` has a value that it cannot have.
+
+    """
+    if isinstance(schema, str):
+        text = schema
+    elif isinstance(schema, (bool, dict)):
+        text = schema_text(schema)
+    else:
+        raise TypeError(f"schema must be a str, a dict or a bool, not {type(schema).__name__}")
+    return JsonSchema(schema=text, whitespace=whitespace, max_whitespace=max_whitespace)
+
+
+def regex(pattern: str) -> Regex:
+    """Text that a regular expression matches from its first to its last character.
+
+    Args:
+        pattern: The expression, in the dialect of Rust's regex-syntax: no look-around and no
+            back-references. `ffwd.compile` reads it, and raises `GrammarError` where it cannot.
+
+    Raises:
+        GrammarError: A lone surrogate in the pattern, at `line` and `column`.
+        TypeError: `pattern` is not a str.
+
+    """
+    return Regex(pattern)
+
+
+def choice(options: Sequence[str]) -> Choice:
+    """One of several texts, verbatim.
+
+    Args:
+        options: The texts, for instance a list; at least one. Repeated texts count once.
+
+    Raises:
+        GrammarError: No option, or a lone surrogate in one, at `line` and `column` of that option.
+        TypeError: `options` is a str, or something in it is not.
+
+    """
+    if isinstance(options, (str, bytes)):
+        # A str is a sequence of str, so this mistake would compile to a choice of characters.
+        raise TypeError(f"options must be a sequence of str, not one {type(options).__name__}")
+    return Choice(tuple(options))
+
+
+def _refuse_surrogates(text: str, what: str) -> None:
+    index = lone_surrogate(text)
+    if index is not None:
+        before = text[:index]
+        raise _grammar_error(
+            f"{what} has a lone surrogate at index {index}, which UTF-8 cannot represent",
+            line=before.count("\n") + 1,
+            column=index - before.rfind("\n"),
+        )
+
+
+def _grammar_error(message: str, *, line: int, column: int) -> GrammarError:
+    error = GrammarError(message)
+    error.line = line
+    error.column = column
+    return error

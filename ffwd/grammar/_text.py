@@ -1,0 +1,139 @@
+"""Python values and strings that become text for the native core."""
+
+import json
+import math
+
+from ffwd._native import InvalidSchemaError, LimitExceededError
+
+# The native core has its own, smaller, budgets for a schema document. These bound the conversion
+# itself, which a value that contains itself, or one list many times over, would never leave.
+MAX_SCHEMA_NESTING = 512
+MAX_SCHEMA_VALUES = 1_000_000
+MAX_SCHEMA_CHARACTERS = 64_000_000
+# Python refuses to write longer integers, and says so only after it has tried.
+MAX_INTEGER_BITS = 14_000
+
+
+def schema_text(schema: object) -> str:
+    """The JSON text of a schema that was given as Python values; order is kept.
+
+    Raises:
+        InvalidSchemaError: A value that JSON does not have, with its place in `pointer`.
+        LimitExceededError: Nested too deeply, too many values, or an integer too long.
+
+    """
+    _check_json(schema)
+    # The walk above has bounded the nesting, which also rules out a value that contains itself.
+    return json.dumps(schema, ensure_ascii=False, allow_nan=False, check_circular=False)
+
+
+def lone_surrogate(text: str) -> int | None:
+    """The index of the first surrogate in `text`, which has no UTF-8 form, if there is one."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        return error.start
+    return None
+
+
+def invalid_schema(message: str, pointer: str) -> InvalidSchemaError:
+    """An error about the value at `pointer`."""
+    error = InvalidSchemaError(f"{message} (at {pointer!r})" if pointer else message)
+    error.pointer = pointer
+    return error
+
+
+def limit_exceeded(limit: str, maximum: int) -> LimitExceededError:
+    """An error about a budget of this module."""
+    error = LimitExceededError(f"{limit}: the maximum is {maximum}")
+    error.limit = limit
+    error.maximum = maximum
+    return error
+
+
+class _Place:
+    """A place in the document, linked to the one around it."""
+
+    __slots__ = ("key", "nesting", "outer")
+
+    def __init__(self, outer: "_Place | None", key: str | int) -> None:
+        self.outer = outer
+        self.key = key
+        self.nesting: int = 0 if outer is None else outer.nesting + 1
+
+    def pointer(self) -> str:
+        """The JSON pointer of this place; surrogates are replaced, so that it can be printed."""
+        keys: list[str] = []
+        place: _Place | None = self
+        while place is not None and place.outer is not None:
+            keys.append(str(place.key).replace("~", "~0").replace("/", "~1"))
+            place = place.outer
+        text = "".join(f"/{key}" for key in reversed(keys))
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _check_json(schema: object) -> None:
+    """Walk the whole value with a stack of its own: a deep one must not end in RecursionError."""
+    values = 0
+    characters = 0
+    stack: list[tuple[object, _Place]] = [(schema, _Place(None, ""))]
+    while stack:
+        value, place = stack.pop()
+        if isinstance(value, str):
+            strings = [value]
+        elif isinstance(value, dict):
+            strings = [key for key in value if isinstance(key, str)]
+        else:
+            strings = []
+        characters += sum(map(len, strings))
+        if characters > MAX_SCHEMA_CHARACTERS:
+            raise limit_exceeded("schema characters", MAX_SCHEMA_CHARACTERS)
+        if not isinstance(value, (dict, list, tuple)):
+            _check_scalar(value, place)
+            continue
+        values += len(value)
+        if values > MAX_SCHEMA_VALUES:
+            raise limit_exceeded("schema values", MAX_SCHEMA_VALUES)
+        if value and place.nesting >= MAX_SCHEMA_NESTING:
+            raise limit_exceeded("schema nesting", MAX_SCHEMA_NESTING)
+        if isinstance(value, dict):
+            for key in value:
+                _check_key(key, place)
+            inner = [(child, _Place(place, key)) for key, child in value.items()]
+        else:
+            inner = [(child, _Place(place, index)) for index, child in enumerate(value)]
+        # Reversed, so that the first error of the document is the one reported.
+        stack.extend(reversed(inner))
+
+
+def _check_key(key: object, place: _Place) -> None:
+    if not isinstance(key, str):
+        # json.dumps would write the key 1 as "1" and True as "true".
+        raise invalid_schema(
+            f"a property name must be a string, not {type(key).__name__}", place.pointer()
+        )
+    if lone_surrogate(key) is not None:
+        raise invalid_schema(
+            f"the property name {key!r} has a lone surrogate, which UTF-8 cannot represent",
+            place.pointer(),
+        )
+
+
+def _check_scalar(value: object, place: _Place) -> None:
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, str):
+        index = lone_surrogate(value)
+        if index is not None:
+            raise invalid_schema(
+                f"a string has a lone surrogate at index {index}, which UTF-8 cannot represent",
+                place.pointer(),
+            )
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise invalid_schema(f"JSON has no number {value!r}", place.pointer())
+    elif isinstance(value, int):
+        if value.bit_length() > MAX_INTEGER_BITS:
+            raise limit_exceeded("bits of an integer in a schema", MAX_INTEGER_BITS)
+    else:
+        raise invalid_schema(f"JSON has no value of type {type(value).__name__}", place.pointer())

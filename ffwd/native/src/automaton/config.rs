@@ -1,0 +1,637 @@
+//! Configurations, and how a byte leads from one to the next.
+
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::array::{ArrayGroup, ArrayPending, ArrayState};
+use super::error::EngineError;
+use super::frame::{Cell, Frame, StackId};
+use super::intern::Interner;
+use super::keys::{KeyNodeId, Keys, Terminal, TextId};
+use super::object::{ObjectGroup, ObjectPending, ObjectState, ObjectStateId};
+use super::punctuation::{self, index};
+use super::value::{QueryId, ValueStarts, Verdict};
+use super::Grammar;
+use crate::error::LimitExceeded;
+use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling};
+use crate::json_schema::{SchemaId, SchemaSet};
+
+/// An interned configuration of one [`Automaton`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StateId(pub u32);
+
+/// What a thread is in the middle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ThreadLexeme {
+    /// The text is complete.
+    End,
+    /// The declared names of an object; the state is a [`KeyNodeId`].
+    Key,
+    /// A lexeme of the automaton, by index.
+    Lexeme(u32),
+}
+
+/// A lexeme in progress, and the stack of what follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Thread {
+    pub lexeme: ThreadLexeme,
+    pub state: u32,
+    pub stack: StackId,
+    /// The key so far, where keys that came must not come again.
+    pub text: TextId,
+}
+
+impl Thread {
+    const END: Self = Self {
+        lexeme: ThreadLexeme::End,
+        state: 0,
+        stack: StackId::END,
+        text: TextId::NONE,
+    };
+
+    #[inline]
+    pub fn lex_state(&self) -> LexState {
+        LexState(self.state)
+    }
+
+    #[inline]
+    pub fn key_node(&self) -> KeyNodeId {
+        KeyNodeId(self.state)
+    }
+}
+
+pub type Threads = SmallVec<[Thread; 4]>;
+
+#[derive(Debug)]
+struct Config {
+    threads: Box<[Thread]>,
+    accepting: bool,
+}
+
+/// What only a JSON grammar has.
+#[derive(Debug)]
+pub struct JsonParts {
+    pub schema: SchemaSet,
+    pub keys: Keys,
+    pub(super) queries: Interner<Box<[SchemaId]>>,
+    pub(super) value_starts: Mutex<FxHashMap<QueryId, Arc<ValueStarts>>>,
+    pub(super) object_groups: boxcar::Vec<ObjectGroup>,
+    pub(super) object_states: Interner<ObjectState>,
+    pub(super) object_pendings: Interner<ObjectPending>,
+    pub(super) array_groups: boxcar::Vec<ArrayGroup>,
+    pub(super) array_states: Interner<ArrayState>,
+    pub(super) array_pendings: Interner<ArrayPending>,
+}
+
+/// How an accepted lexeme leaves a stack.
+type ExitKey = (StackId, ThreadLexeme, u64, TextId);
+
+#[derive(Debug)]
+pub struct Automaton {
+    lexeme_store: Arc<LexemeStore>,
+    lexemes: boxcar::Vec<Arc<Lexeme>>,
+    lexeme_ids: Mutex<FxHashMap<LexemeSpec, u32>>,
+    cells: boxcar::Vec<Cell>,
+    cell_ids: Mutex<FxHashMap<(Frame, StackId), StackId>>,
+    exits: Mutex<FxHashMap<ExitKey, StackId>>,
+    configs: boxcar::Vec<Config>,
+    config_ids: Mutex<FxHashMap<Box<[Thread]>, StateId>>,
+    json: Option<JsonParts>,
+    start: OnceLock<StateId>,
+}
+
+const MAX_CONFIGS: usize = 8_000_000;
+const MAX_CELLS: usize = 8_000_000;
+const MAX_FRAMES: usize = 8_000_000;
+
+impl Automaton {
+    pub fn new(grammar: Grammar, lexeme_store: Arc<LexemeStore>) -> Result<Self, EngineError> {
+        let mut automaton = Self {
+            lexeme_store,
+            lexemes: boxcar::Vec::new(),
+            lexeme_ids: Mutex::default(),
+            cells: boxcar::Vec::new(),
+            cell_ids: Mutex::default(),
+            exits: Mutex::default(),
+            configs: boxcar::Vec::new(),
+            config_ids: Mutex::default(),
+            json: None,
+            start: OnceLock::new(),
+        };
+        automaton.push(Frame::End, StackId::END)?;
+        let root = match grammar {
+            Grammar::Text(ast) => {
+                let lexeme = automaton.add_lexeme(&punctuation::spec(Spelling::Utf8, [ast]))?;
+                Frame::Lexeme(lexeme)
+            }
+            Grammar::Json { schema, whitespace } => {
+                let lexemes = punctuation::lexemes(whitespace, &automaton.lexeme_store)?;
+                let any_string = lexemes[index::ANY_STRING as usize].clone();
+                for lexeme in lexemes {
+                    // By position: two marks may have the same text.
+                    automaton.lexemes.push(lexeme);
+                }
+                let any_string_spec = any_string.spec().clone();
+                automaton.lexeme_ids.lock().insert(any_string_spec, index::ANY_STRING);
+                let root = schema.root();
+                let frames = "frames of one grammar";
+                let json = JsonParts {
+                    schema,
+                    keys: Keys::new(any_string),
+                    queries: Interner::new(frames, MAX_FRAMES),
+                    value_starts: Mutex::default(),
+                    object_groups: boxcar::Vec::new(),
+                    object_states: Interner::new(frames, MAX_FRAMES),
+                    object_pendings: Interner::new(frames, MAX_FRAMES),
+                    array_groups: boxcar::Vec::new(),
+                    array_states: Interner::new(frames, MAX_FRAMES),
+                    array_pendings: Interner::new(frames, MAX_FRAMES),
+                };
+                let query = automaton.query(&json, &[root])?;
+                automaton.json = Some(json);
+                Frame::Value(query)
+            }
+        };
+        let stack = automaton.push(root, StackId::END)?;
+        let threads: Threads = automaton.starts(stack)?.iter().copied().collect();
+        let start = automaton.intern(threads)?;
+        let _ = automaton.start.set(start);
+        Ok(automaton)
+    }
+
+    /// The configuration before any byte.
+    pub fn start(&self) -> StateId {
+        self.start.get().copied().unwrap_or(StateId(0))
+    }
+
+    /// Whether any text at all belongs to the grammar.
+    pub fn is_satisfiable(&self) -> bool {
+        !self.threads(self.start()).is_empty()
+    }
+
+    pub fn json(&self) -> Option<&JsonParts> {
+        self.json.as_ref()
+    }
+
+    #[inline]
+    pub fn lexeme(&self, index: u32) -> &Arc<Lexeme> {
+        &self.lexemes[index as usize]
+    }
+
+    pub(super) fn add_lexeme(&self, spec: &LexemeSpec) -> Result<u32, EngineError> {
+        if let Some(&known) = self.lexeme_ids.lock().get(spec) {
+            return Ok(known);
+        }
+        let lexeme = self.lexeme_store.get(spec)?;
+        let mut ids = self.lexeme_ids.lock();
+        if let Some(&known) = ids.get(spec) {
+            return Ok(known);
+        }
+        let id = self.lexemes.push(lexeme) as u32;
+        ids.insert(spec.clone(), id);
+        Ok(id)
+    }
+
+    #[inline]
+    fn cell(&self, stack: StackId) -> &Cell {
+        &self.cells[stack.0 as usize]
+    }
+
+    /// The stack with one frame more.
+    pub(super) fn push(&self, frame: Frame, parent: StackId) -> Result<StackId, EngineError> {
+        let mut ids = self.cell_ids.lock();
+        if let Some(&known) = ids.get(&(frame, parent)) {
+            return Ok(known);
+        }
+        if self.cells.count() >= MAX_CELLS {
+            return Err(LimitExceeded::new("stacks of one grammar", MAX_CELLS).into());
+        }
+        let id = StackId(self.cells.push(Cell { frame, parent, starts: OnceLock::new() }) as u32);
+        ids.insert((frame, parent), id);
+        Ok(id)
+    }
+
+    /// The lexemes that may begin on a stack.
+    pub fn starts(&self, stack: StackId) -> Result<&[Thread], EngineError> {
+        let cell = self.cell(stack);
+        if let Some(known) = cell.starts.get() {
+            return Ok(known);
+        }
+        let starts = self.compute_starts(stack)?;
+        Ok(cell.starts.get_or_init(|| starts.into_vec().into_boxed_slice()))
+    }
+
+    fn compute_starts(&self, stack: StackId) -> Result<Threads, EngineError> {
+        let mut threads = Threads::new();
+        let cell = self.cell(stack);
+        let begin = |lexeme: u32, stack: StackId| Thread {
+            lexeme: ThreadLexeme::Lexeme(lexeme),
+            state: LexState::START.0,
+            stack,
+            text: TextId::NONE,
+        };
+        let Some(json) = &self.json else {
+            match cell.frame {
+                Frame::Lexeme(lexeme) if self.lexeme(lexeme).is_alive() => {
+                    threads.push(begin(lexeme, stack));
+                }
+                Frame::End => threads.push(Thread::END),
+                _ => {}
+            }
+            return Ok(threads);
+        };
+        match cell.frame {
+            Frame::End => threads.push(Thread::END),
+            Frame::Lexeme(lexeme) => threads.push(begin(lexeme, stack)),
+            Frame::Value(query) => {
+                let starts = self.value_starts(json, query)?;
+                for scalar in &starts.scalars {
+                    threads.push(begin(scalar.lexeme, stack));
+                }
+                if starts.objects.is_some() {
+                    threads.push(begin(index::OPEN_OBJECT, stack));
+                }
+                if starts.arrays.is_some() {
+                    threads.push(begin(index::OPEN_ARRAY, stack));
+                }
+            }
+            Frame::ObjectOpen(state) => {
+                if self.object_verdict(json, state) != 0 {
+                    threads.push(begin(index::CLOSE_EMPTY_OBJECT, stack));
+                }
+                self.push_key(json, state, stack, &mut threads);
+            }
+            Frame::ObjectKey(state) => self.push_key(json, state, stack, &mut threads),
+            Frame::ObjectAfter(state) => {
+                if self.object_may_go_on(json, state) {
+                    threads.push(begin(index::COMMA, stack));
+                }
+                if self.object_verdict(json, state) != 0 {
+                    threads.push(begin(index::CLOSE_OBJECT, stack));
+                }
+            }
+            Frame::ArrayOpen(state) => {
+                if self.array_verdict(json, state) != 0 {
+                    threads.push(begin(index::CLOSE_EMPTY_ARRAY, stack));
+                }
+                if let Some(item) = self.item(json, state, cell.parent)? {
+                    threads.extend_from_slice(self.starts(item)?);
+                }
+            }
+            Frame::ArrayAfter(state) => {
+                if self.item(json, state, cell.parent)?.is_some() {
+                    threads.push(begin(index::COMMA, stack));
+                }
+                if self.array_verdict(json, state) != 0 {
+                    threads.push(begin(index::CLOSE_ARRAY, stack));
+                }
+            }
+            // A verdict is delivered to these, they never begin a lexeme.
+            Frame::AwaitMember(_) | Frame::AwaitItem(_) => {}
+        }
+        Ok(threads)
+    }
+
+    fn push_key(
+        &self,
+        json: &JsonParts,
+        state: ObjectStateId,
+        stack: StackId,
+        threads: &mut Threads,
+    ) {
+        if self.object_may_go_on(json, state) {
+            let keys = json.object_states.get(state.0).keys;
+            let open = json.keys.node(keys).base.is_some();
+            threads.push(Thread {
+                lexeme: ThreadLexeme::Key,
+                state: keys.0,
+                stack,
+                text: if open { TextId::EMPTY } else { TextId::NONE },
+            });
+        }
+    }
+
+    /// The stack after a lexeme has been accepted on one. `accept` says which of its languages
+    /// hold, `text` is the key where the lexeme was a key.
+    pub fn exit(
+        &self,
+        stack: StackId,
+        lexeme: ThreadLexeme,
+        accept: u64,
+        text: TextId,
+    ) -> Result<StackId, EngineError> {
+        let key = (stack, lexeme, accept, text);
+        if let Some(&known) = self.exits.lock().get(&key) {
+            return Ok(known);
+        }
+        let next = self.compute_exit(stack, lexeme, accept, text)?;
+        self.exits.lock().insert(key, next);
+        Ok(next)
+    }
+
+    fn compute_exit(
+        &self,
+        stack: StackId,
+        lexeme: ThreadLexeme,
+        accept: u64,
+        text: TextId,
+    ) -> Result<StackId, EngineError> {
+        let &Cell { frame, parent, .. } = self.cell(stack);
+        let Some(json) = &self.json else { return Ok(parent) };
+        match (frame, lexeme) {
+            (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
+                let starts = self.value_starts(json, query)?;
+                match (lexeme, starts.objects, starts.arrays) {
+                    (index::OPEN_OBJECT, Some(group), _) => {
+                        let state = self.object_start(json, group)?;
+                        self.push(Frame::ObjectOpen(state), parent)
+                    }
+                    (index::OPEN_ARRAY, _, Some(group)) => {
+                        let state = self.array_start(json, group)?;
+                        self.push(Frame::ArrayOpen(state), parent)
+                    }
+                    _ => {
+                        let verdict = starts
+                            .scalars
+                            .iter()
+                            .filter(|scalar| scalar.lexeme == lexeme)
+                            .fold(0, |bits, scalar| bits | scalar.verdict(accept));
+                        self.deliver(json, parent, verdict)
+                    }
+                }
+            }
+            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
+                self.member(json, state, parent, text, true)
+            }
+            (
+                Frame::ObjectOpen(state) | Frame::ObjectKey(state),
+                ThreadLexeme::Lexeme(index::ANY_STRING),
+            ) => self.member(json, state, parent, text, false),
+            (Frame::ObjectAfter(state), ThreadLexeme::Lexeme(index::COMMA)) => {
+                self.push(Frame::ObjectKey(state), parent)
+            }
+            (Frame::ObjectOpen(state) | Frame::ObjectAfter(state), _) => {
+                let verdict = self.object_verdict(json, state);
+                self.deliver(json, parent, verdict)
+            }
+            (Frame::ArrayAfter(state), ThreadLexeme::Lexeme(index::COMMA)) => {
+                Ok(self.item(json, state, parent)?.unwrap_or(parent))
+            }
+            (Frame::ArrayOpen(state) | Frame::ArrayAfter(state), _) => {
+                let verdict = self.array_verdict(json, state);
+                self.deliver(json, parent, verdict)
+            }
+            _ => Ok(parent),
+        }
+    }
+
+    /// Hands a value's verdict to the frame that waits for it.
+    fn deliver(
+        &self,
+        json: &JsonParts,
+        stack: StackId,
+        verdict: Verdict,
+    ) -> Result<StackId, EngineError> {
+        let &Cell { frame, parent, .. } = self.cell(stack);
+        match frame {
+            Frame::AwaitMember(pending) => {
+                let state = self.member_done(json, pending, verdict)?;
+                self.push(Frame::ObjectAfter(state), parent)
+            }
+            Frame::AwaitItem(pending) => {
+                let state = self.item_done(json, pending, verdict)?;
+                self.push(Frame::ArrayAfter(state), parent)
+            }
+            _ => Ok(stack),
+        }
+    }
+
+    /// What follows a thread whose lexeme ends here.
+    pub fn exit_thread(&self, thread: &Thread, accept: u64) -> Result<StackId, EngineError> {
+        self.exit(thread.stack, thread.lexeme, accept, thread.text)
+    }
+
+    /// The threads after one more byte; none if no text goes on so.
+    pub fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads, EngineError> {
+        let mut next = Threads::new();
+        for thread in threads {
+            self.step_thread(thread, byte, &mut next)?;
+        }
+        if next.len() > 1 {
+            next.sort_unstable();
+            next.dedup();
+        }
+        Ok(next)
+    }
+
+    fn step_thread(
+        &self,
+        thread: &Thread,
+        byte: u8,
+        next: &mut Threads,
+    ) -> Result<(), EngineError> {
+        match thread.lexeme {
+            ThreadLexeme::End => {}
+            ThreadLexeme::Key => self.step_key(thread, byte, next)?,
+            ThreadLexeme::Lexeme(index) => {
+                let lexeme = self.lexeme(index);
+                let state = thread.lex_state();
+                let accept = lexeme.accept(state);
+                if let Some(after) = lexeme.next(state, byte)? {
+                    if lexeme.is_final(after) {
+                        let stack = self.exit_thread(thread, lexeme.accept(after))?;
+                        next.extend_from_slice(self.starts(stack)?);
+                    } else {
+                        let text = self.append(thread.text, byte)?;
+                        next.push(Thread { state: after.0, text, ..*thread });
+                    }
+                }
+                if accept != 0 {
+                    let stack = self.exit_thread(thread, accept)?;
+                    for start in self.starts(stack)? {
+                        self.step_thread(start, byte, next)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn append(&self, text: TextId, byte: u8) -> Result<TextId, EngineError> {
+        match &self.json {
+            Some(json) if text != TextId::NONE => Ok(json.keys.append(text, byte)?),
+            _ => Ok(text),
+        }
+    }
+
+    fn step_key(&self, thread: &Thread, byte: u8, next: &mut Threads) -> Result<(), EngineError> {
+        let Some(json) = &self.json else { return Ok(()) };
+        let node = json.keys.node(thread.key_node());
+        if let Some(child) = node.child(byte) {
+            let text = json.keys.append(thread.text, byte)?;
+            next.push(Thread { state: child.0, text, ..*thread });
+            return Ok(());
+        }
+        // A quote ends a name, but right after the opening of an object it begins one.
+        let closes = byte == b'"' && node.base != Some(LexState::START);
+        if closes {
+            match node.terminal {
+                Terminal::Allowed(name) => {
+                    let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
+                    next.extend_from_slice(self.starts(stack)?);
+                    return Ok(());
+                }
+                Terminal::Refused => return Ok(()),
+                Terminal::None => {}
+            }
+        }
+        let Some(base) = node.base else { return Ok(()) };
+        let string = Thread {
+            lexeme: ThreadLexeme::Lexeme(index::ANY_STRING),
+            state: base.0,
+            ..*thread
+        };
+        self.step_thread(&string, byte, next)
+    }
+
+    /// Whether the text may end here.
+    pub fn accepts(&self, threads: &[Thread]) -> Result<bool, EngineError> {
+        for thread in threads {
+            match thread.lexeme {
+                ThreadLexeme::End => return Ok(true),
+                ThreadLexeme::Key => {}
+                ThreadLexeme::Lexeme(index) => {
+                    let accept = self.lexeme(index).accept(thread.lex_state());
+                    if accept != 0 {
+                        let stack = self.exit_thread(thread, accept)?;
+                        if self.accepts(self.starts(stack)?)? {
+                            return Ok(true);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The configuration of these threads.
+    pub fn intern(&self, mut threads: Threads) -> Result<StateId, EngineError> {
+        if threads.len() > 1 {
+            threads.sort_unstable();
+            threads.dedup();
+        }
+        if let Some(&known) = self.config_ids.lock().get(threads.as_slice()) {
+            return Ok(known);
+        }
+        let accepting = self.accepts(&threads)?;
+        let mut ids = self.config_ids.lock();
+        if let Some(&known) = ids.get(threads.as_slice()) {
+            return Ok(known);
+        }
+        if self.configs.count() >= MAX_CONFIGS {
+            return Err(LimitExceeded::new("states of one grammar", MAX_CONFIGS).into());
+        }
+        let threads: Box<[Thread]> = threads.into_vec().into_boxed_slice();
+        let id = StateId(self.configs.push(Config { threads: threads.clone(), accepting }) as u32);
+        ids.insert(threads, id);
+        Ok(id)
+    }
+
+    #[inline]
+    pub fn threads(&self, state: StateId) -> &[Thread] {
+        &self.configs[state.0 as usize].threads
+    }
+
+    /// Whether the text may end in this configuration.
+    #[inline]
+    pub fn is_accepting(&self, state: StateId) -> bool {
+        self.configs[state.0 as usize].accepting
+    }
+
+    /// The threads after a run of bytes; `None` as soon as no text goes on so.
+    pub fn walk(&self, threads: &[Thread], bytes: &[u8]) -> Result<Option<Threads>, EngineError> {
+        let mut current: Threads = threads.iter().copied().collect();
+        for &byte in bytes {
+            current = self.step(&current, byte)?;
+            if current.is_empty() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(current))
+    }
+
+    /// The byte that must come next, if there is exactly one and the text may not end here.
+    pub fn only_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
+        let mut only = None;
+        if self.only_byte_of(threads, &mut only)? {
+            Ok(only)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// `false` as soon as two bytes, or the end, are possible.
+    fn only_byte_of(
+        &self,
+        threads: &[Thread],
+        only: &mut Option<u8>,
+    ) -> Result<bool, EngineError> {
+        let mut agree = |byte: u8| *only.get_or_insert(byte) == byte;
+        for thread in threads {
+            match thread.lexeme {
+                ThreadLexeme::End => return Ok(false),
+                ThreadLexeme::Key => {
+                    let Some(json) = &self.json else { return Ok(false) };
+                    let node = json.keys.node(thread.key_node());
+                    if node.base == Some(LexState::START) {
+                        if !agree(b'"') {
+                            return Ok(false);
+                        }
+                        continue;
+                    }
+                    if node.base.is_some() {
+                        return Ok(false);
+                    }
+                    let closes = matches!(node.terminal, Terminal::Allowed(_));
+                    match (&*node.children, closes) {
+                        ([], true) if agree(b'"') => {}
+                        ([(byte, _)], false) if agree(*byte) => {}
+                        _ => return Ok(false),
+                    }
+                }
+                ThreadLexeme::Lexeme(index) => {
+                    let lexeme = self.lexeme(index);
+                    if lexeme.accept(thread.lex_state()) != 0 {
+                        // More of the lexeme, or what follows it: rarely the same single byte.
+                        return Ok(false);
+                    }
+                    match lexeme.only_byte(thread.lex_state())? {
+                        Some(byte) if agree(byte) => {}
+                        _ => return Ok(false),
+                    }
+                }
+            }
+        }
+        Ok(only.is_some())
+    }
+
+    /// Counts and sizes, for reports.
+    pub fn num_states(&self) -> usize {
+        self.configs.count()
+    }
+
+    pub fn num_stacks(&self) -> usize {
+        self.cells.count()
+    }
+
+    pub fn num_lexemes(&self) -> usize {
+        self.lexemes.count()
+    }
+
+    pub fn num_key_nodes(&self) -> usize {
+        self.json.as_ref().map_or(0, |json| json.keys.num_nodes())
+    }
+}

@@ -1,0 +1,14 @@
+//! What can go wrong while an automaton grows.
+
+use thiserror::Error;
+
+use crate::error::LimitExceeded;
+use crate::json_schema::SchemaError;
+
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+}

@@ -1,0 +1,230 @@
+//! Brzozowski derivatives: what may follow once a byte has been read.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::byte_set::ByteSet;
+use super::store::{Expr, ExprId, ExprStore};
+use crate::error::LimitExceeded;
+
+/// How many expressions a search for an accepted string may visit.
+pub const MAX_EMPTINESS_STEPS: usize = 200_000;
+
+/// Bytes that no expression of a lexeme tells apart, numbered.
+#[derive(Clone, Debug)]
+pub struct ByteClasses {
+    pub of: Box<[u8; 256]>,
+    /// One byte of each class.
+    pub representatives: Vec<u8>,
+}
+
+impl ByteClasses {
+    /// The coarsest partition that respects every set that occurs in `roots`, and that keeps each
+    /// byte of `apart` alone.
+    pub fn of_expressions(store: &ExprStore, roots: &[ExprId], apart: &[u8]) -> Self {
+        let mut sets: Vec<ByteSet> = apart.iter().map(|&byte| ByteSet::single(byte)).collect();
+        let mut seen = FxHashSet::default();
+        let mut pending: Vec<ExprId> = roots.to_vec();
+        while let Some(id) = pending.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            match store.get(id) {
+                Expr::Empty | Expr::Epsilon => {}
+                Expr::Bytes(set) => sets.push(*set),
+                Expr::Concat(head, tail) => pending.extend([*head, *tail]),
+                Expr::Or(ids) | Expr::And(ids) => pending.extend(ids.iter()),
+                Expr::Not(inner) | Expr::Repeat { inner, .. } => pending.push(*inner),
+            }
+        }
+        sets.sort_unstable();
+        sets.dedup();
+        let mut of = Box::new([0u8; 256]);
+        let mut count = 1usize;
+        for set in &sets {
+            // Split every class that the set cuts.
+            let mut moved: FxHashMap<u8, Option<u8>> = FxHashMap::default();
+            let mut sizes = [0u32; 256];
+            let mut hits = [0u32; 256];
+            for byte in 0..=255u8 {
+                sizes[usize::from(of[usize::from(byte)])] += 1;
+                if set.contains(byte) {
+                    hits[usize::from(of[usize::from(byte)])] += 1;
+                }
+            }
+            for byte in set.iter() {
+                let class = of[usize::from(byte)];
+                let target = *moved.entry(class).or_insert_with(|| {
+                    if hits[usize::from(class)] == sizes[usize::from(class)] {
+                        None
+                    } else {
+                        count += 1;
+                        Some((count - 1) as u8)
+                    }
+                });
+                if let Some(target) = target {
+                    of[usize::from(byte)] = target;
+                }
+            }
+            if count == 256 {
+                break;
+            }
+        }
+        let mut representatives = vec![0u8; count];
+        for byte in (0..=255u8).rev() {
+            representatives[usize::from(of[usize::from(byte)])] = byte;
+        }
+        Self { of, representatives }
+    }
+
+    pub fn len(&self) -> usize {
+        self.representatives.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// Derivatives and emptiness of the expressions of one store, memoised.
+#[derive(Debug, Default)]
+pub struct Derivatives {
+    memo: FxHashMap<(ExprId, u8), ExprId>,
+    /// Expressions with intersection or complement whose emptiness is known.
+    alive: FxHashMap<ExprId, bool>,
+}
+
+impl Derivatives {
+    /// The language of the strings `w` such that `byte · w` belongs to `id`.
+    pub fn derive(
+        &mut self,
+        store: &mut ExprStore,
+        id: ExprId,
+        byte: u8,
+    ) -> Result<ExprId, LimitExceeded> {
+        match store.get(id) {
+            Expr::Empty | Expr::Epsilon => return Ok(ExprId::EMPTY),
+            Expr::Bytes(set) => {
+                return Ok(if set.contains(byte) { ExprId::EPSILON } else { ExprId::EMPTY })
+            }
+            _ => {}
+        }
+        if let Some(&known) = self.memo.get(&(id, byte)) {
+            return Ok(known);
+        }
+        let derived = match store.get(id).clone() {
+            Expr::Empty | Expr::Epsilon | Expr::Bytes(_) => ExprId::EMPTY,
+            Expr::Concat(head, tail) => {
+                let first = self.derive(store, head, byte)?;
+                let first = store.concat(first, tail)?;
+                if store.nullable(head) {
+                    let second = self.derive(store, tail, byte)?;
+                    store.or(&[first, second])?
+                } else {
+                    first
+                }
+            }
+            Expr::Or(ids) => {
+                let mut parts = Vec::with_capacity(ids.len());
+                for &part in ids.iter() {
+                    let derived = self.derive(store, part, byte)?;
+                    if derived != ExprId::EMPTY {
+                        parts.push(derived);
+                    }
+                }
+                store.or(&parts)?
+            }
+            Expr::And(ids) => {
+                let mut parts = Vec::with_capacity(ids.len());
+                for &part in ids.iter() {
+                    let derived = self.derive(store, part, byte)?;
+                    if derived == ExprId::EMPTY {
+                        parts.clear();
+                        parts.push(derived);
+                        break;
+                    }
+                    parts.push(derived);
+                }
+                store.and(&parts)?
+            }
+            Expr::Not(inner) => {
+                let derived = self.derive(store, inner, byte)?;
+                store.not(derived)?
+            }
+            Expr::Repeat { inner, min, max } => {
+                let first = self.derive(store, inner, byte)?;
+                let rest = store.repeat(inner, min.saturating_sub(1), max.map(|max| max - 1))?;
+                store.concat(first, rest)?
+            }
+        };
+        self.memo.insert((id, byte), derived);
+        Ok(derived)
+    }
+
+    /// Whether some string belongs to `id`.
+    pub fn is_alive(
+        &mut self,
+        store: &mut ExprStore,
+        classes: &ByteClasses,
+        id: ExprId,
+    ) -> Result<bool, LimitExceeded> {
+        if store.positive(id) {
+            return Ok(id != ExprId::EMPTY);
+        }
+        if store.nullable(id) {
+            return Ok(true);
+        }
+        if let Some(&known) = self.alive.get(&id) {
+            return Ok(known);
+        }
+        // Breadth first, so that a short accepted string is found before a long one is unrolled.
+        let mut parents: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+        let mut queue = std::collections::VecDeque::from([id]);
+        parents.insert(id, id);
+        while let Some(current) = queue.pop_front() {
+            for &byte in &classes.representatives {
+                let next = self.derive(store, current, byte)?;
+                if next == ExprId::EMPTY || parents.contains_key(&next) {
+                    continue;
+                }
+                let known = self.alive.get(&next).copied();
+                if known == Some(false) {
+                    continue;
+                }
+                if known == Some(true) || store.positive(next) || store.nullable(next) {
+                    // Everything on the way here is alive.
+                    let mut step = current;
+                    loop {
+                        self.alive.insert(step, true);
+                        let parent = parents[&step];
+                        if parent == step {
+                            break;
+                        }
+                        step = parent;
+                    }
+                    return Ok(true);
+                }
+                parents.insert(next, current);
+                if parents.len() > MAX_EMPTINESS_STEPS {
+                    return Err(LimitExceeded::new(
+                        "steps to find whether a pattern can match",
+                        MAX_EMPTINESS_STEPS,
+                    ));
+                }
+                queue.push_back(next);
+            }
+        }
+        for dead in parents.into_keys() {
+            self.alive.insert(dead, false);
+        }
+        Ok(false)
+    }
+
+    /// Forgets memos that can be computed again.
+    pub fn clear(&mut self) {
+        self.memo.clear();
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.memo.capacity() * 16 + self.alive.capacity() * 12
+    }
+}

@@ -1,0 +1,460 @@
+//! A lexeme: one or more languages of text in one spelling, run side by side as a lazily
+//! determinised automaton over bytes.
+//!
+//! A lexeme knows nothing of what surrounds it, so it and everything memoised on its states is
+//! shared by all grammars that use the same text. Readers of known transitions take no lock;
+//! a missing transition takes the lexeme's own.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::derivative::{ByteClasses, Derivatives};
+use super::lower::Lowering;
+pub use super::lower::Spelling;
+use super::store::{Expr, ExprId, ExprStore};
+use crate::error::LimitExceeded;
+use crate::regex::Ast;
+
+/// A state of one [`Lexeme`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LexState(pub u32);
+
+impl LexState {
+    pub const START: Self = Self(0);
+    const UNKNOWN: u32 = u32::MAX;
+    const DEAD: u32 = u32::MAX - 1;
+}
+
+/// What makes two lexemes the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LexemeSpec {
+    pub spelling: Spelling,
+    /// At most 64 languages; bit `i` of a verdict belongs to the `i`-th.
+    pub languages: Arc<[Ast]>,
+}
+
+/// How many languages one lexeme can tell apart.
+pub const MAX_LANGUAGES: usize = 64;
+/// How many states one lexeme may have.
+pub const MAX_STATES: usize = 1_000_000;
+
+/// The languages of a state: what may still follow, one expression per language.
+type Residuals = SmallVec<[ExprId; 1]>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum StateKey {
+    /// Before the opening quote of a JSON string.
+    Quote,
+    Inside(Residuals),
+    /// After the closing quote, with the verdict.
+    Closed(u64),
+}
+
+#[derive(Debug)]
+struct StateData {
+    key: StateKey,
+    /// Bit `i` is set if the text may end here as one of language `i`.
+    accept: u64,
+    /// Nothing may follow.
+    is_final: bool,
+    row: Box<[AtomicU32]>,
+    /// 0 unknown, 1 not exactly one byte may follow, 2 one: the byte is in `only_byte`.
+    only_known: AtomicU8,
+    only_byte: AtomicU8,
+}
+
+#[derive(Debug)]
+struct Builder {
+    store: ExprStore,
+    derivatives: Derivatives,
+    ids: FxHashMap<StateKey, LexState>,
+    clamped: FxHashMap<(ExprId, u32), ExprId>,
+}
+
+/// Strings of any characters whose number lies in a range: the inside of most JSON strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FreeText {
+    pub min: u32,
+    pub max: Option<u32>,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Debug)]
+pub struct Lexeme {
+    /// Unique in the process.
+    id: u64,
+    spec: LexemeSpec,
+    classes: ByteClasses,
+    character: ExprId,
+    universe: ExprId,
+    states: boxcar::Vec<StateData>,
+    builder: Mutex<Builder>,
+    /// Whether any text belongs to any of the languages.
+    alive: bool,
+}
+
+impl Lexeme {
+    pub fn new(spec: LexemeSpec) -> Result<Self, LimitExceeded> {
+        if spec.languages.len() > MAX_LANGUAGES {
+            return Err(LimitExceeded::new("languages of one lexeme", MAX_LANGUAGES));
+        }
+        let mut store = ExprStore::new();
+        let mut lowering = Lowering::new(&mut store, spec.spelling)?;
+        let character = lowering.any_character()?;
+        let mut roots = Residuals::new();
+        for language in spec.languages.iter() {
+            roots.push(lowering.lower(language)?);
+        }
+        let universe = store.universe().unwrap_or(ExprId::EVERYTHING);
+        let apart: &[u8] = match spec.spelling {
+            Spelling::Utf8 => &[],
+            Spelling::JsonString => b"\"",
+        };
+        let mut of_roots: Vec<ExprId> = roots.to_vec();
+        if store_has_complement(&store, &roots) {
+            of_roots.push(universe);
+        }
+        let classes = ByteClasses::of_expressions(&store, &of_roots, apart);
+        let mut derivatives = Derivatives::default();
+        let mut alive = false;
+        for root in &mut roots {
+            if derivatives.is_alive(&mut store, &classes, *root)? {
+                alive = true;
+            } else {
+                *root = ExprId::EMPTY;
+            }
+        }
+        let lexeme = Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            spec,
+            classes,
+            character,
+            universe,
+            states: boxcar::Vec::new(),
+            builder: Mutex::new(Builder {
+                store,
+                derivatives,
+                ids: FxHashMap::default(),
+                clamped: FxHashMap::default(),
+            }),
+            alive,
+        };
+        let start = match lexeme.spec.spelling {
+            Spelling::Utf8 => StateKey::Inside(roots),
+            Spelling::JsonString => {
+                // The state inside the quotes is number 1, known before any byte is read.
+                lexeme.intern(&mut lexeme.builder.lock(), StateKey::Quote)?;
+                StateKey::Inside(roots)
+            }
+        };
+        lexeme.intern(&mut lexeme.builder.lock(), start)?;
+        Ok(lexeme)
+    }
+
+    /// A number that no other lexeme of the process has.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub fn spec(&self) -> &LexemeSpec {
+        &self.spec
+    }
+
+    /// Whether some text belongs to some language. A lexeme that is not alive must not be started.
+    pub fn is_alive(&self) -> bool {
+        self.alive
+    }
+
+    /// The state inside the quotes, before any character.
+    pub fn inside(&self) -> LexState {
+        match self.spec.spelling {
+            Spelling::Utf8 => LexState(0),
+            Spelling::JsonString => LexState(1),
+        }
+    }
+
+    #[inline]
+    fn data(&self, state: LexState) -> &StateData {
+        &self.states[state.0 as usize]
+    }
+
+    /// Which languages the text belongs to if it ends here; 0 if it cannot end here.
+    #[inline]
+    pub fn accept(&self, state: LexState) -> u64 {
+        self.data(state).accept
+    }
+
+    /// Whether the text must end here.
+    #[inline]
+    pub fn is_final(&self, state: LexState) -> bool {
+        self.data(state).is_final
+    }
+
+    /// The state after one more byte, or `None` if no text of the languages goes on so.
+    #[inline]
+    pub fn next(&self, state: LexState, byte: u8) -> Result<Option<LexState>, LimitExceeded> {
+        let class = self.classes.of[usize::from(byte)];
+        match self.data(state).row[usize::from(class)].load(Ordering::Acquire) {
+            LexState::UNKNOWN => self.build_next(state, class),
+            LexState::DEAD => Ok(None),
+            next => Ok(Some(LexState(next))),
+        }
+    }
+
+    #[cold]
+    fn build_next(&self, state: LexState, class: u8) -> Result<Option<LexState>, LimitExceeded> {
+        let mut builder = self.builder.lock();
+        self.transition(&mut builder, state, class)
+    }
+
+    fn transition(
+        &self,
+        builder: &mut Builder,
+        state: LexState,
+        class: u8,
+    ) -> Result<Option<LexState>, LimitExceeded> {
+        let data = self.data(state);
+        let cell = &data.row[usize::from(class)];
+        match cell.load(Ordering::Acquire) {
+            LexState::UNKNOWN => {}
+            LexState::DEAD => return Ok(None),
+            next => return Ok(Some(LexState(next))),
+        }
+        let byte = self.classes.representatives[usize::from(class)];
+        let next = match self.successor(builder, &data.key, byte)? {
+            Some(key) => Some(self.intern(builder, key)?),
+            None => None,
+        };
+        cell.store(next.map_or(LexState::DEAD, |next| next.0), Ordering::Release);
+        Ok(next)
+    }
+
+    fn successor(
+        &self,
+        builder: &mut Builder,
+        key: &StateKey,
+        byte: u8,
+    ) -> Result<Option<StateKey>, LimitExceeded> {
+        let residuals = match key {
+            StateKey::Closed(_) => return Ok(None),
+            StateKey::Quote if byte == b'"' => {
+                return Ok(Some(self.data(self.inside()).key.clone()))
+            }
+            StateKey::Quote => return Ok(None),
+            StateKey::Inside(residuals) => residuals,
+        };
+        if byte == b'"' && self.spec.spelling == Spelling::JsonString {
+            let verdict = verdict(&builder.store, residuals);
+            if verdict != 0 {
+                return Ok(Some(StateKey::Closed(verdict)));
+            }
+        }
+        let mut next = Residuals::with_capacity(residuals.len());
+        let mut any = false;
+        for &residual in residuals {
+            let Builder { store, derivatives, .. } = &mut *builder;
+            let derived = derivatives.derive(store, residual, byte)?;
+            if derived != ExprId::EMPTY && derivatives.is_alive(store, &self.classes, derived)? {
+                any = true;
+                next.push(derived);
+            } else {
+                next.push(ExprId::EMPTY);
+            }
+        }
+        Ok(any.then_some(StateKey::Inside(next)))
+    }
+
+    fn intern(&self, builder: &mut Builder, key: StateKey) -> Result<LexState, LimitExceeded> {
+        if let Some(&known) = builder.ids.get(&key) {
+            return Ok(known);
+        }
+        if self.states.count() >= MAX_STATES {
+            return Err(LimitExceeded::new("states of one lexeme", MAX_STATES));
+        }
+        let (accept, is_final) = match (&key, self.spec.spelling) {
+            (StateKey::Quote, _) => (0, false),
+            (StateKey::Closed(verdict), _) => (*verdict, true),
+            (StateKey::Inside(_), Spelling::JsonString) => (0, false),
+            (StateKey::Inside(residuals), Spelling::Utf8) => {
+                let verdict = verdict(&builder.store, residuals);
+                let mut is_final = verdict != 0;
+                if is_final {
+                    for &byte in &self.classes.representatives {
+                        if self.successor(builder, &key, byte)?.is_some() {
+                            is_final = false;
+                            break;
+                        }
+                    }
+                }
+                (verdict, is_final)
+            }
+        };
+        let row = (0..self.classes.len()).map(|_| AtomicU32::new(LexState::UNKNOWN)).collect();
+        let state = LexState(self.states.push(StateData {
+            key: key.clone(),
+            accept,
+            is_final,
+            row,
+            only_known: AtomicU8::new(0),
+            only_byte: AtomicU8::new(0),
+        }) as u32);
+        builder.ids.insert(key, state);
+        Ok(state)
+    }
+
+    /// The byte that must follow, if exactly one byte may follow within the lexeme.
+    pub fn only_byte(&self, state: LexState) -> Result<Option<u8>, LimitExceeded> {
+        let data = self.data(state);
+        match data.only_known.load(Ordering::Acquire) {
+            1 => return Ok(None),
+            2 => return Ok(Some(data.only_byte.load(Ordering::Relaxed))),
+            _ => {}
+        }
+        let mut only = None;
+        for byte in 0..=255u8 {
+            if self.next(state, byte)?.is_some() {
+                if only.is_some() {
+                    only = None;
+                    break;
+                }
+                only = Some(byte);
+            }
+        }
+        if let Some(byte) = only {
+            data.only_byte.store(byte, Ordering::Relaxed);
+        }
+        data.only_known.store(1 + u8::from(only.is_some()), Ordering::Release);
+        Ok(only)
+    }
+
+    /// Whether the state is inside a JSON string of any characters, bounded only in their number.
+    pub fn free_text(&self, state: LexState) -> Option<FreeText> {
+        if self.spec.spelling != Spelling::JsonString {
+            return None;
+        }
+        let StateKey::Inside(residuals) = &self.data(state).key else { return None };
+        let &[residual] = residuals.as_slice() else { return None };
+        if residual == self.universe {
+            return Some(FreeText { min: 0, max: None });
+        }
+        if residual == self.character {
+            return Some(FreeText { min: 1, max: Some(1) });
+        }
+        if residual == ExprId::EPSILON {
+            return Some(FreeText { min: 0, max: Some(0) });
+        }
+        match *self.builder.lock().store.get(residual) {
+            Expr::Repeat { inner, min, max } if inner == self.character => {
+                Some(FreeText { min, max })
+            }
+            _ => None,
+        }
+    }
+
+    /// A state that no run of at most `horizon` bytes tells from this one: counters that cannot
+    /// run out within them are made unbounded, so that few states need a mask of their own.
+    pub fn within_horizon(
+        &self,
+        state: LexState,
+        horizon: u32,
+    ) -> Result<LexState, LimitExceeded> {
+        let StateKey::Inside(residuals) = &self.data(state).key else { return Ok(state) };
+        let mut builder = self.builder.lock();
+        // A complement or intersection may depend on what a counter says in the end.
+        if !residuals.iter().all(|&residual| builder.store.positive(residual)) {
+            return Ok(state);
+        }
+        let mut clamped = Residuals::with_capacity(residuals.len());
+        for &residual in residuals {
+            clamped.push(clamp(&mut builder, residual, horizon)?);
+        }
+        if clamped == *residuals {
+            return Ok(state);
+        }
+        self.intern(&mut builder, StateKey::Inside(clamped))
+    }
+
+    /// How many states exist so far.
+    pub fn num_states(&self) -> usize {
+        self.states.count()
+    }
+
+    /// About how many bytes of memory the lexeme holds.
+    pub fn memory_bytes(&self) -> usize {
+        let per_state = std::mem::size_of::<StateData>() * 2 + self.classes.len() * 4 + 48;
+        let builder = self.builder.lock();
+        self.states.count() * per_state
+            + builder.store.memory_bytes()
+            + builder.derivatives.memory_bytes()
+            + 1024
+    }
+}
+
+fn verdict(store: &ExprStore, residuals: &Residuals) -> u64 {
+    residuals
+        .iter()
+        .enumerate()
+        .fold(0, |bits, (index, &residual)| bits | u64::from(store.nullable(residual)) << index)
+}
+
+fn store_has_complement(store: &ExprStore, roots: &Residuals) -> bool {
+    roots.iter().any(|&root| !store.positive(root))
+}
+
+fn clamp(builder: &mut Builder, id: ExprId, horizon: u32) -> Result<ExprId, LimitExceeded> {
+    if let Some(&known) = builder.clamped.get(&(id, horizon)) {
+        return Ok(known);
+    }
+    let clamped = match builder.store.get(id).clone() {
+        Expr::Concat(head, tail) => {
+            let head = clamp(builder, head, horizon)?;
+            // What comes after a long tail of fixed text matters less than its depth costs.
+            let tail = clamp_tail(builder, tail, horizon)?;
+            builder.store.concat(head, tail)?
+        }
+        Expr::Or(ids) => {
+            let mut parts = Vec::with_capacity(ids.len());
+            for &part in ids.iter() {
+                parts.push(clamp(builder, part, horizon)?);
+            }
+            builder.store.or(&parts)?
+        }
+        Expr::Repeat { inner, min, max } => {
+            let inner = clamp(builder, inner, horizon)?;
+            let max = max.filter(|&max| max <= horizon + 1);
+            builder.store.repeat(inner, min.min(horizon + 1), max)?
+        }
+        _ => id,
+    };
+    builder.clamped.insert((id, horizon), clamped);
+    Ok(clamped)
+}
+
+/// Clamps along a right-nested concatenation without recursing per link.
+fn clamp_tail(builder: &mut Builder, id: ExprId, horizon: u32) -> Result<ExprId, LimitExceeded> {
+    let mut heads = Vec::new();
+    let mut current = id;
+    while let Expr::Concat(head, tail) = *builder.store.get(current) {
+        // A run of fixed bytes longer than the horizon hides the rest.
+        if heads.len() > horizon as usize {
+            break;
+        }
+        heads.push(head);
+        current = tail;
+    }
+    let mut rest = if matches!(builder.store.get(current), Expr::Concat(..)) {
+        current
+    } else {
+        clamp(builder, current, horizon)?
+    };
+    while let Some(head) = heads.pop() {
+        let head = clamp(builder, head, horizon)?;
+        rest = builder.store.concat(head, rest)?;
+    }
+    Ok(rest)
+}

@@ -1,0 +1,264 @@
+//! From languages of text to expressions over the bytes that spell the text.
+//!
+//! A spelling maps each character to a self-delimiting run of bytes, so a language of texts and
+//! the language of its spellings have the same boolean structure: only complements must be cut
+//! back to what spells a text.
+
+use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
+use rustc_hash::FxHashMap;
+
+use super::byte_set::ByteSet;
+use super::store::{ExprId, ExprStore};
+use crate::error::LimitExceeded;
+use crate::regex::{Ast, CharClass};
+
+/// How characters are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spelling {
+    /// As UTF-8.
+    Utf8,
+    /// As inside a JSON string, canonically: raw UTF-8 but for the short escapes `\" \\ \b \f \n
+    /// \r \t` and `\u00xx`, lower case, for the other control characters.
+    JsonString,
+}
+
+/// Lowers texts into one store.
+pub struct Lowering<'s> {
+    store: &'s mut ExprStore,
+    spelling: Spelling,
+    classes: FxHashMap<CharClass, ExprId>,
+}
+
+impl<'s> Lowering<'s> {
+    /// Declares "any text" of the spelling as the universe of the store.
+    pub fn new(store: &'s mut ExprStore, spelling: Spelling) -> Result<Self, LimitExceeded> {
+        let mut lowering = Self { store, spelling, classes: FxHashMap::default() };
+        let any = lowering.class(&CharClass::any())?;
+        let universe = lowering.store.repeat(any, 0, None)?;
+        lowering.store.set_universe(universe);
+        Ok(lowering)
+    }
+
+    /// One character of any kind.
+    pub fn any_character(&mut self) -> Result<ExprId, LimitExceeded> {
+        self.class(&CharClass::any())
+    }
+
+    pub fn lower(&mut self, ast: &Ast) -> Result<ExprId, LimitExceeded> {
+        match ast {
+            Ast::Empty => Ok(ExprId::EMPTY),
+            Ast::Epsilon => Ok(ExprId::EPSILON),
+            Ast::Class(class) => self.class(class),
+            Ast::Literal(text) => {
+                let spelled = spell(text, self.spelling);
+                self.store.literal(&spelled)
+            }
+            Ast::Concat(parts) => {
+                let mut id = ExprId::EPSILON;
+                for part in parts.iter().rev() {
+                    let head = self.lower(part)?;
+                    id = self.store.concat(head, id)?;
+                }
+                Ok(id)
+            }
+            Ast::Alternation(parts) => {
+                let mut literals: Vec<Vec<u8>> = Vec::new();
+                let mut ids = Vec::new();
+                for part in parts.iter() {
+                    match part {
+                        Ast::Literal(text) => literals.push(spell(text, self.spelling)),
+                        Ast::Epsilon => literals.push(Vec::new()),
+                        other => ids.push(self.lower(other)?),
+                    }
+                }
+                literals.sort_unstable();
+                literals.dedup();
+                ids.push(self.literal_set(&literals)?);
+                self.store.or(&ids)
+            }
+            Ast::Repeat { inner, min, max } => {
+                let inner = self.lower(inner)?;
+                self.store.repeat(inner, *min, *max)
+            }
+            Ast::Intersection(parts) => {
+                let mut ids = Vec::with_capacity(parts.len());
+                for part in parts.iter() {
+                    ids.push(self.lower(part)?);
+                }
+                self.store.and(&ids)
+            }
+            Ast::Complement(inner) => {
+                let inner = self.lower(inner)?;
+                let not = self.store.not(inner)?;
+                match self.store.universe() {
+                    Some(universe) => self.store.and(&[universe, not]),
+                    None => Ok(not),
+                }
+            }
+        }
+    }
+
+    /// The union of sorted literals as a trie, so that its derivatives are small however many
+    /// there are.
+    fn literal_set(&mut self, sorted: &[Vec<u8>]) -> Result<ExprId, LimitExceeded> {
+        // Build from the deepest node up without recursing on the native stack: a stack of open
+        // nodes, one per byte of the current literal.
+        let mut open: Vec<Vec<ExprId>> = vec![Vec::new()];
+        let mut path: Vec<u8> = Vec::new();
+        for literal in sorted {
+            let shared = path.iter().zip(literal).take_while(|(a, b)| a == b).count();
+            self.close_nodes(&mut open, &mut path, shared)?;
+            for &byte in &literal[shared..] {
+                path.push(byte);
+                open.push(Vec::new());
+            }
+            if let Some(node) = open.last_mut() {
+                node.push(ExprId::EPSILON);
+            }
+        }
+        self.close_nodes(&mut open, &mut path, 0)?;
+        let root = open.pop().unwrap_or_default();
+        self.store.or(&root)
+    }
+
+    fn close_nodes(
+        &mut self,
+        open: &mut Vec<Vec<ExprId>>,
+        path: &mut Vec<u8>,
+        down_to: usize,
+    ) -> Result<(), LimitExceeded> {
+        while path.len() > down_to {
+            let (Some(byte), Some(children)) = (path.pop(), open.pop()) else { break };
+            let below = self.store.or(&children)?;
+            let head = self.store.bytes(ByteSet::single(byte))?;
+            let id = self.store.concat(head, below)?;
+            if let Some(parent) = open.last_mut() {
+                parent.push(id);
+            }
+        }
+        Ok(())
+    }
+
+    fn class(&mut self, class: &CharClass) -> Result<ExprId, LimitExceeded> {
+        if let Some(&id) = self.classes.get(class) {
+            return Ok(id);
+        }
+        let id = match self.spelling {
+            Spelling::Utf8 => self.utf8_class(class.ranges())?,
+            Spelling::JsonString => {
+                let escaped = CharClass::new([(0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)]);
+                let raw = class.intersect(&escaped.negate());
+                let raw = self.utf8_class(raw.ranges())?;
+                let mut spelled: Vec<Vec<u8>> = Vec::new();
+                for code in 0..=0x5Cu8 {
+                    let character = char::from(code);
+                    if needs_escape(character) && class.contains(character) {
+                        let mut bytes = Vec::new();
+                        spell_json(character, &mut bytes);
+                        spelled.push(bytes);
+                    }
+                }
+                spelled.sort_unstable();
+                let escapes = self.literal_set(&spelled)?;
+                self.store.or(&[raw, escapes])?
+            }
+        };
+        self.classes.insert(class.clone(), id);
+        Ok(id)
+    }
+
+    fn utf8_class(&mut self, ranges: &[(u32, u32)]) -> Result<ExprId, LimitExceeded> {
+        let mut sequences: Vec<Vec<Utf8Range>> = Vec::new();
+        for &(low, high) in ranges {
+            let (Some(low), Some(high)) = (char::from_u32(low), char::from_u32(high)) else {
+                continue;
+            };
+            for sequence in Utf8Sequences::new(low, high) {
+                sequences.push(sequence.as_slice().to_vec());
+            }
+        }
+        self.utf8_tails(&sequences, 0)
+    }
+
+    /// Sequences that agree on their first `depth` ranges. Ranges of one class are disjoint, so
+    /// sequences that share a first byte share the whole first range.
+    fn utf8_tails(
+        &mut self,
+        sequences: &[Vec<Utf8Range>],
+        depth: usize,
+    ) -> Result<ExprId, LimitExceeded> {
+        let mut by_tail: Vec<(ExprId, ByteSet)> = Vec::new();
+        let mut start = 0;
+        while start < sequences.len() {
+            let Some(&first) = sequences[start].get(depth) else {
+                return Ok(ExprId::EPSILON);
+            };
+            let mut end = start + 1;
+            while end < sequences.len() && sequences[end].get(depth) == Some(&first) {
+                end += 1;
+            }
+            let tail = self.utf8_tails(&sequences[start..end], depth + 1)?;
+            let set = ByteSet::range(first.start, first.end);
+            match by_tail.iter_mut().find(|(known, _)| *known == tail) {
+                Some((_, bytes)) => *bytes = bytes.union(&set),
+                None => by_tail.push((tail, set)),
+            }
+            start = end;
+        }
+        let mut parts = Vec::with_capacity(by_tail.len());
+        for (tail, set) in by_tail {
+            let head = self.store.bytes(set)?;
+            parts.push(self.store.concat(head, tail)?);
+        }
+        self.store.or(&parts)
+    }
+}
+
+fn needs_escape(character: char) -> bool {
+    character < ' ' || character == '"' || character == '\\'
+}
+
+fn spell_json(character: char, out: &mut Vec<u8>) {
+    let short = match character {
+        '"' => b'"',
+        '\\' => b'\\',
+        '\u{8}' => b'b',
+        '\u{c}' => b'f',
+        '\n' => b'n',
+        '\r' => b'r',
+        '\t' => b't',
+        _ if character < ' ' => {
+            out.extend(format!("\\u{:04x}", character as u32).bytes());
+            return;
+        }
+        _ => {
+            out.extend(character.encode_utf8(&mut [0; 4]).bytes());
+            return;
+        }
+    };
+    out.extend([b'\\', short]);
+}
+
+/// The bytes that spell a text.
+pub fn spell(text: &str, spelling: Spelling) -> Vec<u8> {
+    match spelling {
+        Spelling::Utf8 => text.as_bytes().to_vec(),
+        Spelling::JsonString => {
+            let mut out = Vec::with_capacity(text.len());
+            for character in text.chars() {
+                spell_json(character, &mut out);
+            }
+            out
+        }
+    }
+}
+
+/// The text that canonical JSON string bytes (without the quotes) spell; `None` where they are
+/// no complete canonical spelling.
+pub fn unspell_json(bytes: &[u8]) -> Option<String> {
+    let mut quoted = Vec::with_capacity(bytes.len() + 2);
+    quoted.push(b'"');
+    quoted.extend_from_slice(bytes);
+    quoted.push(b'"');
+    serde_json::from_slice(&quoted).ok()
+}

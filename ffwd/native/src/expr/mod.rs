@@ -1,0 +1,18 @@
+//! Regular expressions over bytes, and the automata that are built from them on demand.
+//!
+//! * [`byte_set`] sets of bytes
+//! * [`store`] hash-consed expressions with their algebraic simplifications
+//! * [`derivative`] Brzozowski derivatives, and whether a language is empty
+//! * [`lower`] from text languages to byte expressions, in a given spelling
+//! * [`lexeme`] a lazily determinised automaton, shared by every grammar that uses the same text
+//! * [`lexeme_store`] the shared lexemes, under a byte budget
+
+pub mod byte_set;
+pub mod derivative;
+pub mod lexeme;
+pub mod lexeme_store;
+pub mod lower;
+pub mod store;
+
+pub use lexeme::{Lexeme, LexemeSpec, LexState, Spelling};
+pub use lexeme_store::LexemeStore;

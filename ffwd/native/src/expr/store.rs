@@ -1,0 +1,357 @@
+//! Hash-consed regular expressions over bytes.
+//!
+//! Constructors simplify, so that equal languages tend to get equal ids and a lexeme has few
+//! states. One simplification is not purely algebraic: expressions here are spellings of texts
+//! (see [`super::lower`]), in which every character is a self-delimiting run of bytes. All
+//! alternatives of a state therefore stand at the same place within a character, and "any text"
+//! absorbs every alternative it stands beside.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::byte_set::ByteSet;
+use crate::error::LimitExceeded;
+
+/// An expression of an [`ExprStore`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExprId(pub(super) u32);
+
+impl ExprId {
+    /// No string.
+    pub const EMPTY: Self = Self(0);
+    /// The empty string.
+    pub const EPSILON: Self = Self(1);
+    /// Every string of bytes.
+    pub const EVERYTHING: Self = Self(2);
+
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Expr {
+    Empty,
+    Epsilon,
+    Bytes(ByteSet),
+    /// Right-nested: the head is never a `Concat`.
+    Concat(ExprId, ExprId),
+    /// Sorted, without duplicates, at most one `Bytes`.
+    Or(Arc<[ExprId]>),
+    And(Arc<[ExprId]>),
+    Not(ExprId),
+    Repeat { inner: ExprId, min: u32, max: Option<u32> },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    nullable: bool,
+    /// Built without intersection and complement: then it is empty only if it is `EMPTY`.
+    positive: bool,
+    /// How deep a derivative recurses.
+    depth: u32,
+}
+
+/// How deep an expression may nest, so that derivatives stay within a small native stack.
+pub const MAX_DEPTH: u32 = 1_000;
+/// How many expressions one store may hold.
+pub const MAX_EXPRESSIONS: usize = 2_000_000;
+
+#[derive(Debug)]
+pub struct ExprStore {
+    exprs: Vec<Expr>,
+    facts: Vec<Facts>,
+    ids: FxHashMap<Expr, ExprId>,
+    /// "Any text" in this store's spelling; absorbs alternatives.
+    universe: Option<ExprId>,
+}
+
+impl Default for ExprStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ExprStore {
+    pub fn new() -> Self {
+        let mut store = Self {
+            exprs: Vec::new(),
+            facts: Vec::new(),
+            ids: FxHashMap::default(),
+            universe: None,
+        };
+        let basics = [
+            (Expr::Empty, false, true),
+            (Expr::Epsilon, true, true),
+            (Expr::Not(ExprId::EMPTY), true, false),
+        ];
+        for (expr, nullable, positive) in basics {
+            let id = ExprId(store.exprs.len() as u32);
+            store.exprs.push(expr.clone());
+            store.facts.push(Facts { nullable, positive, depth: 1 });
+            store.ids.insert(expr, id);
+        }
+        store
+    }
+
+    /// Declares which expression is "any text" in the spelling of this store.
+    pub fn set_universe(&mut self, universe: ExprId) {
+        self.universe = Some(universe);
+    }
+
+    pub fn universe(&self) -> Option<ExprId> {
+        self.universe
+    }
+
+    #[inline]
+    pub fn get(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.index()]
+    }
+
+    #[inline]
+    pub fn nullable(&self, id: ExprId) -> bool {
+        self.facts[id.index()].nullable
+    }
+
+    #[inline]
+    pub fn positive(&self, id: ExprId) -> bool {
+        self.facts[id.index()].positive
+    }
+
+    pub fn len(&self) -> usize {
+        self.exprs.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn intern(&mut self, expr: Expr) -> Result<ExprId, LimitExceeded> {
+        if let Some(&id) = self.ids.get(&expr) {
+            return Ok(id);
+        }
+        if self.exprs.len() >= MAX_EXPRESSIONS {
+            return Err(LimitExceeded::new("expressions of one lexeme", MAX_EXPRESSIONS));
+        }
+        let facts = self.facts_of(&expr);
+        if facts.depth > MAX_DEPTH {
+            return Err(LimitExceeded::new("nesting of an expression", MAX_DEPTH as usize));
+        }
+        let id = ExprId(self.exprs.len() as u32);
+        self.exprs.push(expr.clone());
+        self.facts.push(facts);
+        self.ids.insert(expr, id);
+        Ok(id)
+    }
+
+    fn facts_of(&self, expr: &Expr) -> Facts {
+        let of = |id: &ExprId| self.facts[id.index()];
+        let over = |ids: &[ExprId]| {
+            let depth = ids.iter().map(|id| of(id).depth).max().unwrap_or(0) + 1;
+            (ids.iter().all(|id| of(id).positive), depth)
+        };
+        match expr {
+            Expr::Empty => Facts { nullable: false, positive: true, depth: 1 },
+            Expr::Epsilon => Facts { nullable: true, positive: true, depth: 1 },
+            Expr::Bytes(_) => Facts { nullable: false, positive: true, depth: 1 },
+            Expr::Concat(head, tail) => {
+                let (head, tail) = (of(head), of(tail));
+                // A derivative enters the tail only where the head may be empty.
+                let depth = if head.nullable { head.depth.max(tail.depth) } else { head.depth };
+                Facts {
+                    nullable: head.nullable && tail.nullable,
+                    positive: head.positive && tail.positive,
+                    depth: depth + 1,
+                }
+            }
+            Expr::Or(ids) => {
+                let (positive, depth) = over(ids);
+                Facts { nullable: ids.iter().any(|id| of(id).nullable), positive, depth }
+            }
+            Expr::And(ids) => {
+                let (_, depth) = over(ids);
+                Facts { nullable: ids.iter().all(|id| of(id).nullable), positive: false, depth }
+            }
+            Expr::Not(id) => {
+                Facts { nullable: !of(id).nullable, positive: false, depth: of(id).depth + 1 }
+            }
+            Expr::Repeat { inner, min, .. } => Facts {
+                nullable: *min == 0 || of(inner).nullable,
+                positive: of(inner).positive,
+                depth: of(inner).depth + 1,
+            },
+        }
+    }
+
+    pub fn bytes(&mut self, set: ByteSet) -> Result<ExprId, LimitExceeded> {
+        if set.is_empty() {
+            return Ok(ExprId::EMPTY);
+        }
+        self.intern(Expr::Bytes(set))
+    }
+
+    pub fn literal(&mut self, text: &[u8]) -> Result<ExprId, LimitExceeded> {
+        let mut id = ExprId::EPSILON;
+        for &byte in text.iter().rev() {
+            let head = self.bytes(ByteSet::single(byte))?;
+            id = self.concat(head, id)?;
+        }
+        Ok(id)
+    }
+
+    pub fn concat(&mut self, head: ExprId, tail: ExprId) -> Result<ExprId, LimitExceeded> {
+        if head == ExprId::EMPTY || tail == ExprId::EMPTY {
+            return Ok(ExprId::EMPTY);
+        }
+        if head == ExprId::EPSILON {
+            return Ok(tail);
+        }
+        if tail == ExprId::EPSILON {
+            return Ok(head);
+        }
+        // Any text twice over is any text.
+        if Some(head) == self.universe {
+            if Some(tail) == self.universe {
+                return Ok(head);
+            }
+            if let Expr::Concat(next, _) = *self.get(tail) {
+                if Some(next) == self.universe {
+                    return Ok(tail);
+                }
+            }
+        }
+        // Right-nest, iteratively: heads are short, tails may be long.
+        let mut heads = Vec::new();
+        let mut head = head;
+        while let Expr::Concat(first, rest) = *self.get(head) {
+            heads.push(first);
+            head = rest;
+        }
+        let mut id = self.intern(Expr::Concat(head, tail))?;
+        while let Some(first) = heads.pop() {
+            id = self.intern(Expr::Concat(first, id))?;
+        }
+        Ok(id)
+    }
+
+    pub fn or(&mut self, parts: &[ExprId]) -> Result<ExprId, LimitExceeded> {
+        let mut kept: Vec<ExprId> = Vec::with_capacity(parts.len());
+        let mut bytes = ByteSet::EMPTY;
+        for &part in parts {
+            match self.get(part) {
+                Expr::Empty => {}
+                Expr::Or(inner) => {
+                    for &id in inner.iter() {
+                        match self.get(id) {
+                            Expr::Bytes(set) => bytes = bytes.union(set),
+                            _ => kept.push(id),
+                        }
+                    }
+                }
+                Expr::Bytes(set) => bytes = bytes.union(set),
+                _ => kept.push(part),
+            }
+        }
+        if !bytes.is_empty() {
+            let id = self.bytes(bytes)?;
+            kept.push(id);
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        if kept.contains(&ExprId::EVERYTHING) {
+            return Ok(ExprId::EVERYTHING);
+        }
+        if let Some(universe) = self.universe {
+            if kept.contains(&universe) {
+                return Ok(universe);
+            }
+        }
+        if kept.len() > 1 && kept.contains(&ExprId::EPSILON) {
+            // Another operand already has the empty string.
+            if kept.iter().any(|&id| id != ExprId::EPSILON && self.nullable(id)) {
+                kept.retain(|&id| id != ExprId::EPSILON);
+            }
+        }
+        match kept.len() {
+            0 => Ok(ExprId::EMPTY),
+            1 => Ok(kept[0]),
+            _ => self.intern(Expr::Or(kept.into())),
+        }
+    }
+
+    pub fn and(&mut self, parts: &[ExprId]) -> Result<ExprId, LimitExceeded> {
+        let mut kept: Vec<ExprId> = Vec::with_capacity(parts.len());
+        for &part in parts {
+            match self.get(part) {
+                Expr::Empty => return Ok(ExprId::EMPTY),
+                Expr::And(inner) => kept.extend(inner.iter().copied()),
+                _ if part == ExprId::EVERYTHING => {}
+                _ => kept.push(part),
+            }
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        if kept.contains(&ExprId::EPSILON) {
+            let all = kept.iter().all(|&id| self.nullable(id));
+            return Ok(if all { ExprId::EPSILON } else { ExprId::EMPTY });
+        }
+        if let Some(universe) = self.universe {
+            // Every spelling is a text; only a complement can hold what is none.
+            let texts = |id: &ExprId| *id != universe && !matches!(self.get(*id), Expr::Not(_));
+            if kept.contains(&universe) && kept.iter().any(texts) {
+                kept.retain(|&id| id != universe);
+            }
+        }
+        for &id in &kept {
+            if let Expr::Not(inner) = self.get(id) {
+                if kept.binary_search(inner).is_ok() {
+                    return Ok(ExprId::EMPTY);
+                }
+            }
+        }
+        match kept.len() {
+            0 => Ok(ExprId::EVERYTHING),
+            1 => Ok(kept[0]),
+            _ => self.intern(Expr::And(kept.into())),
+        }
+    }
+
+    pub fn not(&mut self, inner: ExprId) -> Result<ExprId, LimitExceeded> {
+        match *self.get(inner) {
+            Expr::Not(inner) => Ok(inner),
+            Expr::Empty => Ok(ExprId::EVERYTHING),
+            _ => self.intern(Expr::Not(inner)),
+        }
+    }
+
+    pub fn repeat(
+        &mut self,
+        inner: ExprId,
+        min: u32,
+        max: Option<u32>,
+    ) -> Result<ExprId, LimitExceeded> {
+        match (inner, min, max) {
+            (_, _, Some(0)) | (ExprId::EPSILON, _, _) | (ExprId::EMPTY, 0, _) => {
+                return Ok(ExprId::EPSILON)
+            }
+            (ExprId::EMPTY, _, _) => return Ok(ExprId::EMPTY),
+            (_, 1, Some(1)) => return Ok(inner),
+            _ => {}
+        }
+        // Copies of what may be empty: the lower bound means nothing.
+        let min = if self.nullable(inner) { 0 } else { min };
+        if let Expr::Repeat { min: 0, max: None, .. } = *self.get(inner) {
+            if max.is_none_or(|max| max >= 1) {
+                return Ok(inner);
+            }
+        }
+        self.intern(Expr::Repeat { inner, min, max })
+    }
+
+    /// About how many bytes of memory the store holds.
+    pub fn memory_bytes(&self) -> usize {
+        self.exprs.len() * (2 * std::mem::size_of::<Expr>() + std::mem::size_of::<Facts>() + 16)
+    }
+}

@@ -1,0 +1,16 @@
+//! Token masks: the only place where automata meet the trie of the vocabulary.
+//!
+//! For a thread the tokens fall in two kinds. *Inner* tokens stay within its lexeme; they depend
+//! on the lexeme's state alone and are shared by all grammars. *Exit* tokens go past its end; they
+//! are grouped by what they spell after the end, and what follows the lexeme is walked over that
+//! small trie. [`lexeme_mask`] computes both, [`state_mask`] puts a configuration's mask together.
+
+pub mod lexeme_mask;
+pub mod slots;
+pub mod state_mask;
+pub mod token_set;
+
+pub use lexeme_mask::{LexemeMask, LexemeMaskStore};
+pub use slots::Slots;
+pub use state_mask::Masker;
+pub use token_set::{TokenMask, TokenMaskBuilder};

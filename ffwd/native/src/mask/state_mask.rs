@@ -1,0 +1,350 @@
+//! The mask of a configuration.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use super::lexeme_mask::{ExitGroup, Inner, LexemeMaskStore};
+use super::slots::Slots;
+use super::token_set::{TokenMask, TokenMaskBuilder};
+use crate::automaton::keys::Terminal;
+use crate::automaton::{
+    punctuation, Automaton, EngineError, KeyNodeId, StackId, StateId, TextId, Thread,
+    ThreadLexeme, Threads,
+};
+use crate::expr::LexState;
+use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
+
+/// Counters of one compiled grammar.
+#[derive(Debug, Default)]
+pub struct MaskCounters {
+    /// Masks that were copied from the memo.
+    pub hits: AtomicU64,
+    /// Masks that were computed.
+    pub computed: AtomicU64,
+    /// Trie nodes that were stepped over for exits and keys.
+    pub nodes_walked: AtomicU64,
+    /// Bytes of the masks in the memo.
+    pub bytes: AtomicU64,
+}
+
+/// Computes the masks of one grammar for one vocabulary, and keeps them by state.
+#[derive(Debug)]
+pub struct Masker {
+    vocabulary: Arc<Vocabulary>,
+    lexeme_masks: Arc<LexemeMaskStore>,
+    memo: Slots<TokenMask>,
+    max_bytes: u64,
+    pub counters: MaskCounters,
+}
+
+impl Masker {
+    /// `max_bytes`: when the masks in the memo hold more than this, they are let go.
+    pub fn new(
+        vocabulary: Arc<Vocabulary>,
+        lexeme_masks: Arc<LexemeMaskStore>,
+        max_bytes: u64,
+    ) -> Self {
+        Self {
+            vocabulary,
+            lexeme_masks,
+            memo: Slots::default(),
+            max_bytes,
+            counters: MaskCounters::default(),
+        }
+    }
+
+    /// Reads the mask of a state, if it is in the memo.
+    #[inline]
+    pub fn with_known<R>(&self, state: StateId, read: impl FnOnce(&TokenMask) -> R) -> Option<R> {
+        let done = self.memo.with(state.0, read);
+        if done.is_some() {
+            self.counters.hits.fetch_add(1, Ordering::Relaxed);
+        }
+        done
+    }
+
+    /// Computes the mask of a state, and keeps it.
+    pub fn compute(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+    ) -> Result<Arc<TokenMask>, EngineError> {
+        self.state_mask(automaton, state)
+    }
+
+    fn state_mask(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+    ) -> Result<Arc<TokenMask>, EngineError> {
+        let threads = automaton.threads(state);
+        // The key so far decides almost nothing: compute once for all keys, and look again at the
+        // few tokens in which one key ends and the next begins.
+        let keyed = threads.iter().any(|thread| !matches!(thread.text, TextId::NONE | TextId::ANY));
+        let mask = if keyed {
+            let anonymous: Threads = threads
+                .iter()
+                .map(|thread| match thread.text {
+                    TextId::NONE => *thread,
+                    _ => Thread { text: TextId::ANY, ..*thread },
+                })
+                .collect();
+            let anonymous = automaton.intern(anonymous)?;
+            let shared = match self.memo.with(anonymous.0, |mask| mask.clone()) {
+                Some(shared) => shared,
+                None => (*self.state_mask(automaton, anonymous)?).clone(),
+            };
+            let two_keys = self.vocabulary.tokens_with_two_keys();
+            if two_keys.is_empty() {
+                Arc::new(shared)
+            } else {
+                let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                builder.add_mask(&shared);
+                builder.remove(two_keys);
+                for &token in two_keys {
+                    if automaton.walk(threads, self.vocabulary.text(token))?.is_some() {
+                        builder.added.push(token);
+                    }
+                }
+                Arc::new(builder.build())
+            }
+        } else {
+            let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
+            let mut nodes = 0;
+            self.collect(automaton, threads, &mut builder, &mut nodes)?;
+            self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
+            Arc::new(builder.build())
+        };
+        self.counters.computed.fetch_add(1, Ordering::Relaxed);
+        let bytes = mask.memory_bytes() as u64;
+        if self.counters.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.max_bytes {
+            self.memo.clear();
+            self.counters.bytes.store(bytes, Ordering::Relaxed);
+        }
+        self.memo.set(state.0, mask.clone());
+        Ok(mask)
+    }
+
+    fn collect(
+        &self,
+        automaton: &Automaton,
+        threads: &[Thread],
+        builder: &mut TokenMaskBuilder,
+        nodes: &mut u64,
+    ) -> Result<(), EngineError> {
+        for thread in threads {
+            match thread.lexeme {
+                ThreadLexeme::End => builder.added.extend_from_slice(self.vocabulary.eos()),
+                ThreadLexeme::Key => self.collect_keys(automaton, thread, builder, nodes)?,
+                ThreadLexeme::Lexeme(index) => {
+                    let lexeme = automaton.lexeme(index);
+                    let state = thread.lex_state();
+                    let mask = self.lexeme_masks.get(&self.vocabulary, lexeme, state)?;
+                    add_inner(builder, &mask.inner);
+                    for group in &mask.exits {
+                        let stack = automaton.exit_thread(thread, group.accept)?;
+                        self.collect_exits(automaton, group, stack, builder, nodes)?;
+                    }
+                    let accept = lexeme.accept(state);
+                    if accept != 0 {
+                        // The lexeme may have ended already: all that may follow it.
+                        let stack = automaton.exit_thread(thread, accept)?;
+                        let starts: Threads = automaton.starts(stack)?.iter().copied().collect();
+                        let after = automaton.intern(starts)?;
+                        if self.memo.with(after.0, |mask| builder.add_mask(mask)).is_none() {
+                            builder.add_mask(&*self.state_mask(automaton, after)?);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn collect_exits(
+        &self,
+        automaton: &Automaton,
+        group: &ExitGroup,
+        stack: StackId,
+        builder: &mut TokenMaskBuilder,
+        nodes: &mut u64,
+    ) -> Result<(), EngineError> {
+        let starts = automaton.starts(stack)?;
+        builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
+        walk(automaton, &group.rests, NodeId::ROOT, starts, &mut builder.added, nodes)?;
+        let trie = self.vocabulary.trie();
+        for &(node, with_node) in &group.grafts {
+            if with_node {
+                builder.added.extend_from_slice(trie.tokens_at(node));
+            }
+            walk(automaton, trie, node, starts, &mut builder.added, nodes)?;
+        }
+        Ok(())
+    }
+
+    /// The declared names of an object and, where they may come, all other keys.
+    fn collect_keys(
+        &self,
+        automaton: &Automaton,
+        thread: &Thread,
+        builder: &mut TokenMaskBuilder,
+        nodes: &mut u64,
+    ) -> Result<(), EngineError> {
+        let Some(json) = automaton.json() else { return Ok(()) };
+        let trie = self.vocabulary.trie();
+        let root = thread.key_node();
+        let base = json.keys.node(root).base;
+        if let Some(state) = base {
+            let any_string = punctuation::index::ANY_STRING;
+            let lexeme = automaton.lexeme(any_string);
+            let mask = self.lexeme_masks.get(&self.vocabulary, lexeme, state)?;
+            add_inner(builder, &mask.inner);
+            let from = builder.added.len();
+            for group in &mask.exits {
+                let lexeme = ThreadLexeme::Lexeme(any_string);
+                let stack = automaton.exit(thread.stack, lexeme, group.accept, TextId::ANY)?;
+                self.collect_exits(automaton, group, stack, builder, nodes)?;
+            }
+            // Names of their own are no other keys.
+            let mut named: Vec<TokenId> = Vec::new();
+            self.for_names(automaton, root, &mut |_, node| {
+                named.extend_from_slice(trie.tokens_below(node));
+                Ok(())
+            })?;
+            if !named.is_empty() {
+                named.sort_unstable();
+                let mut at = from;
+                while at < builder.added.len() {
+                    if named.binary_search(&builder.added[at]).is_ok() {
+                        builder.added.swap_remove(at);
+                    } else {
+                        at += 1;
+                    }
+                }
+            }
+        } else {
+            // Tokens that stay within the names.
+            let mut pending = vec![(root, NodeId::ROOT)];
+            while let Some((key, node)) = pending.pop() {
+                *nodes += 1;
+                for &(byte, child) in json.keys.node(key).children.iter() {
+                    if let Some(next) = trie.child(node, byte) {
+                        builder.added.extend_from_slice(trie.tokens_at(next));
+                        pending.push((child, next));
+                    }
+                }
+            }
+        }
+        let mut exits: Vec<(TextId, NodeId)> = Vec::new();
+        self.for_names(automaton, root, &mut |terminal, node| {
+            if let Terminal::Allowed(name) = terminal {
+                exits.push((name, node));
+            }
+            Ok(())
+        })?;
+        for (name, node) in exits {
+            let stack = automaton.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
+            builder.added.extend_from_slice(trie.tokens_at(node));
+            walk(automaton, trie, node, automaton.starts(stack)?, &mut builder.added, nodes)?;
+        }
+        Ok(())
+    }
+
+    /// Calls `found` for each name below a node of a key trie, that is declared and whose rest with
+    /// its closing quote begins some token: with the node of the vocabulary's trie after the quote.
+    fn for_names(
+        &self,
+        automaton: &Automaton,
+        root: KeyNodeId,
+        found: &mut dyn FnMut(Terminal, NodeId) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let Some(json) = automaton.json() else { return Ok(()) };
+        let trie = self.vocabulary.trie();
+        let mut pending = vec![(root, NodeId::ROOT)];
+        while let Some((key, node)) = pending.pop() {
+            let key = json.keys.node(key);
+            // Before the opening quote a quote opens.
+            if key.terminal != Terminal::None && key.base != Some(LexState::START) {
+                if let Some(closed) = trie.child(node, b'"') {
+                    found(key.terminal, closed)?;
+                }
+            }
+            for &(byte, child) in key.children.iter() {
+                if let Some(next) = trie.child(node, byte) {
+                    pending.push((child, next));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether some token that strictly extends `prefix`, itself the end of the text so far, may
+    /// follow when the threads stand after the prefix. With no threads any such token counts.
+    pub fn has_extension(
+        &self,
+        automaton: &Automaton,
+        threads: Option<&[Thread]>,
+        prefix: &[u8],
+    ) -> Result<bool, EngineError> {
+        let trie = self.vocabulary.trie();
+        let Some(node) = trie.find(prefix) else { return Ok(false) };
+        let Some(threads) = threads else {
+            return Ok(trie.tokens_below(node).len() > trie.tokens_at(node).len());
+        };
+        // The first token found ends the search.
+        let mut pending: Vec<(NodeId, Threads)> = vec![(node, threads.iter().copied().collect())];
+        while let Some((node, threads)) = pending.pop() {
+            for (byte, child) in trie.children(node) {
+                let next = automaton.step(&threads, byte)?;
+                if next.is_empty() {
+                    continue;
+                }
+                if !trie.tokens_at(child).is_empty() {
+                    return Ok(true);
+                }
+                pending.push((child, next));
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn add_inner(builder: &mut TokenMaskBuilder, inner: &Inner) {
+    match inner {
+        Inner::Few(tokens) => builder.added.extend_from_slice(tokens),
+        Inner::Many(bitmap) => builder.add_bitmap(bitmap),
+    }
+}
+
+/// Adds every token below a node of a trie that the threads can read.
+fn walk(
+    automaton: &Automaton,
+    trie: &ByteTrie,
+    root: NodeId,
+    threads: &[Thread],
+    found: &mut Vec<TokenId>,
+    nodes: &mut u64,
+) -> Result<(), EngineError> {
+    let end = trie.after(root);
+    let mut path: Vec<(NodeId, Threads)> = vec![(end, threads.iter().copied().collect())];
+    let mut node = NodeId(root.0 + 1);
+    while node < end {
+        while path.len() > 1 && path.last().is_some_and(|(end, _)| node >= *end) {
+            path.pop();
+        }
+        let Some((_, threads)) = path.last() else { break };
+        let next = automaton.step(threads, trie.byte(node))?;
+        *nodes += 1;
+        let after = trie.after(node);
+        if next.is_empty() {
+            node = after;
+            continue;
+        }
+        found.extend_from_slice(trie.tokens_at(node));
+        if after.0 > node.0 + 1 {
+            path.push((after, next));
+        }
+        node = NodeId(node.0 + 1);
+    }
+    Ok(())
+}

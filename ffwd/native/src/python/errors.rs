@@ -1,0 +1,106 @@
+//! The one place where errors of the core become Python exceptions.
+
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::{create_exception, PyTypeInfo};
+
+use crate::automaton::EngineError;
+use crate::engine::CompileError;
+use crate::error::LimitExceeded;
+use crate::fast_forward::FastForwardError;
+use crate::json_schema::{self, SchemaErrorKind};
+use crate::matcher::MatcherError;
+
+create_exception!(_native, FfwdError, PyValueError, "The base of every error that ffwd raises for bad input.");
+create_exception!(_native, VocabularyError, FfwdError, "A vocabulary that cannot be used; the message names the token ids.");
+create_exception!(_native, GrammarError, FfwdError, "A regular expression or grammar that cannot be read.\n\n`line` and `column` count from 1, in characters.");
+create_exception!(_native, SchemaError, FfwdError, "Something is wrong at one place of a JSON Schema. `pointer` is its JSON pointer.");
+create_exception!(_native, InvalidSchemaError, SchemaError, "The text is not JSON, or a keyword has a value that it cannot have.");
+create_exception!(_native, UnsupportedSchemaError, SchemaError, "A keyword that is not supported. `keyword` names it.");
+create_exception!(_native, UnsatisfiableSchemaError, SchemaError, "No JSON value is valid against the schema.");
+create_exception!(_native, LimitExceededError, FfwdError, "A budget ran out. `limit` names it, `maximum` is its value.");
+create_exception!(_native, TokenError, FfwdError, "A token id outside the vocabulary, or a token after the end. `token` is the id.");
+create_exception!(_native, BitmaskError, FfwdError, "A bitmask of the wrong type, shape or layout, or a row out of range.");
+
+/// Values of the attributes on exceptions that Python code raises itself.
+pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
+    SchemaError::type_object(py).setattr("pointer", "")?;
+    UnsupportedSchemaError::type_object(py).setattr("keyword", "")?;
+    let grammar = GrammarError::type_object(py);
+    grammar.setattr("line", 1)?;
+    grammar.setattr("column", 1)?;
+    let limit = LimitExceededError::type_object(py);
+    limit.setattr("limit", "")?;
+    limit.setattr("maximum", 0)?;
+    TokenError::type_object(py).setattr("token", -1)
+}
+
+fn with<'py, V: IntoPyObject<'py>>(py: Python<'py>, error: PyErr, name: &str, value: V) -> PyErr {
+    match error.value(py).setattr(name, value) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+pub fn limit(py: Python<'_>, error: &LimitExceeded) -> PyErr {
+    limit_of(py, error.to_string(), error.limit, error.maximum as u64)
+}
+
+fn limit_of(py: Python<'_>, message: String, limit: &str, maximum: u64) -> PyErr {
+    let error = LimitExceededError::new_err(message);
+    let error = with(py, error, "limit", limit);
+    with(py, error, "maximum", maximum)
+}
+
+fn schema(py: Python<'_>, error: &json_schema::SchemaError) -> PyErr {
+    let message = error.to_string();
+    let raised = match &error.kind {
+        SchemaErrorKind::Invalid { .. } => InvalidSchemaError::new_err(message),
+        SchemaErrorKind::Unsupported { keyword } => {
+            with(py, UnsupportedSchemaError::new_err(message), "keyword", keyword)
+        }
+        SchemaErrorKind::Unsatisfiable => UnsatisfiableSchemaError::new_err(message),
+        SchemaErrorKind::Limit { limit, maximum } => {
+            return limit_of(py, message, limit, *maximum)
+        }
+    };
+    with(py, raised, "pointer", &error.pointer)
+}
+
+pub fn engine(py: Python<'_>, error: &EngineError) -> PyErr {
+    match error {
+        EngineError::Limit(error) => limit(py, error),
+        EngineError::Schema(error) => schema(py, error),
+    }
+}
+
+pub fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
+    match error {
+        CompileError::Pattern { line, column, .. } => {
+            let raised = GrammarError::new_err(error.to_string());
+            let raised = with(py, raised, "line", *line);
+            with(py, raised, "column", *column)
+        }
+        CompileError::Engine(error) => engine(py, error),
+        CompileError::Unsatisfiable(_) => GrammarError::new_err(error.to_string()),
+    }
+}
+
+pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
+    match error {
+        MatcherError::OutOfRange { token, .. } | MatcherError::AfterEnd { token, .. } => {
+            with(py, TokenError::new_err(error.to_string()), "token", token.0)
+        }
+        MatcherError::RollbackTooFar { .. } => PyIndexError::new_err(error.to_string()),
+        MatcherError::Engine(error) => engine(py, error),
+    }
+}
+
+pub fn fast_forward(py: Python<'_>, error: &FastForwardError) -> PyErr {
+    match error {
+        FastForwardError::Engine(error) => engine(py, error),
+        FastForwardError::Encode(_) | FastForwardError::NoEncoder => {
+            VocabularyError::new_err(error.to_string())
+        }
+    }
+}

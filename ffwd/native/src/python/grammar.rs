@@ -1,0 +1,109 @@
+//! `CompiledGrammar`, and the functions that compile.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::errors;
+use super::matcher::PyMatcher;
+use super::vocabulary::PyVocabulary;
+use crate::automaton::{Whitespace, WhitespaceMode};
+use crate::engine::{Compiled, CompileError};
+use crate::matcher::Matcher;
+
+/// A grammar compiled for one vocabulary. Safe to share between threads: all its matchers share
+/// what any of them has built.
+#[pyclass(name = "CompiledGrammar", module = "ffwd", frozen)]
+pub struct PyCompiledGrammar {
+    pub compiled: Arc<Compiled>,
+    vocabulary: Py<PyVocabulary>,
+}
+
+#[pymethods]
+impl PyCompiledGrammar {
+    #[getter]
+    fn vocabulary(&self, py: Python<'_>) -> Py<PyVocabulary> {
+        self.vocabulary.clone_ref(py)
+    }
+
+    /// A matcher at the beginning of a text.
+    fn matcher(slf: &Bound<'_, Self>) -> PyMatcher {
+        let matcher = Matcher::new(slf.get().compiled.clone());
+        PyMatcher::new(matcher, slf.clone().unbind())
+    }
+
+    /// Counters: what has been built so far, and where masks came from.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = PyDict::new(py);
+        for (name, value) in self.compiled.stats() {
+            stats.set_item(name, value)?;
+        }
+        Ok(stats)
+    }
+}
+
+fn wrap(
+    py: Python<'_>,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    compiled: Result<Compiled, CompileError>,
+) -> PyResult<PyCompiledGrammar> {
+    let compiled = compiled.map_err(|error| errors::compile(py, &error))?;
+    Ok(PyCompiledGrammar {
+        compiled: Arc::new(compiled),
+        vocabulary: vocabulary.clone().unbind(),
+    })
+}
+
+/// Compiles a JSON Schema, given as JSON text.
+///
+/// `whitespace` is `"flexible"` (JSON white space where JSON allows it, each run at most
+/// `max_whitespace` characters), `"compact"` or `"single-space"`.
+#[pyfunction]
+#[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64))]
+pub fn compile_json_schema(
+    py: Python<'_>,
+    schema: &str,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    whitespace: &str,
+    max_whitespace: u32,
+) -> PyResult<PyCompiledGrammar> {
+    let mode = match whitespace {
+        "flexible" => WhitespaceMode::Flexible { max_run: max_whitespace.min(1 << 16) },
+        "compact" => WhitespaceMode::Compact,
+        "single-space" => WhitespaceMode::SingleSpace,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "whitespace must be 'flexible', 'compact' or 'single-space', not {other:?}"
+            )))
+        }
+    };
+    let engine = &vocabulary.get().engine;
+    let compiled = py.detach(|| engine.compile_json_schema(schema, Whitespace { mode }));
+    wrap(py, vocabulary, compiled)
+}
+
+/// Compiles a regular expression in the dialect of Rust's `regex` crate, for whole texts.
+#[pyfunction]
+pub fn compile_regex(
+    py: Python<'_>,
+    pattern: &str,
+    vocabulary: &Bound<'_, PyVocabulary>,
+) -> PyResult<PyCompiledGrammar> {
+    let engine = &vocabulary.get().engine;
+    let compiled = py.detach(|| engine.compile_regex(pattern));
+    wrap(py, vocabulary, compiled)
+}
+
+/// Compiles a choice between texts.
+#[pyfunction]
+pub fn compile_choice(
+    py: Python<'_>,
+    options: Vec<String>,
+    vocabulary: &Bound<'_, PyVocabulary>,
+) -> PyResult<PyCompiledGrammar> {
+    let engine = &vocabulary.get().engine;
+    let compiled = py.detach(|| engine.compile_choice(&options));
+    wrap(py, vocabulary, compiled)
+}

@@ -1,0 +1,199 @@
+//! `Matcher`.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::bitmask::Rows;
+use super::errors;
+use super::grammar::PyCompiledGrammar;
+use crate::fast_forward::{fast_forward_tokens, forced_bytes, FastForward};
+use crate::matcher::Matcher;
+use crate::vocabulary::TokenId;
+
+/// One text in progress. Belongs to one request; not to be used by two threads at once.
+#[pyclass(name = "Matcher", module = "ffwd")]
+pub struct PyMatcher {
+    pub matcher: Matcher,
+    grammar: Py<PyCompiledGrammar>,
+}
+
+impl PyMatcher {
+    pub fn new(matcher: Matcher, grammar: Py<PyCompiledGrammar>) -> Self {
+        Self { matcher, grammar }
+    }
+}
+
+fn ids(tokens: &[TokenId]) -> Vec<u32> {
+    tokens.iter().map(|token| token.0).collect()
+}
+
+fn tokens(ids: Vec<u32>) -> Vec<TokenId> {
+    ids.into_iter().map(TokenId).collect()
+}
+
+#[pymethods]
+impl PyMatcher {
+    #[getter]
+    fn grammar(&self, py: Python<'_>) -> Py<PyCompiledGrammar> {
+        self.grammar.clone_ref(py)
+    }
+
+    /// The tokens accepted so far, an end token included.
+    #[getter]
+    fn tokens(&self) -> Vec<u32> {
+        ids(self.matcher.tokens())
+    }
+
+    #[getter]
+    fn num_tokens(&self) -> usize {
+        self.matcher.tokens().len()
+    }
+
+    /// Takes a token. `False`, with nothing changed, where the grammar refuses it.
+    ///
+    /// Raises:
+    ///     TokenError: An id outside the vocabulary, or any token after the end.
+    fn accept_token(&mut self, py: Python<'_>, token_id: u32) -> PyResult<bool> {
+        self.matcher.accept(TokenId(token_id)).map_err(|error| errors::matcher(py, &error))
+    }
+
+    /// Takes all the tokens, or, where the grammar refuses one, none: then `False`.
+    ///
+    /// Raises:
+    ///     TokenError: As `accept_token`; nothing is taken then either.
+    fn accept_tokens(&mut self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<bool> {
+        let tokens = tokens(token_ids);
+        self.matcher.accept_all(&tokens).map_err(|error| errors::matcher(py, &error))
+    }
+
+    /// How many of the tokens, from the first on, would be accepted. Changes nothing.
+    ///
+    /// Raises:
+    ///     TokenError: An id outside the vocabulary.
+    fn validate_tokens(&self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<usize> {
+        let tokens = tokens(token_ids);
+        self.matcher.validate(&tokens).map_err(|error| errors::matcher(py, &error))
+    }
+
+    /// Takes back the last tokens, an end token included.
+    ///
+    /// Raises:
+    ///     IndexError: More tokens than have been accepted.
+    fn rollback(&mut self, py: Python<'_>, num_tokens: usize) -> PyResult<()> {
+        self.matcher.rollback(num_tokens).map_err(|error| errors::matcher(py, &error))
+    }
+
+    /// Back to the beginning of the text.
+    fn reset(&mut self) {
+        self.matcher.reset();
+    }
+
+    /// A second matcher at the same place; the two go on independently.
+    fn fork(&self, py: Python<'_>) -> Self {
+        Self { matcher: self.matcher.clone(), grammar: self.grammar.clone_ref(py) }
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> Self {
+        self.fork(py)
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
+        self.fork(py)
+    }
+
+    /// Whether the text may end here: then the end tokens are allowed.
+    fn is_accepting(&self) -> bool {
+        self.matcher.is_accepting()
+    }
+
+    /// Whether an end token has been accepted.
+    fn is_terminated(&self) -> bool {
+        self.matcher.is_terminated()
+    }
+
+    /// Overwrites one row with the tokens that may come next.
+    ///
+    /// After the end these are the end tokens, so that a finished row of a batch can be sampled.
+    ///
+    /// Args:
+    ///     bitmask: int32 or uint32, numpy or torch on the CPU, `[rows, words]` or `[words]` with
+    ///         `words >= ceil(vocab_size / 32)`, C-contiguous. Bit `t % 32` of word `t // 32`
+    ///         stands for token `t`.
+    ///     row: Which row to write.
+    ///
+    /// Raises:
+    ///     BitmaskError: Another type, shape or layout, or a row out of range.
+    #[pyo3(signature = (bitmask, row=0))]
+    fn fill_bitmask(
+        &self,
+        py: Python<'_>,
+        bitmask: &Bound<'_, PyAny>,
+        row: usize,
+    ) -> PyResult<()> {
+        let mut rows = Rows::of(bitmask)?;
+        let words = self.matcher.compiled().engine.vocabulary().mask_words();
+        let row = rows.row(row, words)?;
+        if self.matcher.fill_known(row) {
+            return Ok(());
+        }
+        let matcher = &self.matcher;
+        py.detach(|| matcher.fill_bitmask(row)).map_err(|error| errors::engine(py, &error))
+    }
+
+    /// The tokens that may come next, sorted; none after the end.
+    fn allowed_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let matcher = &self.matcher;
+        let allowed =
+            py.detach(|| matcher.allowed()).map_err(|error| errors::engine(py, &error))?;
+        Ok(ids(&allowed))
+    }
+
+    /// The bytes that must come next whatever follows, up to a character boundary.
+    #[pyo3(signature = (max_bytes=65536))]
+    fn forced_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        max_bytes: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let matcher = &self.matcher;
+        let bytes = py
+            .detach(|| forced_bytes(matcher, max_bytes))
+            .map_err(|error| errors::engine(py, &error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The tokens that must come next: the forced bytes as the tokenizer itself cuts them.
+    ///
+    /// Tokens at the end that could be cut otherwise once more text follows are left out: those
+    /// under the longest suffix, of the last `backoff_tokens` tokens or `backoff_bytes` bytes,
+    /// that some longer token begins with and that the grammar lets go on so. With
+    /// `conservative`, whether or not the grammar does. `max_tokens` bounds the result.
+    ///
+    /// Raises:
+    ///     VocabularyError: The vocabulary has no encode function, or that function failed.
+    #[pyo3(signature = (*, max_tokens=None, backoff_tokens=4, backoff_bytes=None, conservative=false))]
+    fn fast_forward_tokens(
+        &self,
+        py: Python<'_>,
+        max_tokens: Option<usize>,
+        backoff_tokens: usize,
+        backoff_bytes: Option<usize>,
+        conservative: bool,
+    ) -> PyResult<Vec<u32>> {
+        let options = FastForward { max_tokens, backoff_tokens, backoff_bytes, conservative };
+        let matcher = &self.matcher;
+        let tokens = py
+            .detach(|| fast_forward_tokens(matcher, &options))
+            .map_err(|error| errors::fast_forward(py, &error))?;
+        Ok(ids(&tokens))
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Matcher(num_tokens={}, is_accepting={}, is_terminated={})",
+            self.matcher.tokens().len(),
+            self.matcher.is_accepting(),
+            self.matcher.is_terminated()
+        )
+    }
+}

@@ -1,0 +1,35 @@
+//! The boundary to Python: converts, releases the interpreter lock, and holds no logic.
+
+mod bitmask;
+mod errors;
+mod grammar;
+mod matcher;
+mod vocabulary;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::bitmask::fill_bitmasks;
+    #[pymodule_export]
+    use super::errors::{
+        BitmaskError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError,
+        SchemaError, TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError,
+        VocabularyError,
+    };
+    #[pymodule_export]
+    use super::grammar::{compile_choice, compile_json_schema, compile_regex, PyCompiledGrammar};
+    #[pymodule_export]
+    use super::matcher::PyMatcher;
+    #[pymodule_export]
+    use super::vocabulary::PyVocabulary;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        super::errors::set_defaults(module.py())
+    }
+}

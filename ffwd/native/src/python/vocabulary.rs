@@ -1,0 +1,152 @@
+//! `Vocabulary`: an engine for one tokenizer.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PySequence};
+
+use super::errors::{TokenError, VocabularyError};
+use crate::engine::{EncodeError, Encoder, Engine, EngineConfig};
+use crate::vocabulary::{TokenId, Vocabulary};
+
+/// The tokenizer's own encode function.
+struct PyEncoder(Py<PyAny>);
+
+impl Encoder for PyEncoder {
+    fn encode(&self, text: &str) -> Result<Vec<TokenId>, EncodeError> {
+        Python::attach(|py| {
+            let encoded = self.0.bind(py).call1((PyBytes::new(py, text.as_bytes()),));
+            encoded.and_then(|ids| ids.extract::<Vec<u32>>())
+        })
+        .map(|ids| ids.into_iter().map(TokenId).collect())
+        .map_err(|error| EncodeError { text: text.to_owned(), message: error.to_string() })
+    }
+}
+
+/// The tokens of a model, and everything that grammars compiled for it share.
+///
+/// Args:
+///     tokens: `tokens[i]` is what token `i` spells; `None` for tokens that are not text (control,
+///         padding, unused), which are never offered.
+///     eos_token_ids: The tokens that end a sequence; offered where the grammar accepts.
+///     width: The number of logits of the model; by default the number of tokens.
+///     encode: From UTF-8 bytes to the tokenizer's ids for them, without special tokens and as in
+///         the middle of a text. Needed for `fast_forward_tokens` only.
+///
+/// Raises:
+///     VocabularyError: No end token, ids out of range, or bytes that no token spells.
+#[pyclass(name = "Vocabulary", module = "ffwd", frozen)]
+pub struct PyVocabulary {
+    pub engine: Arc<Engine>,
+}
+
+#[pymethods]
+impl PyVocabulary {
+    #[new]
+    #[pyo3(signature = (tokens, *, eos_token_ids, width=None, encode=None))]
+    fn new(
+        py: Python<'_>,
+        tokens: &Bound<'_, PySequence>,
+        eos_token_ids: Vec<u32>,
+        width: Option<usize>,
+        encode: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let tokens: Bound<'_, PyList> = tokens.to_list()?;
+        let mut texts: Vec<Option<Cow<'_, [u8]>>> = Vec::with_capacity(tokens.len());
+        let items: Vec<Bound<'_, PyAny>> = tokens.iter().collect();
+        for (id, item) in items.iter().enumerate() {
+            if item.is_none() {
+                texts.push(None);
+            } else {
+                let bytes = item.cast::<PyBytes>().map_err(|_| {
+                    let kind = item.get_type();
+                    PyTypeError::new_err(format!("token {id} must be bytes or None, not {kind}"))
+                })?;
+                texts.push(Some(Cow::Borrowed(bytes.as_bytes())));
+            }
+        }
+        let texts: Vec<Option<&[u8]>> = texts.iter().map(Option::as_deref).collect();
+        let eos: Vec<TokenId> = eos_token_ids.into_iter().map(TokenId).collect();
+        let vocabulary = py
+            .detach(|| Vocabulary::new(&texts, &eos, width))
+            .map_err(|error| VocabularyError::new_err(error.to_string()))?;
+        let encoder = encode.map(|encode| Box::new(PyEncoder(encode)) as Box<dyn Encoder>);
+        let engine = Engine::new(vocabulary, encoder, EngineConfig::default());
+        py.detach(|| engine.prepare()).map_err(|error| super::errors::limit(py, &error))?;
+        Ok(Self { engine: Arc::new(engine) })
+    }
+
+    /// The number of logits of the model, at least the number of tokens.
+    #[getter]
+    fn vocab_size(&self) -> usize {
+        self.engine.vocabulary().width()
+    }
+
+    /// The tokens that end a sequence, sorted.
+    #[getter]
+    fn eos_token_ids(&self) -> Vec<u32> {
+        self.engine.vocabulary().eos().iter().map(|token| token.0).collect()
+    }
+
+    /// The length of the longest token, in bytes.
+    #[getter]
+    fn max_token_bytes(&self) -> usize {
+        self.engine.vocabulary().max_token_bytes()
+    }
+
+    /// About how many bytes of memory the vocabulary and what grammars share hold.
+    #[getter]
+    fn memory_bytes(&self) -> usize {
+        self.engine.memory_bytes()
+    }
+
+    /// What a token spells; `None` if it is not text.
+    ///
+    /// Raises:
+    ///     TokenError: An id outside the vocabulary.
+    fn token_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        token_id: u32,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let vocabulary = self.engine.vocabulary();
+        if token_id as usize >= vocabulary.width() {
+            let error = TokenError::new_err(format!(
+                "token {token_id} is outside the vocabulary of {} ids",
+                vocabulary.width()
+            ));
+            error.value(py).setattr("token", token_id)?;
+            return Err(error);
+        }
+        let text = vocabulary.text(TokenId(token_id));
+        Ok((!text.is_empty()).then(|| PyBytes::new(py, text)))
+    }
+
+    /// The tokenizer's own tokens of a UTF-8 text, as in the middle of a longer one.
+    ///
+    /// Raises:
+    ///     VocabularyError: Bytes that are not UTF-8, or no encode function was given.
+    fn encode(&self, py: Python<'_>, data: &[u8]) -> PyResult<Vec<u32>> {
+        let text = std::str::from_utf8(data)
+            .map_err(|error| VocabularyError::new_err(format!("not UTF-8: {error}")))?;
+        let tokens = py
+            .detach(|| self.engine.encode(text))
+            .map_err(|error| VocabularyError::new_err(error.to_string()))?
+            .ok_or_else(|| VocabularyError::new_err("made without an encode function"))?;
+        Ok(tokens.iter().map(|token| token.0).collect())
+    }
+
+    /// Forgets what has been built for all grammars of this vocabulary. Compiled grammars go on
+    /// working; what they need is built again.
+    fn clear_memos(&self, py: Python<'_>) {
+        py.detach(|| self.engine.clear_memos());
+    }
+
+    fn __repr__(&self) -> String {
+        let vocabulary = self.engine.vocabulary();
+        let eos: Vec<u32> = vocabulary.eos().iter().map(|token| token.0).collect();
+        format!("Vocabulary(vocab_size={}, eos_token_ids={eos:?})", vocabulary.width())
+    }
+}

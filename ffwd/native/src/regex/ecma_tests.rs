@@ -1,0 +1,213 @@
+use super::super::oracle::{matches, size};
+use super::super::PatternErrorKind;
+use super::*;
+
+/// A pattern, texts in which it is found, texts in which it is not.
+type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+const CASES: &[Case] = &[
+    ("^abc$", &["abc"], &["abcd", "xabc", "abc\n", ""]),
+    ("abc", &["abc", "xabcx", "\nabc\n"], &["ab", ""]),
+    ("^foo", &["foo", "foobar"], &["xfoo"]),
+    ("foo$", &["foo", "xfoo"], &["foox", "foo\n"]),
+    ("^a|b$", &["a", "ax", "b", "xb"], &["xa", "bx", ""]),
+    ("(^|,)x(,|$)", &["x", "x,", ",x", "a,x,b", "x,y", "y,x"], &["ax", "xa", "ax,", ",xa", ""]),
+    ("^$", &[""], &["a", "\n"]),
+    ("$^", &[""], &["a"]),
+    ("a^b", &[], &["ab", "a^b", "b", "a"]),
+    ("a$b", &[], &["ab", "a$b"]),
+    ("a?^b", &["b", "bx"], &["ab", "a"]),
+    ("a$b?", &["a", "xa"], &["ab"]),
+    ("(^a)*", &["", "x", "a"], &[]),
+    ("(^a)+", &["a", "aa"], &["ba", ""]),
+    ("(^a){2}", &[], &["aa", "a"]),
+    ("^(?:^a|b){2,3}$", &["ab", "bb", "abb", "bbb"], &["aa", "ba", "a", "b", "bba", "abbb"]),
+    ("^(?:^|b){3}c", &["c", "bc", "bbc", "bbbc"], &["bbbbc", "xc"]),
+    ("(?:a|$){3}", &["aaa", "", "aa", "xa", "x"], &[]),
+    ("^(?:a|$){3}$", &["aaa", "aa", "a", ""], &["aaaa", "b"]),
+    ("^(?:a|^|$){2}b", &["b", "ab", "aab"], &["aaab", "xb"]),
+    ("", &["", "a"], &[]),
+    ("^", &["", "a"], &[]),
+    ("a|", &["", "b"], &[]),
+    ("^(a|b|)$", &["a", "b", ""], &["ab"]),
+    ("^.$", &["a", "é", "😀", "\u{85}"], &["\n", "\r", "\u{2028}", "\u{2029}", "", "ab"]),
+    ("^[^]$", &["\n", "a"], &["", "ab"]),
+    ("[]", &[], &["", "a", "]"]),
+    ("^[^a-c]$", &["d", "\n"], &["a", "b", ""]),
+    (r"^\d+$", &["0123"], &["٣", "a", ""]),
+    (r"^\w+$", &["aZ_9"], &["é", "-"]),
+    (r"^\W$", &["é", "-"], &["a", "_"]),
+    (
+        r"^\s$",
+        &[" ", "\t", "\u{b}", "\u{c}", "\u{feff}", "\u{a0}", "\u{2028}", "\u{3000}"],
+        &["\u{85}", "\u{200b}", "a"],
+    ),
+    (r"^\S+$", &["abc"], &["a b", ""]),
+    (r"^[\s\S]*$", &["", "a\nb"], &[]),
+    (r"^\u0041\x42\u{1F600}\uD83D\uDE00\cJ\0$", &["AB😀😀\n\0"], &["AB"]),
+    (r"^[\uD83D\uDE00-\u{1F602}]$", &["😀", "😁"], &["😃"]),
+    (r"\uD83D", &[], &["😀", "", "uD83D"]),
+    (r"^[^\uD83D]$", &["😀"], &[""]),
+    (r"^\p{L}+$", &["aéж"], &["1", ""]),
+    (r"^\p{Script=Greek}\P{Lu}\p{ASCII}\p{Any}$", &["αaa\n"], &["aaaa", "αAaa"]),
+    (r"^[\p{Nd}_]+$", &["١_2"], &["a"]),
+    (r"^(?<year>\d{4})-(?:\d{2})$", &["2024-01"], &["202-01"]),
+    ("^a{2}$", &["aa"], &["a", "aaa"]),
+    ("^a{2,}$", &["aa", "aaaa"], &["a"]),
+    ("^a{1,3}?$", &["a", "aaa"], &["", "aaaa"]),
+    ("^a{0}$", &[""], &["a"]),
+    ("^a*?b+?c??$", &["b", "aabbc"], &["ac"]),
+    ("^(a*)*$", &["", "aaa"], &["b"]),
+    (r"^[\b]$", &["\u{8}"], &["b"]),
+    (r"^[a\-z]$", &["a", "-", "z"], &["b"]),
+    (r"^[a-]$", &["a", "-"], &["b"]),
+    (r"^[-a]$", &["a", "-"], &["b"]),
+    (r"^\/\.\$$", &["/.$"], &["/x$"]),
+    // Annex B.
+    (r"^\-\_\@$", &["-_@"], &["x"]),
+    (r"^a{$", &["a{"], &["a"]),
+    (r"^a{,2}$", &["a{,2}"], &["a", "aa", ""]),
+    (r"^{}]$", &["{}]"], &["{}"]),
+    (r"^x{a}$", &["x{a}"], &["x"]),
+    (r"^\101\1\08\8$", &["A\u{1}\u{0}88"], &["A"]),
+    (r"^\777$", &["?7"], &["777"]),
+    (r"^\c$", &["\\c"], &["c"]),
+    (r"^[\c]$", &["\\", "c"], &["x"]),
+    (r"^[\c1]\-$", &["\u{11}-"], &["1-"]),
+    (r"^[\w-.]$", &["a", "-", "."], &["+"]),
+    (r"^\u\x\xG\-$", &["uxxG-"], &["u"]),
+    (r"^\p{L}\-\u{41}$", &["é-A"], &["1-A"]),
+    (r"^\k\-$", &["k-"], &[]),
+    ("^(?=a)*b", &["b"], &["ab"]),
+    // Lookaheads.
+    ("^(?!foo)[a-z]+$", &["bar", "fo"], &["foo", "foobar", ""]),
+    ("^(?=.*[A-Z])(?=.*[0-9]).{3,5}$", &["aA1", "1Aaaa"], &["aaa", "A1", "aaaaA1"]),
+    ("^(?!.*--)[a-z-]+$", &["a-b"], &["a--b", ""]),
+    ("(?!a)b?$", &["", "b", "a", "x"], &[]),
+    ("^(?!$)", &["a"], &[""]),
+    ("^(?!a$|b$).*$", &["c", "ab", ""], &["a", "b", "\n"]),
+    ("a(?!b)", &["a", "ac", "abac"], &["ab", "b", "abab"]),
+    ("a(?=b)", &["ab", "xaby"], &["a", "ac", "ba"]),
+    ("(?=b)a", &[], &["a", "b", "ab"]),
+    ("^(?:(?=a)[ab])?b$", &["b", "ab"], &["bb", "a"]),
+    ("^(?:(?!ab)[ab]){2}$", &["ba", "bb", "aa"], &["ab", "a", "bab"]),
+    ("x(?=^y)", &[], &["xy", "x"]),
+    ("(?=^y|x)[xy]z", &["yz", "axz"], &["ayz"]),
+    ("(?!^y)yz", &["ayz", "yzyz"], &["yz"]),
+];
+
+#[test]
+fn patterns_find_what_they_should() {
+    for (pattern, found, missed) in CASES {
+        let ast = search(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
+        for text in *found {
+            assert!(matches(&ast, text), "{pattern} must be found in {text:?}");
+        }
+        for text in *missed {
+            assert!(!matches(&ast, text), "{pattern} must not be found in {text:?}");
+        }
+    }
+}
+
+#[test]
+fn common_patterns_give_small_trees() {
+    let class = |low: char, high: char| Ast::Class(CharClass::new([(low as u32, high as u32)]));
+    let any = Ast::any_text;
+    let lower = || class('a', 'z');
+    for (pattern, tree) in [
+        ("^abc$", Ast::literal("abc")),
+        ("^[a-z]+$", Ast::repeat(lower(), 1, None)),
+        ("^foo", Ast::concat([Ast::literal("foo"), any()])),
+        ("foo$", Ast::concat([any(), Ast::literal("foo")])),
+        ("x", Ast::concat([any(), Ast::literal("x"), any()])),
+        ("^foo.*", Ast::concat([Ast::literal("foo"), any()])),
+        ("[a-z]+", Ast::concat([any(), lower(), any()])),
+        ("[a-z]{2,5}x?", Ast::concat([any(), Ast::repeat(lower(), 2, Some(2)), any()])),
+        (".*", any()),
+        ("^.*", any()),
+        ("", any()),
+        (
+            "^(?:a|b){3,500}$",
+            Ast::repeat(Ast::alternation([Ast::literal("a"), Ast::literal("b")]), 3, Some(500)),
+        ),
+        ("^$", Ast::Epsilon),
+        ("^(ab)c$", Ast::literal("abc")),
+    ] {
+        assert_eq!(search(pattern).unwrap(), tree, "{pattern}");
+    }
+    assert!(size(&search("^(?:[^@,]+|^x)(?:,|$)").unwrap()) < 40);
+}
+
+#[test]
+fn broken_patterns_say_where() {
+    for (pattern, offset) in [
+        ("(", 0),
+        ("é(a", 1),
+        ("a)", 1),
+        ("*", 0),
+        ("a**", 2),
+        ("a|+", 2),
+        ("[a", 0),
+        ("[b-a]", 1),
+        ("a{2,1}", 1),
+        ("{2}", 0),
+        ("^*", 0),
+        ("a\\", 1),
+        ("(?a)", 0),
+        ("(?P<n>a)", 0),
+        ("(?<1>a)", 3),
+        (r"\p{Nonsense}", 0),
+        (r"\u{110000}", 0),
+    ] {
+        let error = search(pattern).unwrap_err();
+        assert_eq!(error.kind, PatternErrorKind::Invalid, "{pattern}: {error}");
+        assert_eq!(error.offset, offset, "{pattern}: {error}");
+    }
+}
+
+#[test]
+fn what_is_not_supported_is_refused_by_name() {
+    for (pattern, feature) in [
+        (r"(a)\1", "backreference"),
+        (r"(?<n>a)\k<n>", "backreference"),
+        (r"\bfoo\b", "word boundary"),
+        (r"a\B", "word boundary"),
+        ("(?<=a)b", "lookbehind"),
+        ("(?<!a)b", "lookbehind"),
+        ("(?i)a", "inline flags"),
+        ("^((?!ab).)*c", "lookahead in a repetition"),
+    ] {
+        assert_eq!(
+            search(pattern).unwrap_err().kind,
+            PatternErrorKind::Unsupported(feature),
+            "{pattern}"
+        );
+    }
+}
+
+#[test]
+fn hostile_patterns_are_refused_quickly() {
+    for pattern in [
+        "(".repeat(100_000),
+        format!("{}a{}", "(".repeat(300), ")".repeat(300)),
+        "a".repeat(100_000),
+        format!("{}^a{}", "(?:b|".repeat(190), ")*".repeat(190)),
+        r"[\p{L}]".repeat(9000),
+        "a{99999999999}".to_string(),
+        format!("^{}", "(?:a(?=x)|b(?=y))".repeat(200)),
+    ] {
+        let error = search(&pattern).unwrap_err();
+        assert_eq!(error.kind, PatternErrorKind::TooLarge, "{error}");
+    }
+    // Large, but harmless.
+    for pattern in [
+        "(a|^b|c$)?".repeat(100),
+        "a?".repeat(20_000),
+        "[^".repeat(20_000) + "]",
+        "^".repeat(60_000),
+    ] {
+        let _ = search(&pattern);
+    }
+    let nested = format!("{}a{}", "(".repeat(190), ")*".repeat(190));
+    assert!(search(&nested).is_ok());
+}

@@ -1,0 +1,47 @@
+//! A parsed pattern, before its anchors and lookaheads are resolved.
+
+use super::Ast;
+
+/// What the front ends parse a pattern into. A node matches a span of a text; anchors and
+/// lookaheads also look at what surrounds the span, which [`Ast`] cannot express.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    /// A span that belongs to this language, wherever it is.
+    Text(Ast),
+    /// The empty span at the start of the text.
+    Start,
+    /// The empty span at the end of the text.
+    End,
+    Concat(Vec<Node>),
+    Alternation(Vec<Node>),
+    Repeat {
+        inner: Box<Node>,
+        min: u32,
+        max: Option<u32>,
+    },
+    /// The empty span where `inner` matches some span that begins there (or, negative, none).
+    Lookahead {
+        inner: Box<Node>,
+        negative: bool,
+        /// Where in the pattern, in characters.
+        offset: usize,
+    },
+}
+
+impl Node {
+    pub(super) fn epsilon() -> Self {
+        Self::Text(Ast::Epsilon)
+    }
+
+    /// The place of some lookahead in the node.
+    pub(super) fn lookahead(&self) -> Option<usize> {
+        match self {
+            Self::Text(_) | Self::Start | Self::End => None,
+            Self::Concat(parts) | Self::Alternation(parts) => {
+                parts.iter().find_map(Self::lookahead)
+            }
+            Self::Repeat { inner, .. } => inner.lookahead(),
+            Self::Lookahead { offset, .. } => Some(*offset),
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! The spellings of JSON numbers within bounds, as languages over ASCII.
+//!
+//! Every language here is sound: each of its texts is a JSON number that satisfies the constraint.
+//! It is complete for plain decimals, with any number of zeros at the end of a fraction. With an
+//! exponent, it has: all spellings where a number is bounded by its sign alone; otherwise the
+//! normalised ones (one digit that is not zero before the point), and for integers those whose
+//! mantissa is an integer and whose exponent is not negative.
+
+use num_bigint::BigUint;
+use thiserror::Error;
+
+use super::digit_range::{digit, digits, naturals};
+use super::{Ast, CharClass, Decimal};
+
+/// Characters that the values of [`NumberConstraint::one_of`] may have together, written plainly.
+const MAX_LISTED: usize = 1 << 22;
+
+/// What a number must satisfy; all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NumberConstraint {
+    pub integer: bool,
+    /// Whether `1.0` is a spelling of an integer (and with it `1e2`).
+    pub integer_allows_fraction_zero: bool,
+    pub minimum: Option<Bound>,
+    pub maximum: Option<Bound>,
+    pub one_of: Option<Vec<Decimal>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bound {
+    pub value: Decimal,
+    /// Whether the value itself is out of bounds.
+    pub exclusive: bool,
+}
+
+/// Why no language is built for a [`NumberConstraint`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NumberError {
+    #[error("the listed numbers are longer than {MAX_LISTED} characters in all")]
+    ListTooLong,
+}
+
+impl NumberConstraint {
+    /// Whether a value satisfies the constraint.
+    pub fn allows(&self, value: &Decimal) -> bool {
+        let above =
+            |bound: &Bound| value > &bound.value || (value == &bound.value && !bound.exclusive);
+        let below =
+            |bound: &Bound| value < &bound.value || (value == &bound.value && !bound.exclusive);
+        (!self.integer || value.is_integer())
+            && self.minimum.as_ref().is_none_or(above)
+            && self.maximum.as_ref().is_none_or(below)
+            && self.one_of.as_ref().is_none_or(|values| values.contains(value))
+    }
+
+    fn style(&self) -> Style {
+        match (self.integer, self.integer_allows_fraction_zero) {
+            (false, _) => Style::Any,
+            (true, true) => Style::ZeroFraction,
+            (true, false) => Style::Digits,
+        }
+    }
+}
+
+/// The spellings of the numbers that satisfy the constraint; [`Ast::Empty`] if there are none.
+pub fn spellings(constraint: &NumberConstraint) -> Result<Ast, NumberError> {
+    let style = constraint.style();
+    if let Some(values) = &constraint.one_of {
+        return listed(constraint, values, style);
+    }
+    // Magnitudes of the positive and of the negative numbers.
+    let positive = Interval::of(&constraint.minimum, &constraint.maximum, false);
+    let negative = Interval::of(&constraint.maximum, &constraint.minimum, true);
+    let zero = constraint.allows(&Decimal::zero());
+    let minus = || Ast::literal("-");
+    let free = |interval: &Option<Interval>| interval.as_ref().is_some_and(Interval::is_free);
+    let mut parts = Vec::new();
+    if zero && free(&positive) && free(&negative) {
+        return Ok(Ast::concat([Ast::optional(minus()), style.naturals_and_more()]));
+    }
+    if zero && free(&positive) {
+        parts.push(style.naturals_and_more());
+    } else {
+        parts.extend(positive.map(|interval| interval.spellings(style)));
+        parts.extend(zero.then(|| style.zero()));
+    }
+    if zero && free(&negative) {
+        parts.push(Ast::concat([minus(), style.naturals_and_more()]));
+    } else {
+        let magnitudes = negative.map(|interval| interval.spellings(style));
+        let magnitudes = magnitudes.into_iter().chain(zero.then(|| style.zero()));
+        parts.push(Ast::concat([minus(), Ast::alternation(magnitudes)]));
+    }
+    Ok(Ast::alternation(parts))
+}
+
+fn listed(
+    constraint: &NumberConstraint,
+    values: &[Decimal],
+    style: Style,
+) -> Result<Ast, NumberError> {
+    let mut length = 0;
+    let mut parts = Vec::new();
+    let mut kept: Vec<&Decimal> = values.iter().filter(|value| constraint.allows(value)).collect();
+    kept.sort();
+    kept.dedup();
+    for value in kept {
+        let (integer, fraction) = value.plain_parts();
+        length += integer.len() + fraction.len();
+        if length > MAX_LISTED {
+            return Err(NumberError::ListTooLong);
+        }
+        if value.is_zero() {
+            parts.push(Ast::concat([Ast::optional(Ast::literal("-")), style.zero()]));
+            continue;
+        }
+        let plain = if fraction.is_empty() {
+            Ast::concat([Ast::literal(&integer), style.zero_fraction()])
+        } else {
+            Ast::concat([Ast::literal(&format!("{integer}.{fraction}")), zeros(0)])
+        };
+        let exponent = value.leading_exponent();
+        let (first, rest) = value.digits().split_at(1);
+        let mantissa = if rest.is_empty() {
+            Ast::concat([Ast::literal(first), style.zero_fraction()])
+        } else {
+            Ast::concat([Ast::literal(&format!("{first}.{rest}")), zeros(0)])
+        };
+        let scientific = if style == Style::Digits {
+            Ast::Empty
+        } else {
+            Ast::concat([mantissa, exponents(Some(exponent), Some(exponent))])
+        };
+        let sign = if value.is_negative() { Ast::literal("-") } else { Ast::Epsilon };
+        parts.push(Ast::concat([sign, Ast::alternation([plain, scientific])]));
+    }
+    Ok(Ast::alternation(parts))
+}
+
+/// Which fractions and exponents a spelling may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    Any,
+    ZeroFraction,
+    Digits,
+}
+
+impl Style {
+    /// A fraction that adds nothing, or none.
+    fn zero_fraction(self) -> Ast {
+        match self {
+            Self::Digits => Ast::Epsilon,
+            _ => Ast::optional(Ast::concat([Ast::literal("."), zeros(1)])),
+        }
+    }
+
+    /// Any fraction of the style, or none.
+    fn fraction(self) -> Ast {
+        match self {
+            Self::Any => Ast::optional(Ast::concat([Ast::literal("."), digits(1, None)])),
+            _ => self.zero_fraction(),
+        }
+    }
+
+    /// Any exponent that keeps a value of the style in the style, or none.
+    fn exponent(self) -> Ast {
+        let signs = match self {
+            Self::Any => Ast::class(CharClass::new([(0x2B, 0x2B), (0x2D, 0x2D)])),
+            Self::ZeroFraction => Ast::literal("+"),
+            Self::Digits => return Ast::Epsilon,
+        };
+        Ast::optional(Ast::concat([exponent_mark(), Ast::optional(signs), digits(1, None)]))
+    }
+
+    /// All spellings without a sign.
+    fn naturals_and_more(self) -> Ast {
+        Ast::concat([naturals(None, None), self.fraction(), self.exponent()])
+    }
+
+    /// Zero without its sign.
+    fn zero(self) -> Ast {
+        let exponent = match self {
+            Self::Digits => Ast::Epsilon,
+            // Zero stays an integer whatever its exponent.
+            _ => Self::Any.exponent(),
+        };
+        Ast::concat([Ast::literal("0"), self.zero_fraction(), exponent])
+    }
+
+    /// Fractions (with their point, or none) of value at least, or if `strict`, more than
+    /// `0.digits`.
+    fn fraction_above(self, bound: &str, strict: bool) -> Ast {
+        let more = || Ast::concat([zeros(0), digit(b'1', b'9'), digits(0, None)]);
+        match (self, bound.is_empty()) {
+            (_, true) if !strict => self.fraction(),
+            (Self::Any, true) => Ast::concat([Ast::literal("."), more()]),
+            (Self::Any, false) => {
+                let greater = bound.bytes().enumerate().map(|(i, byte)| {
+                    let first = digit(byte + 1, b'9');
+                    Ast::concat([Ast::literal(&bound[..i]), first, digits(0, None)])
+                });
+                let rest = if strict { more() } else { digits(0, None) };
+                let equal = Ast::concat([Ast::literal(bound), rest]);
+                let all = greater.chain(std::iter::once(equal));
+                Ast::concat([Ast::literal("."), Ast::alternation(all)])
+            }
+            _ => Ast::Empty,
+        }
+    }
+
+    /// Fractions (with their point, or none) of value at most, or if `strict`, less than
+    /// `0.digits`.
+    fn fraction_below(self, bound: &str, strict: bool) -> Ast {
+        match (self, bound.is_empty()) {
+            (_, true) if strict => Ast::Empty,
+            (_, true) => self.zero_fraction(),
+            (Self::Any, false) => {
+                let less = bound.bytes().enumerate().map(|(i, byte)| {
+                    // What begins like the bound and ends before it is less, too.
+                    let first = digit(b'0', byte - 1);
+                    let mut tail = Ast::concat([first, digits(0, None)]);
+                    if i > 0 {
+                        tail = Ast::optional(tail);
+                    }
+                    Ast::concat([Ast::literal(&bound[..i]), tail])
+                });
+                let equal = (!strict).then(|| Ast::concat([Ast::literal(bound), zeros(0)]));
+                let fraction = Ast::alternation(less.chain(equal));
+                Ast::optional(Ast::concat([Ast::literal("."), fraction]))
+            }
+            (_, false) => self.zero_fraction(),
+        }
+    }
+}
+
+fn zeros(min: u32) -> Ast {
+    Ast::repeat(Ast::literal("0"), min, None)
+}
+
+fn exponent_mark() -> Ast {
+    Ast::class(CharClass::new([(0x45, 0x45), (0x65, 0x65)]))
+}
+
+/// Exponents with their mark, of value `low..=high`, with any number of leading zeros.
+fn exponents(low: Option<i64>, high: Option<i64>) -> Ast {
+    if low.zip(high).is_some_and(|(low, high)| low > high) {
+        return Ast::Empty;
+    }
+    // Naturals from `low` to `high`; zero is spelled by zeros alone.
+    let values = |low: i64, high: Option<i64>| {
+        if high.is_some_and(|high| high < low) {
+            return Ast::Empty;
+        }
+        let below = (low > 0).then(|| (low - 1).to_string());
+        let above = high.map(|high| (high + 1).to_string());
+        Ast::concat([zeros(0), naturals(below.as_deref(), above.as_deref())])
+    };
+    let positive = if high.is_some_and(|high| high < 0) {
+        Ast::Empty
+    } else {
+        let sign = Ast::optional(Ast::literal("+"));
+        Ast::concat([sign, values(low.unwrap_or(0).max(0), high)])
+    };
+    let negative = if low.is_some_and(|low| low > 0) {
+        Ast::Empty
+    } else {
+        let least = high.map_or(0, |high| (-high).max(0));
+        Ast::concat([Ast::literal("-"), values(least, low.map(|low| -low))])
+    };
+    Ast::concat([exponent_mark(), Ast::alternation([positive, negative])])
+}
+
+/// A set of positive magnitudes.
+#[derive(Clone, Debug)]
+struct Interval {
+    /// Not negative; zero is always exclusive.
+    low: Bound,
+    high: Option<Bound>,
+}
+
+impl Interval {
+    /// The magnitudes between two bounds, or, mirrored, between their negatives.
+    fn of(low: &Option<Bound>, high: &Option<Bound>, mirrored: bool) -> Option<Self> {
+        let value = |bound: &Bound| {
+            if mirrored {
+                bound.value.negated()
+            } else {
+                bound.value.clone()
+            }
+        };
+        let low = match low {
+            Some(bound) if value(bound) > Decimal::zero() => {
+                Bound { value: value(bound), exclusive: bound.exclusive }
+            }
+            _ => Bound { value: Decimal::zero(), exclusive: true },
+        };
+        let high = match high {
+            Some(bound) if value(bound) <= Decimal::zero() => return None,
+            Some(bound) => Some(Bound { value: value(bound), exclusive: bound.exclusive }),
+            None => None,
+        };
+        if let Some(high) = &high {
+            let empty = if low.exclusive || high.exclusive {
+                low.value >= high.value
+            } else {
+                low.value > high.value
+            };
+            if empty {
+                return None;
+            }
+        }
+        Some(Self { low, high })
+    }
+
+    /// Whether all positive numbers are in it.
+    fn is_free(&self) -> bool {
+        self.low.value.is_zero() && self.high.is_none()
+    }
+
+    fn spellings(&self, style: Style) -> Ast {
+        if style == Style::Any {
+            self.number_spellings()
+        } else {
+            self.integer_spellings(style)
+        }
+    }
+
+    fn number_spellings(&self) -> Ast {
+        let style = Style::Any;
+        if self.is_free() {
+            let mantissa = plain(&self.low, None, style);
+            return Ast::concat([mantissa, style.exponent()]);
+        }
+        let plain = plain(&self.low, self.high.as_ref(), style);
+        Ast::alternation([plain, self.scientific(style, None)])
+    }
+
+    fn integer_spellings(&self, style: Style) -> Ast {
+        // The nearest integers that are out of bounds.
+        let low = {
+            let (integer, fraction) = self.low.value.plain_parts();
+            if fraction.is_empty() && !self.low.exclusive {
+                predecessor(&integer)
+            } else {
+                Some(integer)
+            }
+        };
+        let high = self.high.as_ref().map(|high| {
+            let (integer, fraction) = high.value.plain_parts();
+            if fraction.is_empty() && high.exclusive {
+                integer
+            } else {
+                successor(&integer)
+            }
+        });
+        let integers = naturals(low.as_deref(), high.as_deref());
+        if self.is_free() {
+            return Ast::concat([integers, style.fraction(), style.exponent()]);
+        }
+        let plain = Ast::concat([integers, style.fraction()]);
+        match style {
+            Style::Digits => plain,
+            _ => Ast::alternation([plain, self.scientific(style, Some(0))]),
+        }
+    }
+
+    /// The normalised spellings with an exponent, which is at least `least`.
+    fn scientific(&self, style: Style, least: Option<i64>) -> Ast {
+        let one = Bound { value: Decimal::from(1), exclusive: false };
+        let ten = Bound { value: Decimal::from(10), exclusive: true };
+        let low_exponent = (!self.low.value.is_zero()).then(|| self.low.value.leading_exponent());
+        let high_exponent = self.high.as_ref().map(|high| high.value.leading_exponent());
+        let at =
+            |bound: &Bound| Bound { value: bound.value.mantissa(), exclusive: bound.exclusive };
+        let allowed = |exponent: i64| least.is_none_or(|least| exponent >= least);
+        let mut parts = Vec::new();
+        let mut push = |low: &Bound, high: &Bound, exponents: Ast| {
+            parts.push(Ast::concat([plain(low, Some(high), style), exponents]));
+        };
+        let exactly = |exponent: i64| {
+            if allowed(exponent) {
+                exponents(Some(exponent), Some(exponent))
+            } else {
+                Ast::Empty
+            }
+        };
+        match (low_exponent, high_exponent, &self.high) {
+            (Some(low), Some(high), Some(bound)) if low == high => {
+                push(&at(&self.low), &at(bound), exactly(low));
+            }
+            _ => {
+                if let Some(low) = low_exponent {
+                    push(&at(&self.low), &ten, exactly(low));
+                }
+                if let (Some(high), Some(bound)) = (high_exponent, &self.high) {
+                    push(&one, &at(bound), exactly(high));
+                }
+                let from = match (low_exponent.map(|low| low + 1), least) {
+                    (Some(low), Some(least)) => Some(low.max(least)),
+                    (low, least) => low.or(least),
+                };
+                push(&one, &ten, exponents(from, high_exponent.map(|high| high - 1)));
+            }
+        }
+        Ast::alternation(parts)
+    }
+}
+
+/// The plain spellings of the positive magnitudes between the bounds.
+fn plain(low: &Bound, high: Option<&Bound>, style: Style) -> Ast {
+    let (low_integer, low_fraction) = low.value.plain_parts();
+    let above = || style.fraction_above(&low_fraction, low.exclusive);
+    let Some(high) = high else {
+        // Whole integer parts above the bound's, then the bound's own.
+        return if low_fraction.is_empty() && !low.exclusive {
+            let before = predecessor(&low_integer);
+            Ast::concat([naturals(before.as_deref(), None), style.fraction()])
+        } else {
+            Ast::alternation([
+                Ast::concat([naturals(Some(&low_integer), None), style.fraction()]),
+                Ast::concat([Ast::literal(&low_integer), above()]),
+            ])
+        };
+    };
+    let (high_integer, high_fraction) = high.value.plain_parts();
+    let below = style.fraction_below(&high_fraction, high.exclusive);
+    if low_integer == high_integer {
+        let fractions = if low_fraction.is_empty() && !low.exclusive {
+            below
+        } else {
+            Ast::intersection([above(), below])
+        };
+        return Ast::concat([Ast::literal(&low_integer), fractions]);
+    }
+    let own_low = low_fraction.is_empty() && !low.exclusive;
+    let from = if own_low { predecessor(&low_integer) } else { Some(low_integer.clone()) };
+    let low_part =
+        if own_low { Ast::Empty } else { Ast::concat([Ast::literal(&low_integer), above()]) };
+    Ast::alternation([
+        low_part,
+        Ast::concat([naturals(from.as_deref(), Some(&high_integer)), style.fraction()]),
+        Ast::concat([Ast::literal(&high_integer), below]),
+    ])
+}
+
+fn big(integer: &str) -> BigUint {
+    BigUint::parse_bytes(integer.as_bytes(), 10).unwrap_or_default()
+}
+
+fn successor(integer: &str) -> String {
+    (big(integer) + 1u32).to_string()
+}
+
+/// None for zero.
+fn predecessor(integer: &str) -> Option<String> {
+    (integer != "0").then(|| (big(integer) - 1u32).to_string())
+}
+
+#[cfg(test)]
+#[path = "numbers_tests.rs"]
+mod tests;

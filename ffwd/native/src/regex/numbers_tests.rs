@@ -1,0 +1,275 @@
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use super::super::oracle::{matches, size};
+use super::*;
+
+fn decimal(text: &str) -> Decimal {
+    Decimal::parse(text).unwrap()
+}
+
+fn bound(text: &str) -> Option<Bound> {
+    let (text, exclusive) = match text.strip_suffix('!') {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    (!text.is_empty()).then(|| Bound { value: decimal(text), exclusive })
+}
+
+/// `""` is no bound, `"3!"` an exclusive one.
+fn between(minimum: &str, maximum: &str) -> NumberConstraint {
+    NumberConstraint { minimum: bound(minimum), maximum: bound(maximum), ..Default::default() }
+}
+
+fn integers(constraint: NumberConstraint) -> NumberConstraint {
+    NumberConstraint { integer: true, integer_allows_fraction_zero: true, ..constraint }
+}
+
+/// How a number is spelled, as far as the documented completeness depends on it.
+fn is_plain(text: &str) -> bool {
+    !text.contains(['e', 'E'])
+}
+
+fn is_normalised(text: &str) -> bool {
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
+    let integer = mantissa.split('.').next().unwrap_or(mantissa);
+    integer.len() == 1 && integer != "0"
+}
+
+/// The decision by value: what the language must never exceed.
+fn may_accept(constraint: &NumberConstraint, text: &str) -> bool {
+    let Ok(value) = Decimal::parse(text) else { return false };
+    let fraction = text.contains(['.', 'e', 'E']);
+    let spelled = !constraint.integer || constraint.integer_allows_fraction_zero || !fraction;
+    spelled && constraint.allows(&value)
+}
+
+/// What the language must have at least.
+fn must_accept(constraint: &NumberConstraint, text: &str) -> bool {
+    if !may_accept(constraint, text) {
+        return false;
+    }
+    if is_plain(text) {
+        true
+    } else if constraint.integer {
+        let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
+        let whole = decimal(mantissa).is_integer() && !text.contains("e-") && !text.contains("E-");
+        is_normalised(text) && whole
+    } else {
+        is_normalised(text) || decimal(text).is_zero()
+    }
+}
+
+fn check(constraint: &NumberConstraint, ast: &Ast, text: &str) -> Result<(), TestCaseError> {
+    let accepted = matches(ast, text);
+    prop_assert!(!accepted || may_accept(constraint, text), "{constraint:?} accepts {text}");
+    prop_assert!(accepted || !must_accept(constraint, text), "{constraint:?} rejects {text}");
+    Ok(())
+}
+
+const TEXTS: &[&str] = &[
+    "0", "-0", "0.0", "-0.00", "0e5", "0E-3", "-0.0e+0", "1", "-1", "1.0", "1.00", "10", "-10",
+    "100", "99", "101", "0.5", "-0.5", "0.50", "0.05", "1.5", "-1.5", "2", "9", "12", "1e0", "1e1",
+    "1E+1", "1e-1", "1.0e2", "1e2", "1.5e1", "-1.5e1", "1e02", "1e-02", "5e-1", "-5e-1", "12e1",
+    "0.1e1", "1e300", "1e-300", "1e1000", "99.9", "99.99", "100.0", "100.1", "9.99e1", "1.0001e2",
+    "1e+2", "1e+3", "00", "01", "1.", ".5", "+1", "-", "", "1e", "e1", "1.5e0", "-99", "-100",
+    "-101", "-1e2", "-1.01e2", "3.14", "3.140", "3.141", "314e-2", "0.314e1", "3.14e0", "3.14e00",
+    "3.14e-0",
+];
+
+#[test]
+fn spellings_on_a_table_of_bounds() {
+    let bounds = [
+        "", "0", "0!", "1", "1!", "-1", "-1!", "100", "100!", "-100", "99.9", "99.9!", "0.05",
+        "0.5!", "-0.5", "3.14", "3.14!", "10", "1e2", "-1.5e1!", "1e300",
+    ];
+    for minimum in bounds {
+        for maximum in bounds {
+            for integer in [false, true] {
+                for zero_fraction in [false, true] {
+                    let constraint = NumberConstraint {
+                        integer,
+                        integer_allows_fraction_zero: zero_fraction,
+                        ..between(minimum, maximum)
+                    };
+                    let ast = spellings(&constraint).unwrap();
+                    for text in TEXTS {
+                        if integer && !zero_fraction && !is_plain(text) {
+                            assert!(!matches(&ast, text), "{constraint:?} {text}");
+                        } else {
+                            check(&constraint, &ast, text).unwrap();
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn spellings_agree_with_values_near_random_bounds() {
+    let number = || {
+        (
+            "-?",
+            "(0|[1-9][0-9]{0,3})",
+            "(\\.[0-9]{1,4})?",
+            prop_oneof![4 => Just(String::new()), 1 => "[eE]-?[0-4]"],
+        )
+            .prop_map(|(sign, integer, fraction, exponent)| {
+                format!("{sign}{integer}{fraction}{exponent}")
+            })
+    };
+    let limit = || {
+        prop_oneof![1 => Just(None), 5 => (number(), any::<bool>()).prop_map(|(text, exclusive)| {
+            Some(Bound { value: decimal(&text), exclusive })
+        })]
+    };
+    // A spelling of a bound, or of a value a digit away from it.
+    let edit = || (any::<prop::sample::Index>(), "[0-9]", 0..6u8, -3..4i32, "[eE]\\+?0?");
+    let strategy = (
+        limit(),
+        limit(),
+        any::<bool>(),
+        prop::collection::vec((any::<bool>(), edit()), 24),
+        prop::collection::vec(number(), 8),
+    );
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[3; 32]);
+    let config = Config { cases: 600, failure_persistence: None, ..Config::default() };
+    TestRunner::new_with_rng(config, rng)
+        .run(&strategy, |(minimum, maximum, integer, edits, others)| {
+            let constraint = NumberConstraint {
+                integer,
+                integer_allows_fraction_zero: true,
+                minimum,
+                maximum,
+                one_of: None,
+            };
+            let ast = spellings(&constraint).unwrap();
+            for text in others {
+                check(&constraint, &ast, &text)?;
+            }
+            for (low, (index, digit, kind, shift, mark)) in edits {
+                let bound = if low { &constraint.minimum } else { &constraint.maximum };
+                let Some(bound) = bound else { continue };
+                let mut text = bound.value.to_string();
+                let scientific = format!("{}{}", bound.value.mantissa(), mark);
+                let exponent = bound.value.leading_exponent() + i64::from(shift);
+                let places: Vec<usize> = text
+                    .char_indices()
+                    .filter(|(_, c)| c.is_ascii_digit())
+                    .map(|(i, _)| i)
+                    .collect();
+                match kind {
+                    0 => text.push_str(if text.contains('.') { "0" } else { ".0" }),
+                    1 => text
+                        .push_str(&format!("{}{digit}", if text.contains('.') { "" } else { "." })),
+                    2 => {
+                        let place = places[index.index(places.len())];
+                        text.replace_range(place..=place, &digit);
+                    }
+                    3 if exponent >= 0 => text = format!("{scientific}{exponent}"),
+                    4 => {
+                        let sign = if bound.value.is_negative() { "-" } else { "" };
+                        text = format!("{sign}{}e{exponent}", bound.value.mantissa());
+                    }
+                    _ => {}
+                }
+                check(&constraint, &ast, &text)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn without_bounds_the_whole_grammar_is_there() {
+    let ast = spellings(&NumberConstraint::default()).unwrap();
+    for text in TEXTS {
+        assert_eq!(matches(&ast, text), Decimal::parse(text).is_ok(), "{text}");
+    }
+    let ast = spellings(&integers(NumberConstraint::default())).unwrap();
+    for text in ["12e3", "-12.00E+07", "0", "-0.0", "1.0", "0e0"] {
+        assert!(matches(&ast, text), "{text}");
+    }
+    assert!(size(&ast) < 24);
+    for constraint in
+        [between("0", ""), integers(between("0", "")), integers(between("1", "65535"))]
+    {
+        assert!(size(&spellings(&constraint).unwrap()) < 90, "{constraint:?}");
+    }
+}
+
+#[test]
+fn a_sign_alone_keeps_every_exponent() {
+    let positive = spellings(&between("0", "")).unwrap();
+    for text in ["12e3", "0.5e-7", "-0", "-0.0e9", "123.45e300"] {
+        assert!(matches(&positive, text), "{text}");
+    }
+    assert!(!matches(&positive, "-1") && !matches(&positive, "-0.1e-5"));
+    let negative = spellings(&integers(between("", "0!"))).unwrap();
+    assert!(matches(&negative, "-12e3") && !matches(&negative, "0") && !matches(&negative, "-0e1"));
+}
+
+#[test]
+fn nothing_satisfies_contradictions() {
+    for constraint in [
+        between("1", "0"),
+        between("1!", "1"),
+        between("0!", "0"),
+        integers(between("0.1", "0.9")),
+        integers(between("1!", "2!")),
+        NumberConstraint { one_of: Some(vec![decimal("5")]), ..between("", "4") },
+        integers(NumberConstraint { one_of: Some(vec![decimal("0.5")]), ..Default::default() }),
+    ] {
+        assert_eq!(spellings(&constraint).unwrap(), Ast::Empty, "{constraint:?}");
+    }
+}
+
+#[test]
+fn listed_values_in_their_spellings() {
+    let values = ["1", "2.50", "-300", "0", "1e-3"].map(decimal).to_vec();
+    let constraint = NumberConstraint { one_of: Some(values), ..Default::default() };
+    let ast = spellings(&constraint).unwrap();
+    for text in [
+        "1", "1.0", "1e0", "2.5", "2.500", "2.5e0", "-300", "-300.00", "-3e2", "-3.0E+02", "0",
+        "-0.0", "0e7", "0.001", "1e-3",
+    ] {
+        assert!(matches(&ast, text), "{text}");
+    }
+    for text in TEXTS {
+        check(&constraint, &ast, text).unwrap();
+    }
+    let plain = NumberConstraint {
+        integer: true,
+        one_of: Some(vec![decimal("10"), decimal("1.5")]),
+        ..Default::default()
+    };
+    assert_eq!(spellings(&plain).unwrap(), Ast::literal("10"));
+    let long = vec![decimal("1e1000"); 1];
+    let many: Vec<Decimal> = (0..5000).map(|i| decimal(&format!("1{i}e1000"))).collect();
+    assert!(spellings(&NumberConstraint { one_of: Some(long), ..Default::default() }).is_ok());
+    assert_eq!(
+        spellings(&NumberConstraint { one_of: Some(many), ..Default::default() }),
+        Err(NumberError::ListTooLong)
+    );
+}
+
+#[test]
+fn extreme_bounds_stay_small() {
+    for (minimum, maximum) in [
+        ("-1.7976931348623157e308", "1.7976931348623157e308"),
+        ("5e-324", "1e308"),
+        ("-9223372036854775808", "9223372036854775807"),
+    ] {
+        for constraint in [between(minimum, maximum), integers(between(minimum, maximum))] {
+            let ast = spellings(&constraint).unwrap();
+            assert!(size(&ast) < 6000, "{}", size(&ast));
+            for text in TEXTS {
+                check(&constraint, &ast, text).unwrap();
+            }
+            check(&constraint, &ast, minimum).unwrap();
+            check(&constraint, &ast, maximum).unwrap();
+        }
+    }
+}

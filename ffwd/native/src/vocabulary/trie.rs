@@ -1,0 +1,160 @@
+//! A trie over byte strings, laid out in depth-first order.
+//!
+//! A node's subtree is the contiguous run of nodes that follows it, and the tokens below a node
+//! are a contiguous run too, so walks touch memory in order and skipping a subtree is one addition.
+
+use super::TokenId;
+
+/// A node of a [`ByteTrie`]; the root is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    pub const ROOT: Self = Self(0);
+
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// Number of nodes of the subtree, this one included, in the upper 24 bits; the byte that
+    /// leads here in the lower 8.
+    size_and_byte: u32,
+    /// Where the tokens of the subtree start; those of the node itself come first.
+    tokens: u32,
+}
+
+#[derive(Debug, Default)]
+pub struct ByteTrie {
+    nodes: Vec<Node>,
+    tokens: Vec<TokenId>,
+}
+
+impl ByteTrie {
+    /// From sorted strings; a string may stand several times. The trie has fewer than 2^24 nodes
+    /// if the strings have fewer than 2^24 - 1 bytes in all, which the caller sees to.
+    pub fn from_sorted<B: AsRef<[u8]>>(sorted: &[(B, TokenId)]) -> Self {
+        let mut trie = Self { nodes: Vec::new(), tokens: Vec::with_capacity(sorted.len()) };
+        trie.nodes.push(Node { size_and_byte: 0, tokens: 0 });
+        let mut open: Vec<usize> = vec![0];
+        let mut path: Vec<u8> = Vec::new();
+        for (text, token) in sorted {
+            let text = text.as_ref();
+            let shared = path.iter().zip(text).take_while(|(a, b)| a == b).count();
+            trie.close(&mut open, shared + 1);
+            path.truncate(shared);
+            for &byte in &text[shared..] {
+                path.push(byte);
+                open.push(trie.nodes.len());
+                let tokens = trie.tokens.len() as u32;
+                trie.nodes.push(Node { size_and_byte: u32::from(byte), tokens });
+            }
+            trie.tokens.push(*token);
+        }
+        trie.close(&mut open, 0);
+        // A sentinel, so that the tokens of a subtree end where those of the next node start.
+        trie.nodes.push(Node { size_and_byte: 1 << 8, tokens: trie.tokens.len() as u32 });
+        trie.nodes.shrink_to_fit();
+        trie
+    }
+
+    fn close(&mut self, open: &mut Vec<usize>, keep: usize) {
+        while open.len() > keep {
+            if let Some(node) = open.pop() {
+                let size = (self.nodes.len() - node) as u32;
+                self.nodes[node].size_and_byte |= size << 8;
+            }
+        }
+    }
+
+    /// Number of nodes, the root included.
+    pub fn len(&self) -> usize {
+        self.nodes.len() - 1
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// The byte that leads to a node; 0 for the root.
+    #[inline]
+    pub fn byte(&self, node: NodeId) -> u8 {
+        self.nodes[node.index()].size_and_byte as u8
+    }
+
+    /// The first node after the subtree of a node.
+    #[inline]
+    pub fn after(&self, node: NodeId) -> NodeId {
+        NodeId(node.0 + (self.nodes[node.index()].size_and_byte >> 8))
+    }
+
+    /// The tokens that end at a node.
+    #[inline]
+    pub fn tokens_at(&self, node: NodeId) -> &[TokenId] {
+        let start = self.nodes[node.index()].tokens as usize;
+        // The next node in depth-first order is the first child, if there is one, else whatever
+        // follows; its tokens start where those of this node end either way.
+        let end = self.nodes[node.index() + 1].tokens as usize;
+        &self.tokens[start..end]
+    }
+
+    /// The tokens that end at a node or below it.
+    #[inline]
+    pub fn tokens_below(&self, node: NodeId) -> &[TokenId] {
+        let start = self.nodes[node.index()].tokens as usize;
+        let end = self.nodes[self.after(node).index()].tokens as usize;
+        &self.tokens[start..end]
+    }
+
+    /// The children of a node, by byte.
+    pub fn children(&self, node: NodeId) -> impl Iterator<Item = (u8, NodeId)> + '_ {
+        let end = self.after(node);
+        let mut child = NodeId(node.0 + 1);
+        std::iter::from_fn(move || {
+            if child >= end {
+                return None;
+            }
+            let current = child;
+            child = self.after(current);
+            Some((self.byte(current), current))
+        })
+    }
+
+    pub fn child(&self, node: NodeId, byte: u8) -> Option<NodeId> {
+        self.children(node).find(|&(label, _)| label == byte).map(|(_, child)| child)
+    }
+
+    /// The node that a string leads to.
+    pub fn find(&self, text: &[u8]) -> Option<NodeId> {
+        text.iter().try_fold(NodeId::ROOT, |node, &byte| self.child(node, byte))
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.nodes.capacity() * std::mem::size_of::<Node>() + self.tokens.capacity() * 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trie_finds_its_strings_and_their_subtrees() {
+        let texts: [&[u8]; 6] = [b"a", b"ab", b"ab", b"abc", b"b", b"ba"];
+        let sorted: Vec<_> =
+            texts.iter().enumerate().map(|(i, text)| (*text, TokenId(i as u32))).collect();
+        let trie = ByteTrie::from_sorted(&sorted);
+        assert_eq!(trie.len(), 6);
+        let ab = trie.find(b"ab").unwrap();
+        assert_eq!(trie.tokens_at(ab), &[TokenId(1), TokenId(2)]);
+        assert_eq!(trie.tokens_below(ab), &[TokenId(1), TokenId(2), TokenId(3)]);
+        assert_eq!(trie.tokens_below(NodeId::ROOT).len(), 6);
+        assert_eq!(trie.tokens_at(NodeId::ROOT), &[]);
+        assert_eq!(trie.find(b"ac"), None);
+        let bytes: Vec<u8> = trie.children(NodeId::ROOT).map(|(byte, _)| byte).collect();
+        assert_eq!(bytes, b"ab");
+    }
+}

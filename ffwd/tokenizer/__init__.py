@@ -1,0 +1,14 @@
+"""From a tokenizer to what the engine needs: the bytes of every token id, and an encoder.
+
+`from_huggingface` does all of it. `token_table` stops at a table that can be looked at,
+`text_encoder` at the encoder, and `vocabulary` puts the two together.
+Neither `tokenizers` nor `transformers` is imported before one of these is called.
+"""
+
+from ffwd.tokenizer.encoder import TextEncoder as TextEncoder
+from ffwd.tokenizer.huggingface import from_huggingface as from_huggingface
+from ffwd.tokenizer.huggingface import text_encoder as text_encoder
+from ffwd.tokenizer.huggingface import token_table as token_table
+from ffwd.tokenizer.huggingface import vocabulary as vocabulary
+from ffwd.tokenizer.table import TokenKind as TokenKind
+from ffwd.tokenizer.table import TokenTable as TokenTable

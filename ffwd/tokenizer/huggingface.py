@@ -1,0 +1,195 @@
+"""Vocabularies of Hugging Face fast tokenizers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ffwd._native import Vocabulary, VocabularyError
+from ffwd.tokenizer.encoder import TextEncoder
+from ffwd.tokenizer.kinds import AddedToken, is_placeholder, kind_of_added
+from ffwd.tokenizer.pieces import PieceWriting, read_decoder
+from ffwd.tokenizer.source import Source, component_state, read_source, token_ids
+from ffwd.tokenizer.table import MAX_WIDTH, TokenKind, TokenTable, shown
+
+
+def from_huggingface(
+    source: Any,
+    *,
+    vocab_size: int | None = None,
+    eos_token_ids: Sequence[int] | None = None,
+) -> Vocabulary:
+    """The vocabulary of a Hugging Face fast tokenizer.
+
+    `source`: a fast tokenizer of transformers, a `tokenizers.Tokenizer`, a directory with a
+    tokenizer.json in it, or the path of a tokenizer.json. Supported are byte-level BPE (GPT-2,
+    Llama 3, Qwen, DeepSeek) and BPE with `▁` for spaces and byte fallback (Llama 2, Mistral).
+
+    `vocab_size`: the width of the model's logits. By default the `vocab_size` of the config.json
+    in a directory, otherwise the tokenizer's own; give it if the model's logits are wider.
+
+    `eos_token_ids`: the tokens that end the output. By default, in a directory: those of
+    generation_config.json (where that is missing, config.json) and the tokenizer's eos token; of a
+    transformers tokenizer: its eos token. Where nothing names any: the added tokens with a
+    well-known name, such as `</s>` or `<|im_end|>`.
+
+    Which tokens are text, and so may be offered at all, is decided as `ffwd.tokenizer.kinds` says;
+    `token_table` shows the result.
+
+    Raises `VocabularyError`, saying what is wrong and what to pass instead.
+    """
+    read = read_source(source)
+    text = _text(read)
+    table = _table(read, text, vocab_size=vocab_size, eos_token_ids=eos_token_ids)
+    encode = _encoder(read, text)
+    for token_id in table.eos_token_ids:
+        data = text.tokens[token_id] if token_id < len(text.tokens) else None
+        if data is not None and _is_utf8(data) and encode(data) == [token_id]:
+            raise VocabularyError(
+                f"token id {token_id} cannot end the output, for it is how the tokenizer encodes "
+                f"the text {data!r}"
+            )
+    return vocabulary(table, encode)
+
+
+def token_table(
+    source: Any,
+    *,
+    vocab_size: int | None = None,
+    eos_token_ids: Sequence[int] | None = None,
+) -> TokenTable:
+    """Bytes and kind of every token; the parameters and errors are those of `from_huggingface`."""
+    read = read_source(source)
+    return _table(read, _text(read), vocab_size=vocab_size, eos_token_ids=eos_token_ids)
+
+
+def text_encoder(source: Any) -> TextEncoder:
+    """The tokenizer's own encoding of text; `source` is as for `from_huggingface`."""
+    read = read_source(source)
+    return _encoder(read, _text(read))
+
+
+def vocabulary(
+    table: TokenTable, encode: Callable[[bytes], Sequence[int]] | None = None
+) -> Vocabulary:
+    """The engine's vocabulary from a table.
+
+    `encode`: bytes -> token ids, as `text_encoder` gives it; without it there are no fast-forward
+    tokens.
+    """
+    return Vocabulary(
+        table.tokens,
+        eos_token_ids=table.eos_token_ids,
+        width=table.width,
+        encode=encode,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Text:
+    """A tokenizer's own ids, before it is settled which of them end the output."""
+
+    tokens: list[bytes | None]
+    kinds: list[TokenKind]
+    added: dict[int, AddedToken]
+    """The added tokens that are text."""
+    writing: PieceWriting
+
+
+def _text(read: Source) -> _Text:
+    tokenizer = read.tokenizer
+    writing = read_decoder(component_state(tokenizer.decoder, "decoder"))
+    pieces = tokenizer.get_vocab(with_added_tokens=False)
+    size = 1 + max(max(pieces.values(), default=-1), max(read.added, default=-1))
+    if not 0 < size <= MAX_WIDTH:
+        raise VocabularyError(
+            f"the tokenizer has ids up to {size - 1}: 0 to {MAX_WIDTH - 1} can be"
+        )
+
+    tokens: list[bytes | None] = [None] * size
+    for token_id, data in zip(pieces.values(), writing.to_bytes(pieces), strict=True):
+        tokens[token_id] = data or None
+    text_kind, unused = TokenKind.TEXT, TokenKind.UNUSED
+    kinds = [unused if data is None else text_kind for data in tokens]
+    if len(set(pieces.values())) != len(pieces):
+        raise VocabularyError("the tokenizer's vocabulary has several tokens with the same id")
+
+    bracketed = [piece for piece in pieces if piece.startswith(("<", "["))]
+    for piece in filter(is_placeholder, bracketed):
+        kinds[pieces[piece]] = unused
+    contents = [added.content for added in read.added.values()]
+    decoded = writing.to_bytes(contents)
+    added_text: dict[int, AddedToken] = {}
+    for (token_id, added), data in zip(read.added.items(), decoded, strict=True):
+        kind = kind_of_added(added, data, in_model=pieces.get(added.content) == token_id)
+        if kind is not None:
+            kinds[token_id] = kind
+            tokens[token_id] = data
+        if kind is text_kind:
+            added_text[token_id] = added
+    unknown = tokenizer.model.unk_token
+    unknown_id = None if unknown is None else tokenizer.token_to_id(unknown)
+    if unknown_id is not None:
+        kinds[unknown_id] = TokenKind.UNKNOWN
+
+    for token_id in [i for i, kind in enumerate(kinds) if kind is not text_kind]:
+        tokens[token_id] = None
+    return _Text(tokens=tokens, kinds=kinds, added=added_text, writing=writing)
+
+
+def _table(
+    read: Source, text: _Text, *, vocab_size: int | None, eos_token_ids: Sequence[int] | None
+) -> TokenTable:
+    size = len(text.tokens)
+    width: Any = vocab_size if vocab_size is not None else read.width
+    if width is None:
+        width = size
+    if isinstance(width, bool) or not isinstance(width, int) or not 0 < width <= MAX_WIDTH:
+        raise VocabularyError(f"vocab_size must be 1 to {MAX_WIDTH}, not {width!r}")
+    lost = [i for i in range(width, size) if text.kinds[i] is TokenKind.TEXT]
+    if lost:
+        raise VocabularyError(
+            f"the tokenizer has text tokens past the model's logits: vocab_size is {width}, the "
+            f"token ids are {shown(lost)}; pass the width of the logits as vocab_size"
+        )
+    padding = max(0, width - size)
+    tokens = text.tokens[:width] + [None] * padding
+    kinds = text.kinds[:width] + [TokenKind.PADDING] * padding
+
+    ends = _ends(read, eos_token_ids)
+    outside = [i for i in ends if not 0 <= i < width]
+    if outside:
+        raise VocabularyError(
+            f"end token ids {shown(outside)} are outside the vocabulary of {width} ids"
+        )
+    for token_id in ends:
+        tokens[token_id] = None
+        kinds[token_id] = TokenKind.EOS
+    return TokenTable(tokens=tuple(tokens), kinds=tuple(kinds), eos_token_ids=tuple(ends))
+
+
+def _ends(read: Source, given: Sequence[int] | None) -> list[int]:
+    ends: tuple[int, ...]
+    if given is not None:
+        ends = token_ids(given, "eos_token_ids")
+    else:
+        ends = read.eos_token_ids or read.end_ids_by_name()
+    if not ends:
+        raise VocabularyError(
+            "nothing says which tokens end the output: pass eos_token_ids, for instance those of "
+            "the model's generation_config"
+        )
+    return sorted(set(ends))
+
+
+def _encoder(read: Source, text: _Text) -> TextEncoder:
+    return TextEncoder(
+        read.tokenizer, tokens=text.tokens, text_tokens=text.added, writing=text.writing
+    )
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,118 @@
+"""From a tokenizer's pieces (the strings in its vocabulary) to the bytes they stand for.
+
+A tokenizer's *decoder* says which of two writings the pieces are in:
+
+- byte-level: each byte is written as one printable character (GPT-2's table), so that the piece
+  `Ġthe` is the bytes of ` the`;
+- replacement: a space is written as `▁`, a byte that has no piece of its own as `<0x0A>`.
+
+The vocabulary alone does not say it: `Ġ` and `<0x0A>` are also legitimate text.
+"""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ffwd._native import VocabularyError
+
+_BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
+
+
+def byte_level_alphabet() -> dict[int, int]:
+    """The code point that stands for a byte -> that byte, for all 256 bytes.
+
+    Printable Latin-1 characters stand for themselves, the other bytes, in order, for U+0100 on.
+    """
+    themselves = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = (byte for byte in range(256) if byte not in themselves)
+    return {byte: byte for byte in themselves} | {0x100 + n: byte for n, byte in enumerate(others)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PieceWriting:
+    """How pieces write bytes.
+
+    `replacements` are (written, meant) pairs, applied in order; `byte_fallback` says whether
+    `<0x0A>` is a byte. Both are without effect where `byte_level` is true.
+    """
+
+    byte_level: bool
+    replacements: tuple[tuple[str, str], ...] = ()
+    byte_fallback: bool = False
+
+    def to_bytes(self, pieces: Iterable[str]) -> Iterator[bytes]:
+        """The bytes of each piece, as the tokenizer's own decoder has them."""
+        return self._byte_level(pieces) if self.byte_level else self._replaced(pieces)
+
+    @staticmethod
+    def _byte_level(pieces: Iterable[str]) -> Iterator[bytes]:
+        alphabet = byte_level_alphabet()
+        encode = codecs.charmap_encode
+        for piece in pieces:
+            try:
+                yield encode(piece, "strict", alphabet)[0]
+            except UnicodeEncodeError:  # noqa: PERF203 - it is rare, and asking first is slower
+                # All or nothing, as in the decoder: one character outside the alphabet
+                # and the whole piece is taken as it is written.
+                yield piece.encode()
+
+    def _replaced(self, pieces: Iterable[str]) -> Iterator[bytes]:
+        for piece in pieces:
+            for written, meant in self.replacements:
+                piece = piece.replace(written, meant)
+            byte = _BYTE_PIECE.fullmatch(piece) if self.byte_fallback else None
+            yield bytes((int(byte[1], 16),)) if byte else piece.encode()
+
+
+def read_decoder(state: dict[str, Any] | None) -> PieceWriting:
+    """Which writing a decoder, given as its part of tokenizer.json, reads.
+
+    Raises `VocabularyError` for decoders under which a token has no bytes of its own.
+    """
+    if state is None:
+        raise VocabularyError(
+            "the tokenizer has no decoder, so the bytes of its tokens are unknown: set "
+            "tokenizer.decoder, for byte-level BPE to tokenizers.decoders.ByteLevel()"
+        )
+    steps = list(_flattened(state))
+    names = [step.get("type") for step in steps]
+    if "ByteLevel" in names:
+        if set(names) - {"ByteLevel", "Fuse"}:
+            raise VocabularyError(f"the decoder has other steps beside ByteLevel: {names}")
+        return PieceWriting(byte_level=True)
+
+    replacements: list[tuple[str, str]] = []
+    byte_fallback = fused = False
+    for step, name in zip(steps, names, strict=True):
+        if name == "Replace" and not byte_fallback and not fused:
+            pattern = step["pattern"].get("String")
+            if not pattern:
+                raise VocabularyError(f"the decoder replaces by pattern: {step['pattern']}")
+            replacements.append((pattern, step["content"]))
+        elif name == "Metaspace" and not byte_fallback and not fused:
+            replacements.append((step["replacement"], " "))
+        elif name == "ByteFallback" and not fused:
+            byte_fallback = True
+        elif name == "Fuse":
+            fused = True
+        elif name == "Strip" and fused and not step["stop"]:
+            # Undoes the dummy prefix at the start of a text; no token's own bytes change.
+            pass
+        else:
+            raise VocabularyError(
+                f"the decoder's step {name!r} (of {names}) is not supported: supported are "
+                "ByteLevel, and Replace or Metaspace, ByteFallback, Fuse, Strip in this order"
+            )
+    return PieceWriting(
+        byte_level=False, replacements=tuple(replacements), byte_fallback=byte_fallback
+    )
+
+
+def _flattened(state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if state.get("type") == "Sequence":
+        for step in state["decoders"]:
+            yield from _flattened(step)
+    else:
+        yield state

@@ -1,0 +1,79 @@
+"""The token table: for each token id its bytes and what kind of token it is."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ffwd._native import VocabularyError
+
+MAX_WIDTH = 1 << 22
+"""The most token ids a table may have: several times the largest vocabulary in use."""
+
+
+class TokenKind(Enum):
+    """What a token id stands for. Only `TEXT` is ever offered as text."""
+
+    TEXT = "text"
+    """Bytes of the output."""
+    EOS = "eos"
+    """Ends the output; offered only where the grammar accepts."""
+    SPECIAL = "special"
+    """Flagged as special by the tokenizer: beginning of text, headers, roles."""
+    CONTROL = "control"
+    """Added to the tokenizer, not flagged as special, and yet not plain text: `<tool_call>`."""
+    UNKNOWN = "unknown"
+    """What the tokenizer puts where it has no token: `<unk>`."""
+    UNUSED = "unused"
+    """Reserved for later (`<|reserved_special_token_7|>`, `[PAD3]`), or an id without a token."""
+    PADDING = "padding"
+    """An id past the tokenizer's last, there because the logits are wider."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenTable:
+    """For every column of a model's logits: the token's bytes and its kind.
+
+    `tokens[i]` is the exact bytes of token i, and None where i is never offered as text.
+    `kinds[i]` is its kind; it is `TEXT` exactly where `tokens[i]` is not None.
+    `eos_token_ids` is ascending, without repetition, and not empty.
+    Several ids may have the same bytes.
+
+    Raises `VocabularyError` where the parts contradict each other.
+    """
+
+    tokens: tuple[bytes | None, ...]
+    kinds: tuple[TokenKind, ...]
+    eos_token_ids: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.tokens) != len(self.kinds):
+            raise VocabularyError(
+                f"{len(self.tokens)} tokens but {len(self.kinds)} kinds: there must be one per id"
+            )
+        text = TokenKind.TEXT
+        has_bytes = [token is not None for token in self.tokens]
+        is_text = [kind is text for kind in self.kinds]
+        if has_bytes != is_text:
+            wrong = [i for i, (a, b) in enumerate(zip(has_bytes, is_text, strict=True)) if a != b]
+            raise VocabularyError(
+                f"bytes and kind disagree for token ids {shown(wrong)}: "
+                "a token has bytes exactly when its kind is TEXT"
+            )
+        end = TokenKind.EOS
+        ends = [i for i, kind in enumerate(self.kinds) if kind is end]
+        if not ends or tuple(ends) != self.eos_token_ids:
+            raise VocabularyError(
+                f"eos_token_ids is {shown(self.eos_token_ids)}, "
+                f"but the ids of kind EOS are {shown(ends)}"
+            )
+
+    @property
+    def width(self) -> int:
+        """How many columns the model's logits have: `len(tokens)`."""
+        return len(self.tokens)
+
+
+def shown(token_ids: list[int] | tuple[int, ...], most: int = 8) -> str:
+    """The ids as text for a message, the first `most` of them."""
+    head = ", ".join(str(i) for i in token_ids[:most])
+    rest = len(token_ids) - most
+    return f"[{head}, and {rest} more]" if rest > 0 else f"[{head}]"

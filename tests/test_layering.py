@@ -1,0 +1,434 @@
+"""Who may import whom. The two tables are the rule; `docs/architecture.md` says why.
+
+The Rust part reads the text of the crate, tests included: what crosses layers belongs into
+`ffwd/native/tests/` or `tests/`.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# ------------------------------------------------------------------------------------------ tables
+
+# Module of the crate -> the modules that it may use besides itself; lowest first. `error` and
+# whatever else holds plain data stands at the bottom, `python` on top: nobody may use it.
+RUST_LAYERS: dict[str, frozenset[str]] = {
+    "error": frozenset(),
+    "regex": frozenset({"error"}),
+    "expr": frozenset({"error", "regex"}),
+    "vocabulary": frozenset({"error"}),
+    "json_schema": frozenset({"error", "regex"}),
+    "automaton": frozenset({"error", "regex", "expr", "json_schema"}),
+    "mask": frozenset({"error", "expr", "vocabulary", "automaton"}),
+    "fast_forward": frozenset({"error", "vocabulary", "automaton", "mask"}),
+    "matcher": frozenset({"error", "vocabulary", "automaton", "mask", "fast_forward"}),
+    "compile": frozenset(
+        {
+            "error",
+            "regex",
+            "expr",
+            "vocabulary",
+            "json_schema",
+            "automaton",
+            "mask",
+            "fast_forward",
+            "matcher",
+        }
+    ),
+    "python": frozenset(
+        {
+            "error",
+            "regex",
+            "vocabulary",
+            "json_schema",
+            "automaton",
+            "mask",
+            "fast_forward",
+            "matcher",
+            "compile",
+        }
+    ),
+}
+
+
+@dataclass(frozen=True)
+class PythonLayer:
+    """What the modules of one package may import.
+
+    `eager` is allowed when the module is imported, `lazy` only inside of functions and for type
+    checkers. Both name packages with everything in them. The standard library is always allowed,
+    and the layer itself too.
+    """
+
+    folder: str
+    eager: frozenset[str]
+    lazy: frozenset[str]
+    public_only: bool
+    """Of other layers of this project, no name with a leading underscore."""
+
+
+PYTHON_LAYERS: dict[str, PythonLayer] = {
+    "ffwd": PythonLayer(
+        folder="ffwd",
+        eager=frozenset({"numpy"}),
+        # A tokenizer is read by the library that made it, and only when it is given.
+        lazy=frozenset({"tokenizers", "transformers"}),
+        public_only=False,
+    ),
+    "ffwd.adapters": PythonLayer(
+        folder="adapters",
+        eager=frozenset({"ffwd", "numpy", "torch", "transformers", "tokenizers"}),
+        lazy=frozenset(),
+        public_only=True,
+    ),
+    "maskbench": PythonLayer(
+        folder="maskbench",
+        eager=frozenset({"ffwd", "numpy", "click", "rich", "tokenizers"}),
+        # The peers, each loaded in its own process only, and the judge.
+        lazy=frozenset(
+            {"llguidance", "xgrammar", "jsonschema_rs", "tokenizers", "transformers", "torch"}
+        ),
+        public_only=True,
+    ),
+}
+
+# ------------------------------------------------------------------------------------------ Python
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module or name, `ffwd.grammar.json_schema`; `lazy` if only a call runs it."""
+
+    name: str
+    line: int
+    lazy: bool
+
+
+def layer_of(module: str) -> str | None:
+    """The layer of this project that a module belongs to: the longest matching one."""
+    owners = [layer for layer in PYTHON_LAYERS if within(module, layer)]
+    return max(owners, key=len, default=None)
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def module_name(layer: str, path: Path) -> str:
+    """`adapters/demo.py` is `ffwd.adapters.demo`."""
+    parts = path.relative_to(ROOT / PYTHON_LAYERS[layer].folder).with_suffix("").parts
+    return ".".join((layer, *(part for part in parts if part != "__init__")))
+
+
+def imports_of(source: str, module: str, *, is_package: bool) -> Iterator[Import]:
+    """Every import statement, with relative ones resolved, and every `ffwd.x.y` in expressions."""
+    package = module if is_package else module.rpartition(".")[0]
+
+    def visit(node: ast.AST, lazy: bool) -> Iterator[Import]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno, lazy)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = package.split(".")
+                parent = ".".join(parts[: len(parts) - node.level + 1])
+                base = f"{parent}.{base}" if base else parent
+            for alias in node.names:
+                yield Import(
+                    base if alias.name == "*" else f"{base}.{alias.name}", node.lineno, lazy
+                )
+        elif isinstance(node, ast.Attribute):
+            name = dotted(node)
+            if name is not None and name.startswith("ffwd."):
+                yield Import(name, node.lineno, lazy)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for child in node.body:
+                yield from visit(child, True)
+            for child in node.orelse:
+                yield from visit(child, lazy)
+            return
+        inner = lazy or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, inner)
+
+    yield from visit(ast.parse(source), False)
+
+
+def dotted(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = dotted(node.value)
+        return None if base is None else f"{base}.{node.attr}"
+    return None
+
+
+def python_violations(source: str, module: str, *, is_package: bool = False) -> list[str]:
+    """What a module imports against `PYTHON_LAYERS`."""
+    own = layer_of(module)
+    assert own is not None, f"{module} belongs to no layer"
+    rule = PYTHON_LAYERS[own]
+    found = []
+    for item in imports_of(source, module, is_package=is_package):
+        where = f"{module}:{item.line} imports {item.name}"
+        top = item.name.partition(".")[0]
+        target = layer_of(item.name)
+        if top in sys.stdlib_module_names or target == own:
+            continue
+        if top == "adapters":
+            found.append(f"{where}: the package is ffwd.adapters")
+            continue
+        allowed = rule.eager | (rule.lazy if item.lazy else frozenset())
+        # A layer of this project must be named itself: `ffwd` does not grant `ffwd.adapters`.
+        if (target or top) not in allowed:
+            when = "" if item.lazy or top not in rule.lazy else " when it is imported"
+            found.append(f"{where}: not allowed in {own}{when}")
+        elif rule.public_only and target is not None and private(item.name):
+            found.append(f"{where}: not public")
+    return found
+
+
+def private(name: str) -> bool:
+    return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))
+
+
+def python_modules() -> Iterator[tuple[str, Path]]:
+    for layer, rule in PYTHON_LAYERS.items():
+        for path in sorted((ROOT / rule.folder).rglob("*.py")):
+            yield module_name(layer, path), path
+
+
+def test_python_modules_keep_to_their_layer() -> None:
+    """The code on disk."""
+    modules = list(python_modules())
+    assert any(name == "ffwd" for name, _ in modules)
+    found = [
+        violation
+        for name, path in modules
+        for violation in python_violations(
+            path.read_text(encoding="utf-8"), name, is_package=path.name == "__init__.py"
+        )
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("ffwd.x", "import torch"),
+        ("ffwd.x", "import transformers"),
+        ("ffwd.x", "try:\n    import tokenizers\nexcept ImportError:\n    pass"),
+        ("ffwd.x", "class A:\n    from tokenizers import Tokenizer"),
+        ("ffwd.x", "def f():\n    import torch"),
+        ("ffwd.x", "def f():\n    import ffwd.adapters.transformers"),
+        ("ffwd.x", "def f():\n    from . import adapters"),
+        ("ffwd.x.y", "from ..adapters import transformers"),
+        ("ffwd.x", "from maskbench import data"),
+        ("ffwd.x", "import yaml"),
+        ("ffwd.adapters.x", "from ffwd._native import Matcher"),
+        ("ffwd.adapters.x", "from ffwd import _compile"),
+        ("ffwd.adapters.x", "from .._native import Matcher"),
+        ("ffwd.adapters.x", "import ffwd\nffwd._native.Matcher"),
+        ("ffwd.adapters.x", "import adapters.y"),
+        ("ffwd.adapters.x", "import maskbench"),
+        ("maskbench.x", "import ffwd\ndef f():\n    return ffwd.grammar._kinds"),
+        ("maskbench.x", "from ffwd.adapters import transformers"),
+        ("maskbench.x", "import llguidance"),
+    ],
+)
+def test_python_violations_are_seen(module: str, source: str) -> None:
+    """The rule can fail."""
+    assert python_violations(source, module)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("ffwd.x", "import json, numpy.typing\nfrom ffwd._native import Matcher"),
+        ("ffwd.x", "def f():\n    from tokenizers import Tokenizer"),
+        ("ffwd.x", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import tokenizers"),
+        ("ffwd.adapters.x", "import ffwd, torch\nffwd.compile\nffwd.__version__"),
+        ("ffwd.adapters.x", "from ffwd.adapters._masks import f\nfrom ._masks import g"),
+        ("maskbench.x", "import ffwd.tokenizer\ndef f():\n    import llguidance"),
+    ],
+)
+def test_python_permissions_are_seen(module: str, source: str) -> None:
+    """The rule does not forbid everything."""
+    assert python_violations(source, module) == []
+
+
+# -------------------------------------------------------------------------------------------- Rust
+
+RUST_SOURCES = ROOT / "ffwd/native/src"
+
+_NOT_CODE = re.compile(
+    r"""
+      //[^\n]*
+    | /\*.*?\*/
+    | \b(?:b|c)?r(?P<hashes>\#*)".*?"(?P=hashes)
+    | \b(?:b|c)?"(?:\\.|[^"\\])*"
+    | "(?:\\.|[^"\\])*"
+    | b?'(?:\\(?:x[0-9a-fA-F]{2}|u\{[^}]*\}|.)|[^'\\\n])'
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_PATH_START = re.compile(r"(?<![\w:])(crate|super)\s*::\s*")
+_WORD = re.compile(r"\w+")
+
+
+def rust_uses(source: str, module: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """The top-level modules of the crate that some code names, with the line.
+
+    `module` is the path of the module that the code is in, `("regex", "ast")`.
+    """
+    code = _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+    # Inline modules (`mod tests {`) are one deeper, so each `super` may mean one more level.
+    for start in _PATH_START.finditer(code):
+        line = code.count("\n", 0, start.start()) + 1
+        position = start.end()
+        if start[1] == "super":
+            level = 1
+            while (again := re.compile(r"super\s*::\s*").match(code, position)) is not None:
+                level += 1
+                position = again.end()
+            level -= inline_depth(code, start.start())
+            if level < len(module):
+                continue
+        for name in path_heads(code, position):
+            yield name, line
+
+
+def inline_depth(code: str, position: int) -> int:
+    """In how many `mod name { … }` a position is."""
+    depth = 0
+    for match in re.compile(r"\bmod\s+\w+\s*\{").finditer(code, 0, position):
+        braces = 1
+        for character in code[match.end() : position]:
+            braces += (character == "{") - (character == "}")
+            if braces == 0:
+                break
+        depth += braces > 0
+    return depth
+
+
+def path_heads(code: str, position: int) -> list[str]:
+    """The first words of a path, `a` of `a::b`, or of each branch of `{a::b, c::{d, e}}`."""
+    word = _WORD.match(code, position)
+    if word is not None:
+        return [word[0]]
+    if code[position : position + 1] != "{":
+        return [code[position : position + 1]]
+    heads, depth, fresh = [], 0, True
+    while position < len(code):
+        character = code[position]
+        if character == "{":
+            depth += 1
+        elif character == "}":
+            depth -= 1
+            if depth == 0:
+                break
+        elif character == "," and depth == 1:
+            fresh = True
+        elif depth == 1 and fresh and (word := _WORD.match(code, position)) is not None:
+            heads.append(word[0])
+            fresh = False
+            position = word.end()
+            continue
+        position += 1
+    return heads
+
+
+def rust_violations(source: str, module: tuple[str, ...]) -> list[str]:
+    """What the code of a module uses against `RUST_LAYERS`."""
+    own = module[0]
+    allowed = RUST_LAYERS.get(own)
+    if allowed is None:
+        return [f"{own}: not in RUST_LAYERS; decide on whom it may use"]
+    return [
+        f"{'::'.join(module)}:{line} uses crate::{used}"
+        for used, line in rust_uses(source, module)
+        if used != own and used not in allowed
+    ]
+
+
+def rust_modules() -> Iterator[tuple[tuple[str, ...], Path]]:
+    """Every module below a top-level one; `lib.rs` only lists those."""
+    for path in sorted(RUST_SOURCES.rglob("*.rs")):
+        parts = path.relative_to(RUST_SOURCES).with_suffix("").parts
+        if parts != ("lib",):
+            yield tuple(part for part in parts if part != "mod"), path
+
+
+def test_rust_modules_keep_to_their_layer() -> None:
+    """The code on disk."""
+    modules = list(rust_modules())
+    assert modules
+    found = [
+        violation
+        for module, path in modules
+        for violation in rust_violations(path.read_text(encoding="utf-8"), module)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_the_crate_root_only_lists_modules() -> None:
+    """Code in `lib.rs` would be below every layer and free to use all of them."""
+    code = _NOT_CODE.sub("", (RUST_SOURCES / "lib.rs").read_text(encoding="utf-8"))
+    statements = re.sub(r"#!?\[[^\]]*\]", "", code).split()
+    assert re.fullmatch(r"(?:(?:pub )?(?:mod|use) [^;{}]+; ?)+", " ".join(statements)), code
+
+
+def test_rust_layers_have_no_cycle() -> None:
+    """The table names lower layers first, so whoever may use whom is acyclic."""
+    order = list(RUST_LAYERS)
+    for index, layer in enumerate(order):
+        assert RUST_LAYERS[layer] <= set(order[:index]), layer
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        (("regex", "ast"), "use crate::automaton::State;"),
+        (("regex", "ast"), "use crate::{\n    regex::Ast,\n    mask::{Mask, vocabulary},\n};"),
+        (("regex", "ast"), "fn f() -> crate :: vocabulary :: Trie { todo!() }"),
+        (("regex", "ast"), "use super::super::matcher;"),
+        (("regex",), "use super::vocabulary::Trie;"),
+        (("regex", "ast"), "mod tests {\n    use super::super::super::expr::Store;\n}"),
+        (("automaton", "state"), "pub use crate::mask as m;"),
+        (("automaton",), "use crate::vocabulary::TokenId;"),
+        (("json_schema",), "use crate::expr::Store;"),
+        (("compile",), "use crate::python::Matcher;"),
+        (("mask",), "use crate::*;"),
+        (("novel",), ""),
+    ],
+)
+def test_rust_violations_are_seen(module: tuple[str, ...], source: str) -> None:
+    """The rule can fail."""
+    assert rust_violations(source, module)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        (("regex", "ast"), "use super::Ast;\nuse crate::regex::{class, Ast};"),
+        (("regex", "ast"), "mod tests {\n    use super::super::Ast;\n    use super::*;\n}"),
+        (("regex",), '// use crate::mask;\n/* crate::mask::x */ let s = "crate::mask";'),
+        (
+            ("regex",),
+            "let s = r#\"a \" crate::mask\"#; let c = '\"'; let d = b'\\''; let l: &'a X;",
+        ),
+        (("mask",), "use crate::{automaton::{self, StateId}, vocabulary::Trie};"),
+        (("regex",), "pub(crate) fn f() {} mycrate::mask::x();"),
+    ],
+)
+def test_rust_permissions_are_seen(module: tuple[str, ...], source: str) -> None:
+    """The rule does not forbid everything."""
+    assert rust_violations(source, module) == []

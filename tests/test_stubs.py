@@ -1,0 +1,56 @@
+"""The stub of the native module and what the package makes public agree.
+
+That the stub and the compiled module agree is checked by `make stubs`.
+"""
+
+import ast
+from pathlib import Path
+
+import ffwd
+import ffwd.grammar
+from ffwd import _native
+
+STUB = Path(ffwd.__file__).parent / "_native.pyi"
+# What `ffwd.compile` dispatches to. Nobody needs them by name.
+INTERNAL = {"compile_json_schema", "compile_regex", "compile_choice"}
+
+
+def stub_names() -> set[str]:
+    """The public definitions of the stub."""
+    return {
+        node.name
+        for node in ast.parse(STUB.read_text(encoding="utf-8")).body
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef))
+    }
+
+
+def test_every_native_name_is_public() -> None:
+    """A class that cannot be named cannot be caught or annotated."""
+    names = stub_names()
+    assert names > INTERNAL
+    for name in names - INTERNAL:
+        assert getattr(ffwd, name) is getattr(_native, name)
+    for name in INTERNAL:
+        assert not hasattr(ffwd, name)
+
+
+def test_every_grammar_name_is_public() -> None:
+    """`ffwd.grammar` holds them, `ffwd` repeats them."""
+    exported = {
+        alias.asname
+        for node in ast.parse(Path(ffwd.grammar.__file__).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert {"json_schema", "regex", "choice", "Grammar"} <= exported
+    for name in exported - {"Whitespace"}:
+        assert name is not None
+        assert getattr(ffwd, name) is getattr(ffwd.grammar, name)
+
+
+def test_public_classes_say_where_they_live() -> None:
+    """So that they can be pickled by name, where they can be at all, and tracebacks help."""
+    for name in stub_names():
+        value = getattr(_native, name)
+        if isinstance(value, type):
+            assert value.__module__ in {"ffwd", "ffwd._native"}, value.__module__
