@@ -90,7 +90,7 @@ def tickets(count: int, *, seed: int) -> list[Ticket]:
     return made
 
 
-def train_tokenizer(*, seed: int) -> PreTrainedTokenizerFast:
+def train_tokenizer(*, seed: int) -> Any:
     """Train a byte-level BPE tokenizer, with a chat template, on tickets and source text."""
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -107,7 +107,9 @@ def train_tokenizer(*, seed: int) -> PreTrainedTokenizerFast:
         path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py"))
     ]
     core.train_from_iterator([*text, SYSTEM], trainer)
-    tokenizer = PreTrainedTokenizerFast(
+    # Any: the classes of transformers are typed in part only.
+    fast: Any = PreTrainedTokenizerFast
+    tokenizer = fast(
         tokenizer_object=core,
         eos_token=EOS,
         pad_token=PAD,
@@ -124,9 +126,7 @@ def chat(message: str) -> list[dict[str, str]]:
     return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": message}]
 
 
-def train_model(
-    tokenizer: PreTrainedTokenizerFast, *, seed: int, steps: int
-) -> tuple[LlamaForCausalLM, float]:
+def train_model(tokenizer: Any, *, seed: int, steps: int) -> tuple[Any, float]:
     """Initialise a tiny Llama at random and train it on tickets.
 
     Returns:
@@ -149,7 +149,7 @@ def train_model(
         eos_token_id=eos,
         tie_word_embeddings=True,
     )
-    model = LlamaForCausalLM(config)
+    model: Any = LlamaForCausalLM(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     size, loss = 8, float("nan")
     data = tickets(steps * size, seed=seed + 1)

@@ -58,9 +58,10 @@ class TokenStops:
         self._others = StoppingCriteriaList()
         for criterion in criteria:
             if type(criterion) is MaxLengthCriteria:
-                length = criterion.max_length
-                known = self._max_length
-                self._max_length = length if known is None else min(known, length)
+                self._max_length = min(
+                    criterion.max_length,
+                    criterion.max_length if self._max_length is None else self._max_length,
+                )
             elif type(criterion) is EosTokenCriteria:
                 self._end_tokens |= frozenset(criterion.eos_token_id.flatten().tolist())
             else:
@@ -183,10 +184,10 @@ class ForcedRows:
             # Where the mask leaves one token, no model is needed to choose it.
             alone: list[int] = []
             for index in open_rows:
-                token = self.mask.only_token(index)
-                if token is None:
+                only = self.mask.only_token(index)
+                if only is None:
                     continue
-                appended[index] += self._append(index, [token], forced=True, allowed=1)
+                appended[index] += self._append(index, [only], forced=True, allowed=1)
                 if not self._rows[index].finished:
                     alone.append(index)
             open_rows = alone

@@ -131,7 +131,9 @@ def fast_forward_generate(
             )
     sequences = rows.sequences()
     if generation_config.return_dict_in_generate:
-        return GenerateDecoderOnlyOutput(sequences=sequences, past_key_values=chunked.cache)
+        # The annotation of transformers is the class of an old tensor type.
+        typed: Any = sequences
+        return GenerateDecoderOnlyOutput(sequences=typed, past_key_values=chunked.cache)
     return sequences
 
 
@@ -141,7 +143,7 @@ def _decode(
     processors: LogitsProcessorList,
     *,
     do_sample: bool,
-    streamer: BaseStreamer | None,
+    streamer: Any,
 ) -> None:
     if streamer is not None:
         streamer.put(rows.ids(rows.length(0)).cpu())
@@ -172,7 +174,8 @@ def _process(
     """
     scores = torch.empty((len(active), logits.shape[1]), dtype=logits.dtype, device=logits.device)
     for length in sorted({rows.length(row) for row in active}):
-        processed = processors(rows.ids(length), logits)
+        ids: Any = rows.ids(length)
+        processed = processors(ids, logits)
         for place, row in enumerate(active):
             if rows.length(row) == length:
                 scores[place] = processed[row]
@@ -183,7 +186,7 @@ def _process(
     return scores
 
 
-class _ApplyMask(logits_process.LogitsProcessor):  # type: ignore[misc]
+class _ApplyMask(logits_process.LogitsProcessor):
     """The grammar's place in the list of processors."""
 
     def __init__(self, mask: ScoreMask) -> None:

@@ -106,8 +106,7 @@ class ScoreMask:
             self._pinned = torch.from_numpy(self._bits).pin_memory()
             self._bits = self._pinned.numpy()
         moved = self._pinned.to(device, non_blocking=True)
-        self._copied = torch.cuda.Event()
-        self._copied.record(torch.cuda.current_stream(device))
+        self._copied = torch.cuda.current_stream(device).record_event()
         return moved
 
     def _wait_for_copy(self) -> None:

@@ -88,9 +88,9 @@ class ChunkedModel:
             )
             self._next_positions[row] = following
         holes = any(len(new) < width for new in pending)
-        outputs = self._forward(ids, self._whole_mask(mask, holes), positions)
+        logits = self._forward(ids, self._whole_mask(mask, holes), positions)
         self.forward_passes += 1
-        return outputs.logits[:, -1].to(copy=True, dtype=torch.float32, device=device)
+        return logits[:, -1].to(copy=True, dtype=torch.float32, device=device)
 
     def _whole_mask(self, chunk: torch.Tensor, holes: bool) -> torch.Tensor | None:
         """Append the chunk's columns to the mask of the cache."""
@@ -105,7 +105,7 @@ class ChunkedModel:
 
     def _forward(
         self, ids: torch.Tensor, mask: torch.Tensor | None, positions: torch.Tensor
-    ) -> Any:
+    ) -> torch.Tensor:
         first_call = self.forward_passes == 0
         inputs = self._model.prepare_inputs_for_generation(
             ids,
@@ -117,7 +117,8 @@ class ChunkedModel:
         )
         outputs = self._model(**inputs, return_dict=True)
         self.cache = outputs.past_key_values
-        return outputs
+        logits: torch.Tensor = outputs.logits
+        return logits
 
 
 def _positions(position_ids: torch.Tensor | None, prompt: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,7 @@ from ffwd.adapters._hf_report import GenerationStats
 from ffwd.adapters._hf_rows import GrammarBatch, GrammarRows
 
 
-class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
+class GrammarLogitsProcessor(LogitsProcessor):
     """A logits processor that leaves only tokens of a grammar.
 
     Works in greedy decoding, sampling, beam search and assisted decoding, in batches with
