@@ -20,11 +20,11 @@ import base64
 import importlib.util
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sentencepiece
 from tokenizers import (
@@ -149,11 +149,8 @@ def from_sentencepiece(path: Path, *, legacy: bool) -> tuple[Tokenizer, tuple[by
     size = model.vocab_size()
     pieces = [model.id_to_piece(i) for i in range(size)]
     ids = {piece: i for i, piece in enumerate(pieces)}
-    plain = [
-        i
-        for i in range(size)
-        if not (model.is_control(i) or model.is_unknown(i) or model.is_byte(i))
-    ]
+    kinds = _piece_kinds(path.read_bytes())
+    plain = [i for i, kind in enumerate(kinds) if kind == _NORMAL]
     ranks = {pieces[i]: -round(model.get_score(i)) for i in plain}
     tokenizer = Tokenizer(
         models.BPE(
@@ -178,10 +175,20 @@ def from_sentencepiece(path: Path, *, legacy: bool) -> tuple[Tokenizer, tuple[by
             decoders.Strip(" ", 1, 0),
         ]
     )
-    special = [
-        piece for i, piece in enumerate(pieces) if model.is_control(i) or model.is_unknown(i)
-    ]
-    tokenizer.add_special_tokens([AddedToken(piece, normalized=False) for piece in special])
+    tokenizer.add_special_tokens(
+        [
+            AddedToken(piece, normalized=False)
+            for piece, kind in zip(pieces, kinds, strict=True)
+            if kind in (_CONTROL, _UNKNOWN)
+        ]
+    )
+    tokenizer.add_tokens(
+        [
+            AddedToken(piece, special=False, normalized=False)
+            for piece, kind in zip(pieces, kinds, strict=True)
+            if kind == _USER_DEFINED
+        ]
+    )
     begin = pieces[model.bos_id()]
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{begin} $A", special_tokens=[(begin, model.bos_id())]
@@ -192,6 +199,46 @@ def from_sentencepiece(path: Path, *, legacy: bool) -> tuple[Tokenizer, tuple[by
     for i in filter(model.is_byte, range(size)):
         reference[i] = bytes((int(pieces[i][3:5], 16),))
     return tokenizer, tuple(reference)
+
+
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED = 1, 2, 3, 4
+
+
+def _piece_kinds(model: bytes) -> list[int]:
+    """The type of each piece of a SentencePiece model, which its Python module does not tell.
+
+    The file is a protocol buffer: field 1, repeated, is a piece, and its field 3 is the type.
+    """
+    return [
+        next((kind for number, kind in _fields(piece) if number == 3), _NORMAL)
+        for number, piece in _fields(model)
+        if number == 1
+    ]
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """The (number, value) pairs of a protocol buffer message."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(message):
+        key = varint()
+        if key & 7 == 0:
+            yield key >> 3, varint()
+            continue
+        length = {1: 8, 5: 4}.get(key & 7) or varint()
+        yield key >> 3, message[at : at + length]
+        at += length
 
 
 def _read_ranks(path: Path) -> dict[bytes, int]:

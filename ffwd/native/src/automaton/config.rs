@@ -229,7 +229,7 @@ impl Automaton {
         let cell = self.cell(stack);
         let begin = |lexeme: u32, stack: StackId| Thread {
             lexeme: ThreadLexeme::Lexeme(lexeme),
-            state: LexState::START.0,
+            state: self.lexeme(lexeme).start().0,
             stack,
             text: TextId::NONE,
         };
@@ -439,9 +439,8 @@ impl Automaton {
             ThreadLexeme::Lexeme(index) => {
                 let lexeme = self.lexeme(index);
                 let state = thread.lex_state();
-                let accept = lexeme.accept(state);
                 if let Some(after) = lexeme.next(state, byte)? {
-                    if lexeme.is_final(after) {
+                    if after.is_final() {
                         let stack = self.exit_thread(thread, lexeme.accept(after))?;
                         next.extend_from_slice(self.starts(stack)?);
                     } else {
@@ -449,8 +448,8 @@ impl Automaton {
                         next.push(Thread { state: after.0, text, ..*thread });
                     }
                 }
-                if accept != 0 {
-                    let stack = self.exit_thread(thread, accept)?;
+                if state.accepts() {
+                    let stack = self.exit_thread(thread, lexeme.accept(state))?;
                     for start in self.starts(stack)? {
                         self.step_thread(start, byte, next)?;
                     }
@@ -476,7 +475,7 @@ impl Automaton {
             return Ok(());
         }
         // A quote ends a name, but right after the opening of an object it begins one.
-        let closes = byte == b'"' && node.base != Some(LexState::START);
+        let closes = byte == b'"' && node.base != Some(LexState::QUOTE);
         if closes {
             match node.terminal {
                 Terminal::Allowed(name) => {
@@ -586,7 +585,7 @@ impl Automaton {
                 ThreadLexeme::Key => {
                     let Some(json) = &self.json else { return Ok(false) };
                     let node = json.keys.node(thread.key_node());
-                    if node.base == Some(LexState::START) {
+                    if node.base == Some(LexState::QUOTE) {
                         if !agree(b'"') {
                             return Ok(false);
                         }
@@ -604,7 +603,7 @@ impl Automaton {
                 }
                 ThreadLexeme::Lexeme(index) => {
                     let lexeme = self.lexeme(index);
-                    if lexeme.accept(thread.lex_state()) != 0 {
+                    if thread.lex_state().accepts() {
                         // More of the lexeme, or what follows it: rarely the same single byte.
                         return Ok(false);
                     }

@@ -156,7 +156,7 @@ impl Keys {
             terminal: Terminal,
             base: Option<LexState>,
         }
-        let start = open.then_some(LexState::START);
+        let start = open.then_some(LexState::QUOTE);
         let mut nodes =
             vec![Open { byte: 0, children: Vec::new(), terminal: Terminal::None, base: start }];
         let mut path: Vec<u8> = Vec::new();

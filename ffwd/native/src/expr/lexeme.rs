@@ -19,14 +19,38 @@ use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
 use crate::regex::Ast;
 
-/// A state of one [`Lexeme`].
+/// A state of one [`Lexeme`]: an index, and in the lowest bits what is asked of it most often, so
+/// that a walk over a trie need not look the state up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LexState(pub u32);
 
 impl LexState {
-    pub const START: Self = Self(0);
+    /// Before the opening quote of a JSON string.
+    pub const QUOTE: Self = Self(0);
     const UNKNOWN: u32 = u32::MAX;
     const DEAD: u32 = u32::MAX - 1;
+    const FLAG_BITS: u32 = 2;
+
+    fn new(index: usize, accepts: bool, is_final: bool) -> Self {
+        Self((index as u32) << Self::FLAG_BITS | u32::from(is_final) << 1 | u32::from(accepts))
+    }
+
+    #[inline]
+    fn index(self) -> usize {
+        (self.0 >> Self::FLAG_BITS) as usize
+    }
+
+    /// Whether the text may end here.
+    #[inline]
+    pub fn accepts(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// Whether the text must end here.
+    #[inline]
+    pub fn is_final(self) -> bool {
+        self.0 & 2 == 2
+    }
 }
 
 /// What makes two lexemes the same.
@@ -40,7 +64,7 @@ pub struct LexemeSpec {
 /// How many languages one lexeme can tell apart.
 pub const MAX_LANGUAGES: usize = 64;
 /// How many states one lexeme may have.
-pub const MAX_STATES: usize = 1_000_000;
+pub const MAX_STATES: usize = 1_000_000; // well below what a `LexState` can number
 
 /// The languages of a state: what may still follow, one expression per language.
 type Residuals = SmallVec<[ExprId; 1]>;
@@ -59,8 +83,6 @@ struct StateData {
     key: StateKey,
     /// Bit `i` is set if the text may end here as one of language `i`.
     accept: u64,
-    /// Nothing may follow.
-    is_final: bool,
     row: Box<[AtomicU32]>,
     /// 0 unknown, 1 not exactly one byte may follow, 2 one: the byte is in `only_byte`.
     only_known: AtomicU8,
@@ -93,6 +115,9 @@ pub struct Lexeme {
     character: ExprId,
     universe: ExprId,
     states: boxcar::Vec<StateData>,
+    start: LexState,
+    /// Inside the quotes, before any character; the start where there are none.
+    inside: LexState,
     builder: Mutex<Builder>,
     /// Whether any text belongs to any of the languages.
     alive: bool,
@@ -129,13 +154,15 @@ impl Lexeme {
                 *root = ExprId::EMPTY;
             }
         }
-        let lexeme = Self {
+        let mut lexeme = Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             spec,
             classes,
             character,
             universe,
             states: boxcar::Vec::new(),
+            start: LexState::QUOTE,
+            inside: LexState::QUOTE,
             builder: Mutex::new(Builder {
                 store,
                 derivatives,
@@ -144,15 +171,15 @@ impl Lexeme {
             }),
             alive,
         };
-        let start = match lexeme.spec.spelling {
-            Spelling::Utf8 => StateKey::Inside(roots),
-            Spelling::JsonString => {
-                // The state inside the quotes is number 1, known before any byte is read.
-                lexeme.intern(&mut lexeme.builder.lock(), StateKey::Quote)?;
-                StateKey::Inside(roots)
-            }
-        };
-        lexeme.intern(&mut lexeme.builder.lock(), start)?;
+        let start = lexeme.spec.spelling == Spelling::JsonString;
+        if start {
+            lexeme.start = lexeme.intern(&mut lexeme.builder.lock(), StateKey::Quote)?;
+        }
+        let inside = StateKey::Inside(roots);
+        lexeme.inside = lexeme.intern(&mut lexeme.builder.lock(), inside)?;
+        if !start {
+            lexeme.start = lexeme.inside;
+        }
         Ok(lexeme)
     }
 
@@ -170,29 +197,28 @@ impl Lexeme {
         self.alive
     }
 
+    /// The state before any byte.
+    pub fn start(&self) -> LexState {
+        self.start
+    }
+
     /// The state inside the quotes, before any character.
     pub fn inside(&self) -> LexState {
-        match self.spec.spelling {
-            Spelling::Utf8 => LexState(0),
-            Spelling::JsonString => LexState(1),
-        }
+        self.inside
     }
 
     #[inline]
     fn data(&self, state: LexState) -> &StateData {
-        &self.states[state.0 as usize]
+        &self.states[state.index()]
     }
 
     /// Which languages the text belongs to if it ends here; 0 if it cannot end here.
     #[inline]
     pub fn accept(&self, state: LexState) -> u64 {
+        if !state.accepts() {
+            return 0;
+        }
         self.data(state).accept
-    }
-
-    /// Whether the text must end here.
-    #[inline]
-    pub fn is_final(&self, state: LexState) -> bool {
-        self.data(state).is_final
     }
 
     /// The state after one more byte, or `None` if no text of the languages goes on so.
@@ -295,14 +321,14 @@ impl Lexeme {
             }
         };
         let row = (0..self.classes.len()).map(|_| AtomicU32::new(LexState::UNKNOWN)).collect();
-        let state = LexState(self.states.push(StateData {
+        let index = self.states.push(StateData {
             key: key.clone(),
             accept,
-            is_final,
             row,
             only_known: AtomicU8::new(0),
             only_byte: AtomicU8::new(0),
-        }) as u32);
+        });
+        let state = LexState::new(index, accept != 0, is_final);
         builder.ids.insert(key, state);
         Ok(state)
     }
@@ -379,6 +405,12 @@ impl Lexeme {
         self.intern(&mut builder, StateKey::Inside(clamped))
     }
 
+    /// All transitions of a state at once, for walks that read many.
+    #[inline]
+    pub fn row(&self, state: LexState) -> Row<'_> {
+        Row { lexeme: self, state, cells: &self.data(state).row }
+    }
+
     /// How many states exist so far.
     pub fn num_states(&self) -> usize {
         self.states.count()
@@ -392,6 +424,27 @@ impl Lexeme {
             + builder.store.memory_bytes()
             + builder.derivatives.memory_bytes()
             + 1024
+    }
+}
+
+/// The transitions of one state.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'l> {
+    lexeme: &'l Lexeme,
+    state: LexState,
+    cells: &'l [AtomicU32],
+}
+
+impl Row<'_> {
+    /// As [`Lexeme::next`].
+    #[inline]
+    pub fn next(&self, byte: u8) -> Result<Option<LexState>, LimitExceeded> {
+        let class = self.lexeme.classes.of[usize::from(byte)];
+        match self.cells[usize::from(class)].load(Ordering::Acquire) {
+            LexState::UNKNOWN => self.lexeme.build_next(self.state, class),
+            LexState::DEAD => Ok(None),
+            next => Ok(Some(LexState(next))),
+        }
     }
 }
 

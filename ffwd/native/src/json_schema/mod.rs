@@ -1,6 +1,44 @@
 //! JSON Schema: a document is parsed, its references are resolved, and each subschema is brought,
 //! lazily, to a normal form per JSON type. Nothing here knows automata or tokens.
+//!
+//! The way from text to normal form, a module a step:
+//!
+//! 1. `document`: JSON text to an arena of nodes;
+//! 2. `reader`: the subschemas that the root reaches are read and checked, keyword by keyword
+//!    (`dialect`), to records of constraints (`schema`), with references (`reference`, `uri`)
+//!    resolved to nodes;
+//! 3. `intern`: a [`SchemaId`] is a set of nodes that must all hold;
+//! 4. `expand` and `merge`: what applies to the same value becomes alternatives per JSON type
+//!    (`alternatives`, `number_range`);
+//! 5. `satisfy`: the alternatives that some value has are the [`Normal`] form; `one_of` shows that
+//!    the branches of `oneOf` exclude each other.
 
+mod alternatives;
+mod dialect;
+mod document;
+mod emptiness;
+mod error;
+mod expand;
+mod intern;
+mod merge;
 pub mod normal;
+mod number_range;
+mod one_of;
+mod options;
+mod reader;
+mod reference;
+mod satisfy;
+mod schema;
+mod set;
+#[cfg(test)]
+mod test_emptiness;
+#[cfg(test)]
+mod test_validator;
+#[cfg(test)]
+mod tests;
+mod uri;
 
+pub use error::{LimitExceeded, SchemaError, SchemaErrorKind};
 pub use normal::{ArraySpec, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec};
+pub use options::{LanguageIsEmpty, Limits, SchemaOptions};
+pub use set::SchemaSet;

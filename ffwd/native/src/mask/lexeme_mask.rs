@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::token_set::{bits, set_bits, Bitmap};
 use crate::error::LimitExceeded;
-use crate::expr::lexeme::FreeText;
+use crate::expr::lexeme::{FreeText, Row};
 use crate::expr::{LexState, Lexeme, LexemeSpec, Spelling};
 use crate::regex::Ast;
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
@@ -62,31 +62,36 @@ fn compute(
     let mut inner: Vec<TokenId> = Vec::new();
     let mut exits: Vec<Collected> = Vec::new();
     // The states on the way to the current node, each with the end of its subtree.
-    let mut path: Vec<(NodeId, LexState)> = vec![(trie.after(NodeId::ROOT), start)];
+    let mut path: Vec<(NodeId, Row<'_>)> = Vec::new();
     let mut node = NodeId(1);
     let end = trie.after(NodeId::ROOT);
+    let mut row = lexeme.row(start);
+    let mut row_end = end;
+    path.push((row_end, row));
     while node < end {
-        while path.len() > 1 && path.last().is_some_and(|&(end, _)| node >= end) {
+        while node >= row_end {
             path.pop();
+            let Some(&(outer_end, outer)) = path.last() else { break };
+            (row_end, row) = (outer_end, outer);
         }
-        let state = path.last().map_or(start, |&(_, state)| state);
         let after = trie.after(node);
-        let Some(next) = lexeme.next(state, trie.byte(node))? else {
+        let Some(next) = row.next(trie.byte(node))? else {
             node = after;
             continue;
         };
-        if lexeme.is_final(next) {
+        if next.is_final() {
             collect(&mut exits, vocabulary, lexeme.accept(next), node, path.len(), true);
             node = after;
             continue;
         }
         inner.extend_from_slice(trie.tokens_at(node));
-        let accept = lexeme.accept(next);
         if after.0 > node.0 + 1 {
-            if accept != 0 {
+            if next.accepts() {
+                let accept = lexeme.accept(next);
                 collect(&mut exits, vocabulary, accept, node, path.len(), false);
             }
-            path.push((after, next));
+            (row_end, row) = (after, lexeme.row(next));
+            path.push((row_end, row));
         }
         node = NodeId(node.0 + 1);
     }

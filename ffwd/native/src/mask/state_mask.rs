@@ -264,7 +264,7 @@ impl Masker {
         while let Some((key, node)) = pending.pop() {
             let key = json.keys.node(key);
             // Before the opening quote a quote opens.
-            if key.terminal != Terminal::None && key.base != Some(LexState::START) {
+            if key.terminal != Terminal::None && key.base != Some(LexState::QUOTE) {
                 if let Some(closed) = trie.child(node, b'"') {
                     found(key.terminal, closed)?;
                 }

@@ -8,7 +8,8 @@
 //! **Lookaheads** ask about all the text that follows, so a pattern that has some is read from its
 //! end: for a node and the language of what may follow its span, the language of the whole rest of
 //! the text from the span's start, where a lookahead is an intersection. A repetition has no last
-//! copy to begin with, so lookaheads inside unbounded ones are refused.
+//! copy to begin with, so lookaheads inside unbounded ones are refused, but for a common kind that ends
+//! with the text.
 
 use super::node::Node;
 use super::piece::{beside_anything, Builder, Piece, Side};
@@ -281,6 +282,9 @@ fn tail(builder: &mut Builder, node: &Node, after: &Tail) -> Result<Tail, Patter
             union_tails(builder, &tails)
         }
         Node::Repeat { inner, min, max } => {
+            if let Some(tail) = guarded_tail(builder, inner, (*min, *max), after)? {
+                return Ok(tail);
+            }
             let max = max
                 .filter(|&max| max <= MAX_LOOKAHEAD_COPIES)
                 .ok_or_else(|| PatternError::unsupported(lookahead, "lookahead in a repetition"))?;
@@ -303,6 +307,46 @@ fn tail(builder: &mut Builder, node: &Node, after: &Tail) -> Result<Tail, Patter
         }
         Node::Text(_) | Node::Start | Node::End => Ok(after.clone()),
     }
+}
+
+/// [`tail`] of a repetition up to the end of the text whose copies are one character behind
+/// lookaheads, as in `(?:(?!--).)*$`: what no (or every) rest of the text may begin with. None if
+/// the repetition is of another kind.
+fn guarded_tail(
+    builder: &mut Builder,
+    inner: &Node,
+    (min, max): (u32, Option<u32>),
+    after: &Tail,
+) -> Result<Option<Tail>, PatternError> {
+    if [&after.first, &after.later].iter().any(|rest| rest.ast != Ast::Epsilon) {
+        return Ok(None);
+    }
+    let mut inner = inner;
+    while let Node::Concat(parts) = inner {
+        let [only] = parts.as_slice() else { break };
+        inner = only;
+    }
+    let Node::Concat(parts) = inner else { return Ok(None) };
+    let Some((Node::Text(Ast::Class(class)), guards)) = parts.split_last() else {
+        return Ok(None);
+    };
+    let any = Piece::new(Ast::any_text());
+    let anything = Tail { first: any.clone(), later: any.clone() };
+    let mut text = builder.repeat(&Piece::new(Ast::Class(class.clone())), min, max)?;
+    for guard in guards {
+        let Node::Lookahead { inner, negative, .. } = guard else { return Ok(None) };
+        let seen = tail(builder, inner, &anything)?;
+        if seen.first.ast != seen.later.ast {
+            return Ok(None);
+        }
+        // Some rest, which is not empty as a character follows, that breaks the guard.
+        let refused =
+            if *negative { seen.later } else { builder.restrict(&any, &seen.later, true)? };
+        let refused = builder.nonempty(&refused)?;
+        let broken = builder.concat(&[any.clone(), refused])?;
+        text = builder.restrict(&text, &broken, true)?;
+    }
+    Ok(Some(Tail { first: text.clone(), later: text }))
 }
 
 fn union_tails(builder: &mut Builder, tails: &[Tail]) -> Result<Tail, PatternError> {

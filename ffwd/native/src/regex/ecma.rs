@@ -21,7 +21,7 @@ const MAX_RANGES: usize = 1 << 19;
 
 /// The language of all texts in which the pattern matches somewhere.
 ///
-/// Backreferences, lookbehind, word boundaries, and lookaheads inside unbounded repetitions are
+/// Backreferences, lookbehind, word boundaries, and most lookaheads in unbounded repetitions are
 /// refused by name.
 pub fn search(pattern: &str) -> Result<Ast, PatternError> {
     searched(&parse(pattern)?)

@@ -11,10 +11,11 @@ mod digit_range;
 pub mod ecma;
 mod ecma_class;
 pub mod error;
+pub mod formats;
 mod node;
 pub mod numbers;
 #[cfg(test)]
-mod oracle;
+pub(crate) mod oracle;
 mod piece;
 pub mod rust_dialect;
 

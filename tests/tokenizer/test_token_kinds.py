@@ -1,7 +1,7 @@
 """Which added tokens are text, and the bytes of pieces in the two writings."""
 
 import pytest
-from small import byte_level, fallback
+from smalltokenizers import byte_level, fallback
 from tokenizers import AddedToken, decoders
 
 from ffwd._native import VocabularyError

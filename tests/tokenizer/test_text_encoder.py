@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from small import byte_level, fallback
+from smalltokenizers import byte_level, fallback
 from tokenizers import (
     AddedToken,
     Regex,

@@ -13,7 +13,7 @@ from realtokenizers import (
     load,
     sentencepiece_file,
 )
-from texts import TEXTS, random_texts
+from sampletexts import TEXTS, random_texts
 from tokenizers import Tokenizer
 
 from ffwd.tokenizer import TextEncoder, TokenKind, TokenTable, text_encoder, token_table

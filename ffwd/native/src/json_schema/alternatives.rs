@@ -1,0 +1,189 @@
+//! What a schema allows before dead alternatives are pruned: the normal form without the parts that
+//! need to look into other schemas.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::number_range::NumberRange;
+use super::{ArraySpec, ObjectSpec, SchemaId, StringSpec};
+
+/// Per JSON type, the alternatives of which one must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Alternatives {
+    pub null: bool,
+    pub boolean_false: bool,
+    pub boolean_true: bool,
+    pub numbers: Vec<NumberRange>,
+    pub strings: Vec<StringSpec>,
+    pub objects: Vec<Arc<ObjectSpec>>,
+    pub arrays: Vec<Arc<ArraySpec>>,
+}
+
+impl StringSpec {
+    pub(super) fn any() -> Self {
+        Self { min_length: 0, max_length: None, languages: Vec::new(), one_of: None }
+    }
+
+    pub(super) fn is_any(&self) -> bool {
+        self.min_length == 0
+            && self.max_length.is_none()
+            && self.languages.is_empty()
+            && self.one_of.is_none()
+    }
+
+    pub(super) fn values(mut values: Vec<Arc<str>>) -> Self {
+        values.sort_unstable();
+        values.dedup();
+        Self { one_of: Some(values.into()), ..Self::any() }
+    }
+}
+
+impl ObjectSpec {
+    pub(super) fn any() -> Self {
+        Self { properties: Vec::new(), additional: Some(SchemaId::ANY) }
+    }
+
+    pub(super) fn is_any(&self) -> bool {
+        self.properties.is_empty() && self.additional == Some(SchemaId::ANY)
+    }
+}
+
+impl ArraySpec {
+    pub(super) fn any() -> Self {
+        Self { prefix: Vec::new(), items: Some(SchemaId::ANY), min_items: 0, max_items: None }
+    }
+
+    pub(super) fn is_any(&self) -> bool {
+        self.prefix.is_empty()
+            && self.items == Some(SchemaId::ANY)
+            && self.min_items == 0
+            && self.max_items.is_none()
+    }
+}
+
+impl Alternatives {
+    pub fn any() -> Self {
+        Self {
+            null: true,
+            boolean_false: true,
+            boolean_true: true,
+            numbers: vec![NumberRange::default()],
+            strings: vec![StringSpec::any()],
+            objects: vec![Arc::new(ObjectSpec::any())],
+            arrays: vec![Arc::new(ArraySpec::any())],
+        }
+    }
+
+    pub fn is_any(&self) -> bool {
+        self.null
+            && self.boolean_false
+            && self.boolean_true
+            && matches!(&self.numbers[..], [number] if number.is_any())
+            && matches!(&self.strings[..], [string] if string.is_any())
+            && matches!(&self.objects[..], [object] if object.is_any())
+            && matches!(&self.arrays[..], [array] if array.is_any())
+    }
+
+    /// The most alternatives that one type has.
+    pub fn width(&self) -> usize {
+        let containers = self.objects.len().max(self.arrays.len());
+        self.numbers.len().max(self.strings.len()).max(containers)
+    }
+
+    /// Adds what `other` allows.
+    pub fn add(&mut self, other: &Self) {
+        self.null |= other.null;
+        self.boolean_false |= other.boolean_false;
+        self.boolean_true |= other.boolean_true;
+        self.numbers.extend_from_slice(&other.numbers);
+        self.strings.extend_from_slice(&other.strings);
+        self.objects.extend_from_slice(&other.objects);
+        self.arrays.extend_from_slice(&other.arrays);
+    }
+
+    /// Merges lists of values, and drops alternatives that repeat or are covered by one that has
+    /// no constraint.
+    pub fn simplify(&mut self) {
+        simplify(&mut self.numbers, NumberRange::is_any, merge_numbers);
+        simplify(&mut self.strings, StringSpec::is_any, merge_strings);
+        simplify(&mut self.objects, |object| object.is_any(), |_| {});
+        simplify(&mut self.arrays, |array| array.is_any(), |_| {});
+    }
+}
+
+fn simplify<T: Clone + Eq + Hash>(
+    alternatives: &mut Vec<T>,
+    is_any: impl Fn(&T) -> bool,
+    merge_values: impl Fn(&mut Vec<T>),
+) {
+    if alternatives.len() < 2 {
+        return;
+    }
+    if let Some(place) = alternatives.iter().position(is_any) {
+        alternatives.swap(0, place);
+        alternatives.truncate(1);
+        return;
+    }
+    merge_values(alternatives);
+    let mut seen = FxHashSet::default();
+    alternatives.retain(|alternative| seen.insert(alternative.clone()));
+}
+
+/// Makes one list of values of all that are nothing but a list of values.
+fn merge_strings(strings: &mut Vec<StringSpec>) {
+    let is_list = |spec: &StringSpec| spec.one_of.is_some() && spec.languages.is_empty();
+    if strings.iter().filter(|spec| is_list(spec)).count() < 2 {
+        return;
+    }
+    let mut values = Vec::new();
+    strings.retain(|spec| {
+        let list = is_list(spec);
+        if list {
+            values.extend(spec.one_of.iter().flat_map(|list| list.iter().cloned()));
+        }
+        !list
+    });
+    strings.push(StringSpec::values(values));
+}
+
+fn merge_numbers(numbers: &mut Vec<NumberRange>) {
+    for integer in [false, true] {
+        let is_list = |range: &NumberRange| range.one_of.is_some() && range.integer == integer;
+        if numbers.iter().filter(|range| is_list(range)).count() < 2 {
+            continue;
+        }
+        let mut values = Vec::new();
+        numbers.retain(|range| {
+            let list = is_list(range);
+            if list {
+                values.extend(range.one_of.iter().flat_map(|list| list.iter().cloned()));
+            }
+            !list
+        });
+        numbers.push(NumberRange { integer, ..NumberRange::values(values) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::regex::Ast;
+
+    #[test]
+    fn lists_of_values_become_one_and_repeats_go() {
+        let list = |values: &[&str]| StringSpec::values(values.iter().map(|&v| v.into()).collect());
+        let pattern = StringSpec { languages: vec![Ast::literal("x")], ..StringSpec::any() };
+        let mut alternatives = Alternatives {
+            strings: vec![list(&["b", "a"]), pattern.clone(), list(&["c", "a"]), pattern.clone()],
+            ..Alternatives::default()
+        };
+        alternatives.simplify();
+        assert_eq!(alternatives.strings, [pattern, list(&["a", "b", "c"])]);
+        alternatives.add(&Alternatives::any());
+        alternatives.simplify();
+        assert_eq!(alternatives, Alternatives::any());
+        assert!(alternatives.is_any());
+    }
+}

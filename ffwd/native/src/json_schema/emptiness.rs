@@ -1,0 +1,148 @@
+//! Whether constraints on strings and numbers leave anything.
+
+use std::sync::Arc;
+
+use super::error::LimitExceeded;
+use super::number_range::NumberRange;
+use super::options::SchemaOptions;
+use super::StringSpec;
+use crate::regex::numbers::{self, Bound, NumberConstraint, NumberError};
+use crate::regex::{Ast, CharClass};
+
+/// Values of `enum` that are matched against languages one by one when a normal form is made.
+const MAX_VALUES_MATCHED: usize = 64;
+/// The limit behind [`NumberError::ListTooLong`].
+const MAX_LISTED: u64 = 1 << 22;
+
+/// Asks about languages, of which it knows the plain cases.
+#[derive(Clone, Copy)]
+pub struct Emptiness<'o> {
+    pub options: &'o SchemaOptions,
+    /// Whether `1.0` is an integer.
+    pub integer_allows_fraction_zero: bool,
+}
+
+impl Emptiness<'_> {
+    fn language(&self, language: &Ast) -> Result<bool, LimitExceeded> {
+        if *language == Ast::Empty {
+            return Ok(true);
+        }
+        if shortest(language).is_some() {
+            return Ok(false);
+        }
+        (self.options.language_is_empty)(language)
+    }
+
+    pub fn string(&self, spec: &StringSpec) -> Result<bool, LimitExceeded> {
+        let within = |length: u64| {
+            length >= u64::from(spec.min_length)
+                && spec.max_length.is_none_or(|maximum| length <= u64::from(maximum))
+        };
+        match (&spec.one_of, &spec.languages[..]) {
+            (None, []) => Ok(spec.max_length.is_some_and(|maximum| maximum < spec.min_length)),
+            (Some(values), []) => Ok(values.is_empty()),
+            (None, [language]) if shortest(language).is_some_and(within) => Ok(false),
+            _ => self.language(&whole(spec)),
+        }
+    }
+
+    /// The string alternative without the values that break its languages, where they are few;
+    /// `None` if nothing is left.
+    pub fn prune_string(&self, spec: &StringSpec) -> Result<Option<StringSpec>, LimitExceeded> {
+        let few = spec.one_of.as_ref().filter(|values| values.len() <= MAX_VALUES_MATCHED);
+        let (Some(values), false) = (few, spec.languages.is_empty()) else {
+            return Ok((!self.string(spec)?).then(|| spec.clone()));
+        };
+        let mut kept: Vec<Arc<str>> = Vec::new();
+        for value in values.iter() {
+            let parts = spec.languages.iter().cloned().chain([Ast::literal(value)]);
+            if !self.language(&Ast::intersection(parts))? {
+                kept.push(value.clone());
+            }
+        }
+        Ok((!kept.is_empty()).then(|| StringSpec::values(kept)))
+    }
+
+    /// The spellings of the numbers; [`Ast::Empty`] if there are none.
+    pub fn spellings(&self, range: &NumberRange) -> Result<Ast, LimitExceeded> {
+        let bound = |end: &super::number_range::RangeEnd| Bound {
+            value: end.value.clone(),
+            exclusive: end.exclusive,
+        };
+        let constraint = NumberConstraint {
+            integer: range.integer,
+            integer_allows_fraction_zero: self.integer_allows_fraction_zero,
+            minimum: range.minimum.as_ref().map(bound),
+            maximum: range.maximum.as_ref().map(bound),
+            one_of: range.one_of.as_ref().map(|values| values.to_vec()),
+        };
+        match numbers::spellings(&constraint) {
+            Ok(text) if text != Ast::Empty && self.language(&text)? => Ok(Ast::Empty),
+            Ok(text) => Ok(text),
+            Err(NumberError::ListTooLong) => {
+                Err(LimitExceeded { limit: "number_list_characters", maximum: MAX_LISTED })
+            }
+        }
+    }
+
+    pub fn number(&self, range: &NumberRange) -> Result<bool, LimitExceeded> {
+        if range.one_of.is_some() || !range.integer {
+            // What is plainly nothing was dropped when the range was made.
+            return Ok(range.one_of.as_ref().is_some_and(|values| values.is_empty()));
+        }
+        if range.minimum.is_none() || range.maximum.is_none() {
+            return Ok(false);
+        }
+        Ok(self.spellings(range)? == Ast::Empty)
+    }
+}
+
+/// Everything a string alternative asks, as one language.
+fn whole(spec: &StringSpec) -> Ast {
+    let mut parts = spec.languages.clone();
+    if let Some(values) = &spec.one_of {
+        parts.push(Ast::alternation(values.iter().map(|value| Ast::literal(value))));
+    }
+    if spec.min_length > 0 || spec.max_length.is_some() {
+        let any = Ast::Class(CharClass::any());
+        parts.push(Ast::repeat(any, spec.min_length, spec.max_length));
+    }
+    Ast::intersection(parts)
+}
+
+/// The length in characters of the shortest string of a language that is written without
+/// intersection and complement; `None` if it has none, or that is not plain.
+fn shortest(language: &Ast) -> Option<u64> {
+    match language {
+        Ast::Empty | Ast::Intersection(_) | Ast::Complement(_) => None,
+        Ast::Epsilon => Some(0),
+        Ast::Class(class) => (!class.is_empty()).then_some(1),
+        Ast::Literal(text) => Some(text.chars().count() as u64),
+        Ast::Concat(parts) => {
+            parts.iter().try_fold(0u64, |sum, part| Some(sum.saturating_add(shortest(part)?)))
+        }
+        Ast::Alternation(parts) => parts.iter().filter_map(shortest).min(),
+        Ast::Repeat { min: 0, .. } => Some(0),
+        Ast::Repeat { inner, min, .. } => Some(shortest(inner)?.saturating_mul((*min).into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_languages_are_not_asked_about() {
+        let options = SchemaOptions::new(|language| {
+            Ok(matches!(language, Ast::Intersection(parts) if parts.len() == 2))
+        });
+        let emptiness = Emptiness { options: &options, integer_allows_fraction_zero: true };
+        let word = Ast::repeat(Ast::Class(CharClass::any()), 3, None);
+        assert_eq!(shortest(&Ast::concat([word.clone(), Ast::literal("é!")])), Some(5));
+        assert_eq!(shortest(&Ast::alternation([word.clone(), Ast::literal("x")])), Some(1));
+        assert_eq!(shortest(&Ast::complement(word.clone())), None);
+        let spec = StringSpec { languages: vec![word], max_length: Some(3), ..StringSpec::any() };
+        assert_eq!(emptiness.string(&spec), Ok(false));
+        assert_eq!(emptiness.string(&StringSpec { max_length: Some(2), ..spec }), Ok(true));
+    }
+}

@@ -1,0 +1,307 @@
+//! Conjunctions of alternatives, per JSON type.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::alternatives::Alternatives;
+use super::error::LimitExceeded;
+use super::intern::Interner;
+use super::{ArraySpec, ObjectSpec, Property, SchemaId, StringSpec};
+
+/// What merging needs: the interned schemas, and how much it may still do.
+#[derive(Debug)]
+pub struct Merger {
+    pub interner: Interner,
+    pub max_alternatives: u64,
+    pub steps_left: u64,
+    pub max_steps: u64,
+}
+
+impl Merger {
+    /// Takes steps from the budget of the current call.
+    pub fn charge(&mut self, steps: usize) -> Result<(), LimitExceeded> {
+        match self.steps_left.checked_sub(steps as u64) {
+            Some(left) => {
+                self.steps_left = left;
+                Ok(())
+            }
+            None => Err(LimitExceeded { limit: "steps", maximum: self.max_steps }),
+        }
+    }
+
+    pub fn check_width(&self, width: usize) -> Result<(), LimitExceeded> {
+        if width as u64 > self.max_alternatives {
+            return Err(LimitExceeded { limit: "alternatives", maximum: self.max_alternatives });
+        }
+        Ok(())
+    }
+
+    /// What all parts allow. Properties are declared in the order of the parts.
+    pub fn conjunction(
+        &mut self,
+        parts: &[Arc<Alternatives>],
+    ) -> Result<Arc<Alternatives>, LimitExceeded> {
+        let mut kept: SmallVec<[&Arc<Alternatives>; 8]> = SmallVec::new();
+        let mut seen: FxHashSet<*const Alternatives> = FxHashSet::default();
+        for part in parts {
+            if seen.insert(Arc::as_ptr(part)) && !part.is_any() {
+                kept.push(part);
+            }
+        }
+        if let [part] = kept[..] {
+            return Ok(part.clone());
+        }
+        if kept.is_empty() {
+            return Ok(Arc::new(Alternatives::any()));
+        }
+        Ok(Arc::new(Alternatives {
+            null: kept.iter().all(|part| part.null),
+            boolean_false: kept.iter().all(|part| part.boolean_false),
+            boolean_true: kept.iter().all(|part| part.boolean_true),
+            numbers: self.product(
+                kept.iter().map(|part| &part.numbers[..]),
+                |range| range.is_any(),
+                |_, left, right| Ok(left.intersect(right)),
+            )?,
+            strings: self.product(
+                kept.iter().map(|part| &part.strings[..]),
+                StringSpec::is_any,
+                |merger, left, right| {
+                    merger.charge(left.one_of.as_ref().map_or(0, |values| values.len()))?;
+                    Ok(conjoin_strings(left, right))
+                },
+            )?,
+            objects: self.objects(&kept)?,
+            arrays: self.product(
+                kept.iter().map(|part| &part.arrays[..]),
+                |array| array.is_any(),
+                |merger, left, right| Ok(merger.conjoin_arrays(left, right)?.map(Arc::new)),
+            )?,
+        }))
+    }
+
+    /// One alternative of each list, in all ways.
+    fn product<'p, T: Clone + Eq + Hash + 'p>(
+        &mut self,
+        lists: impl Iterator<Item = &'p [T]>,
+        is_any: impl Fn(&T) -> bool,
+        mut conjoin: impl FnMut(&mut Self, &T, &T) -> Result<Option<T>, LimitExceeded>,
+    ) -> Result<Vec<T>, LimitExceeded> {
+        let mut product: Option<Vec<T>> = None;
+        let mut any: &[T] = &[];
+        for list in lists {
+            if matches!(list, [single] if is_any(single)) {
+                any = list;
+                continue;
+            }
+            let Some(before) = product else {
+                product = Some(list.to_vec());
+                continue;
+            };
+            let mut pairs = Vec::new();
+            let mut seen = FxHashSet::default();
+            for left in &before {
+                self.charge(list.len())?;
+                for right in list {
+                    if let Some(both) = conjoin(self, left, right)? {
+                        if seen.insert(both.clone()) {
+                            pairs.push(both);
+                        }
+                    }
+                }
+                self.check_width(pairs.len())?;
+            }
+            product = Some(pairs);
+        }
+        Ok(product.unwrap_or_else(|| any.to_vec()))
+    }
+
+    fn objects(
+        &mut self,
+        parts: &[&Arc<Alternatives>],
+    ) -> Result<Vec<Arc<ObjectSpec>>, LimitExceeded> {
+        // Runs of single alternatives are merged at one go: an `allOf` of dozens of references to
+        // objects with thousands of properties is real.
+        let mut lists: Vec<Vec<Arc<ObjectSpec>>> = Vec::new();
+        let mut run: Vec<&ObjectSpec> = Vec::new();
+        for part in parts {
+            match &part.objects[..] {
+                [] => return Ok(Vec::new()),
+                [single] if single.is_any() => {}
+                [single] => run.push(single),
+                several => {
+                    if !run.is_empty() {
+                        lists.push(self.conjoin_objects(&run)?.into_iter().map(Arc::new).collect());
+                        run.clear();
+                    }
+                    lists.push(several.to_vec());
+                }
+            }
+        }
+        if !run.is_empty() {
+            lists.push(self.conjoin_objects(&run)?.into_iter().map(Arc::new).collect());
+        }
+        if lists.is_empty() {
+            return Ok(vec![Arc::new(ObjectSpec::any())]);
+        }
+        self.product(
+            lists.iter().map(|list| &list[..]),
+            |_| false,
+            |merger, left, right| Ok(merger.conjoin_objects(&[left, right])?.map(Arc::new)),
+        )
+    }
+
+    /// `None` if a required property is plainly forbidden.
+    fn conjoin_objects(
+        &mut self,
+        specs: &[&ObjectSpec],
+    ) -> Result<Option<ObjectSpec>, LimitExceeded> {
+        struct Entry<'n> {
+            name: &'n Arc<str>,
+            required: bool,
+            schemas: SmallVec<[SchemaId; 4]>,
+            /// Those of the restrictive specs that declare the name.
+            declared_by: SmallVec<[usize; 4]>,
+        }
+        let restrictive: SmallVec<[usize; 8]> =
+            (0..specs.len()).filter(|&i| specs[i].additional != Some(SchemaId::ANY)).collect();
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut by_name: FxHashMap<&str, usize> = FxHashMap::default();
+        for (i, spec) in specs.iter().enumerate() {
+            self.charge(spec.properties.len())?;
+            for property in &spec.properties {
+                let place = *by_name.entry(&property.name).or_insert_with(|| {
+                    entries.push(Entry {
+                        name: &property.name,
+                        required: false,
+                        schemas: SmallVec::new(),
+                        declared_by: SmallVec::new(),
+                    });
+                    entries.len() - 1
+                });
+                let entry = &mut entries[place];
+                entry.required |= property.required;
+                entry.schemas.push(property.schema);
+                if spec.additional != Some(SchemaId::ANY) {
+                    entry.declared_by.push(i);
+                }
+            }
+        }
+        let additional = specs.iter().map(|spec| spec.additional.unwrap_or(SchemaId::NEVER));
+        let additional = self.interner.conjunction(&additional.collect::<SmallVec<[_; 8]>>())?;
+        let additional = Some(additional).filter(|&id| id != SchemaId::NEVER);
+        self.charge(entries.len() * restrictive.len())?;
+        let mut properties = Vec::with_capacity(entries.len());
+        for mut entry in entries {
+            if entry.declared_by.len() < restrictive.len() {
+                let others = restrictive.iter().filter(|i| !entry.declared_by.contains(i));
+                let others = others.map(|&i| specs[i].additional.unwrap_or(SchemaId::NEVER));
+                entry.schemas.extend(others);
+            }
+            let schema = self.interner.conjunction(&entry.schemas)?;
+            if schema == SchemaId::NEVER {
+                if entry.required {
+                    return Ok(None);
+                }
+                if additional.is_none() {
+                    continue;
+                }
+            }
+            let (name, required) = (entry.name.clone(), entry.required);
+            properties.push(Property { name, schema, required });
+        }
+        Ok(Some(ObjectSpec { properties, additional }))
+    }
+
+    fn conjoin_arrays(
+        &mut self,
+        left: &ArraySpec,
+        right: &ArraySpec,
+    ) -> Result<Option<ArraySpec>, LimitExceeded> {
+        let length = left.prefix.len().max(right.prefix.len());
+        self.charge(length)?;
+        let at = |spec: &ArraySpec, place: usize| {
+            spec.prefix.get(place).copied().or(spec.items).unwrap_or(SchemaId::NEVER)
+        };
+        let mut both = |place| self.interner.conjunction(&[at(left, place), at(right, place)]);
+        let prefix = (0..length).map(&mut both).collect::<Result<_, _>>()?;
+        let items = both(length)?;
+        let max_items = [left.max_items, right.max_items].into_iter().flatten().min();
+        let min_items = left.min_items.max(right.min_items);
+        Ok(settle_array(ArraySpec { prefix, items: Some(items), min_items, max_items }))
+    }
+}
+
+/// The canonical form: no place past the longest array, no item that is plainly forbidden. `None`
+/// if no length is left.
+pub fn settle_array(mut spec: ArraySpec) -> Option<ArraySpec> {
+    spec.items = spec.items.filter(|&items| items != SchemaId::NEVER);
+    if let Some(place) = spec.prefix.iter().position(|&item| item == SchemaId::NEVER) {
+        spec.prefix.truncate(place);
+        spec.items = None;
+    }
+    let prefix = spec.prefix.len() as u64;
+    if spec.items.is_none() {
+        spec.max_items = Some(spec.max_items.map_or(prefix, |maximum| maximum.min(prefix)));
+    }
+    if let Some(maximum) = spec.max_items {
+        if maximum < spec.min_items {
+            return None;
+        }
+        if maximum <= prefix {
+            spec.prefix.truncate(maximum as usize);
+            spec.items = None;
+        }
+    }
+    Some(spec)
+}
+
+/// `None` if that is plainly no string.
+pub fn conjoin_strings(left: &StringSpec, right: &StringSpec) -> Option<StringSpec> {
+    let mut languages = left.languages.clone();
+    for language in &right.languages {
+        if let Err(place) = languages.binary_search(language) {
+            languages.insert(place, language.clone());
+        }
+    }
+    let one_of = match (&left.one_of, &right.one_of) {
+        (Some(mine), Some(others)) => {
+            Some(mine.iter().filter(|v| others.binary_search(v).is_ok()).cloned().collect())
+        }
+        (mine, others) => mine.clone().or_else(|| others.clone()),
+    };
+    settle_string(StringSpec {
+        min_length: left.min_length.max(right.min_length),
+        max_length: [left.max_length, right.max_length].into_iter().flatten().min(),
+        languages,
+        one_of,
+    })
+}
+
+/// The canonical form: lengths are applied to the values, if there are any. `None` if nothing is
+/// left.
+pub fn settle_string(mut spec: StringSpec) -> Option<StringSpec> {
+    if spec.max_length.is_some_and(|maximum| maximum < spec.min_length) {
+        return None;
+    }
+    if let Some(values) = spec.one_of.take() {
+        let fits = |value: &&Arc<str>| {
+            let length = value.chars().count() as u64;
+            length >= u64::from(spec.min_length)
+                && spec.max_length.is_none_or(|maximum| length <= u64::from(maximum))
+        };
+        let unbounded = spec.min_length == 0 && spec.max_length.is_none();
+        let kept: Arc<[Arc<str>]> =
+            if unbounded { values } else { values.iter().filter(fits).cloned().collect() };
+        if kept.is_empty() {
+            return None;
+        }
+        spec.one_of = Some(kept);
+        spec.min_length = 0;
+        spec.max_length = None;
+    }
+    Some(spec)
+}

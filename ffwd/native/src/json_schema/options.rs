@@ -1,0 +1,64 @@
+//! What a caller chooses when a schema is read.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::error::LimitExceeded;
+use crate::regex::Ast;
+
+/// Decides whether a language has no string. Called while the schema's lock is held, so it must
+/// not use the schema.
+pub type LanguageIsEmpty = dyn Fn(&Ast) -> Result<bool, LimitExceeded> + Send + Sync;
+
+/// Options of [`SchemaSet::parse`](super::SchemaSet::parse).
+#[derive(Clone)]
+pub struct SchemaOptions {
+    pub limits: Limits,
+    /// Only asked about languages whose emptiness is not plain from their syntax.
+    pub language_is_empty: Arc<LanguageIsEmpty>,
+}
+
+impl SchemaOptions {
+    /// The default limits.
+    pub fn new(
+        language_is_empty: impl Fn(&Ast) -> Result<bool, LimitExceeded> + Send + Sync + 'static,
+    ) -> Self {
+        Self { limits: Limits::default(), language_is_empty: Arc::new(language_is_empty) }
+    }
+}
+
+impl fmt::Debug for SchemaOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SchemaOptions").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// Budgets. Passing one is an error that names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Length of the document.
+    pub schema_bytes: u64,
+    /// JSON values in the document.
+    pub schema_nodes: u64,
+    /// Containers in containers.
+    pub schema_nesting: u64,
+    /// Alternatives of one JSON type in one normal form.
+    pub alternatives: u64,
+    /// Distinct conjunctions of subschemas.
+    pub schemas: u64,
+    /// Elementary steps (properties merged, pairs compared, values tried) of one call.
+    pub steps: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            schema_bytes: 16 << 20,
+            schema_nodes: 2_000_000,
+            schema_nesting: 512,
+            alternatives: 4096,
+            schemas: 1_000_000,
+            steps: 20_000_000,
+        }
+    }
+}

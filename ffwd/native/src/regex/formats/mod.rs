@@ -1,0 +1,103 @@
+//! The formats of JSON Schema 2020-12 as languages of whole texts.
+//!
+//! They are decided as the jsonschema-rs validator decides them. Where its decision is not regular,
+//! or would not be worth its size, the language is narrower, never wider:
+//!
+//! * `hostname` (and the domain of `email`) has no label with hyphens in both its third and fourth
+//!   place, so none in Punycode;
+//! * `email` has no display name before the address.
+
+mod network;
+mod reference;
+mod text;
+mod time;
+
+use super::{Ast, CharClass};
+
+/// The names of all formats that the 2020-12 dialect defines, supported here or not.
+pub const KNOWN_2020_12: &[&str] = &[
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "idn-email",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "regex",
+    "relative-json-pointer",
+    "time",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "uuid",
+];
+
+/// The language of a format; none if it is not supported or not known.
+pub fn format(name: &str) -> Option<Ast> {
+    Some(match name {
+        "date" => time::date(),
+        "date-time" => time::date_time(),
+        "duration" => time::duration(),
+        "email" => network::email(),
+        "hostname" => network::hostname(),
+        "ipv4" => network::ipv4(),
+        "ipv6" => network::ipv6(),
+        "iri" => reference::absolute(reference::Repertoire::Iri),
+        "iri-reference" => reference::reference(reference::Repertoire::Iri),
+        "json-pointer" => text::json_pointer(),
+        "relative-json-pointer" => text::relative_json_pointer(),
+        "time" => time::time(),
+        "uri" => reference::absolute(reference::Repertoire::Uri),
+        "uri-reference" => reference::reference(reference::Repertoire::Uri),
+        "uri-template" => text::uri_template(),
+        "uuid" => text::uuid(),
+        _ => return None,
+    })
+}
+
+/// A class from the first and last characters of its ranges: `"azAZ__"`.
+fn class(ranges: &str) -> CharClass {
+    let bounds: Vec<u32> = ranges.chars().map(u32::from).collect();
+    CharClass::new(bounds.chunks_exact(2).map(|pair| (pair[0], pair[1])))
+}
+
+fn one_of(ranges: &str) -> Ast {
+    Ast::class(class(ranges))
+}
+
+fn literal(text: &str) -> Ast {
+    Ast::literal(text)
+}
+
+fn digit() -> Ast {
+    one_of("09")
+}
+
+fn hexadecimal() -> Ast {
+    one_of("09afAF")
+}
+
+fn exactly(inner: Ast, count: u32) -> Ast {
+    Ast::repeat(inner, count, Some(count))
+}
+
+fn many(inner: Ast) -> Ast {
+    Ast::repeat(inner, 0, None)
+}
+
+fn some(inner: Ast) -> Ast {
+    Ast::repeat(inner, 1, None)
+}
+
+/// `%` and two hexadecimal digits.
+fn percent_encoded() -> Ast {
+    Ast::concat([literal("%"), exactly(hexadecimal(), 2)])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! Identifiers, pointers and templates.
+
+use super::{class, digit, exactly, hexadecimal, literal, many, one_of, percent_encoded, some};
+use crate::regex::Ast;
+
+/// Hexadecimal digits in groups of 8, 4, 4, 4 and 12.
+pub(super) fn uuid() -> Ast {
+    let group = |length: u32| exactly(hexadecimal(), length);
+    Ast::concat([
+        group(8),
+        exactly(Ast::concat([literal("-"), group(4)]), 3),
+        literal("-"),
+        group(12),
+    ])
+}
+
+/// RFC 6901.
+pub(super) fn json_pointer() -> Ast {
+    let character = Ast::alternation([
+        Ast::class(class("//~~").negate()),
+        Ast::concat([literal("~"), one_of("01")]),
+    ]);
+    many(Ast::concat([literal("/"), many(character)]))
+}
+
+/// A number of levels, and a pointer or `#`.
+pub(super) fn relative_json_pointer() -> Ast {
+    let levels = Ast::alternation([literal("0"), Ast::concat([one_of("19"), many(digit())])]);
+    Ast::concat([levels, Ast::alternation([literal("#"), json_pointer()])])
+}
+
+/// RFC 6570.
+pub(super) fn uri_template() -> Ast {
+    let plain = class("\0 \u{7f}\u{7f}\"\"<<>>%%\\\\^^``{{||}}").negate();
+    let unit = Ast::alternation([one_of("azAZ09__"), percent_encoded()]);
+    let name = Ast::concat([some(unit.clone()), many(Ast::concat([literal("."), some(unit)]))]);
+    let prefix = Ast::concat([literal(":"), one_of("19"), Ast::repeat(digit(), 0, Some(3))]);
+    let variable = Ast::concat([name, Ast::optional(Ast::alternation([prefix, literal("*")]))]);
+    let operator = one_of("++##..//;;??&&==,,!!@@||");
+    let further = many(Ast::concat([literal(","), variable.clone()]));
+    let expression =
+        Ast::concat([literal("{"), Ast::optional(operator), variable, further, literal("}")]);
+    many(Ast::alternation([Ast::class(plain), percent_encoded(), expression]))
+}

@@ -1,0 +1,199 @@
+//! Dates, times and durations of RFC 3339.
+
+use super::{digit, exactly, literal, one_of, some};
+use crate::regex::Ast;
+
+/// `YYYY-MM-DD`, a day of the Gregorian calendar.
+pub(super) fn date() -> Ast {
+    let day_to = |last: &str| {
+        // 28, 29, 30 or 31 days.
+        let full = Ast::concat([one_of("12"), digit()]);
+        Ast::alternation([
+            Ast::concat([literal("0"), one_of("19")]),
+            match last {
+                "28" => Ast::alternation([
+                    Ast::concat([literal("1"), digit()]),
+                    Ast::concat([literal("2"), one_of("08")]),
+                ]),
+                _ => full,
+            },
+            match last {
+                "30" => literal("30"),
+                "31" => Ast::concat([literal("3"), one_of("01")]),
+                _ => Ast::Empty,
+            },
+        ])
+    };
+    let month = |months: Ast, last: &str| Ast::concat([months, literal("-"), day_to(last)]);
+    let long = Ast::alternation([
+        Ast::concat([literal("0"), one_of("11335578")]),
+        Ast::concat([literal("1"), one_of("0022")]),
+    ]);
+    let short = Ast::alternation([Ast::concat([literal("0"), one_of("446699")]), literal("11")]);
+    let any_year = Ast::concat([
+        exactly(digit(), 4),
+        literal("-"),
+        Ast::alternation([month(long, "31"), month(short, "30"), month(literal("02"), "28")]),
+    ]);
+    // The multiples of four among two digits, and those that are not 00.
+    let fours = || {
+        Ast::alternation([
+            Ast::concat([one_of("0022446688"), one_of("004488")]),
+            Ast::concat([one_of("1133557799"), one_of("2266")]),
+        ])
+    };
+    let fours_but_zero = Ast::alternation([
+        Ast::concat([literal("0"), one_of("4488")]),
+        Ast::concat([one_of("22446688"), one_of("004488")]),
+        Ast::concat([one_of("1133557799"), one_of("2266")]),
+    ]);
+    let leap_year = Ast::alternation([
+        Ast::concat([exactly(digit(), 2), fours_but_zero]),
+        Ast::concat([fours(), literal("00")]),
+    ]);
+    Ast::alternation([any_year, Ast::concat([leap_year, literal("-02-29")])])
+}
+
+fn hour() -> Ast {
+    Ast::alternation([
+        Ast::concat([one_of("01"), digit()]),
+        Ast::concat([literal("2"), one_of("03")]),
+    ])
+}
+
+/// Also a second that is not a leap second.
+fn minute() -> Ast {
+    Ast::concat([one_of("05"), digit()])
+}
+
+/// `HH:MM:SS`, perhaps a fraction, and `Z` or an offset. The second may be 60 where it is 23:59
+/// in UTC.
+pub(super) fn time() -> Ast {
+    let fraction = || Ast::optional(Ast::concat([literal("."), some(digit())]));
+    let utc = || one_of("ZZzz");
+    let offset = Ast::concat([one_of("++--"), hour(), literal(":"), minute()]);
+    let common = Ast::concat([
+        hour(),
+        literal(":"),
+        minute(),
+        literal(":"),
+        minute(),
+        fraction(),
+        Ast::alternation([utc(), offset]),
+    ]);
+    let leap_utc = Ast::concat([literal("23:59:60"), fraction(), utc()]);
+    Ast::alternation([common, leap_utc, leap_seconds_behind(), leap_seconds_ahead()])
+}
+
+/// Leap seconds with a negative offset: time and offset add up to 23:59, digit by digit but for
+/// the hours.
+fn leap_seconds_behind() -> Ast {
+    Ast::intersection([
+        leap_shape("-"),
+        hours("-", |hour| 23 - hour),
+        minute_tens("-", 6, |tens| 5 - tens),
+        minute_units("-", 10, |units| 9 - units),
+    ])
+}
+
+/// Leap seconds with a positive offset, which is a minute more than the time.
+fn leap_seconds_ahead() -> Ast {
+    let same_hour = || hours("+", |hour| hour);
+    let same_tens = Ast::intersection([
+        leap_shape("+"),
+        same_hour(),
+        minute_tens("+", 6, |tens| tens),
+        minute_units("+", 9, |units| units + 1),
+    ]);
+    let next_tens = Ast::intersection([
+        leap_shape("+"),
+        same_hour(),
+        minute_tens("+", 5, |tens| tens + 1),
+        dependent(exactly(any(), 4), "9", "+", exactly(any(), 4), "0", Ast::Epsilon),
+    ]);
+    let next_hour = Ast::intersection([
+        leap_shape("+"),
+        hours("+", |hour| (hour + 1) % 24),
+        dependent(exactly(any(), 3), "59", "+", exactly(any(), 3), "00", Ast::Epsilon),
+    ]);
+    Ast::alternation([same_tens, next_tens, next_hour])
+}
+
+fn leap_shape(sign: &str) -> Ast {
+    Ast::concat([
+        exactly(digit(), 2),
+        literal(":"),
+        exactly(digit(), 2),
+        literal(":60"),
+        Ast::optional(Ast::concat([literal("."), some(digit())])),
+        literal(sign),
+        exactly(digit(), 2),
+        literal(":"),
+        exactly(digit(), 2),
+    ])
+}
+
+/// Any character that times consist of. What is where is left to [`leap_shape`], so that the
+/// dependencies of one digit on another, which are many, stay small. A list of all pairs of times
+/// and offsets would be a hundred times larger.
+fn any() -> Ast {
+    one_of("09::..")
+}
+
+/// `time` after `before`, and after the sign, `offset` after `between` and before `after`.
+fn dependent(before: Ast, time: &str, sign: &str, between: Ast, offset: &str, after: Ast) -> Ast {
+    let middle = Ast::repeat(any(), 0, None);
+    Ast::concat([before, literal(time), middle, literal(sign), between, literal(offset), after])
+}
+
+/// Each hour with the hour of its offset.
+fn hours(sign: &str, offset: fn(u32) -> u32) -> Ast {
+    let text = |hour: u32| format!("{hour:02}");
+    Ast::alternation((0..24).map(|hour| {
+        let after = exactly(any(), 3);
+        dependent(Ast::Epsilon, &text(hour), sign, Ast::Epsilon, &text(offset(hour)), after)
+    }))
+}
+
+/// Each first digit of the minute, up to `count` of them, with that of the offset's.
+fn minute_tens(sign: &str, count: u32, offset: fn(u32) -> u32) -> Ast {
+    let before = || exactly(any(), 3);
+    Ast::alternation((0..count).map(|tens| {
+        dependent(before(), &tens.to_string(), sign, before(), &offset(tens).to_string(), any())
+    }))
+}
+
+/// Each second digit of the minute, up to `count` of them, with that of the offset's.
+fn minute_units(sign: &str, count: u32, offset: fn(u32) -> u32) -> Ast {
+    let before = || exactly(any(), 4);
+    Ast::alternation((0..count).map(|units| {
+        let (time, offset) = (units.to_string(), offset(units).to_string());
+        dependent(before(), &time, sign, before(), &offset, Ast::Epsilon)
+    }))
+}
+
+/// A date and a time with a `T` between them.
+pub(super) fn date_time() -> Ast {
+    Ast::concat([date(), one_of("TTtt"), time()])
+}
+
+/// `P` and amounts of neighbouring units.
+pub(super) fn duration() -> Ast {
+    let amount = |unit: &str| Ast::concat([some(digit()), literal(unit)]);
+    // Each unit may be followed by the next smaller one, and by no other.
+    let chain = |units: [&str; 3]| {
+        let last = amount(units[2]);
+        let middle = Ast::concat([amount(units[1]), Ast::optional(last.clone())]);
+        let first = Ast::concat([amount(units[0]), Ast::optional(middle.clone())]);
+        Ast::alternation([first, middle, last])
+    };
+    let time = || Ast::concat([literal("T"), chain(["H", "M", "S"])]);
+    Ast::concat([
+        literal("P"),
+        Ast::alternation([
+            amount("W"),
+            Ast::concat([chain(["Y", "M", "D"]), Ast::optional(time())]),
+            time(),
+        ]),
+    ])
+}
