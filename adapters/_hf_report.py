@@ -1,0 +1,59 @@
+"""Counters of one `generate()` call."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationStats:
+    """What one generation cost.
+
+    Attributes:
+        forward_passes: Calls of the model. For a `GrammarLogitsProcessor`: calls of the processor.
+        tokens: Generated tokens of all rows: end tokens counted, padding and prompts not.
+        forced_tokens: Those of them that were appended without a forward pass of their own.
+        masks: Token bitmasks that were computed.
+        mask_nanoseconds: Wall-clock time spent on accepting tokens, filling bitmasks and
+            fast-forwarding; writing masks to the scores is not in it.
+
+    """
+
+    forward_passes: int = 0
+    tokens: int = 0
+    forced_tokens: int = 0
+    masks: int = 0
+    mask_nanoseconds: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenTrace:
+    """One generated token.
+
+    Attributes:
+        row: Row of the batch.
+        token: Token id.
+        allowed: Number of tokens that the mask left to choose from; None where no mask was
+            computed.
+        forced: True where the token was appended without a forward pass of its own.
+
+    """
+
+    row: int
+    token: int
+    allowed: int | None
+    forced: bool
+
+
+@dataclass
+class GenerationReport:
+    """Give one to `fast_forward_generate(report=...)`; it is filled in when generation ends.
+
+    Attributes:
+        trace: Ask for `tokens`.
+        stats: The counters of the last generation.
+        tokens: With `trace`, one entry per generated token, in the order of appending.
+
+    """
+
+    trace: bool = False
+    stats: GenerationStats = field(default_factory=GenerationStats)
+    tokens: list[TokenTrace] = field(default_factory=list)

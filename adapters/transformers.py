@@ -1,0 +1,16 @@
+"""Hugging Face transformers: masks in every decoding mode, fast-forward in a loop of its own.
+
+`GrammarLogitsProcessor` constrains any `generate()` call. `fast_forward_generate` also skips the
+forward passes whose outcome the grammar has already decided; it is given to
+`generate(custom_generate=...)`.
+"""
+
+from ffwd.adapters._hf_errors import NoTokenLeftError as NoTokenLeftError
+from ffwd.adapters._hf_errors import RefusedTokenError as RefusedTokenError
+from ffwd.adapters._hf_errors import UnsupportedGenerationError as UnsupportedGenerationError
+from ffwd.adapters._hf_fast_forward import FastForward as FastForward
+from ffwd.adapters._hf_generate import fast_forward_generate as fast_forward_generate
+from ffwd.adapters._hf_processor import GrammarLogitsProcessor as GrammarLogitsProcessor
+from ffwd.adapters._hf_report import GenerationReport as GenerationReport
+from ffwd.adapters._hf_report import GenerationStats as GenerationStats
+from ffwd.adapters._hf_report import TokenTrace as TokenTrace
