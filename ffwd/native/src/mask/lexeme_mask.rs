@@ -10,7 +10,7 @@ use crate::error::LimitExceeded;
 use crate::expr::lexeme::{FreeText, Row};
 use crate::expr::{LexState, Lexeme, LexemeSpec, Spelling};
 use crate::regex::Ast;
-use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
+use crate::vocabulary::{ByteTrie, NodeId, Summary, TokenId, Utf8Place, Vocabulary};
 
 /// Tokens that stay within a lexeme.
 #[derive(Clone, Debug)]
@@ -29,6 +29,9 @@ pub struct ExitGroup {
     /// Subtrees of the vocabulary's own trie, too large to copy: below these nodes the lexeme has
     /// ended. With `true` the tokens at the node itself belong to the group too.
     pub grafts: Box<[(NodeId, bool)]>,
+    /// Large subtrees of the vocabulary's trie in which the lexeme may end at every node, the top
+    /// one included.
+    pub everywhere: Box<[NodeId]>,
 }
 
 #[derive(Debug)]
@@ -52,6 +55,9 @@ impl LexemeMask {
 /// Subtrees with more tokens than this are not copied into an exit trie.
 const GRAFT_TOKENS: usize = 256;
 
+/// Subtrees of at most this many nodes are walked rather than looked at as a whole.
+const BULK_NODES: u32 = 2;
+
 /// Walks the whole trie from a state.
 fn compute(
     vocabulary: &Vocabulary,
@@ -60,7 +66,8 @@ fn compute(
 ) -> Result<LexemeMask, LimitExceeded> {
     let trie = vocabulary.trie();
     let mut inner: Vec<TokenId> = Vec::new();
-    let mut exits: Vec<Collected> = Vec::new();
+    let mut exits: Vec<Collected<'_>> = Vec::new();
+    let mut loops_of: FxHashMap<LexState, Summary> = FxHashMap::default();
     // The states on the way to the current node, each with the end of its subtree.
     let mut path: Vec<(NodeId, Row<'_>)> = Vec::new();
     let mut node = NodeId(1);
@@ -84,6 +91,26 @@ fn compute(
             node = after;
             continue;
         }
+        if after.0 > node.0 + BULK_NODES {
+            let known = match loops_of.get(&next) {
+                Some(&known) => known,
+                None => {
+                    let known = loops(lexeme, next)?;
+                    loops_of.insert(next, known);
+                    known
+                }
+            };
+            let large = trie.tokens_below(node).len() > GRAFT_TOKENS;
+            if vocabulary.below(node).within(known) && (large || !next.accepts()) {
+                inner.extend_from_slice(trie.tokens_below(node));
+                if next.accepts() {
+                    let accept = lexeme.accept(next);
+                    Collected::group(&mut exits, accept).everywhere.push(node);
+                }
+                node = after;
+                continue;
+            }
+        }
         inner.extend_from_slice(trie.tokens_at(node));
         if after.0 > node.0 + 1 {
             if next.accepts() {
@@ -99,49 +126,105 @@ fn compute(
     Ok(LexemeMask { inner: inner_of(vocabulary, inner), exits })
 }
 
-struct Collected {
+struct Collected<'v> {
     accept: u64,
-    rests: Vec<(Vec<u8>, TokenId)>,
+    rests: Vec<(&'v [u8], TokenId)>,
     grafts: Vec<(NodeId, bool)>,
+    everywhere: Vec<NodeId>,
 }
 
-impl Collected {
+impl<'v> Collected<'v> {
+    fn new(accept: u64) -> Self {
+        Self { accept, rests: Vec::new(), grafts: Vec::new(), everywhere: Vec::new() }
+    }
+
     fn build(mut self) -> ExitGroup {
         self.rests.sort_unstable();
         ExitGroup {
             accept: self.accept,
             rests: ByteTrie::from_sorted(&self.rests),
             grafts: self.grafts.into(),
+            everywhere: self.everywhere.into(),
         }
+    }
+
+    /// The group of a verdict.
+    fn group<'c>(groups: &'c mut Vec<Self>, accept: u64) -> &'c mut Self {
+        let at = match groups.iter().position(|known| known.accept == accept) {
+            Some(at) => at,
+            None => {
+                groups.push(Self::new(accept));
+                groups.len() - 1
+            }
+        };
+        &mut groups[at]
     }
 }
 
 /// Records that the lexeme ends at a node, `depth` bytes into the tokens below it.
-fn collect(
-    exits: &mut Vec<Collected>,
-    vocabulary: &Vocabulary,
+fn collect<'v>(
+    exits: &mut Vec<Collected<'v>>,
+    vocabulary: &'v Vocabulary,
     accept: u64,
     node: NodeId,
     depth: usize,
     with_node: bool,
 ) {
     let trie = vocabulary.trie();
-    let at = match exits.iter().position(|known| known.accept == accept) {
-        Some(at) => at,
-        None => {
-            exits.push(Collected { accept, rests: Vec::new(), grafts: Vec::new() });
-            exits.len() - 1
-        }
-    };
+    let group = Collected::group(exits, accept);
     let below = trie.tokens_below(node);
     if below.len() > GRAFT_TOKENS {
-        exits[at].grafts.push((node, with_node));
+        group.grafts.push((node, with_node));
         return;
     }
     let skipped = if with_node { 0 } else { trie.tokens_at(node).len() };
     for &token in &below[skipped..] {
-        exits[at].rests.push((vocabulary.text(token)[depth..].to_vec(), token));
+        group.rests.push((&vocabulary.text(token)[depth..], token));
     }
+}
+
+/// The groups of bytes under which a state stays what it is.
+fn loops(lexeme: &Lexeme, state: LexState) -> Result<Summary, LimitExceeded> {
+    let row = lexeme.row(state);
+    let mut leaving = Summary::default();
+    let mut staying = Summary::default();
+    for byte in 0..0x80u8 {
+        let group = Summary::of_ascii(byte);
+        if row.next(byte)? == Some(state) {
+            staying = staying.union(group);
+        } else {
+            leaving = leaving.union(group);
+        }
+    }
+    let mut loops = Summary(staying.0 & !leaving.0);
+    if loops.0 != 0 && loops_on_characters(lexeme, state)? {
+        loops = loops.union(Summary::MULTIBYTE);
+    }
+    Ok(loops)
+}
+
+/// Whether every character above ASCII leads back to the state, without an end on the way.
+fn loops_on_characters(lexeme: &Lexeme, state: LexState) -> Result<bool, LimitExceeded> {
+    let mut seen: Vec<(Utf8Place, LexState)> = Vec::new();
+    let mut pending = vec![(Utf8Place::BOUNDARY, state)];
+    while let Some((place, current)) = pending.pop() {
+        let row = lexeme.row(current);
+        for byte in 0x80..=0xFFu8 {
+            let Some(next_place) = place.next(byte) else { continue };
+            let Some(next) = row.next(byte)? else { return Ok(false) };
+            if next_place == Utf8Place::BOUNDARY {
+                if next != state {
+                    return Ok(false);
+                }
+            } else if next.accepts() {
+                return Ok(false);
+            } else if !seen.contains(&(next_place, next)) {
+                seen.push((next_place, next));
+                pending.push((next_place, next));
+            }
+        }
+    }
+    Ok(true)
 }
 
 fn inner_of(vocabulary: &Vocabulary, tokens: Vec<TokenId>) -> Inner {
@@ -247,9 +330,9 @@ impl FreeBasis {
             .exits
             .iter()
             .filter(|&&(characters, _, _)| free.min <= characters && characters <= max)
-            .map(|(_, rest, token)| (rest.clone(), *token))
+            .map(|(_, rest, token)| (rest.as_slice(), *token))
             .collect();
-        let exits = vec![Collected { accept: 1, rests, grafts: Vec::new() }.build()];
+        let exits = vec![Collected { rests, ..Collected::new(1) }.build()];
         LexemeMask { inner, exits }
     }
 }

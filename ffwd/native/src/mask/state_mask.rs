@@ -179,6 +179,14 @@ impl Masker {
             }
             walk(automaton, trie, node, starts, &mut builder.added, nodes)?;
         }
+        // At the end of the text nothing follows, so the most common case costs nothing.
+        if starts.iter().any(|start| start.lexeme != ThreadLexeme::End) {
+            for &top in &group.everywhere {
+                for node in top.0..trie.after(top).0 {
+                    walk(automaton, trie, NodeId(node), starts, &mut builder.added, nodes)?;
+                }
+            }
+        }
         Ok(())
     }
 

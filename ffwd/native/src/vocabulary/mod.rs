@@ -1,11 +1,13 @@
 //! A model's vocabulary: the bytes of each token, and the trie over them. Knows no grammar.
 
+pub mod summary;
 pub mod trie;
 
 use std::fmt;
 
 use thiserror::Error;
 
+pub use summary::{Summary, Utf8Place};
 pub use trie::{ByteTrie, NodeId};
 
 /// A token of the model.
@@ -65,6 +67,7 @@ pub struct Vocabulary {
     width: usize,
     max_token_bytes: usize,
     two_keys: Vec<TokenId>,
+    summaries: Vec<Summary>,
     trie: ByteTrie,
 }
 
@@ -140,7 +143,8 @@ impl Vocabulary {
             .filter(|&id| may_span_two_keys(text(id)))
             .map(|id| TokenId(id as u32))
             .collect();
-        Ok(Self { trie, bytes, offsets, eos, width, max_token_bytes, two_keys })
+        let summaries = trie.summaries();
+        Ok(Self { trie, summaries, bytes, offsets, eos, width, max_token_bytes, two_keys })
     }
 
     /// The number of logits of the model.
@@ -182,11 +186,19 @@ impl Vocabulary {
         &self.two_keys
     }
 
+    /// What bytes occur below a node of the trie.
+    #[inline]
+    pub fn below(&self, node: NodeId) -> Summary {
+        self.summaries[node.index()]
+    }
+
     pub fn trie(&self) -> &ByteTrie {
         &self.trie
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.bytes.capacity() + self.offsets.capacity() * 4 + self.trie.memory_bytes()
+        self.bytes.capacity()
+            + (self.offsets.capacity() + self.summaries.capacity()) * 4
+            + self.trie.memory_bytes()
     }
 }

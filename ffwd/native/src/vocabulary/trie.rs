@@ -3,6 +3,7 @@
 //! A node's subtree is the contiguous run of nodes that follows it, and the tokens below a node
 //! are a contiguous run too, so walks touch memory in order and skipping a subtree is one addition.
 
+use super::summary::{Summary, Utf8Place};
 use super::TokenId;
 
 /// A node of a [`ByteTrie`]; the root is 0.
@@ -68,6 +69,40 @@ impl ByteTrie {
                 self.nodes[node].size_and_byte |= size << 8;
             }
         }
+    }
+
+    /// For each node what bytes occur below it.
+    pub fn summaries(&self) -> Vec<Summary> {
+        let mut summaries = vec![Summary::default(); self.len()];
+        // For each node the places in UTF-8 from which everything below it goes on as UTF-8.
+        let mut well_formed = vec![0u8; self.len()];
+        for index in (0..self.len() as u32).rev() {
+            let node = NodeId(index);
+            let mut below = Summary::default();
+            let mut places = u8::MAX;
+            for (byte, child) in self.children(node) {
+                below = below.union(summaries[child.index()]);
+                if byte.is_ascii() {
+                    below = below.union(Summary::of_ascii(byte));
+                } else {
+                    below = below.union(Summary::MULTIBYTE);
+                }
+                for place in Utf8Place::all() {
+                    let next = place.next(byte).map_or(0, Utf8Place::bit);
+                    if next & well_formed[child.index()] == 0 {
+                        places &= !place.bit();
+                    }
+                }
+            }
+            // Whether bytes above ASCII are well formed is seen from a character's beginning only.
+            below = Summary(below.0 & !Summary::ILL_FORMED.0);
+            if places & Utf8Place::BOUNDARY.bit() == 0 {
+                below = below.union(Summary::ILL_FORMED);
+            }
+            well_formed[node.index()] = places;
+            summaries[node.index()] = below;
+        }
+        summaries
     }
 
     /// Number of nodes, the root included.
