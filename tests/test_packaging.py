@@ -19,8 +19,7 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 CRATE = ROOT / "ffwd/native"
-# Both are ignored by git. The unpacked sdist stays at one place, so that cargo recognises what it
-# has compiled there before.
+# Ignored by git, and inside the checkout for no other reason than that.
 SCRATCH = ROOT / "build/packaging"
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -74,7 +73,10 @@ def python(code: str, *, cwd: Path, paths: tuple[Path, ...] = ()) -> str:
 
 
 def build(command: str, target: Path, *, cwd: Path) -> Path:
-    """Run one setuptools command into an empty folder; the file that it made."""
+    """Run one setuptools command into an empty folder; the file that it made.
+
+    The folders for intermediate files are new too: setuptools ships what it finds in an old one.
+    """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     environment = dict(os.environ, CARGO_TARGET_DIR=str(CRATE / "target"))
@@ -85,8 +87,7 @@ def build(command: str, target: Path, *, cwd: Path) -> Path:
             "--quiet",
             "egg_info",
             f"--egg-base={target}",
-            "build",
-            f"--build-base={target / 'build'}",
+            *(["build", f"--build-base={target / 'build'}"] if command == "bdist_wheel" else []),
             command,
             f"--dist-dir={target}",
         ],
@@ -118,7 +119,11 @@ def sdist() -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(sdist: Path) -> Path:
-    """The wheel that is built from the source distribution, and so proves that one complete."""
+    """The wheel that is built from the source distribution, and so proves that one complete.
+
+    Cargo takes over what it compiled for the checkout if every file that went into it is there with
+    the same modification time, so this takes seconds; it compiles, and fails, if one is missing.
+    """
     return build("bdist_wheel", SCRATCH / "wheel", cwd=sdist)
 
 
