@@ -31,9 +31,16 @@ enum Kind {
     Boolean(bool),
     Number(Text),
     String(Text),
-    Array { start: u32, length: u32 },
+    Array {
+        start: u32,
+        length: u32,
+    },
     /// `sorted` is one more than the place of its permutation in [`Document::sorted`], or 0.
-    Object { start: u32, length: u32, sorted: u32 },
+    Object {
+        start: u32,
+        length: u32,
+        sorted: u32,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -591,11 +598,46 @@ mod tests {
     #[test]
     fn what_is_not_json_is_refused() {
         for text in [
-            "", " ", "{", "[", "[1", "[1,", "[1,]", "[,1]", "{,}", r#"{"a"}"#, r#"{"a":}"#,
-            r#"{"a":1,}"#, "{a:1}", "[1 2]", "[1}", r#"{"a":1]"#, "tru", "nul", "01", "1.", "-",
-            "1e", "+1", ".5", "'a'", r#"""#, r#""\x""#, r#""\u12""#, r#""\ud800""#,
-            r#""\ud800\u0041""#, r#""\udc00""#, "\"\n\"", "1 1", "[]]", "NaN", "{} x", "\u{feff}1",
-            r#""\u12é4""#, r#""\"#, r#""\u""#,
+            "",
+            " ",
+            "{",
+            "[",
+            "[1",
+            "[1,",
+            "[1,]",
+            "[,1]",
+            "{,}",
+            r#"{"a"}"#,
+            r#"{"a":}"#,
+            r#"{"a":1,}"#,
+            "{a:1}",
+            "[1 2]",
+            "[1}",
+            r#"{"a":1]"#,
+            "tru",
+            "nul",
+            "01",
+            "1.",
+            "-",
+            "1e",
+            "+1",
+            ".5",
+            "'a'",
+            r#"""#,
+            r#""\x""#,
+            r#""\u12""#,
+            r#""\ud800""#,
+            r#""\ud800\u0041""#,
+            r#""\udc00""#,
+            "\"\n\"",
+            "1 1",
+            "[]]",
+            "NaN",
+            "{} x",
+            "\u{feff}1",
+            r#""\u12é4""#,
+            r#""\"#,
+            r#""\u""#,
         ] {
             assert!(serde_json::from_str::<serde_json::Value>(text).is_err(), "{text}");
             let error = Document::parse(text, LIMITS).unwrap_err();

@@ -322,7 +322,8 @@ impl Expander {
         };
         let prefix = keywords.prefix.map_or(&[][..], |node| program.document.items(node));
         self.merger.charge(prefix.len())?;
-        let prefix = prefix.iter().map(|&node| self.id_of(program, node)).collect::<Result<_, _>>()?;
+        let prefix =
+            prefix.iter().map(|&node| self.id_of(program, node)).collect::<Result<_, _>>()?;
         Ok(settle_array(ArraySpec {
             prefix,
             items: Some(items),

@@ -308,10 +308,11 @@ impl<'d> Reader<'d> {
         }
         let mut spec = StringSpec::any();
         if let Some(node) = found.get(Keyword::MinLength) {
-            spec.min_length = u32::try_from(self.count(Keyword::MinLength, node)?).map_err(|_| {
-                let exceeded = LimitExceeded { limit: "min_length", maximum: u32::MAX.into() };
-                SchemaError::limit(exceeded, self.document.pointer(node))
-            })?;
+            spec.min_length =
+                u32::try_from(self.count(Keyword::MinLength, node)?).map_err(|_| {
+                    let exceeded = LimitExceeded { limit: "min_length", maximum: u32::MAX.into() };
+                    SchemaError::limit(exceeded, self.document.pointer(node))
+                })?;
         }
         if let Some(node) = found.get(Keyword::MaxLength) {
             // No string in memory is longer than what does not fit.
@@ -365,7 +366,8 @@ impl<'d> Reader<'d> {
         }
         let language = formats::format(name);
         if language.is_none() && formats::KNOWN_2020_12.contains(&name) {
-            let message = format!("the format {name:?} is not supported; remove it or use `pattern`");
+            let message =
+                format!("the format {name:?} is not supported; remove it or use `pattern`");
             return Err(SchemaError::unsupported("format", self.document.pointer(node), message));
         }
         self.languages.insert((true, name), language.clone());
@@ -622,9 +624,8 @@ impl<'d> Reader<'d> {
         let Value::String(reference) = self.document.value(node) else {
             return Err(self.wrong(Keyword::Reference, node, "a reference in a string"));
         };
-        let references = self
-            .references
-            .get_or_insert_with(|| References::new(self.document, self.dialect));
+        let references =
+            self.references.get_or_insert_with(|| References::new(self.document, self.dialect));
         references.resolve(self.document, node, reference)
     }
 
@@ -654,10 +655,7 @@ impl<'d> Reader<'d> {
         };
         for start in 0..self.document.len() as u32 {
             if colours[start as usize] != FRESH
-                || !matches!(
-                    self.meanings[start as usize],
-                    Meaning::Same(_) | Meaning::Schema(_)
-                )
+                || !matches!(self.meanings[start as usize], Meaning::Same(_) | Meaning::Schema(_))
             {
                 continue;
             }

@@ -165,7 +165,9 @@ impl Solver {
         if needs.iter().any(|needs| needs.is_empty()) {
             return Ok(Evidence::Satisfiable);
         }
-        self.expander.merger.charge(alternatives.width() + needs.iter().map(|n| n.len()).sum::<usize>())?;
+        self.expander
+            .merger
+            .charge(alternatives.width() + needs.iter().map(|n| n.len()).sum::<usize>())?;
         for range in &alternatives.numbers {
             if !emptiness.number(range)? {
                 return Ok(Evidence::Satisfiable);
