@@ -13,7 +13,7 @@ use super::emptiness::Emptiness;
 use super::error::{LimitExceeded, SchemaError};
 use super::expand::Expander;
 use super::merge::settle_array;
-use super::reader::Program;
+use super::program::Program;
 use super::{ArraySpec, Normal, NumberSpec, ObjectSpec, SchemaId};
 
 /// What is known about the schemas of a document.
