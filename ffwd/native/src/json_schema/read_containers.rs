@@ -51,7 +51,9 @@ impl Reader<'_> {
         }
         if let Some(node) = found.get(Keyword::UnevaluatedProperties) {
             // Without in-place applicators, what is not evaluated is what is additional.
-            if !schema.in_place.is_empty() && !self.is_any(node) {
+            let evaluated_elsewhere =
+                !schema.in_place.is_empty() || found.get(Keyword::If).is_some();
+            if evaluated_elsewhere && !self.is_any(node) {
                 let hint = "use `additionalProperties` in one object schema";
                 return Err(self.unsupported(Keyword::UnevaluatedProperties, node, hint));
             }
@@ -160,7 +162,10 @@ impl Reader<'_> {
             self.contains(&mut keywords, found, node)?;
         }
         if let Some(node) = found.get(Keyword::UnevaluatedItems) {
-            if !schema.in_place.is_empty() && !self.is_any(node) {
+            let evaluated_elsewhere = !schema.in_place.is_empty()
+                || found.get(Keyword::If).is_some()
+                || found.get(Keyword::Contains).is_some();
+            if evaluated_elsewhere && !self.is_any(node) {
                 let hint = "use `items` in one array schema";
                 return Err(self.unsupported(Keyword::UnevaluatedItems, node, hint));
             }

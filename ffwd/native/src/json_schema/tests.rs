@@ -476,6 +476,17 @@ fn what_is_refused_names_keyword_and_place() {
             "unsupported unevaluatedItems",
             "/unevaluatedItems",
         ),
+        (
+            // What `if` evaluates counts, also where it decides nothing.
+            r#"{"if":{"properties":{"a":{}}},"unevaluatedProperties":false}"#,
+            "unsupported unevaluatedProperties",
+            "/unevaluatedProperties",
+        ),
+        (
+            r#"{"contains":true,"unevaluatedItems":false}"#,
+            "unsupported unevaluatedItems",
+            "/unevaluatedItems",
+        ),
         (r#"{"uniqueItems":true}"#, "unsupported uniqueItems", "/uniqueItems"),
         (r#"{"multipleOf":2}"#, "unsupported multipleOf", "/multipleOf"),
         (r#"{"contains":{"type":"null"}}"#, "unsupported contains", "/contains"),
