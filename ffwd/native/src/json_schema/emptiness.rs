@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::error::LimitExceeded;
 use super::number_range::NumberRange;
 use super::options::SchemaOptions;
@@ -18,6 +20,8 @@ const MAX_LISTED: u64 = 1 << 22;
 #[derive(Clone, Copy)]
 pub struct Emptiness<'o> {
     pub options: &'o SchemaOptions,
+    /// For some languages, a text that belongs to it.
+    pub witnesses: &'o FxHashMap<Ast, &'static str>,
     /// Whether `1.0` is an integer.
     pub integer_allows_fraction_zero: bool,
 }
@@ -33,6 +37,10 @@ impl Emptiness<'_> {
         (self.options.language_is_empty)(language)
     }
 
+    fn witness_length(&self, language: &Ast) -> Option<u64> {
+        self.witnesses.get(language).map(|text| text.chars().count() as u64)
+    }
+
     pub fn string(&self, spec: &StringSpec) -> Result<bool, LimitExceeded> {
         let within = |length: u64| {
             length >= u64::from(spec.min_length)
@@ -41,7 +49,12 @@ impl Emptiness<'_> {
         match (&spec.one_of, &spec.languages[..]) {
             (None, []) => Ok(spec.max_length.is_some_and(|maximum| maximum < spec.min_length)),
             (Some(values), []) => Ok(values.is_empty()),
-            (None, [language]) if shortest(language).is_some_and(within) => Ok(false),
+            (None, [language])
+                if shortest(language).is_some_and(within)
+                    || self.witness_length(language).is_some_and(within) =>
+            {
+                Ok(false)
+            }
             _ => self.language(&whole(spec)),
         }
     }
@@ -136,7 +149,16 @@ mod tests {
         let options = SchemaOptions::new(|language| {
             Ok(matches!(language, Ast::Intersection(parts) if parts.len() == 2))
         });
-        let emptiness = Emptiness { options: &options, integer_allows_fraction_zero: true };
+        let seen = Ast::complement(Ast::literal("no"));
+        let witnesses = FxHashMap::from_iter([(seen.clone(), "yes")]);
+        let emptiness = Emptiness {
+            options: &options,
+            witnesses: &witnesses,
+            integer_allows_fraction_zero: true,
+        };
+        let spec = StringSpec { languages: vec![seen], max_length: Some(3), ..StringSpec::any() };
+        assert_eq!(emptiness.string(&spec), Ok(false));
+        assert_eq!(emptiness.string(&StringSpec { max_length: Some(2), ..spec }), Ok(true));
         let word = Ast::repeat(Ast::Class(CharClass::any()), 3, None);
         assert_eq!(shortest(&Ast::concat([word.clone(), Ast::literal("é!")])), Some(5));
         assert_eq!(shortest(&Ast::alternation([word.clone(), Ast::literal("x")])), Some(1));

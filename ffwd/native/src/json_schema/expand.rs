@@ -12,7 +12,8 @@ use super::error::{LimitExceeded, SchemaError};
 use super::intern::{Atom, Demand};
 use super::merge::{settle_array, settle_string, Merger};
 use super::number_range::NumberRange;
-use super::reader::{decimal, Program};
+use super::program::Program;
+use super::read_scalars::decimal;
 use super::schema::{InPlace, Meaning, Schema, Types};
 use super::{ArraySpec, ObjectSpec, Property, SchemaId, StringSpec};
 
@@ -322,7 +323,8 @@ impl Expander {
         };
         let prefix = keywords.prefix.map_or(&[][..], |node| program.document.items(node));
         self.merger.charge(prefix.len())?;
-        let prefix = prefix.iter().map(|&node| self.id_of(program, node)).collect::<Result<_, _>>()?;
+        let prefix =
+            prefix.iter().map(|&node| self.id_of(program, node)).collect::<Result<_, _>>()?;
         Ok(settle_array(ArraySpec {
             prefix,
             items: Some(items),

@@ -3,10 +3,10 @@
 //!
 //! The way from text to normal form, a module a step:
 //!
-//! 1. `document`: JSON text to an arena of nodes;
-//! 2. `reader`: the subschemas that the root reaches are read and checked, keyword by keyword
-//!    (`dialect`), to records of constraints (`schema`), with references (`reference`, `uri`)
-//!    resolved to nodes;
+//! 1. `parser`: JSON text to an arena of nodes (`document`);
+//! 2. `reader` (`read_scalars`, `read_containers`): the subschemas that the root reaches are read and
+//!    checked, keyword by keyword (`dialect`), to records of constraints (`schema`), with references
+//!    (`reference`, `uri`) resolved to nodes; `program` holds them;
 //! 3. `intern`: a [`SchemaId`] is a set of nodes that must all hold;
 //! 4. `expand` and `merge`: what applies to the same value becomes alternatives per JSON type
 //!    (`alternatives`, `number_range`);
@@ -25,6 +25,10 @@ pub mod normal;
 mod number_range;
 mod one_of;
 mod options;
+mod parser;
+mod program;
+mod read_containers;
+mod read_scalars;
 mod reader;
 mod reference;
 mod satisfy;

@@ -47,7 +47,8 @@ pub struct StringSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectSpec {
     /// Declared properties, then names that are only in `required`, in this order. Names are
-    /// unique.
+    /// unique. A property that is not required may have a schema that nothing satisfies: its key
+    /// is forbidden, also as a further one.
     pub properties: Vec<Property>,
     /// What a key that is not in `properties` must satisfy; `None` forbids such keys.
     pub additional: Option<SchemaId>,

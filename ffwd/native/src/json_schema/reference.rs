@@ -19,13 +19,31 @@ pub struct References {
 
 /// Keywords whose value is a schema, a list of schemas, or (`items`) either.
 const WITH_SCHEMA: &[&str] = &[
-    "additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "contentSchema",
-    "else", "if", "items", "not", "oneOf", "prefixItems", "propertyNames", "then",
-    "unevaluatedItems", "unevaluatedProperties",
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "oneOf",
+    "prefixItems",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
 ];
 /// Keywords whose value is an object of schemas.
 const WITH_SCHEMA_MAP: &[&str] = &[
-    "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties",
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
 ];
 
 impl References {
@@ -151,7 +169,10 @@ impl References {
             other => Err(SchemaError::invalid(
                 Some("$ref"),
                 document.pointer(place),
-                format!("the reference {reference:?} points to {}, not to a schema", other.type_name()),
+                format!(
+                    "the reference {reference:?} points to {}, not to a schema",
+                    other.type_name()
+                ),
             )),
         }
     }
@@ -241,7 +262,8 @@ mod tests {
 
     #[test]
     fn references_to_nothing_are_refused() {
-        for reference in ["#/nope", "#nope", "#/$defs/list/01", "#/$defs/list/2", "#/%zz", "#/$id"] {
+        for reference in ["#/nope", "#nope", "#/$defs/list/01", "#/$defs/list/2", "#/%zz", "#/$id"]
+        {
             let kind = resolved("", reference).unwrap_err();
             assert!(matches!(kind, SchemaErrorKind::Invalid { .. }), "{reference}");
         }

@@ -13,7 +13,7 @@ use super::emptiness::Emptiness;
 use super::error::{LimitExceeded, SchemaError};
 use super::expand::Expander;
 use super::merge::settle_array;
-use super::reader::Program;
+use super::program::Program;
 use super::{ArraySpec, Normal, NumberSpec, ObjectSpec, SchemaId};
 
 /// What is known about the schemas of a document.
@@ -165,7 +165,9 @@ impl Solver {
         if needs.iter().any(|needs| needs.is_empty()) {
             return Ok(Evidence::Satisfiable);
         }
-        self.expander.merger.charge(alternatives.width() + needs.iter().map(|n| n.len()).sum::<usize>())?;
+        self.expander
+            .merger
+            .charge(alternatives.width() + needs.iter().map(|n| n.len()).sum::<usize>())?;
         for range in &alternatives.numbers {
             if !emptiness.number(range)? {
                 return Ok(Evidence::Satisfiable);

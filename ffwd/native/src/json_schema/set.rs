@@ -12,7 +12,7 @@ use super::intern::Interner;
 use super::merge::Merger;
 use super::one_of;
 use super::options::SchemaOptions;
-use super::reader::Program;
+use super::program::Program;
 use super::satisfy::{Context, Solver};
 use super::{Normal, SchemaId};
 
@@ -104,7 +104,11 @@ impl SchemaSet {
     fn context(&self) -> Context<'_> {
         let program = &self.program;
         let integer_allows_fraction_zero = program.dialect.integer_allows_fraction_zero();
-        let emptiness = Emptiness { options: &self.options, integer_allows_fraction_zero };
+        let emptiness = Emptiness {
+            options: &self.options,
+            witnesses: &program.witnesses,
+            integer_allows_fraction_zero,
+        };
         Context { program, emptiness }
     }
 }

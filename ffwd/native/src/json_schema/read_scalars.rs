@@ -1,0 +1,261 @@
+//! The keywords for numbers, strings and whole values.
+
+use super::dialect::{Dialect, Keyword};
+use super::document::{Document, NodeId, Value};
+use super::error::{LimitExceeded, SchemaError};
+use super::number_range::{NumberRange, RangeEnd};
+use super::reader::{Found, Reader};
+use super::schema::{Schema, Types};
+use super::StringSpec;
+use crate::regex::decimal::{MAX_DIGITS, MAX_EXPONENT};
+use crate::regex::{ecma, formats, Ast, Decimal, DecimalError, PatternErrorKind};
+
+impl<'d> Reader<'d> {
+    pub(super) fn numbers(
+        &mut self,
+        schema: &mut Schema,
+        found: &Found,
+    ) -> Result<(), SchemaError> {
+        let numeric = Types::NUMBER.with(Types::INTEGER);
+        if !schema.types.has(numeric) {
+            return Ok(());
+        }
+        let mut range = NumberRange::default();
+        for (keyword, exclusive_keyword, is_minimum) in [
+            (Keyword::Minimum, Keyword::ExclusiveMinimum, true),
+            (Keyword::Maximum, Keyword::ExclusiveMaximum, false),
+        ] {
+            let mut limit = |value, exclusive| {
+                let end = RangeEnd { value, exclusive };
+                if is_minimum {
+                    range.limit_below(end);
+                } else {
+                    range.limit_above(end);
+                }
+            };
+            let mut exclusive = false;
+            if let Some(node) = found.get(exclusive_keyword) {
+                if self.dialect == Dialect::Draft4 {
+                    exclusive = self.boolean(exclusive_keyword, node)?;
+                } else {
+                    limit(self.number(exclusive_keyword, node)?, true);
+                }
+            }
+            if let Some(node) = found.get(keyword) {
+                limit(self.number(keyword, node)?, exclusive);
+            }
+        }
+        if let Some(node) = found.get(Keyword::MultipleOf) {
+            let step = self.number(Keyword::MultipleOf, node)?;
+            if step <= Decimal::zero() {
+                return Err(self.wrong(Keyword::MultipleOf, node, "a number above 0"));
+            }
+            let integers_only = !schema.types.has(Types::NUMBER);
+            if Decimal::parse("1").is_ok_and(|one| step == one)
+                && self.dialect.integer_allows_fraction_zero()
+            {
+                range.integer = true;
+            } else if !integers_only || !divides_one(&step) {
+                let hint = "only 1 (integers) is";
+                return Err(self.unsupported(Keyword::MultipleOf, node, hint));
+            }
+        }
+        if range.is_any() {
+            return Ok(());
+        }
+        match range.settle() {
+            Some(range) => schema.number = Some(Box::new(range)),
+            None => schema.types = schema.types.without(numeric),
+        }
+        Ok(())
+    }
+
+    pub(super) fn strings(
+        &mut self,
+        schema: &mut Schema,
+        found: &Found,
+    ) -> Result<(), SchemaError> {
+        if !schema.types.has(Types::STRING) {
+            return Ok(());
+        }
+        let mut spec = StringSpec::any();
+        if let Some(node) = found.get(Keyword::MinLength) {
+            spec.min_length =
+                u32::try_from(self.count(Keyword::MinLength, node)?).map_err(|_| {
+                    let exceeded = LimitExceeded { limit: "min_length", maximum: u32::MAX.into() };
+                    SchemaError::limit(exceeded, self.document.pointer(node))
+                })?;
+        }
+        if let Some(node) = found.get(Keyword::MaxLength) {
+            // No string in memory is longer than what does not fit.
+            spec.max_length = u32::try_from(self.count(Keyword::MaxLength, node)?).ok();
+        }
+        if let Some(node) = found.get(Keyword::Pattern) {
+            spec.languages.push(self.pattern(node)?);
+        }
+        if let Some(node) = found.get(Keyword::Format) {
+            spec.languages.extend(self.format(node)?);
+        }
+        spec.languages.sort_unstable();
+        spec.languages.dedup();
+        if spec.max_length.is_some_and(|maximum| maximum < spec.min_length)
+            || spec.languages.contains(&Ast::Empty)
+        {
+            schema.types = schema.types.without(Types::STRING);
+        } else if !spec.is_any() {
+            schema.string = Some(Box::new(spec));
+        }
+        Ok(())
+    }
+
+    pub(super) fn pattern(&mut self, node: NodeId) -> Result<Ast, SchemaError> {
+        let Value::String(pattern) = self.document.value(node) else {
+            return Err(self.wrong(Keyword::Pattern, node, "a regular expression in a string"));
+        };
+        if let Some(Some(known)) = self.languages.get(&(false, pattern)) {
+            return Ok(known.clone());
+        }
+        let language = ecma::search(pattern).map_err(|error| {
+            let pointer = self.document.pointer(node);
+            let message = format!("the pattern {pattern:?}: {error}");
+            match error.kind {
+                PatternErrorKind::Unsupported(_) => {
+                    SchemaError::unsupported("pattern", pointer, message)
+                }
+                _ => SchemaError::invalid(Some("pattern"), pointer, message),
+            }
+        })?;
+        self.languages.insert((false, pattern), Some(language.clone()));
+        Ok(language)
+    }
+
+    pub(super) fn format(&mut self, node: NodeId) -> Result<Option<Ast>, SchemaError> {
+        let Value::String(name) = self.document.value(node) else {
+            return Err(self.wrong(Keyword::Format, node, "a format's name"));
+        };
+        if let Some(known) = self.languages.get(&(true, name)) {
+            return Ok(known.clone());
+        }
+        let language = formats::format(name);
+        if language.is_none() && formats::KNOWN_2020_12.contains(&name) {
+            let message =
+                format!("the format {name:?} is not supported; remove it or use `pattern`");
+            return Err(SchemaError::unsupported("format", self.document.pointer(node), message));
+        }
+        if let (Some(language), Some(witness)) = (&language, format_witness(name)) {
+            self.witnesses.insert(language.clone(), witness);
+        }
+        self.languages.insert((true, name), language.clone());
+        Ok(language)
+    }
+
+    /// `enum` and `const`.
+    pub(super) fn values(&mut self, schema: &mut Schema, found: &Found) -> Result<(), SchemaError> {
+        schema.constant = found.get(Keyword::Const);
+        if let Some(node) = found.get(Keyword::Enum) {
+            if !matches!(self.document.value(node), Value::Array(_)) {
+                return Err(self.wrong(Keyword::Enum, node, "a list of values"));
+            }
+            schema.enumeration = Some(node);
+        }
+        // A value that passes the other keywords as a matter of course needs none of them.
+        let single = match (schema.constant, schema.enumeration) {
+            (Some(value), None) => Some(value),
+            (None, Some(list)) => match self.document.items(list) {
+                &[value] => Some(value),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(value) = single {
+            let free = match self.document.value(value) {
+                Value::Null => schema.types.has(Types::NULL),
+                Value::Boolean(_) => schema.types.has(Types::BOOLEAN),
+                Value::String(_) => schema.types.has(Types::STRING) && schema.string.is_none(),
+                _ => false,
+            };
+            if free {
+                schema.types = Types::ALL;
+                schema.number = None;
+                schema.object = None;
+                schema.array = None;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A text of a format, so that no automaton is needed to see that there is one.
+fn format_witness(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "date" => "2000-01-01",
+        "date-time" => "2000-01-01T00:00:00Z",
+        "duration" => "P1D",
+        "email" => "a@example.com",
+        "hostname" => "example.com",
+        "ipv4" => "127.0.0.1",
+        "ipv6" => "::1",
+        "iri" | "uri" => "http://example.com/",
+        "iri-reference" | "uri-reference" | "uri-template" => "/path",
+        "json-pointer" => "/path",
+        "relative-json-pointer" => "0/path",
+        "time" => "00:00:00Z",
+        "uuid" => "00000000-0000-0000-0000-000000000000",
+        _ => return None,
+    })
+}
+
+/// The value of a number in the document.
+pub fn decimal(document: &Document, node: NodeId, text: &str) -> Result<Decimal, SchemaError> {
+    Decimal::parse(text).map_err(|error| {
+        let exceeded = match error {
+            DecimalError::ExponentTooLarge => {
+                LimitExceeded { limit: "number_exponent", maximum: MAX_EXPONENT as u64 }
+            }
+            _ => LimitExceeded { limit: "number_digits", maximum: MAX_DIGITS as u64 },
+        };
+        SchemaError::limit(exceeded, document.pointer(node))
+    })
+}
+
+/// Whether every integer is a multiple of the step.
+fn divides_one(step: &Decimal) -> bool {
+    let (integer, fraction) = step.plain_parts();
+    let Ok(places) = u32::try_from(fraction.len()) else { return false };
+    match (format!("{integer}{fraction}").parse::<u128>(), 10u128.checked_pow(places)) {
+        (Ok(numerator), Some(denominator)) => denominator % numerator == 0,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::regex::oracle::matches;
+
+    #[test]
+    fn witnesses_belong_to_their_formats() {
+        for name in formats::KNOWN_2020_12 {
+            match (formats::format(name), format_witness(name)) {
+                (Some(language), Some(witness)) => assert!(matches(&language, witness), "{name}"),
+                (language, witness) => {
+                    assert!(language.is_none() && witness.is_none(), "{name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fractions_of_one_divide_every_integer() {
+        for (step, expected) in [
+            ("1", true),
+            ("0.5", true),
+            ("0.01", true),
+            ("0.2", true),
+            ("0.3", false),
+            ("2", false),
+        ] {
+            assert_eq!(divides_one(&Decimal::parse(step).unwrap()), expected, "{step}");
+        }
+    }
+}
