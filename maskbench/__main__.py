@@ -129,7 +129,7 @@ def main() -> None:
     help="Schemas per turn of an engine.",
 )
 @click.option("--no-forced", is_flag=True, help="Do not count forced tokens.")
-@click.option("--cold-store", is_flag=True, help="Empty ffwd's store before each schema.")
+@click.option("--cold-store", is_flag=True, help="Empty the engines' stores before each schema.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -40,6 +40,7 @@ class EngineSetup:
     tokenizer: TokenizerSpec
     whitespace: Whitespace
     cold_store: bool = False
+    """Whether `Engine.forget` drops what the engine keeps between schemas."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +91,13 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def compile(self, schema: str) -> Compiled:
-        """Compiles the text of a JSON Schema with nothing remembered from earlier calls.
+        """Compiles the text of a JSON Schema anew.
 
         Raises `RefusedError`. This, `session()` and the first `fill()` are timed together.
         """
 
-    def forget(self) -> None:  # noqa: B027 - most engines keep nothing between schemas
-        """Drops what is kept between schemas, if the run asks for it. Not timed."""
+    def forget(self) -> None:  # noqa: B027 - an engine may keep nothing between schemas
+        """Called before each schema, and not timed: drops what is kept, if the run asks for it."""
 
 
 def mask_words(vocab_size: int) -> int:

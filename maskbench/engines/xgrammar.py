@@ -19,7 +19,12 @@ from maskbench.engines.base import (
 
 
 class XGrammarEngine(Engine):
-    """One compile thread and no compile cache. It has forced text, but no forced tokens."""
+    """One compile thread. It has forced text, but no forced tokens.
+
+    The compiler's cache stays on, as a server has it: it also holds masks that different grammars
+    share, without which compiling takes about ten times as long. With `cold_store` it is emptied
+    before each schema. A schema that occurs twice in the data is found in it.
+    """
 
     def __init__(self, setup: EngineSetup) -> None:
         try:
@@ -35,7 +40,8 @@ class XGrammarEngine(Engine):
         info = xgrammar.TokenizerInfo.from_huggingface(
             tokenizer, vocab_size=spec.vocab_size, stop_token_ids=list(spec.eos_token_ids)
         )
-        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1)
+        self._cold_store = setup.cold_store
         self._tensor = xgrammar.allocate_token_bitmask(1, spec.vocab_size)
         self.bitmask = self._tensor.numpy()[0]  # the same memory
         self._options: dict[str, Any] = (
@@ -52,8 +58,13 @@ class XGrammarEngine(Engine):
         """The package version and the options that schemas are compiled with."""
         return {
             "xgrammar": importlib.metadata.version("xgrammar"),
-            "options": str(self._options),
+            "options": f"{self._options}, cold_store={self._cold_store}",
         }
+
+    def forget(self) -> None:
+        """Empties the compiler's cache."""
+        if self._cold_store:
+            self._compiler.clear_cache()
 
     def compile(self, schema: str) -> Compiled:
         """Compiles a schema; raises `RefusedError`."""

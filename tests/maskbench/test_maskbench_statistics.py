@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from maskbench.runner import EngineLog
 from maskbench.results import summarise
+from maskbench.runner import EngineLog
 from maskbench.statistics import (
     STATISTICS,
     count_verdicts,
