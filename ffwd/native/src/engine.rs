@@ -28,11 +28,7 @@ pub struct EngineConfig {
 
 impl Default for EngineConfig {
     fn default() -> Self {
-        Self {
-            lexeme_bytes: 256 << 20,
-            lexeme_mask_bytes: 128 << 20,
-            mask_bytes: 256 << 20,
-        }
+        Self { lexeme_bytes: 256 << 20, lexeme_mask_bytes: 128 << 20, mask_bytes: 256 << 20 }
     }
 }
 
@@ -188,16 +184,12 @@ impl Engine {
     ) -> Result<Compiled, CompileError> {
         let lexemes = self.lexemes.clone();
         let options = SchemaOptions::new(move |ast: &Ast| {
-            let spec =
-                LexemeSpec { spelling: Spelling::Utf8, languages: Arc::from([ast.clone()]) };
+            let spec = LexemeSpec { spelling: Spelling::Utf8, languages: Arc::from([ast.clone()]) };
             lexemes.get(&spec).map(|lexeme| !lexeme.is_alive()).map_err(|limit| {
-                json_schema::LimitExceeded {
-                    limit: limit.limit,
-                    maximum: limit.maximum as u64,
-                }
+                json_schema::LimitExceeded { limit: limit.limit, maximum: limit.maximum as u64 }
             })
         });
-        let schema = SchemaSet::parse(schema, options)?;
+        let schema = Box::new(SchemaSet::parse(schema, options)?);
         self.compile(Grammar::Json { schema, whitespace }, "the schema")
     }
 
@@ -225,11 +217,8 @@ impl Engine {
         if !automaton.is_satisfiable() {
             return Err(CompileError::Unsatisfiable(what));
         }
-        let masker = Masker::new(
-            self.vocabulary.clone(),
-            self.lexeme_masks.clone(),
-            self.config.mask_bytes,
-        );
+        let masker =
+            Masker::new(self.vocabulary.clone(), self.lexeme_masks.clone(), self.config.mask_bytes);
         Ok(Compiled { engine: self.clone(), automaton, masker })
     }
 }

@@ -45,12 +45,8 @@ pub struct Thread {
 }
 
 impl Thread {
-    const END: Self = Self {
-        lexeme: ThreadLexeme::End,
-        state: 0,
-        stack: StackId::END,
-        text: TextId::NONE,
-    };
+    const END: Self =
+        Self { lexeme: ThreadLexeme::End, state: 0, stack: StackId::END, text: TextId::NONE };
 
     #[inline]
     pub fn lex_state(&self) -> LexState {
@@ -74,7 +70,7 @@ struct Config {
 /// What only a JSON grammar has.
 #[derive(Debug)]
 pub struct JsonParts {
-    pub schema: SchemaSet,
+    pub schema: Box<SchemaSet>,
     pub keys: Keys,
     pub(super) queries: Interner<Box<[SchemaId]>>,
     pub(super) value_starts: Mutex<FxHashMap<QueryId, Arc<ValueStarts>>>,
@@ -488,11 +484,8 @@ impl Automaton {
             }
         }
         let Some(base) = node.base else { return Ok(()) };
-        let string = Thread {
-            lexeme: ThreadLexeme::Lexeme(index::ANY_STRING),
-            state: base.0,
-            ..*thread
-        };
+        let string =
+            Thread { lexeme: ThreadLexeme::Lexeme(index::ANY_STRING), state: base.0, ..*thread };
         self.step_thread(&string, byte, next)
     }
 
@@ -573,11 +566,7 @@ impl Automaton {
     }
 
     /// `false` as soon as two bytes, or the end, are possible.
-    fn only_byte_of(
-        &self,
-        threads: &[Thread],
-        only: &mut Option<u8>,
-    ) -> Result<bool, EngineError> {
+    fn only_byte_of(&self, threads: &[Thread], only: &mut Option<u8>) -> Result<bool, EngineError> {
         let mut agree = |byte: u8| *only.get_or_insert(byte) == byte;
         for thread in threads {
             match thread.lexeme {

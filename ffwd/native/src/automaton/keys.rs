@@ -205,7 +205,8 @@ impl Keys {
         terminal: Terminal,
     ) -> Result<KeyNodeId, LimitExceeded> {
         let open = self.node(root).base.is_some();
-        let terminal = if open || terminal != Terminal::Refused { terminal } else { Terminal::None };
+        let terminal =
+            if open || terminal != Terminal::Refused { terminal } else { Terminal::None };
         let mut path: Vec<KeyNode> = vec![self.node(root).clone()];
         for &byte in name {
             let last = &path[path.len() - 1];
@@ -240,7 +241,8 @@ impl Keys {
                 }
             }
             let empty = children.is_empty() && node.terminal == Terminal::None && depth > 0;
-            below = if empty { None } else { Some(self.intern(children, node.terminal, node.base)?) };
+            below =
+                if empty { None } else { Some(self.intern(children, node.terminal, node.base)?) };
         }
         Ok(below.unwrap_or(root))
     }

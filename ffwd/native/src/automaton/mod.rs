@@ -31,5 +31,5 @@ pub enum Grammar {
     /// A whole text of a regular language.
     Text(crate::regex::Ast),
     /// A JSON text that is valid against a schema.
-    Json { schema: crate::json_schema::SchemaSet, whitespace: Whitespace },
+    Json { schema: Box<crate::json_schema::SchemaSet>, whitespace: Whitespace },
 }

@@ -354,13 +354,8 @@ impl Automaton {
             None if key == TextId::ANY => {}
             None => keys = json.keys.with(keys, &json.keys.bytes(key), Terminal::Refused)?,
         }
-        let pending = ObjectPending {
-            from: id,
-            entries: entries.into(),
-            seen: seen.into(),
-            keys,
-            query,
-        };
+        let pending =
+            ObjectPending { from: id, entries: entries.into(), seen: seen.into(), keys, query };
         let pending = ObjectPendingId(json.object_pendings.intern(pending)?);
         let await_member = self.push(Frame::AwaitMember(pending), parent)?;
         let value = self.push(Frame::Value(query), await_member)?;

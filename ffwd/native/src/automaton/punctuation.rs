@@ -56,8 +56,7 @@ pub fn lexemes(
         WhitespaceMode::Compact => (Ast::Epsilon, Ast::Epsilon),
         WhitespaceMode::SingleSpace => (Ast::Epsilon, Ast::literal(" ")),
     };
-    let separator =
-        |mark: &str| Ast::concat([around.clone(), Ast::literal(mark), after.clone()]);
+    let separator = |mark: &str| Ast::concat([around.clone(), Ast::literal(mark), after.clone()]);
     let open = |mark: &str| Ast::concat([Ast::literal(mark), around.clone()]);
     let close = |mark: &str| Ast::concat([around.clone(), Ast::literal(mark)]);
     let texts = [

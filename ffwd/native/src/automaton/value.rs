@@ -50,7 +50,11 @@ pub struct ValueStarts {
 
 impl Automaton {
     /// Lexemes and containers of a query; computed once.
-    pub fn value_starts(&self, json: &JsonParts, id: QueryId) -> Result<Arc<ValueStarts>, EngineError> {
+    pub fn value_starts(
+        &self,
+        json: &JsonParts,
+        id: QueryId,
+    ) -> Result<Arc<ValueStarts>, EngineError> {
         if let Some(known) = json.value_starts.lock().get(&id) {
             return Ok(known.clone());
         }
@@ -60,7 +64,7 @@ impl Automaton {
             normals.push(json.schema.normal(schema)?);
         }
         let mut starts = ValueStarts::default();
-        self.add_scalar(&mut starts, Spelling::Utf8, &normals, |normal| literals(normal))?;
+        self.add_scalar(&mut starts, Spelling::Utf8, &normals, literals)?;
         self.add_scalar(&mut starts, Spelling::Utf8, &normals, |normal| {
             Ast::alternation(normal.numbers.iter().map(|number| number.text.clone()))
         })?;

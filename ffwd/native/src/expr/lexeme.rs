@@ -384,11 +384,7 @@ impl Lexeme {
 
     /// A state that no run of at most `horizon` bytes tells from this one: counters that cannot
     /// run out within them are made unbounded, so that few states need a mask of their own.
-    pub fn within_horizon(
-        &self,
-        state: LexState,
-        horizon: u32,
-    ) -> Result<LexState, LimitExceeded> {
+    pub fn within_horizon(&self, state: LexState, horizon: u32) -> Result<LexState, LimitExceeded> {
         let StateKey::Inside(residuals) = &self.data(state).key else { return Ok(state) };
         let mut builder = self.builder.lock();
         let mut clamped = Residuals::with_capacity(residuals.len());

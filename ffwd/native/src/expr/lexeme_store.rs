@@ -46,7 +46,7 @@ impl LexemeStore {
             .or_insert_with(|| Entry { lexeme, last_use: now })
             .lexeme
             .clone();
-        if now % SWEEP_INTERVAL == 0 {
+        if now.is_multiple_of(SWEEP_INTERVAL) {
             self.sweep(&mut entries);
         }
         Ok(lexeme)
@@ -65,9 +65,8 @@ impl LexemeStore {
             .collect();
         uses.sort_unstable();
         if let Some(&median) = uses.get(uses.len() / 2) {
-            entries.retain(|_, entry| {
-                entry.last_use > median || Arc::strong_count(&entry.lexeme) > 1
-            });
+            entries
+                .retain(|_, entry| entry.last_use > median || Arc::strong_count(&entry.lexeme) > 1);
         }
     }
 

@@ -14,5 +14,5 @@ pub mod lexeme_store;
 pub mod lower;
 pub mod store;
 
-pub use lexeme::{Lexeme, LexemeSpec, LexState, Spelling};
+pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling};
 pub use lexeme_store::LexemeStore;

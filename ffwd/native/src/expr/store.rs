@@ -42,7 +42,11 @@ pub enum Expr {
     Or(Arc<[ExprId]>),
     And(Arc<[ExprId]>),
     Not(ExprId),
-    Repeat { inner: ExprId, min: u32, max: Option<u32> },
+    Repeat {
+        inner: ExprId,
+        min: u32,
+        max: Option<u32>,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -285,9 +285,10 @@ impl FreeBasis {
         // Every token whose first quote closes the string, and is reached from the inside.
         let mut exits = Vec::new();
         for group in &unbounded.exits {
-            let grafted = group.grafts.iter().flat_map(|&(node, _)| {
-                vocabulary.trie().tokens_below(node).iter().copied()
-            });
+            let grafted = group
+                .grafts
+                .iter()
+                .flat_map(|&(node, _)| vocabulary.trie().tokens_below(node).iter().copied());
             let copied = group.rests.tokens_below(NodeId::ROOT).iter().copied();
             for token in copied.chain(grafted) {
                 let text = vocabulary.text(token);

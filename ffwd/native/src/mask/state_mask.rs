@@ -8,8 +8,8 @@ use super::slots::Slots;
 use super::token_set::{TokenMask, TokenMaskBuilder};
 use crate::automaton::keys::Terminal;
 use crate::automaton::{
-    punctuation, Automaton, EngineError, KeyNodeId, StackId, StateId, TextId, Thread,
-    ThreadLexeme, Threads,
+    punctuation, Automaton, EngineError, KeyNodeId, StackId, StateId, TextId, Thread, ThreadLexeme,
+    Threads,
 };
 use crate::expr::LexState;
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};

@@ -11,16 +11,61 @@ use crate::fast_forward::FastForwardError;
 use crate::json_schema::{self, SchemaErrorKind};
 use crate::matcher::MatcherError;
 
-create_exception!(_native, FfwdError, PyValueError, "The base of every error that ffwd raises for bad input.");
-create_exception!(_native, VocabularyError, FfwdError, "A vocabulary that cannot be used; the message names the token ids.");
+create_exception!(
+    _native,
+    FfwdError,
+    PyValueError,
+    "The base of every error that ffwd raises for bad input."
+);
+create_exception!(
+    _native,
+    VocabularyError,
+    FfwdError,
+    "A vocabulary that cannot be used; the message names the token ids."
+);
 create_exception!(_native, GrammarError, FfwdError, "A regular expression or grammar that cannot be read.\n\n`line` and `column` count from 1, in characters.");
-create_exception!(_native, SchemaError, FfwdError, "Something is wrong at one place of a JSON Schema. `pointer` is its JSON pointer.");
-create_exception!(_native, InvalidSchemaError, SchemaError, "The text is not JSON, or a keyword has a value that it cannot have.");
-create_exception!(_native, UnsupportedSchemaError, SchemaError, "A keyword that is not supported. `keyword` names it.");
-create_exception!(_native, UnsatisfiableSchemaError, SchemaError, "No JSON value is valid against the schema.");
-create_exception!(_native, LimitExceededError, FfwdError, "A budget ran out. `limit` names it, `maximum` is its value.");
-create_exception!(_native, TokenError, FfwdError, "A token id outside the vocabulary, or a token after the end. `token` is the id.");
-create_exception!(_native, BitmaskError, FfwdError, "A bitmask of the wrong type, shape or layout, or a row out of range.");
+create_exception!(
+    _native,
+    SchemaError,
+    FfwdError,
+    "Something is wrong at one place of a JSON Schema. `pointer` is its JSON pointer."
+);
+create_exception!(
+    _native,
+    InvalidSchemaError,
+    SchemaError,
+    "The text is not JSON, or a keyword has a value that it cannot have."
+);
+create_exception!(
+    _native,
+    UnsupportedSchemaError,
+    SchemaError,
+    "A keyword that is not supported. `keyword` names it."
+);
+create_exception!(
+    _native,
+    UnsatisfiableSchemaError,
+    SchemaError,
+    "No JSON value is valid against the schema."
+);
+create_exception!(
+    _native,
+    LimitExceededError,
+    FfwdError,
+    "A budget ran out. `limit` names it, `maximum` is its value."
+);
+create_exception!(
+    _native,
+    TokenError,
+    FfwdError,
+    "A token id outside the vocabulary, or a token after the end. `token` is the id."
+);
+create_exception!(
+    _native,
+    BitmaskError,
+    FfwdError,
+    "A bitmask of the wrong type, shape or layout, or a row out of range."
+);
 
 /// Values of the attributes on exceptions that Python code raises itself.
 pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
@@ -60,9 +105,7 @@ fn schema(py: Python<'_>, error: &json_schema::SchemaError) -> PyErr {
             with(py, UnsupportedSchemaError::new_err(message), "keyword", keyword)
         }
         SchemaErrorKind::Unsatisfiable => UnsatisfiableSchemaError::new_err(message),
-        SchemaErrorKind::Limit { limit, maximum } => {
-            return limit_of(py, message, limit, *maximum)
-        }
+        SchemaErrorKind::Limit { limit, maximum } => return limit_of(py, message, limit, *maximum),
     };
     with(py, raised, "pointer", &error.pointer)
 }

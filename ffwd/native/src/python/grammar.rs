@@ -10,7 +10,7 @@ use super::errors;
 use super::matcher::PyMatcher;
 use super::vocabulary::PyVocabulary;
 use crate::automaton::{Whitespace, WhitespaceMode};
-use crate::engine::{Compiled, CompileError};
+use crate::engine::{CompileError, Compiled};
 use crate::matcher::Matcher;
 
 /// A grammar compiled for one vocabulary. Safe to share between threads: all its matchers share
@@ -50,10 +50,7 @@ fn wrap(
     compiled: Result<Compiled, CompileError>,
 ) -> PyResult<PyCompiledGrammar> {
     let compiled = compiled.map_err(|error| errors::compile(py, &error))?;
-    Ok(PyCompiledGrammar {
-        compiled: Arc::new(compiled),
-        vocabulary: vocabulary.clone().unbind(),
-    })
+    Ok(PyCompiledGrammar { compiled: Arc::new(compiled), vocabulary: vocabulary.clone().unbind() })
 }
 
 /// Compiles a JSON Schema, given as JSON text.

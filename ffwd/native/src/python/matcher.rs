@@ -124,12 +124,7 @@ impl PyMatcher {
     /// Raises:
     ///     BitmaskError: Another type, shape or layout, or a row out of range.
     #[pyo3(signature = (bitmask, row=0))]
-    fn fill_bitmask(
-        &self,
-        py: Python<'_>,
-        bitmask: &Bound<'_, PyAny>,
-        row: usize,
-    ) -> PyResult<()> {
+    fn fill_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
         let mut rows = Rows::of(bitmask)?;
         let words = self.matcher.compiled().engine.vocabulary().mask_words();
         let row = rows.row(row, words)?;

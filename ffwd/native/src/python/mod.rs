@@ -16,9 +16,8 @@ mod _native {
     use super::bitmask::fill_bitmasks;
     #[pymodule_export]
     use super::errors::{
-        BitmaskError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError,
-        SchemaError, TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError,
-        VocabularyError,
+        BitmaskError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError, SchemaError,
+        TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
     };
     #[pymodule_export]
     use super::grammar::{compile_choice, compile_json_schema, compile_regex, PyCompiledGrammar};

@@ -105,7 +105,11 @@ pub enum Ast {
     Concat(Arc<[Ast]>),
     Alternation(Arc<[Ast]>),
     /// `min..=max` copies; `max` of `None` is unbounded. Never unrolled here.
-    Repeat { inner: Arc<Ast>, min: u32, max: Option<u32> },
+    Repeat {
+        inner: Arc<Ast>,
+        min: u32,
+        max: Option<u32>,
+    },
     /// Strings that belong to every operand.
     Intersection(Arc<[Ast]>),
     /// Strings of Unicode scalar values that do not belong to the operand.
