@@ -1,9 +1,17 @@
 //! The native core of ffwd: from a grammar and a vocabulary to token bitmasks and forced tokens.
 //!
-//! The layers, lowest first; a module uses only those above it in this list:
+//! The layers; a module uses only modules that stand above it:
 //!
+//! * [`error`] a budget that ran out, which any layer may meet
 //! * [`regex`] text languages: the syntax tree and the front ends that read patterns into it
+//! * [`expr`] byte expressions, and lexemes: automata that are built from them on demand
+//! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
+//! * [`automaton`] configurations and stacks over lexemes; knows no token
+//! * [`mask`] the only place where automaton and vocabulary meet
+//! * [`engine`] a vocabulary with what its grammars share, and compilation
+//! * [`matcher`] one text in progress, and [`fast_forward`] what it must go on with
+//! * `python` the boundary, behind the feature of that name
 
 pub mod automaton;
 pub mod engine;

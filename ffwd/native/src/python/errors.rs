@@ -12,56 +12,56 @@ use crate::json_schema::{self, SchemaErrorKind};
 use crate::matcher::MatcherError;
 
 create_exception!(
-    _native,
+    ffwd._native,
     FfwdError,
     PyValueError,
     "The base of every error that ffwd raises for bad input."
 );
 create_exception!(
-    _native,
+    ffwd._native,
     VocabularyError,
     FfwdError,
     "A vocabulary that cannot be used; the message names the token ids."
 );
-create_exception!(_native, GrammarError, FfwdError, "A regular expression or grammar that cannot be read.\n\n`line` and `column` count from 1, in characters.");
+create_exception!(ffwd._native, GrammarError, FfwdError, "A regular expression or grammar that cannot be read.\n\n`line` and `column` count from 1, in characters.");
 create_exception!(
-    _native,
+    ffwd._native,
     SchemaError,
     FfwdError,
     "Something is wrong at one place of a JSON Schema. `pointer` is its JSON pointer."
 );
 create_exception!(
-    _native,
+    ffwd._native,
     InvalidSchemaError,
     SchemaError,
     "The text is not JSON, or a keyword has a value that it cannot have."
 );
 create_exception!(
-    _native,
+    ffwd._native,
     UnsupportedSchemaError,
     SchemaError,
     "A keyword that is not supported. `keyword` names it."
 );
 create_exception!(
-    _native,
+    ffwd._native,
     UnsatisfiableSchemaError,
     SchemaError,
     "No JSON value is valid against the schema."
 );
 create_exception!(
-    _native,
+    ffwd._native,
     LimitExceededError,
     FfwdError,
     "A budget ran out. `limit` names it, `maximum` is its value."
 );
 create_exception!(
-    _native,
+    ffwd._native,
     TokenError,
     FfwdError,
     "A token id outside the vocabulary, or a token after the end. `token` is the id."
 );
 create_exception!(
-    _native,
+    ffwd._native,
     BitmaskError,
     FfwdError,
     "A bitmask of the wrong type, shape or layout, or a row out of range."
