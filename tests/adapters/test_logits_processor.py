@@ -133,7 +133,7 @@ def test_batch_with_padding_and_a_grammar_for_each_row(
 def test_prompt_lookup_equals_greedy(model, tokenizer, encode, answers, order_grammar):
     # The prompt holds a whole answer, so that there is something to look up.
     prompt = (
-        '{"full_name_of_the_customer":"Ada","current_status_of_the_order":"shipped","number_of_ordered_items":7,'
+        '{"full_name_of_the_customer":"Ada","current_status_of_the_order":"shipped","number_of_ordered_items":"7",'
         '"express_delivery_was_paid_for":true,"items_in_the_order":["apple"]} and now '
     )
     inputs = encode(prompt)
