@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::token_set::{bits, set_bits, Bitmap};
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::{FreeText, Row};
+use crate::expr::store::ExprId;
 use crate::expr::{LexState, Lexeme, LexemeSpec, Spelling};
 use crate::regex::Ast;
 use crate::vocabulary::{ByteTrie, NodeId, Summary, TokenId, Utf8Place, Vocabulary};
@@ -41,6 +42,69 @@ pub struct LexemeMask {
 }
 
 impl LexemeMask {
+    /// The mask of another state that differs from this one's at most in what it says of the
+    /// tokens in `doubtful`. `None` where exits were not copied, so that they cannot be taken out.
+    fn recheck(
+        &self,
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        state: LexState,
+        doubtful: &[TokenId],
+    ) -> Result<Option<Self>, LimitExceeded> {
+        let copied = |exit: &ExitGroup| exit.grafts.is_empty() && exit.everywhere.is_empty();
+        if !self.exits.iter().all(copied) {
+            return Ok(None);
+        }
+        let mut doubted = vec![0; vocabulary.mask_words()];
+        set_bits(&mut doubted, doubtful);
+        let is_doubted =
+            |token: TokenId| doubted[token.index() / 32] >> (token.0 % 32) & 1 == 1;
+        let mut inner: Vec<TokenId> = Vec::new();
+        let mut exits: Vec<Collected<'_>> = Vec::new();
+        for group in &self.exits {
+            let own = Collected::group(&mut exits, group.accept);
+            for (depth, token) in group.rests.tokens_with_depth() {
+                if !is_doubted(token) {
+                    let text = vocabulary.text(token);
+                    own.rests.push((&text[text.len() - depth..], token));
+                }
+            }
+        }
+        for &token in doubtful {
+            let text = vocabulary.text(token);
+            let mut current = Some(state);
+            for (at, &byte) in text.iter().enumerate() {
+                let Some(from) = current else { break };
+                current = lexeme.next(from, byte)?;
+                let Some(next) = current else { break };
+                if next.accepts() && (next.is_final() || at + 1 < text.len()) {
+                    let own = Collected::group(&mut exits, lexeme.accept(next));
+                    own.rests.push((&text[at + 1..], token));
+                }
+                if next.is_final() {
+                    current = None;
+                }
+            }
+            if current.is_some() {
+                inner.push(token);
+            }
+        }
+        let inner = match &self.inner {
+            Inner::Few(tokens) => {
+                inner.extend(tokens.iter().copied().filter(|&token| !is_doubted(token)));
+                inner_of(vocabulary, inner)
+            }
+            Inner::Many(bitmap) => {
+                let mut own: Vec<u32> =
+                    bitmap.iter().zip(&doubted).map(|(word, doubt)| word & !doubt).collect();
+                set_bits(&mut own, &inner);
+                Inner::Many(own.into())
+            }
+        };
+        let exits = exits.into_iter().map(Collected::build).collect();
+        Ok(Some(Self { inner, exits }))
+    }
+
     fn memory_bytes(&self) -> usize {
         let inner = match &self.inner {
             Inner::Few(tokens) => tokens.len() * 4,
@@ -51,6 +115,9 @@ impl LexemeMask {
         inner + exits + 128
     }
 }
+
+/// How many tokens are looked at one by one rather than walking the whole trie.
+const MAX_DOUBTFUL: usize = 4096;
 
 /// Subtrees with more tokens than this are not copied into an exit trie.
 const GRAFT_TOKENS: usize = 256;
@@ -338,6 +405,50 @@ impl FreeBasis {
     }
 }
 
+impl FreeBasis {
+    /// The mask of a state that any characters may follow: inner tokens are those of any string,
+    /// and of the exits those whose characters before the quote complete the text.
+    fn searching(
+        &self,
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        state: LexState,
+    ) -> Result<LexemeMask, LimitExceeded> {
+        let mut exits: Vec<Collected<'_>> = Vec::new();
+        for (_, rest, token) in &self.exits {
+            let text = vocabulary.text(*token);
+            let end = run(lexeme, state, &text[..text.len() - rest.len()])?;
+            if let Some(end) = end.filter(|end| end.is_final()) {
+                Collected::group(&mut exits, lexeme.accept(end)).rests.push((rest, *token));
+            }
+        }
+        let exits = exits.into_iter().map(Collected::build).collect();
+        Ok(LexemeMask { inner: self.unbounded.inner.clone(), exits })
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let tokens: usize = self.by_characters.iter().map(|tokens| tokens.capacity() * 4).sum();
+        let exits: usize = self.exits.iter().map(|(_, rest, _)| rest.capacity() + 40).sum();
+        self.unbounded.memory_bytes() + tokens + exits
+    }
+}
+
+/// The state after a run of bytes.
+fn run(
+    lexeme: &Lexeme,
+    state: LexState,
+    bytes: &[u8],
+) -> Result<Option<LexState>, LimitExceeded> {
+    let mut state = state;
+    for &byte in bytes {
+        match lexeme.next(state, byte)? {
+            Some(next) => state = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(state))
+}
+
 /// Where the first quote stands that no backslash escapes.
 fn closing_quote(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
@@ -355,6 +466,7 @@ fn closing_quote(bytes: &[u8]) -> Option<usize> {
 struct Memos {
     by_state: FxHashMap<(u64, LexState), Arc<LexemeMask>>,
     free: FxHashMap<FreeText, Arc<LexemeMask>>,
+    bases: FxHashMap<(u64, ExprId), Arc<FreeBasis>>,
     bytes: usize,
     walks: u64,
 }
@@ -381,45 +493,70 @@ impl LexemeMaskStore {
         if let Some(known) = self.memos.lock().by_state.get(&(lexeme.id(), state)) {
             return Ok(known.clone());
         }
-        let mask = match lexeme.free_text(state) {
-            Some(free) => self.free_text(vocabulary, free)?,
-            _ => {
-                let horizon = vocabulary.max_token_bytes() as u32;
-                let same = lexeme.within_horizon(state, horizon)?;
-                if same != state {
-                    self.get(vocabulary, lexeme, same)?
-                } else {
-                    let mask = Arc::new(compute(vocabulary, lexeme, state)?);
-                    let mut memos = self.memos.lock();
-                    memos.walks += 1;
-                    memos.bytes += mask.memory_bytes();
-                    mask
-                }
-            }
-        };
+        let mask = self.build(vocabulary, lexeme, state)?;
         let mut memos = self.memos.lock();
         if memos.bytes > self.max_bytes {
-            memos.by_state.clear();
-            memos.free.clear();
-            memos.bytes = 0;
+            *memos = Memos { walks: memos.walks, ..Memos::default() };
         }
+        // What is shared with another entry is counted once.
         memos.bytes += 64;
+        if Arc::strong_count(&mask) == 1 {
+            memos.bytes += mask.memory_bytes();
+        }
         memos.by_state.insert((lexeme.id(), state), mask.clone());
         Ok(mask)
+    }
+
+    fn build(
+        &self,
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        state: LexState,
+    ) -> Result<Arc<LexemeMask>, LimitExceeded> {
+        if let Some(free) = lexeme.free_text(state) {
+            let basis = match free.kind {
+                None => self.basis(vocabulary)?,
+                Some(kind) => self.basis_of(vocabulary, lexeme, kind)?,
+            };
+            return self.free_text(vocabulary, &basis, free);
+        }
+        if lexeme.takes_anything(state) {
+            let basis = self.basis(vocabulary)?;
+            return Ok(Arc::new(basis.searching(vocabulary, lexeme, state)?));
+        }
+        let longest = vocabulary.max_token_bytes() as u32;
+        if let Some((relaxed, within)) = lexeme.relaxed(state, longest)? {
+            let doubtful = vocabulary.longer_than(within as usize);
+            if doubtful.is_empty() {
+                return self.get(vocabulary, lexeme, relaxed);
+            }
+            if doubtful.len() <= MAX_DOUBTFUL {
+                let mask = self.get(vocabulary, lexeme, relaxed)?;
+                if let Some(own) = mask.recheck(vocabulary, lexeme, state, doubtful)? {
+                    return Ok(Arc::new(own));
+                }
+            }
+        }
+        self.memos.lock().walks += 1;
+        Ok(Arc::new(compute(vocabulary, lexeme, state)?))
     }
 
     fn free_text(
         &self,
         vocabulary: &Vocabulary,
+        basis: &FreeBasis,
         free: FreeText,
     ) -> Result<Arc<LexemeMask>, LimitExceeded> {
-        let basis = self.basis(vocabulary)?;
         let free = FreeText {
             min: free.min.min(basis.longest + 1),
             max: free.max.filter(|&max| max <= basis.longest),
+            ..free
         };
-        if free == (FreeText { min: 0, max: None }) {
+        if (free.min, free.max) == (0, None) {
             return Ok(basis.unbounded.clone());
+        }
+        if free.kind.is_some() {
+            return Ok(Arc::new(basis.bounded(vocabulary, free)));
         }
         if let Some(known) = self.memos.lock().free.get(&free) {
             return Ok(known.clone());
@@ -442,6 +579,26 @@ impl LexemeMaskStore {
         let unbounded = Arc::new(compute(vocabulary, &any, any.inside())?);
         let built = Arc::new(FreeBasis::new(vocabulary, unbounded));
         *basis = Some(built.clone());
+        Ok(built)
+    }
+
+    /// The inside of a JSON string of characters of one kind.
+    fn basis_of(
+        &self,
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        kind: ExprId,
+    ) -> Result<Arc<FreeBasis>, LimitExceeded> {
+        if let Some(known) = self.memos.lock().bases.get(&(lexeme.id(), kind)) {
+            return Ok(known.clone());
+        }
+        let run = lexeme.run_of(kind)?;
+        let unbounded = Arc::new(compute(vocabulary, lexeme, run)?);
+        let built = Arc::new(FreeBasis::new(vocabulary, unbounded));
+        let mut memos = self.memos.lock();
+        memos.walks += 1;
+        memos.bytes += built.memory_bytes();
+        memos.bases.insert((lexeme.id(), kind), built.clone());
         Ok(built)
     }
 

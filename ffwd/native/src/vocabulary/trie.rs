@@ -144,6 +144,19 @@ impl ByteTrie {
         &self.tokens[start..end]
     }
 
+    /// Every token with the length of what it spells in this trie.
+    pub fn tokens_with_depth(&self) -> impl Iterator<Item = (usize, TokenId)> + '_ {
+        let mut ends: Vec<NodeId> = Vec::new();
+        (0..self.len() as u32).map(NodeId).flat_map(move |node| {
+            while ends.last().is_some_and(|&end| node >= end) {
+                ends.pop();
+            }
+            let depth = ends.len();
+            ends.push(self.after(node));
+            self.tokens_at(node).iter().map(move |&token| (depth, token))
+        })
+    }
+
     /// The children of a node, by byte.
     pub fn children(&self, node: NodeId) -> impl Iterator<Item = (u8, NodeId)> + '_ {
         let end = self.after(node);
