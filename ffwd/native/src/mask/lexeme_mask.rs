@@ -1,6 +1,6 @@
 //! What the tokens of a vocabulary do from one state of a lexeme.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -322,33 +322,56 @@ fn characters_begun(bytes: &[u8]) -> u32 {
     count
 }
 
-/// The inside of a JSON string of any characters, from which those of a bounded number of
-/// characters are derived without another walk.
+/// The most characters of a token that are counted apart.
+const MAX_CHARACTERS: usize = 255;
+
+/// How many characters of a JSON string begin in each token, and the tokens of at most so many.
+#[derive(Debug)]
+struct Lengths {
+    /// Saturating.
+    of: Box<[u8]>,
+    longest: u32,
+    at_most: Box<[OnceLock<Bitmap>]>,
+}
+
+impl Lengths {
+    fn new(vocabulary: &Vocabulary) -> Self {
+        let of: Box<[u8]> = (0..vocabulary.width() as u32)
+            .map(|id| {
+                let count = characters_begun(vocabulary.text(TokenId(id)));
+                count.min(MAX_CHARACTERS as u32) as u8
+            })
+            .collect();
+        let longest = u32::from(of.iter().copied().max().unwrap_or(0));
+        Self { of, longest, at_most: (0..=MAX_CHARACTERS).map(|_| OnceLock::new()).collect() }
+    }
+
+    fn at_most(&self, characters: u8) -> &Bitmap {
+        self.at_most[usize::from(characters)].get_or_init(|| {
+            self.of
+                .chunks(32)
+                .map(|chunk| {
+                    chunk.iter().enumerate().fold(0, |word, (bit, &count)| {
+                        word | u32::from(count <= characters) << bit
+                    })
+                })
+                .collect()
+        })
+    }
+}
+
+/// The inside of a JSON string of any number of characters of one kind, from which those of a
+/// bounded number are derived without another walk.
 #[derive(Debug)]
 struct FreeBasis {
     unbounded: Arc<LexemeMask>,
-    /// The inner tokens by how many characters begin in them.
-    by_characters: Vec<Vec<TokenId>>,
-    /// The exit tokens: characters before the quote, what follows it, the token.
-    exits: Vec<(u32, Vec<u8>, TokenId)>,
-    /// The most characters in one token.
-    longest: u32,
+    lengths: Arc<Lengths>,
+    /// The exit tokens, sorted: what follows the quote, the token, characters before the quote.
+    exits: Vec<(Vec<u8>, TokenId, u32)>,
 }
 
 impl FreeBasis {
-    fn new(vocabulary: &Vocabulary, unbounded: Arc<LexemeMask>) -> Self {
-        let tokens: Vec<TokenId> = match &unbounded.inner {
-            Inner::Few(tokens) => tokens.to_vec(),
-            Inner::Many(bitmap) => bits(bitmap).collect(),
-        };
-        let mut by_characters: Vec<Vec<TokenId>> = Vec::new();
-        for token in tokens {
-            let count = characters_begun(vocabulary.text(token)) as usize;
-            if by_characters.len() <= count {
-                by_characters.resize_with(count + 1, Vec::new);
-            }
-            by_characters[count].push(token);
-        }
+    fn new(vocabulary: &Vocabulary, lengths: Arc<Lengths>, unbounded: Arc<LexemeMask>) -> Self {
         // Every token whose first quote closes the string, and is reached from the inside.
         let mut exits = Vec::new();
         for group in &unbounded.exits {
@@ -361,44 +384,44 @@ impl FreeBasis {
                 let text = vocabulary.text(token);
                 if let Some(quote) = closing_quote(text) {
                     let before = characters_begun(&text[..quote]);
-                    exits.push((before, text[quote + 1..].to_vec(), token));
+                    exits.push((text[quote + 1..].to_vec(), token, before));
                 }
             }
         }
-        let longest = by_characters.len() as u32;
-        Self { unbounded, by_characters, exits, longest }
+        exits.sort_unstable();
+        Self { unbounded, lengths, exits }
     }
 
     fn bounded(&self, vocabulary: &Vocabulary, free: FreeText) -> LexemeMask {
-        let inner = match (&self.unbounded.inner, free.max) {
-            (_, Some(max)) if max < self.longest => {
-                let split = (max as usize + 1).min(self.by_characters.len());
-                let kept: usize = self.by_characters[..split].iter().map(Vec::len).sum();
-                let dropped: usize = self.by_characters[split..].iter().map(Vec::len).sum();
+        let inner = match free.max {
+            Some(max) if max < self.lengths.longest => {
+                let max = max as u8;
                 match &self.unbounded.inner {
-                    Inner::Many(all) if dropped < kept => {
-                        let mut bitmap = all.to_vec();
-                        for token in self.by_characters[split..].iter().flatten() {
-                            if let Some(word) = bitmap.get_mut(token.index() / 32) {
-                                *word &= !(1 << (token.0 % 32));
-                            }
-                        }
-                        Inner::Many(bitmap.into())
+                    Inner::Few(tokens) => {
+                        let short = |token: &TokenId| self.lengths.of[token.index()] <= max;
+                        Inner::Few(tokens.iter().copied().filter(short).collect())
                     }
-                    _ => {
-                        let tokens = self.by_characters[..split].iter().flatten();
-                        inner_of(vocabulary, tokens.copied().collect())
+                    Inner::Many(all) => {
+                        let short = self.lengths.at_most(max);
+                        let both: Bitmap =
+                            all.iter().zip(short.iter()).map(|(all, short)| all & short).collect();
+                        let count: u32 = both.iter().map(|word| word.count_ones()).sum();
+                        if count as usize <= vocabulary.mask_words() / 4 {
+                            Inner::Few(bits(&both).collect())
+                        } else {
+                            Inner::Many(both)
+                        }
                     }
                 }
             }
-            (inner, _) => inner.clone(),
+            _ => self.unbounded.inner.clone(),
         };
         let max = free.max.unwrap_or(u32::MAX);
         let rests = self
             .exits
             .iter()
-            .filter(|&&(characters, _, _)| free.min <= characters && characters <= max)
-            .map(|(_, rest, token)| (rest.as_slice(), *token))
+            .filter(|&&(_, _, characters)| free.min <= characters && characters <= max)
+            .map(|(rest, token, _)| (rest.as_slice(), *token))
             .collect();
         let exits = vec![Collected { rests, ..Collected::new(1) }.build()];
         LexemeMask { inner, exits }
@@ -415,7 +438,7 @@ impl FreeBasis {
         state: LexState,
     ) -> Result<LexemeMask, LimitExceeded> {
         let mut exits: Vec<Collected<'_>> = Vec::new();
-        for (_, rest, token) in &self.exits {
+        for (rest, token, _) in &self.exits {
             let text = vocabulary.text(*token);
             let end = run(lexeme, state, &text[..text.len() - rest.len()])?;
             if let Some(end) = end.filter(|end| end.is_final()) {
@@ -427,9 +450,8 @@ impl FreeBasis {
     }
 
     fn memory_bytes(&self) -> usize {
-        let tokens: usize = self.by_characters.iter().map(|tokens| tokens.capacity() * 4).sum();
-        let exits: usize = self.exits.iter().map(|(_, rest, _)| rest.capacity() + 40).sum();
-        self.unbounded.memory_bytes() + tokens + exits
+        let exits: usize = self.exits.iter().map(|(rest, _, _)| rest.capacity() + 40).sum();
+        self.unbounded.memory_bytes() + exits
     }
 }
 
@@ -548,8 +570,8 @@ impl LexemeMaskStore {
         free: FreeText,
     ) -> Result<Arc<LexemeMask>, LimitExceeded> {
         let free = FreeText {
-            min: free.min.min(basis.longest + 1),
-            max: free.max.filter(|&max| max <= basis.longest),
+            min: free.min.min(basis.lengths.longest + 1),
+            max: free.max.filter(|&max| max < basis.lengths.longest),
             ..free
         };
         if (free.min, free.max) == (0, None) {
@@ -577,7 +599,8 @@ impl LexemeMaskStore {
         let languages = Arc::from([Ast::any_text()]);
         let any = Lexeme::new(LexemeSpec { spelling: Spelling::JsonString, languages })?;
         let unbounded = Arc::new(compute(vocabulary, &any, any.inside())?);
-        let built = Arc::new(FreeBasis::new(vocabulary, unbounded));
+        let lengths = Arc::new(Lengths::new(vocabulary));
+        let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
         *basis = Some(built.clone());
         Ok(built)
     }
@@ -594,7 +617,8 @@ impl LexemeMaskStore {
         }
         let run = lexeme.run_of(kind)?;
         let unbounded = Arc::new(compute(vocabulary, lexeme, run)?);
-        let built = Arc::new(FreeBasis::new(vocabulary, unbounded));
+        let lengths = self.basis(vocabulary)?.lengths.clone();
+        let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
         let mut memos = self.memos.lock();
         memos.walks += 1;
         memos.bytes += built.memory_bytes();
