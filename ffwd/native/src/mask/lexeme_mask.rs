@@ -63,7 +63,7 @@ impl LexemeMask {
         let mut exits: Vec<Collected<'_>> = Vec::new();
         for group in &self.exits {
             let own = Collected::group(&mut exits, group.accept);
-            for (depth, token) in group.rests.tokens_with_depth() {
+            for (depth, token) in group.rests.below(NodeId::ROOT) {
                 if !is_doubted(token) {
                     let text = vocabulary.text(token);
                     own.rests.push((&text[text.len() - depth..], token));
@@ -125,20 +125,35 @@ const GRAFT_TOKENS: usize = 256;
 /// Subtrees of at most this many nodes are walked rather than looked at as a whole.
 const BULK_NODES: u32 = 2;
 
-/// Walks the whole trie from a state.
+/// A subtree of a trie: the whole vocabulary, or what follows the end of a lexeme.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'t> {
+    pub trie: &'t ByteTrie,
+    pub root: NodeId,
+}
+
+impl<'t> View<'t> {
+    /// All tokens.
+    pub fn of(vocabulary: &'t Vocabulary) -> Self {
+        Self { trie: vocabulary.trie(), root: NodeId::ROOT }
+    }
+}
+
+/// Walks a subtree from a state of a lexeme.
 fn compute(
     vocabulary: &Vocabulary,
+    View { trie, root }: View<'_>,
     lexeme: &Lexeme,
     start: LexState,
 ) -> Result<LexemeMask, LimitExceeded> {
-    let trie = vocabulary.trie();
+    let whole = trie.id() == vocabulary.trie().id();
     let mut inner: Vec<TokenId> = Vec::new();
     let mut exits: Vec<Collected<'_>> = Vec::new();
     let mut loops_of: FxHashMap<LexState, Summary> = FxHashMap::default();
-    // The states on the way to the current node, each with the end of its subtree.
+    // The rows of the states on the way to the current node, each with the end of its subtree.
     let mut path: Vec<(NodeId, Row<'_>)> = Vec::new();
-    let mut node = NodeId(1);
-    let end = trie.after(NodeId::ROOT);
+    let mut node = NodeId(root.0 + 1);
+    let end = trie.after(root);
     let mut row = lexeme.row(start);
     let mut row_end = end;
     path.push((row_end, row));
@@ -154,11 +169,12 @@ fn compute(
             continue;
         };
         if next.is_final() {
-            collect(&mut exits, vocabulary, lexeme.accept(next), node, path.len(), true);
+            let group = Collected::group(&mut exits, lexeme.accept(next));
+            group.end_at(vocabulary, trie, node, true);
             node = after;
             continue;
         }
-        if after.0 > node.0 + BULK_NODES {
+        if whole && after.0 > node.0 + BULK_NODES {
             let known = match loops_of.get(&next) {
                 Some(&known) => known,
                 None => {
@@ -171,18 +187,18 @@ fn compute(
             if vocabulary.below(node).within(known) && (large || !next.accepts()) {
                 inner.extend_from_slice(trie.tokens_below(node));
                 if next.accepts() {
-                    let accept = lexeme.accept(next);
-                    Collected::group(&mut exits, accept).everywhere.push(node);
+                    let group = Collected::group(&mut exits, lexeme.accept(next));
+                    group.everywhere.push(node);
                 }
                 node = after;
                 continue;
             }
         }
         inner.extend_from_slice(trie.tokens_at(node));
-        if after.0 > node.0 + 1 {
+        if !trie.is_leaf(node) {
             if next.accepts() {
-                let accept = lexeme.accept(next);
-                collect(&mut exits, vocabulary, accept, node, path.len(), false);
+                let group = Collected::group(&mut exits, lexeme.accept(next));
+                group.end_at(vocabulary, trie, node, false);
             }
             (row_end, row) = (after, lexeme.row(next));
             path.push((row_end, row));
@@ -215,6 +231,28 @@ impl<'v> Collected<'v> {
         }
     }
 
+    /// Records that the lexeme ends at a node. `with_node`: the tokens at the node have ended with
+    /// it; else they are inner ones.
+    fn end_at(
+        &mut self,
+        vocabulary: &'v Vocabulary,
+        trie: &ByteTrie,
+        node: NodeId,
+        with_node: bool,
+    ) {
+        let whole = trie.id() == vocabulary.trie().id();
+        if whole && trie.tokens_below(node).len() > GRAFT_TOKENS {
+            self.grafts.push((node, with_node));
+            return;
+        }
+        for (depth, token) in trie.below(node) {
+            if depth > 0 || with_node {
+                let text = vocabulary.text(token);
+                self.rests.push((&text[text.len() - depth..], token));
+            }
+        }
+    }
+
     /// The group of a verdict.
     fn group<'c>(groups: &'c mut Vec<Self>, accept: u64) -> &'c mut Self {
         let at = match groups.iter().position(|known| known.accept == accept) {
@@ -225,28 +263,6 @@ impl<'v> Collected<'v> {
             }
         };
         &mut groups[at]
-    }
-}
-
-/// Records that the lexeme ends at a node, `depth` bytes into the tokens below it.
-fn collect<'v>(
-    exits: &mut Vec<Collected<'v>>,
-    vocabulary: &'v Vocabulary,
-    accept: u64,
-    node: NodeId,
-    depth: usize,
-    with_node: bool,
-) {
-    let trie = vocabulary.trie();
-    let group = Collected::group(exits, accept);
-    let below = trie.tokens_below(node);
-    if below.len() > GRAFT_TOKENS {
-        group.grafts.push((node, with_node));
-        return;
-    }
-    let skipped = if with_node { 0 } else { trie.tokens_at(node).len() };
-    for &token in &below[skipped..] {
-        group.rests.push((&vocabulary.text(token)[depth..], token));
     }
 }
 
@@ -484,9 +500,12 @@ fn closing_quote(bytes: &[u8]) -> Option<usize> {
     None
 }
 
+/// A subtree and a lexeme's state.
+type Place = (u64, NodeId, u64, LexState);
+
 #[derive(Debug, Default)]
 struct Memos {
-    by_state: FxHashMap<(u64, LexState), Arc<LexemeMask>>,
+    by_place: FxHashMap<Place, Arc<LexemeMask>>,
     free: FxHashMap<FreeText, Arc<LexemeMask>>,
     bases: FxHashMap<(u64, ExprId), Arc<FreeBasis>>,
     bytes: usize,
@@ -506,16 +525,42 @@ impl LexemeMaskStore {
         Self { memos: Mutex::default(), basis: Mutex::default(), max_bytes }
     }
 
+    /// What all tokens of the vocabulary do.
     pub fn get(
         &self,
         vocabulary: &Vocabulary,
         lexeme: &Lexeme,
         state: LexState,
     ) -> Result<Arc<LexemeMask>, LimitExceeded> {
-        if let Some(known) = self.memos.lock().by_state.get(&(lexeme.id(), state)) {
+        let view = View::of(vocabulary);
+        self.memoised(view, lexeme, state, || self.build(vocabulary, lexeme, state))
+    }
+
+    /// What the rests of tokens do that lie below a node of a trie.
+    pub fn below(
+        &self,
+        vocabulary: &Vocabulary,
+        view: View<'_>,
+        lexeme: &Lexeme,
+        state: LexState,
+    ) -> Result<Arc<LexemeMask>, LimitExceeded> {
+        self.memoised(view, lexeme, state, || {
+            compute(vocabulary, view, lexeme, state).map(Arc::new)
+        })
+    }
+
+    fn memoised(
+        &self,
+        view: View<'_>,
+        lexeme: &Lexeme,
+        state: LexState,
+        build: impl FnOnce() -> Result<Arc<LexemeMask>, LimitExceeded>,
+    ) -> Result<Arc<LexemeMask>, LimitExceeded> {
+        let place = (view.trie.id(), view.root, lexeme.id(), state);
+        if let Some(known) = self.memos.lock().by_place.get(&place) {
             return Ok(known.clone());
         }
-        let mask = self.build(vocabulary, lexeme, state)?;
+        let mask = build()?;
         let mut memos = self.memos.lock();
         if memos.bytes > self.max_bytes {
             *memos = Memos { walks: memos.walks, ..Memos::default() };
@@ -525,7 +570,7 @@ impl LexemeMaskStore {
         if Arc::strong_count(&mask) == 1 {
             memos.bytes += mask.memory_bytes();
         }
-        memos.by_state.insert((lexeme.id(), state), mask.clone());
+        memos.by_place.insert(place, mask.clone());
         Ok(mask)
     }
 
@@ -560,7 +605,8 @@ impl LexemeMaskStore {
             }
         }
         self.memos.lock().walks += 1;
-        Ok(Arc::new(compute(vocabulary, lexeme, state)?))
+        let view = View::of(vocabulary);
+        Ok(Arc::new(compute(vocabulary, view, lexeme, state)?))
     }
 
     fn free_text(
@@ -598,7 +644,7 @@ impl LexemeMaskStore {
         }
         let languages = Arc::from([Ast::any_text()]);
         let any = Lexeme::new(LexemeSpec { spelling: Spelling::JsonString, languages })?;
-        let unbounded = Arc::new(compute(vocabulary, &any, any.inside())?);
+        let unbounded = Arc::new(compute(vocabulary, View::of(vocabulary), &any, any.inside())?);
         let lengths = Arc::new(Lengths::new(vocabulary));
         let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
         *basis = Some(built.clone());
@@ -616,7 +662,7 @@ impl LexemeMaskStore {
             return Ok(known.clone());
         }
         let run = lexeme.run_of(kind)?;
-        let unbounded = Arc::new(compute(vocabulary, lexeme, run)?);
+        let unbounded = Arc::new(compute(vocabulary, View::of(vocabulary), lexeme, run)?);
         let lengths = self.basis(vocabulary)?.lengths.clone();
         let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
         let mut memos = self.memos.lock();
