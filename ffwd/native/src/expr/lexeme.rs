@@ -615,4 +615,3 @@ fn relax_chain(
     }
     Ok((rest, within))
 }
-

@@ -57,8 +57,7 @@ impl LexemeMask {
         }
         let mut doubted = vec![0; vocabulary.mask_words()];
         set_bits(&mut doubted, doubtful);
-        let is_doubted =
-            |token: TokenId| doubted[token.index() / 32] >> (token.0 % 32) & 1 == 1;
+        let is_doubted = |token: TokenId| doubted[token.index() / 32] >> (token.0 % 32) & 1 == 1;
         let mut inner: Vec<TokenId> = Vec::new();
         let mut exits: Vec<Collected<'_>> = Vec::new();
         for group in &self.exits {
@@ -367,9 +366,10 @@ impl Lengths {
             self.of
                 .chunks(32)
                 .map(|chunk| {
-                    chunk.iter().enumerate().fold(0, |word, (bit, &count)| {
-                        word | u32::from(count <= characters) << bit
-                    })
+                    chunk
+                        .iter()
+                        .enumerate()
+                        .fold(0, |word, (bit, &count)| word | u32::from(count <= characters) << bit)
                 })
                 .collect()
         })
@@ -472,11 +472,7 @@ impl FreeBasis {
 }
 
 /// The state after a run of bytes.
-fn run(
-    lexeme: &Lexeme,
-    state: LexState,
-    bytes: &[u8],
-) -> Result<Option<LexState>, LimitExceeded> {
+fn run(lexeme: &Lexeme, state: LexState, bytes: &[u8]) -> Result<Option<LexState>, LimitExceeded> {
     let mut state = state;
     for &byte in bytes {
         match lexeme.next(state, byte)? {

@@ -275,7 +275,14 @@ impl Masker {
                 let stack = automaton.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
                 builder.added.extend_from_slice(trie.tokens_at(node));
                 if !trie.is_leaf(node) {
-                    walk(automaton, trie, node, automaton.starts(stack)?, &mut builder.added, nodes)?;
+                    walk(
+                        automaton,
+                        trie,
+                        node,
+                        automaton.starts(stack)?,
+                        &mut builder.added,
+                        nodes,
+                    )?;
                 }
             }
         }
