@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from conftest import COLOUR_SCHEMA, ORDER_SCHEMA, orders
+from tinymodels import COLOUR_SCHEMA, ORDER_SCHEMA, orders
 from transformers import (
     DynamicCache,
     GPT2Config,
