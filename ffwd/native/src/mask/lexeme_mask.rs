@@ -43,7 +43,7 @@ pub struct LexemeMask {
 
 impl LexemeMask {
     /// The mask of another state that differs from this one's at most in what it says of the
-    /// tokens in `doubtful`. `None` where exits were not copied, so that they cannot be taken out.
+    /// tokens in `doubtful`. `None` where the exits are too many to be listed.
     fn recheck(
         &self,
         vocabulary: &Vocabulary,
@@ -51,8 +51,7 @@ impl LexemeMask {
         state: LexState,
         doubtful: &[TokenId],
     ) -> Result<Option<Self>, LimitExceeded> {
-        let copied = |exit: &ExitGroup| exit.grafts.is_empty() && exit.everywhere.is_empty();
-        if !self.exits.iter().all(copied) {
+        if self.exits.iter().any(|exit| !exit.everywhere.is_empty()) {
             return Ok(None);
         }
         let mut doubted = vec![0; vocabulary.mask_words()];
@@ -66,6 +65,14 @@ impl LexemeMask {
                 if !is_doubted(token) {
                     let text = vocabulary.text(token);
                     own.rests.push((&text[text.len() - depth..], token));
+                }
+            }
+            for &(node, with_node) in &group.grafts {
+                for (depth, token) in vocabulary.trie().below(node) {
+                    if (depth > 0 || with_node) && !is_doubted(token) {
+                        let text = vocabulary.text(token);
+                        own.rests.push((&text[text.len() - depth..], token));
+                    }
                 }
             }
         }
