@@ -8,6 +8,8 @@
 pub mod lexeme_mask;
 pub mod slots;
 pub mod state_mask;
+#[cfg(test)]
+mod tests;
 pub mod token_set;
 
 pub use lexeme_mask::{LexemeMask, LexemeMaskStore};
