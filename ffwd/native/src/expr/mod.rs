@@ -13,6 +13,8 @@ pub mod lexeme;
 pub mod lexeme_store;
 pub mod lower;
 pub mod store;
+#[cfg(test)]
+mod tests;
 
 pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling};
 pub use lexeme_store::LexemeStore;

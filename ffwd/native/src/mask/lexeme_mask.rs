@@ -149,7 +149,7 @@ impl<'v> Collected<'v> {
     }
 
     /// The group of a verdict.
-    fn group<'c>(groups: &'c mut Vec<Self>, accept: u64) -> &'c mut Self {
+    fn group(groups: &mut Vec<Self>, accept: u64) -> &mut Self {
         let at = match groups.iter().position(|known| known.accept == accept) {
             Some(at) => at,
             None => {
