@@ -191,9 +191,6 @@ class ForcedRows:
                 if not self._rows[index].finished:
                     alone.append(index)
             open_rows = alone
-        for index, row in enumerate(self._rows):
-            if row.finished:
-                self.mask.set_free(index)
         self.nanoseconds += time.perf_counter_ns() - started
         return appended
 

@@ -166,7 +166,10 @@ def _problems(text: str, *, own_schema: bool) -> list[str]:
     allowed_steps = properties["suggested_next_steps"]["items"]["enum"]
     checks = {
         "customer_first_name": isinstance(name, str) and name.istitle() and 3 <= len(name) <= 12,
-        "days_since_the_purchase": type(days) is int and 0 <= days <= 365,
+        # JSON Schema counts 12.0 among the integers.
+        "days_since_the_purchase": type(days) in (int, float)
+        and 0 <= days <= 365
+        and days == int(days),
         "customer_wants_a_refund": isinstance(value["customer_wants_a_refund"], bool),
         "suggested_next_steps": isinstance(steps, list)
         and 1 <= len(steps) <= 2

@@ -1,11 +1,21 @@
 """fast_forward_generate: the same answers in fewer forward passes."""
 
-import json
+import re
 
 import pytest
 import torch
-from conftest import COLOUR_SCHEMA, ORDER_SCHEMA, orders
-from transformers import DynamicCache, LogitsProcessor, StopStringCriteria
+from tinymodels import COLOUR_SCHEMA, ORDER_SCHEMA, orders
+from transformers import (
+    DynamicCache,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LogitsProcessor,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+    StopStringCriteria,
+)
 from transformers.generation.streamers import BaseStreamer
 
 import ffwd
@@ -58,6 +68,59 @@ def test_equals_the_slow_twin(prompt, model, encode, answers, assert_valid, orde
     assert output[0].tolist() == expected
     assert report.stats.forward_passes == passes
     assert_valid(*answers(output, inputs))
+
+
+SMALL = {
+    "vocab_size": WIDTH,
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "initializer_range": 0.2,
+    "pad_token_id": PAD,
+    "bos_token_id": 1,
+    "eos_token_id": EOS,
+}
+
+
+def gpt2():
+    """Learned positions."""
+    options = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 512}
+    return GPT2LMHeadModel(GPT2Config(**SMALL | options))
+
+
+def qwen3():
+    return Qwen3ForCausalLM(Qwen3Config(**SMALL))
+
+
+def mistral():
+    """A window shorter than the text."""
+    return MistralForCausalLM(MistralConfig(**SMALL, sliding_window=16))
+
+
+@pytest.mark.parametrize("make", [gpt2, qwen3, mistral])
+def test_other_architectures_equal_the_slow_twin(
+    make, encode, answers, assert_valid, order_grammar
+):
+    torch.manual_seed(11)
+    model = make().eval()
+    prompts = ["Ada bought 12 cherry and 3 apple", "cherry"]
+    expected = []
+    for prompt in prompts:
+        inputs = encode(prompt)
+        output = fast(model, inputs, order_grammar, **GREEDY)
+        ids, _ = by_hand(model, inputs["input_ids"][0].tolist(), order_grammar)
+        assert output[0].tolist() == ids
+        expected += answers(output, inputs)
+        assert_valid(expected[-1])
+    both = encode(*prompts)
+    if make is mistral:
+        with pytest.raises(UnsupportedGenerationError, match="sliding-window"):
+            fast(model, both, order_grammar, **GREEDY)
+    else:
+        assert answers(fast(model, both, order_grammar, **GREEDY), both) == expected
 
 
 def test_the_text_is_that_of_masks_alone_in_half_the_passes(
@@ -269,11 +332,9 @@ def test_stop_strings(model, tokenizer, encode, answers, order_grammar):
     criterion = StopStringCriteria(tokenizer, ["current_status_of_the_order"])
     output = fast(model, inputs, order_grammar, stopping_criteria=[criterion], **GREEDY)
     [text] = answers(output, inputs)
-    assert text.count("current_status_of_the_order") == 1
-    assert not text.rstrip('":').endswith("number_of_ordered_items")
-    assert (
-        text[text.index("current_status_of_the_order") :].rstrip('":')
-        == "current_status_of_the_order"
+    # The token that completes the stop string may go on after it, but no token follows.
+    assert re.fullmatch(
+        r'\{"full_name_of_the_customer":"\w+","current_status_of_the_order\W*', text
     )
 
 
@@ -359,7 +420,7 @@ def test_options_that_cannot_be_honoured_are_refused_by_name(
 def test_bad_arguments(model, encode, order_grammar, colour_grammar, tokenizer):
     one, three = encode("Ada"), encode("Ada", "Alan", "Grace")
     with pytest.raises(ValueError, match="needs grammar="):
-        model.generate(**one, custom_generate=fast_forward_generate)
+        model.generate(**one, custom_generate=fast_forward_generate, max_new_tokens=3)
     with pytest.raises(ValueError, match="2 grammars for a batch of 3 rows"):
         fast(model, three, [order_grammar, colour_grammar], **GREEDY)
     with pytest.raises(UnsupportedGenerationError, match="3 rows"):
@@ -395,9 +456,8 @@ def test_contradicting_processors_are_an_error_and_reported(model, encode, order
     assert report.stats.tokens == report.stats.forced_tokens > 0
 
 
-def test_a_continuous_prompt_of_one_token(model, answers, assert_valid, order_grammar):
+def test_a_prompt_of_one_token(model, answers, assert_valid, order_grammar):
     inputs = {"input_ids": torch.tensor([[1]])}
     output = fast(model, inputs, order_grammar, **GREEDY)
     [text] = answers(output, inputs)
     assert_valid(text)
-    assert json.loads(text)["number_of_ordered_items"] >= 1

@@ -4,8 +4,10 @@ import random
 
 import pytest
 import torch
+from tinymodels import COLOUR_SCHEMA
 from transformers import LogitsProcessor
 
+import ffwd
 from ffwd import VocabularyError
 from ffwd.adapters.transformers import (
     GrammarLogitsProcessor,
@@ -96,8 +98,6 @@ def test_beam_search_finds_the_best_beams(model, encode, colour_grammar):
 
 def test_more_beams_than_documents(model, encode, answers, vocabulary):
     """Beams that the grammar leaves nothing are filled with something, not with an error."""
-    import ffwd
-
     grammar = ffwd.compile(ffwd.grammar.choice(["yes", "no"]), vocabulary)
     inputs = encode("well")
     output = model.generate(
@@ -114,8 +114,6 @@ def test_more_beams_than_documents(model, encode, answers, vocabulary):
 def test_batch_with_padding_and_a_grammar_for_each_row(
     model, encode, answers, assert_valid, order_grammar, colour_grammar
 ):
-    from conftest import COLOUR_SCHEMA
-
     inputs = encode("Ada bought 12 cherry express, shipped.", "red")
     assert inputs["attention_mask"][1, 0] == 0
     processor = GrammarLogitsProcessor([order_grammar, colour_grammar])
@@ -133,7 +131,7 @@ def test_batch_with_padding_and_a_grammar_for_each_row(
 def test_prompt_lookup_equals_greedy(model, tokenizer, encode, answers, order_grammar):
     # The prompt holds a whole answer, so that there is something to look up.
     prompt = (
-        '{"full_name_of_the_customer":"Ada","current_status_of_the_order":"shipped","number_of_ordered_items":7,'
+        '{"full_name_of_the_customer":"Ada","current_status_of_the_order":"shipped","number_of_ordered_items":"7",'
         '"express_delivery_was_paid_for":true,"items_in_the_order":["apple"]} and now '
     )
     inputs = encode(prompt)
@@ -366,8 +364,6 @@ def test_bad_arguments(order_grammar, colour_grammar, tokenizer):
         GrammarLogitsProcessor([order_grammar, colour_grammar])(three_rows, torch.zeros(3, WIDTH))
     with pytest.raises(VocabularyError, match="logits only 100"):
         GrammarLogitsProcessor(order_grammar)(three_rows, torch.zeros(3, 100))
-    import ffwd
-
     wider = from_huggingface(tokenizer, vocab_size=WIDTH + 32, eos_token_ids=[EOS])
     other = ffwd.compile(ffwd.grammar.choice(["a"]), wider)
     with pytest.raises(VocabularyError, match="grammar 1 was compiled for another vocabulary"):

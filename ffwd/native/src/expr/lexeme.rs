@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::derivative::{ByteClasses, Derivatives};
@@ -94,12 +94,17 @@ struct Builder {
     store: ExprStore,
     derivatives: Derivatives,
     ids: FxHashMap<StateKey, LexState>,
-    clamped: FxHashMap<(ExprId, u32), ExprId>,
+    /// Expressions without their upper bounds, and within how many bytes nothing tells.
+    relaxed: FxHashMap<(ExprId, u32), (ExprId, u32)>,
+    /// Expressions of exactly one character.
+    characters: FxHashSet<ExprId>,
 }
 
-/// Strings of any characters whose number lies in a range: the inside of most JSON strings.
+/// Texts of characters of one kind, whose number lies in a range: the inside of most JSON strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FreeText {
+    /// The characters, as an expression of the lexeme; `None` for any.
+    pub kind: Option<ExprId>,
     pub min: u32,
     pub max: Option<u32>,
 }
@@ -135,6 +140,7 @@ impl Lexeme {
         for language in spec.languages.iter() {
             roots.push(lowering.lower(language)?);
         }
+        let characters = lowering.characters().collect();
         let universe = store.universe().unwrap_or(ExprId::EVERYTHING);
         let apart: &[u8] = match spec.spelling {
             Spelling::Utf8 => &[],
@@ -167,7 +173,8 @@ impl Lexeme {
                 store,
                 derivatives,
                 ids: FxHashMap::default(),
-                clamped: FxHashMap::default(),
+                relaxed: FxHashMap::default(),
+                characters,
             }),
             alive,
         };
@@ -358,74 +365,83 @@ impl Lexeme {
         Ok(only)
     }
 
-    /// Whether the state is inside a JSON string of any characters, bounded only in their number.
+    /// Whether the state is inside a JSON string of characters of one kind, bounded only in their
+    /// number.
     pub fn free_text(&self, state: LexState) -> Option<FreeText> {
+        let residual = self.only_residual(state)?;
+        let (kind, min, max) = if residual == ExprId::EPSILON {
+            (self.character, 0, Some(0))
+        } else {
+            let builder = self.builder.lock();
+            match *builder.store.get(residual) {
+                Expr::Repeat { inner, min, max } if builder.characters.contains(&inner) => {
+                    (inner, min, max)
+                }
+                _ if builder.characters.contains(&residual) => (residual, 1, Some(1)),
+                _ => return None,
+            }
+        };
+        Some(FreeText { kind: (kind != self.character).then_some(kind), min, max })
+    }
+
+    /// The state inside a JSON string of any number of characters of one kind.
+    pub fn run_of(&self, kind: ExprId) -> Result<LexState, LimitExceeded> {
+        let mut builder = self.builder.lock();
+        let run = builder.store.repeat(kind, 0, None)?;
+        self.intern(&mut builder, StateKey::Inside(Residuals::from_slice(&[run])))
+    }
+
+    /// Whether the state is inside a JSON string that may go on with any characters at all: some
+    /// text that is looked for may still come later.
+    pub fn takes_anything(&self, state: LexState) -> bool {
+        let Some(residual) = self.only_residual(state) else { return false };
+        let store = &self.builder.lock().store;
+        let searches = |id: ExprId| match *store.get(id) {
+            Expr::Concat(head, rest) => head == self.universe && store.positive(rest),
+            _ => id == self.universe,
+        };
+        match store.get(residual) {
+            Expr::Or(ids) => ids.iter().any(|&id| searches(id)),
+            _ => searches(residual),
+        }
+    }
+
+    /// The expression of a state inside a JSON string that has one language.
+    fn only_residual(&self, state: LexState) -> Option<ExprId> {
         if self.spec.spelling != Spelling::JsonString {
             return None;
         }
-        let StateKey::Inside(residuals) = &self.data(state).key else { return None };
-        let &[residual] = residuals.as_slice() else { return None };
-        if residual == self.universe {
-            return Some(FreeText { min: 0, max: None });
-        }
-        if residual == self.character {
-            return Some(FreeText { min: 1, max: Some(1) });
-        }
-        if residual == ExprId::EPSILON {
-            return Some(FreeText { min: 0, max: Some(0) });
-        }
-        match *self.builder.lock().store.get(residual) {
-            Expr::Repeat { inner, min, max } if inner == self.character => {
-                Some(FreeText { min, max })
-            }
+        match &self.data(state).key {
+            StateKey::Inside(residuals) if residuals.len() == 1 => residuals.first().copied(),
             _ => None,
         }
     }
 
-    /// A state that no run of at most `horizon` bytes tells from this one: counters that cannot
-    /// run out within them are made unbounded, so that few states need a mask of their own.
-    pub fn within_horizon(&self, state: LexState, horizon: u32) -> Result<LexState, LimitExceeded> {
-        let StateKey::Inside(residuals) = &self.data(state).key else { return Ok(state) };
-        let mut builder = self.builder.lock();
-        let mut clamped = Residuals::with_capacity(residuals.len());
-        for &residual in residuals {
-            let unbounded = self.without_length(&mut builder, residual, horizon)?;
-            // Else a counter may decide in the end whether there is any text at all.
-            if !builder.store.positive(unbounded) {
-                return Ok(state);
-            }
-            clamped.push(clamp(&mut builder, unbounded, horizon)?);
-        }
-        if clamped == *residuals {
-            return Ok(state);
-        }
-        self.intern(&mut builder, StateKey::Inside(clamped))
-    }
-
-    /// The other operand of an intersection with a maximal number of characters, where that number
-    /// cannot matter within `horizon` bytes: from anywhere within them, the other operand can be
-    /// completed with the characters that are left.
-    fn without_length(
+    /// The state without upper bounds on how often something may still come, and a number of bytes
+    /// such that no run of at most so many tells it from this one. `longest`: runs of more bytes
+    /// do not matter. `None` where that is no other state.
+    pub fn relaxed(
         &self,
-        builder: &mut Builder,
-        id: ExprId,
-        horizon: u32,
-    ) -> Result<ExprId, LimitExceeded> {
-        let Expr::And(parts) = builder.store.get(id).clone() else { return Ok(id) };
-        let length = |part: &ExprId| match *builder.store.get(*part) {
-            Expr::Repeat { inner, min: 0, max } if inner == self.character => max,
-            _ => None,
-        };
-        let Some(at) = parts.iter().position(|part| length(part).is_some()) else { return Ok(id) };
-        let max = length(&parts[at]).unwrap_or(0);
-        let others: Vec<ExprId> =
-            parts.iter().enumerate().filter(|&(i, _)| i != at).map(|(_, &part)| part).collect();
-        let [other] = others.as_slice() else { return Ok(id) };
-        if !builder.store.positive(*other) {
-            return Ok(id);
+        state: LexState,
+        longest: u32,
+    ) -> Result<Option<(LexState, u32)>, LimitExceeded> {
+        let StateKey::Inside(residuals) = &self.data(state).key else { return Ok(None) };
+        let mut builder = self.builder.lock();
+        let mut within = u32::MAX;
+        let mut relaxed = Residuals::with_capacity(residuals.len());
+        for &residual in residuals {
+            let (id, bytes) = relax(&mut builder, residual, self.character, longest)?;
+            // Else a bound may decide in the end whether there is any text at all.
+            if !builder.store.positive(id) {
+                return Ok(None);
+            }
+            relaxed.push(id);
+            within = within.min(bytes);
         }
-        let enough = completion_bound(&builder.store, *other).saturating_add(horizon);
-        Ok(if max >= enough { *other } else { id })
+        if relaxed == *residuals {
+            return Ok(None);
+        }
+        Ok(Some((self.intern(&mut builder, StateKey::Inside(relaxed))?, within)))
     }
 
     /// All transitions of a state at once, for walks that read many.
@@ -511,55 +527,91 @@ fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
     bound
 }
 
-fn clamp(builder: &mut Builder, id: ExprId, horizon: u32) -> Result<ExprId, LimitExceeded> {
-    if let Some(&known) = builder.clamped.get(&(id, horizon)) {
+/// An expression without its upper bounds, and the number of bytes within which that makes no
+/// difference to what is alive and what may end.
+///
+/// Each copy of what is repeated takes its least length, so a bound is met only after that many
+/// times the bound. A bound on the number of characters beside another language is dropped where
+/// that language can be completed with the characters that are left.
+fn relax(
+    builder: &mut Builder,
+    id: ExprId,
+    character: ExprId,
+    longest: u32,
+) -> Result<(ExprId, u32), LimitExceeded> {
+    if let Some(&known) = builder.relaxed.get(&(id, longest)) {
         return Ok(known);
     }
-    let clamped = match builder.store.get(id).clone() {
-        Expr::Concat(head, tail) => {
-            let head = clamp(builder, head, horizon)?;
-            // What comes after a long tail of fixed text matters less than its depth costs.
-            let tail = clamp_tail(builder, tail, horizon)?;
-            builder.store.concat(head, tail)?
-        }
+    let relaxed = match builder.store.get(id).clone() {
+        Expr::Concat(..) => relax_chain(builder, id, character, longest)?,
         Expr::Or(ids) => {
+            let mut within = u32::MAX;
             let mut parts = Vec::with_capacity(ids.len());
             for &part in ids.iter() {
-                parts.push(clamp(builder, part, horizon)?);
+                let (part, bytes) = relax(builder, part, character, longest)?;
+                within = within.min(bytes);
+                parts.push(part);
             }
-            builder.store.or(&parts)?
+            (builder.store.or(&parts)?, within)
+        }
+        Expr::And(ids) => {
+            let length = |id: ExprId| match *builder.store.get(id) {
+                Expr::Repeat { inner, min: 0, max: Some(max) } if inner == character => Some(max),
+                _ => None,
+            };
+            match (&*ids, ids.iter().position(|&id| length(id).is_some())) {
+                (&[first, second], Some(at)) => {
+                    let (bound, other) = if at == 0 { (first, second) } else { (second, first) };
+                    let max = length(bound).unwrap_or(0);
+                    match max.checked_sub(completion_bound(&builder.store, other)) {
+                        Some(spare) => {
+                            let (other, bytes) = relax(builder, other, character, longest)?;
+                            (other, bytes.min(spare))
+                        }
+                        None => (id, u32::MAX),
+                    }
+                }
+                _ => (id, u32::MAX),
+            }
         }
         Expr::Repeat { inner, min, max } => {
-            let inner = clamp(builder, inner, horizon)?;
-            let max = max.filter(|&max| max <= horizon + 1);
-            builder.store.repeat(inner, min.min(horizon + 1), max)?
+            let copy = builder.store.min_len(inner).max(1);
+            let (inner, bytes) = relax(builder, inner, character, longest)?;
+            let within = max.map_or(u32::MAX, |max| max.saturating_mul(copy));
+            let min = min.min(longest.saturating_add(1));
+            (builder.store.repeat(inner, min, None)?, within.min(bytes))
         }
-        _ => id,
+        Expr::Empty | Expr::Epsilon | Expr::Bytes(_) | Expr::Not(_) => (id, u32::MAX),
     };
-    builder.clamped.insert((id, horizon), clamped);
-    Ok(clamped)
+    builder.relaxed.insert((id, longest), relaxed);
+    Ok(relaxed)
 }
 
-/// Clamps along a right-nested concatenation without recursing per link.
-fn clamp_tail(builder: &mut Builder, id: ExprId, horizon: u32) -> Result<ExprId, LimitExceeded> {
+/// As [`relax`], along a right-nested concatenation without recursing per link.
+fn relax_chain(
+    builder: &mut Builder,
+    id: ExprId,
+    character: ExprId,
+    longest: u32,
+) -> Result<(ExprId, u32), LimitExceeded> {
     let mut heads = Vec::new();
     let mut current = id;
     while let Expr::Concat(head, tail) = *builder.store.get(current) {
-        // A run of fixed bytes longer than the horizon hides the rest.
-        if heads.len() > horizon as usize {
+        // What comes after so many parts is out of reach, unless they may be empty.
+        if heads.len() > 4 * longest as usize {
             break;
         }
         heads.push(head);
         current = tail;
     }
-    let mut rest = if matches!(builder.store.get(current), Expr::Concat(..)) {
-        current
-    } else {
-        clamp(builder, current, horizon)?
+    let (mut rest, mut within) = match builder.store.get(current) {
+        Expr::Concat(..) => (current, u32::MAX),
+        _ => relax(builder, current, character, longest)?,
     };
     while let Some(head) = heads.pop() {
-        let head = clamp(builder, head, horizon)?;
+        let (head, bytes) = relax(builder, head, character, longest)?;
+        within = within.min(bytes);
         rest = builder.store.concat(head, rest)?;
     }
-    Ok(rest)
+    Ok((rest, within))
 }

@@ -44,6 +44,11 @@ impl<'s> Lowering<'s> {
         self.class(&CharClass::any())
     }
 
+    /// The expressions of one character so far.
+    pub fn characters(&self) -> impl Iterator<Item = ExprId> + '_ {
+        self.classes.values().copied().filter(|&id| id != ExprId::EMPTY)
+    }
+
     pub fn lower(&mut self, ast: &Ast) -> Result<ExprId, LimitExceeded> {
         match ast {
             Ast::Empty => Ok(ExprId::EMPTY),

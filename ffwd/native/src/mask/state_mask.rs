@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use super::lexeme_mask::{ExitGroup, Inner, LexemeMaskStore};
+use super::lexeme_mask::{ExitGroup, Inner, LexemeMask, LexemeMaskStore, View};
 use super::slots::Slots;
 use super::token_set::{TokenMask, TokenMaskBuilder};
 use crate::automaton::keys::Terminal;
@@ -11,7 +11,7 @@ use crate::automaton::{
     punctuation, Automaton, EngineError, KeyNodeId, StackId, StateId, TextId, Thread, ThreadLexeme,
     Threads,
 };
-use crate::expr::LexState;
+use crate::expr::{LexState, Lexeme};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
 /// Counters of one compiled grammar.
@@ -78,10 +78,9 @@ impl Masker {
         state: StateId,
     ) -> Result<Arc<TokenMask>, EngineError> {
         let threads = automaton.threads(state);
-        // The key so far decides almost nothing: compute once for all keys, and look again at the
-        // few tokens in which one key ends and the next begins.
-        let keyed = threads.iter().any(|thread| !matches!(thread.text, TextId::NONE | TextId::ANY));
-        let mask = if keyed {
+        // The key so far decides almost nothing: masks are computed once for all keys.
+        let keyed = |thread: &Thread| !matches!(thread.text, TextId::NONE | TextId::ANY);
+        let mut mask = if threads.iter().any(keyed) {
             let anonymous: Threads = threads
                 .iter()
                 .map(|thread| match thread.text {
@@ -90,31 +89,36 @@ impl Masker {
                 })
                 .collect();
             let anonymous = automaton.intern(anonymous)?;
-            let shared = match self.memo.with(anonymous.0, |mask| mask.clone()) {
+            match self.memo.with(anonymous.0, TokenMask::clone) {
                 Some(shared) => shared,
                 None => (*self.state_mask(automaton, anonymous)?).clone(),
-            };
-            let two_keys = self.vocabulary.tokens_with_two_keys();
-            if two_keys.is_empty() {
-                Arc::new(shared)
-            } else {
-                let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
-                builder.add_mask(&shared);
-                builder.remove(two_keys);
-                for &token in two_keys {
-                    if automaton.walk(threads, self.vocabulary.text(token))?.is_some() {
-                        builder.added.push(token);
-                    }
-                }
-                Arc::new(builder.build())
             }
         } else {
             let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
             let mut nodes = 0;
-            self.collect(automaton, threads, &mut builder, &mut nodes)?;
+            let view = View::of(&self.vocabulary);
+            self.collect(automaton, view, threads, &mut builder, &mut nodes)?;
+            if automaton.is_accepting(state) {
+                builder.added.extend_from_slice(self.vocabulary.eos());
+            }
             self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
-            Arc::new(builder.build())
+            builder.build()
         };
+        // But for the few tokens in which one key ends and the next begins, which may be the same.
+        let two_keys = self.vocabulary.tokens_with_two_keys();
+        let anonymous = threads.iter().any(|thread| thread.text == TextId::ANY);
+        if automaton.json().is_some() && !two_keys.is_empty() && !anonymous {
+            let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
+            builder.add_mask(&mask);
+            builder.remove(two_keys);
+            for &token in two_keys {
+                if automaton.walk(threads, self.vocabulary.text(token))?.is_some() {
+                    builder.added.push(token);
+                }
+            }
+            mask = builder.build();
+        }
+        let mask = Arc::new(mask);
         self.counters.computed.fetch_add(1, Ordering::Relaxed);
         let bytes = mask.memory_bytes() as u64;
         if self.counters.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.max_bytes {
@@ -125,40 +129,54 @@ impl Masker {
         Ok(mask)
     }
 
+    /// The tokens below a node of a trie that some thread can read.
     fn collect(
         &self,
         automaton: &Automaton,
+        view: View<'_>,
         threads: &[Thread],
         builder: &mut TokenMaskBuilder,
         nodes: &mut u64,
     ) -> Result<(), EngineError> {
         for thread in threads {
             match thread.lexeme {
-                ThreadLexeme::End => builder.added.extend_from_slice(self.vocabulary.eos()),
-                ThreadLexeme::Key => self.collect_keys(automaton, thread, builder, nodes)?,
+                ThreadLexeme::End => {}
+                ThreadLexeme::Key => self.collect_keys(automaton, view, thread, builder, nodes)?,
                 ThreadLexeme::Lexeme(index) => {
                     let lexeme = automaton.lexeme(index);
                     let state = thread.lex_state();
-                    let mask = self.lexeme_masks.get(&self.vocabulary, lexeme, state)?;
+                    let mask = self.lexeme_mask(view, lexeme, state)?;
+                    *nodes += 1;
                     add_inner(builder, &mask.inner);
                     for group in &mask.exits {
                         let stack = automaton.exit_thread(thread, group.accept)?;
                         self.collect_exits(automaton, group, stack, builder, nodes)?;
                     }
-                    let accept = lexeme.accept(state);
-                    if accept != 0 {
+                    if state.accepts() {
                         // The lexeme may have ended already: all that may follow it.
-                        let stack = automaton.exit_thread(thread, accept)?;
-                        let starts: Threads = automaton.starts(stack)?.iter().copied().collect();
-                        let after = automaton.intern(starts)?;
-                        if self.memo.with(after.0, |mask| builder.add_mask(mask)).is_none() {
-                            builder.add_mask(&*self.state_mask(automaton, after)?);
-                        }
+                        let stack = automaton.exit_thread(thread, lexeme.accept(state))?;
+                        let starts = automaton.starts(stack)?;
+                        self.collect(automaton, view, starts, builder, nodes)?;
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    fn lexeme_mask(
+        &self,
+        view: View<'_>,
+        lexeme: &Lexeme,
+        state: LexState,
+    ) -> Result<Arc<LexemeMask>, EngineError> {
+        let vocabulary = &self.vocabulary;
+        let mask = if view.trie.id() == vocabulary.trie().id() && view.root == NodeId::ROOT {
+            self.lexeme_masks.get(vocabulary, lexeme, state)?
+        } else {
+            self.lexeme_masks.below(vocabulary, view, lexeme, state)?
+        };
+        Ok(mask)
     }
 
     fn collect_exits(
@@ -171,13 +189,16 @@ impl Masker {
     ) -> Result<(), EngineError> {
         let starts = automaton.starts(stack)?;
         builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
-        walk(automaton, &group.rests, NodeId::ROOT, starts, &mut builder.added, nodes)?;
+        if !group.rests.is_leaf(NodeId::ROOT) {
+            let view = View { trie: &group.rests, root: NodeId::ROOT };
+            self.collect(automaton, view, starts, builder, nodes)?;
+        }
         let trie = self.vocabulary.trie();
-        for &(node, with_node) in &group.grafts {
+        for &(root, with_node) in &group.grafts {
             if with_node {
-                builder.added.extend_from_slice(trie.tokens_at(node));
+                builder.added.extend_from_slice(trie.tokens_at(root));
             }
-            walk(automaton, trie, node, starts, &mut builder.added, nodes)?;
+            self.collect(automaton, View { trie, root }, starts, builder, nodes)?;
         }
         // At the end of the text nothing follows, so the most common case costs nothing.
         if starts.iter().any(|start| start.lexeme != ThreadLexeme::End) {
@@ -194,31 +215,37 @@ impl Masker {
     fn collect_keys(
         &self,
         automaton: &Automaton,
+        view: View<'_>,
         thread: &Thread,
         builder: &mut TokenMaskBuilder,
         nodes: &mut u64,
     ) -> Result<(), EngineError> {
         let Some(json) = automaton.json() else { return Ok(()) };
-        let trie = self.vocabulary.trie();
+        let trie = view.trie;
         let root = thread.key_node();
         let base = json.keys.node(root).base;
+        let mut names: Vec<(Terminal, NodeId)> = Vec::new();
+        self.for_names(automaton, view, root, &mut |terminal, node| names.push((terminal, node)));
         if let Some(state) = base {
             let any_string = punctuation::index::ANY_STRING;
             let lexeme = automaton.lexeme(any_string);
-            let mask = self.lexeme_masks.get(&self.vocabulary, lexeme, state)?;
+            let mask = self.lexeme_mask(view, lexeme, state)?;
             add_inner(builder, &mask.inner);
             let from = builder.added.len();
+            let text = match thread.text {
+                TextId::NONE => TextId::NONE,
+                _ => TextId::ANY,
+            };
             for group in &mask.exits {
                 let lexeme = ThreadLexeme::Lexeme(any_string);
-                let stack = automaton.exit(thread.stack, lexeme, group.accept, TextId::ANY)?;
+                let stack = automaton.exit(thread.stack, lexeme, group.accept, text)?;
                 self.collect_exits(automaton, group, stack, builder, nodes)?;
             }
             // Names of their own are no other keys.
             let mut named: Vec<TokenId> = Vec::new();
-            self.for_names(automaton, root, &mut |_, node| {
+            for &(_, node) in &names {
                 named.extend_from_slice(trie.tokens_below(node));
-                Ok(())
-            })?;
+            }
             if !named.is_empty() {
                 named.sort_unstable();
                 let mut at = from;
@@ -232,7 +259,7 @@ impl Masker {
             }
         } else {
             // Tokens that stay within the names.
-            let mut pending = vec![(root, NodeId::ROOT)];
+            let mut pending = vec![(root, view.root)];
             while let Some((key, node)) = pending.pop() {
                 *nodes += 1;
                 for &(byte, child) in json.keys.node(key).children.iter() {
@@ -243,17 +270,21 @@ impl Masker {
                 }
             }
         }
-        let mut exits: Vec<(TextId, NodeId)> = Vec::new();
-        self.for_names(automaton, root, &mut |terminal, node| {
+        for (terminal, node) in names {
             if let Terminal::Allowed(name) = terminal {
-                exits.push((name, node));
+                let stack = automaton.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
+                builder.added.extend_from_slice(trie.tokens_at(node));
+                if !trie.is_leaf(node) {
+                    walk(
+                        automaton,
+                        trie,
+                        node,
+                        automaton.starts(stack)?,
+                        &mut builder.added,
+                        nodes,
+                    )?;
+                }
             }
-            Ok(())
-        })?;
-        for (name, node) in exits {
-            let stack = automaton.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
-            builder.added.extend_from_slice(trie.tokens_at(node));
-            walk(automaton, trie, node, automaton.starts(stack)?, &mut builder.added, nodes)?;
         }
         Ok(())
     }
@@ -263,18 +294,19 @@ impl Masker {
     fn for_names(
         &self,
         automaton: &Automaton,
+        view: View<'_>,
         root: KeyNodeId,
-        found: &mut dyn FnMut(Terminal, NodeId) -> Result<(), EngineError>,
-    ) -> Result<(), EngineError> {
-        let Some(json) = automaton.json() else { return Ok(()) };
-        let trie = self.vocabulary.trie();
-        let mut pending = vec![(root, NodeId::ROOT)];
+        found: &mut dyn FnMut(Terminal, NodeId),
+    ) {
+        let Some(json) = automaton.json() else { return };
+        let trie = view.trie;
+        let mut pending = vec![(root, view.root)];
         while let Some((key, node)) = pending.pop() {
             let key = json.keys.node(key);
             // Before the opening quote a quote opens.
             if key.terminal != Terminal::None && key.base != Some(LexState::QUOTE) {
                 if let Some(closed) = trie.child(node, b'"') {
-                    found(key.terminal, closed)?;
+                    found(key.terminal, closed);
                 }
             }
             for &(byte, child) in key.children.iter() {
@@ -283,7 +315,6 @@ impl Masker {
                 }
             }
         }
-        Ok(())
     }
 
     /// Whether some token that strictly extends `prefix`, itself the end of the text so far, may

@@ -43,6 +43,12 @@ pub enum NumberError {
 impl NumberConstraint {
     /// Whether a value satisfies the constraint.
     pub fn allows(&self, value: &Decimal) -> bool {
+        self.within_bounds(value)
+            && self.one_of.as_ref().is_none_or(|values| values.contains(value))
+    }
+
+    /// Whether a value is of the right kind and within the bounds, listed or not.
+    fn within_bounds(&self, value: &Decimal) -> bool {
         let above =
             |bound: &Bound| value > &bound.value || (value == &bound.value && !bound.exclusive);
         let below =
@@ -50,7 +56,6 @@ impl NumberConstraint {
         (!self.integer || value.is_integer())
             && self.minimum.as_ref().is_none_or(above)
             && self.maximum.as_ref().is_none_or(below)
-            && self.one_of.as_ref().is_none_or(|values| values.contains(value))
     }
 
     fn style(&self) -> Style {
@@ -101,7 +106,8 @@ fn listed(
 ) -> Result<Ast, NumberError> {
     let mut length = 0;
     let mut parts = Vec::new();
-    let mut kept: Vec<&Decimal> = values.iter().filter(|value| constraint.allows(value)).collect();
+    let mut kept: Vec<&Decimal> =
+        values.iter().filter(|value| constraint.within_bounds(value)).collect();
     kept.sort();
     kept.dedup();
     for value in kept {

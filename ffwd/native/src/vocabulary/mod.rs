@@ -72,6 +72,8 @@ pub struct Vocabulary {
     max_token_bytes: usize,
     two_keys: Vec<TokenId>,
     summaries: Vec<Summary>,
+    /// Every token that is text, the longest first.
+    by_length: Vec<TokenId>,
     trie: ByteTrie,
 }
 
@@ -148,7 +150,19 @@ impl Vocabulary {
             .map(|id| TokenId(id as u32))
             .collect();
         let summaries = trie.summaries();
-        Ok(Self { trie, summaries, bytes, offsets, eos, width, max_token_bytes, two_keys })
+        let mut by_length: Vec<TokenId> = sorted.iter().map(|&(_, token)| token).collect();
+        by_length.sort_by_key(|token| (std::cmp::Reverse(text(token.index()).len()), *token));
+        Ok(Self {
+            trie,
+            summaries,
+            by_length,
+            bytes,
+            offsets,
+            eos,
+            width,
+            max_token_bytes,
+            two_keys,
+        })
     }
 
     /// The number of logits of the model.
@@ -196,13 +210,19 @@ impl Vocabulary {
         self.summaries[node.index()]
     }
 
+    /// The tokens of more than so many bytes.
+    pub fn longer_than(&self, bytes: usize) -> &[TokenId] {
+        let end = self.by_length.partition_point(|&token| self.text(token).len() > bytes);
+        &self.by_length[..end]
+    }
+
     pub fn trie(&self) -> &ByteTrie {
         &self.trie
     }
 
     pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
-            + (self.offsets.capacity() + self.summaries.capacity()) * 4
+            + (self.offsets.capacity() + self.summaries.capacity() + self.by_length.capacity()) * 4
             + self.trie.memory_bytes()
     }
 }

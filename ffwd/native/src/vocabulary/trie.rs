@@ -3,6 +3,8 @@
 //! A node's subtree is the contiguous run of nodes that follows it, and the tokens below a node
 //! are a contiguous run too, so walks touch memory in order and skipping a subtree is one addition.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::summary::{Summary, Utf8Place};
 use super::TokenId;
 
@@ -28,8 +30,12 @@ struct Node {
     tokens: u32,
 }
 
-#[derive(Debug, Default)]
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Debug)]
 pub struct ByteTrie {
+    /// Unique in the process.
+    id: u64,
     nodes: Vec<Node>,
     tokens: Vec<TokenId>,
 }
@@ -38,7 +44,11 @@ impl ByteTrie {
     /// From sorted strings; a string may stand several times. The trie has fewer than 2^24 nodes
     /// if the strings have fewer than 2^24 - 1 bytes in all, which the caller sees to.
     pub fn from_sorted<B: AsRef<[u8]>>(sorted: &[(B, TokenId)]) -> Self {
-        let mut trie = Self { nodes: Vec::new(), tokens: Vec::with_capacity(sorted.len()) };
+        let mut trie = Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            nodes: Vec::new(),
+            tokens: Vec::with_capacity(sorted.len()),
+        };
         trie.nodes.push(Node { size_and_byte: 0, tokens: 0 });
         let mut open: Vec<usize> = vec![0];
         let mut path: Vec<u8> = Vec::new();
@@ -105,6 +115,11 @@ impl ByteTrie {
         summaries
     }
 
+    /// A number that no other trie of the process has.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Number of nodes, the root included.
     pub fn len(&self) -> usize {
         self.nodes.len() - 1
@@ -144,6 +159,19 @@ impl ByteTrie {
         &self.tokens[start..end]
     }
 
+    /// The tokens that end at a node or below it, each with how many bytes below.
+    pub fn below(&self, node: NodeId) -> impl Iterator<Item = (usize, TokenId)> + '_ {
+        let mut ends: Vec<NodeId> = Vec::new();
+        (node.0..self.after(node).0).map(NodeId).flat_map(move |node| {
+            while ends.last().is_some_and(|&end| node >= end) {
+                ends.pop();
+            }
+            let depth = ends.len();
+            ends.push(self.after(node));
+            self.tokens_at(node).iter().map(move |&token| (depth, token))
+        })
+    }
+
     /// The children of a node, by byte.
     pub fn children(&self, node: NodeId) -> impl Iterator<Item = (u8, NodeId)> + '_ {
         let end = self.after(node);
@@ -160,6 +188,12 @@ impl ByteTrie {
 
     pub fn child(&self, node: NodeId, byte: u8) -> Option<NodeId> {
         self.children(node).find(|&(label, _)| label == byte).map(|(_, child)| child)
+    }
+
+    /// Whether nothing lies below a node.
+    #[inline]
+    pub fn is_leaf(&self, node: NodeId) -> bool {
+        self.after(node).0 == node.0 + 1
     }
 
     /// The node that a string leads to.
