@@ -143,7 +143,7 @@ impl<'v> Collected<'v> {
     }
 
     /// The group of a verdict.
-    pub(super) fn group<'c>(groups: &'c mut Vec<Self>, accept: u64) -> &'c mut Self {
+    pub(super) fn group(groups: &mut Vec<Self>, accept: u64) -> &mut Self {
         let at = match groups.iter().position(|known| known.accept == accept) {
             Some(at) => at,
             None => {
