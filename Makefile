@@ -11,6 +11,7 @@ BUILT_FROM := pyproject.toml setup.py $(CARGO_MANIFEST) ffwd/native/Cargo.lock \
 # Neither the demonstration nor a test may fetch a model.
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # clippy with the feature `python` and the build of the module ask the same interpreter.
 export PYO3_PYTHON := $(abspath $(BIN))/python
 

@@ -12,6 +12,7 @@
 pub mod array;
 pub mod config;
 pub mod error;
+mod flow;
 pub mod frame;
 pub mod intern;
 pub mod keys;

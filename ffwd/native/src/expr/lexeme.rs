@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use super::derivative::{ByteClasses, Derivatives};
 use super::lower::Lowering;
 pub use super::lower::Spelling;
+use super::relax::{relax, Limits, RelaxMemo};
 use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
 use crate::regex::Ast;
@@ -95,7 +96,7 @@ struct Builder {
     derivatives: Derivatives,
     ids: FxHashMap<StateKey, LexState>,
     /// Expressions without their upper bounds, and within how many bytes nothing tells.
-    relaxed: FxHashMap<(ExprId, u32), (ExprId, u32)>,
+    relaxed: RelaxMemo,
     /// Expressions of exactly one character.
     characters: FxHashSet<ExprId>,
 }
@@ -427,10 +428,12 @@ impl Lexeme {
     ) -> Result<Option<(LexState, u32)>, LimitExceeded> {
         let StateKey::Inside(residuals) = &self.data(state).key else { return Ok(None) };
         let mut builder = self.builder.lock();
+        let limits = Limits { character: self.character, longest };
         let mut within = u32::MAX;
         let mut relaxed = Residuals::with_capacity(residuals.len());
         for &residual in residuals {
-            let (id, bytes) = relax(&mut builder, residual, self.character, longest)?;
+            let Builder { store, relaxed: memo, .. } = &mut *builder;
+            let (id, bytes) = relax(store, memo, residual, limits)?;
             // Else a bound may decide in the end whether there is any text at all.
             if !builder.store.positive(id) {
                 return Ok(None);
@@ -496,122 +499,4 @@ fn verdict(store: &ExprStore, residuals: &Residuals) -> u64 {
 
 fn store_has_complement(store: &ExprStore, roots: &Residuals) -> bool {
     roots.iter().any(|&root| !store.positive(root))
-}
-
-/// At most how many bytes complete an expression, however it was begun. For positive expressions.
-fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
-    let mut bound: u32 = 0;
-    // What follows the current operand needs at least this much.
-    let mut pending = vec![(id, 0u32)];
-    // A tree that is shared a lot is given up on rather than walked path by path.
-    let mut budget = 10_000;
-    while let Some((id, after)) = pending.pop() {
-        budget -= 1;
-        if budget == 0 {
-            return u32::MAX;
-        }
-        match store.get(id) {
-            Expr::Empty | Expr::Epsilon | Expr::Bytes(_) => bound = bound.max(after),
-            Expr::Concat(head, tail) => {
-                pending.push((*head, after.saturating_add(store.min_len(*tail))));
-                pending.push((*tail, after));
-            }
-            Expr::Or(ids) => pending.extend(ids.iter().map(|&id| (id, after))),
-            Expr::Repeat { inner, min, .. } => {
-                let copies = store.min_len(*inner).saturating_mul(min.saturating_sub(1));
-                pending.push((*inner, after.saturating_add(copies)));
-            }
-            Expr::And(_) | Expr::Not(_) => return u32::MAX,
-        }
-    }
-    bound
-}
-
-/// An expression without its upper bounds, and the number of bytes within which that makes no
-/// difference to what is alive and what may end.
-///
-/// Each copy of what is repeated takes its least length, so a bound is met only after that many
-/// times the bound. A bound on the number of characters beside another language is dropped where
-/// that language can be completed with the characters that are left.
-fn relax(
-    builder: &mut Builder,
-    id: ExprId,
-    character: ExprId,
-    longest: u32,
-) -> Result<(ExprId, u32), LimitExceeded> {
-    if let Some(&known) = builder.relaxed.get(&(id, longest)) {
-        return Ok(known);
-    }
-    let relaxed = match builder.store.get(id).clone() {
-        Expr::Concat(..) => relax_chain(builder, id, character, longest)?,
-        Expr::Or(ids) => {
-            let mut within = u32::MAX;
-            let mut parts = Vec::with_capacity(ids.len());
-            for &part in ids.iter() {
-                let (part, bytes) = relax(builder, part, character, longest)?;
-                within = within.min(bytes);
-                parts.push(part);
-            }
-            (builder.store.or(&parts)?, within)
-        }
-        Expr::And(ids) => {
-            let length = |id: ExprId| match *builder.store.get(id) {
-                Expr::Repeat { inner, min: 0, max: Some(max) } if inner == character => Some(max),
-                _ => None,
-            };
-            match (&*ids, ids.iter().position(|&id| length(id).is_some())) {
-                (&[first, second], Some(at)) => {
-                    let (bound, other) = if at == 0 { (first, second) } else { (second, first) };
-                    let max = length(bound).unwrap_or(0);
-                    match max.checked_sub(completion_bound(&builder.store, other)) {
-                        Some(spare) => {
-                            let (other, bytes) = relax(builder, other, character, longest)?;
-                            (other, bytes.min(spare))
-                        }
-                        None => (id, u32::MAX),
-                    }
-                }
-                _ => (id, u32::MAX),
-            }
-        }
-        Expr::Repeat { inner, min, max } => {
-            let copy = builder.store.min_len(inner).max(1);
-            let (inner, bytes) = relax(builder, inner, character, longest)?;
-            let within = max.map_or(u32::MAX, |max| max.saturating_mul(copy));
-            let min = min.min(longest.saturating_add(1));
-            (builder.store.repeat(inner, min, None)?, within.min(bytes))
-        }
-        Expr::Empty | Expr::Epsilon | Expr::Bytes(_) | Expr::Not(_) => (id, u32::MAX),
-    };
-    builder.relaxed.insert((id, longest), relaxed);
-    Ok(relaxed)
-}
-
-/// As [`relax`], along a right-nested concatenation without recursing per link.
-fn relax_chain(
-    builder: &mut Builder,
-    id: ExprId,
-    character: ExprId,
-    longest: u32,
-) -> Result<(ExprId, u32), LimitExceeded> {
-    let mut heads = Vec::new();
-    let mut current = id;
-    while let Expr::Concat(head, tail) = *builder.store.get(current) {
-        // What comes after so many parts is out of reach, unless they may be empty.
-        if heads.len() > 4 * longest as usize {
-            break;
-        }
-        heads.push(head);
-        current = tail;
-    }
-    let (mut rest, mut within) = match builder.store.get(current) {
-        Expr::Concat(..) => (current, u32::MAX),
-        _ => relax(builder, current, character, longest)?,
-    };
-    while let Some(head) = heads.pop() {
-        let (head, bytes) = relax(builder, head, character, longest)?;
-        within = within.min(bytes);
-        rest = builder.store.concat(head, rest)?;
-    }
-    Ok((rest, within))
 }

@@ -5,6 +5,7 @@
 //! * [`derivative`] Brzozowski derivatives, and whether a language is empty
 //! * [`lower`] from text languages to byte expressions, in a given spelling
 //! * [`lexeme`] a lazily determinised automaton, shared by every grammar that uses the same text
+//! * [`relax`] expressions without the counters that no token can exhaust
 //! * [`lexeme_store`] the shared lexemes, under a byte budget
 
 pub mod byte_set;
@@ -12,6 +13,7 @@ pub mod derivative;
 pub mod lexeme;
 pub mod lexeme_store;
 pub mod lower;
+pub mod relax;
 pub mod store;
 #[cfg(test)]
 mod tests;

@@ -5,14 +5,18 @@
 //! are grouped by what they spell after the end, and what follows the lexeme is walked over that
 //! small trie. [`lexeme_mask`] computes both, [`state_mask`] puts a configuration's mask together.
 
+mod free_text;
 pub mod lexeme_mask;
+pub mod lexeme_mask_store;
 pub mod slots;
 pub mod state_mask;
 #[cfg(test)]
 mod tests;
 pub mod token_set;
+pub mod walk;
 
-pub use lexeme_mask::{LexemeMask, LexemeMaskStore};
+pub use lexeme_mask::LexemeMask;
+pub use lexeme_mask_store::LexemeMaskStore;
 pub use slots::Slots;
 pub use state_mask::Masker;
 pub use token_set::{TokenMask, TokenMaskBuilder};

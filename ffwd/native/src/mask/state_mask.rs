@@ -3,9 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use super::lexeme_mask::{ExitGroup, Inner, LexemeMask, LexemeMaskStore, View};
+use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
+use super::lexeme_mask_store::LexemeMaskStore;
 use super::slots::Slots;
 use super::token_set::{TokenMask, TokenMaskBuilder};
+use super::walk::View;
 use crate::automaton::keys::Terminal;
 use crate::automaton::{
     punctuation, Automaton, EngineError, KeyNodeId, StackId, StateId, TextId, Thread, ThreadLexeme,

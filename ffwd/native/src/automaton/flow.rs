@@ -1,0 +1,178 @@
+//! What may begin on a stack, and what is left of the stack when it has ended.
+
+use super::config::{Automaton, JsonParts, Thread, ThreadLexeme, Threads};
+use super::error::EngineError;
+use super::frame::{Cell, Frame, StackId};
+use super::keys::TextId;
+use super::object::ObjectStateId;
+use super::punctuation::index;
+use super::value::Verdict;
+
+impl Automaton {
+    pub(super) fn compute_starts(&self, stack: StackId) -> Result<Threads, EngineError> {
+        let mut threads = Threads::new();
+        let cell = self.cell(stack);
+        let begin = |lexeme: u32, stack: StackId| Thread {
+            lexeme: ThreadLexeme::Lexeme(lexeme),
+            state: self.lexeme(lexeme).start().0,
+            stack,
+            text: TextId::NONE,
+        };
+        let Some(json) = self.json() else {
+            match cell.frame {
+                Frame::Lexeme(lexeme) if self.lexeme(lexeme).is_alive() => {
+                    threads.push(begin(lexeme, stack));
+                }
+                Frame::End => threads.push(Thread::END),
+                _ => {}
+            }
+            return Ok(threads);
+        };
+        match cell.frame {
+            Frame::End => threads.push(Thread::END),
+            Frame::Lexeme(lexeme) => threads.push(begin(lexeme, stack)),
+            Frame::Value(query) => {
+                let starts = self.value_starts(json, query)?;
+                for scalar in &starts.scalars {
+                    threads.push(begin(scalar.lexeme, stack));
+                }
+                if starts.objects.is_some() {
+                    threads.push(begin(index::OPEN_OBJECT, stack));
+                }
+                if starts.arrays.is_some() {
+                    threads.push(begin(index::OPEN_ARRAY, stack));
+                }
+            }
+            Frame::ObjectOpen(state) => {
+                if self.object_verdict(json, state) != 0 {
+                    threads.push(begin(index::CLOSE_EMPTY_OBJECT, stack));
+                }
+                self.push_key(json, state, stack, &mut threads);
+            }
+            Frame::ObjectKey(state) => self.push_key(json, state, stack, &mut threads),
+            Frame::ObjectAfter(state) => {
+                if self.object_may_go_on(json, state) {
+                    threads.push(begin(index::COMMA, stack));
+                }
+                if self.object_verdict(json, state) != 0 {
+                    threads.push(begin(index::CLOSE_OBJECT, stack));
+                }
+            }
+            Frame::ArrayOpen(state) => {
+                if self.array_verdict(json, state) != 0 {
+                    threads.push(begin(index::CLOSE_EMPTY_ARRAY, stack));
+                }
+                if let Some(item) = self.item(json, state, cell.parent)? {
+                    threads.extend_from_slice(self.starts(item)?);
+                }
+            }
+            Frame::ArrayAfter(state) => {
+                if self.item(json, state, cell.parent)?.is_some() {
+                    threads.push(begin(index::COMMA, stack));
+                }
+                if self.array_verdict(json, state) != 0 {
+                    threads.push(begin(index::CLOSE_ARRAY, stack));
+                }
+            }
+            // A verdict is delivered to these, they never begin a lexeme.
+            Frame::AwaitMember(_) | Frame::AwaitItem(_) => {}
+        }
+        Ok(threads)
+    }
+
+    fn push_key(
+        &self,
+        json: &JsonParts,
+        state: ObjectStateId,
+        stack: StackId,
+        threads: &mut Threads,
+    ) {
+        if self.object_may_go_on(json, state) {
+            let keys = json.object_states.get(state.0).keys;
+            let open = json.keys.node(keys).base.is_some();
+            threads.push(Thread {
+                lexeme: ThreadLexeme::Key,
+                state: keys.0,
+                stack,
+                text: if open { TextId::EMPTY } else { TextId::NONE },
+            });
+        }
+    }
+
+    pub(super) fn compute_exit(
+        &self,
+        stack: StackId,
+        lexeme: ThreadLexeme,
+        accept: u64,
+        text: TextId,
+    ) -> Result<StackId, EngineError> {
+        let &Cell { frame, parent, .. } = self.cell(stack);
+        let Some(json) = self.json() else { return Ok(parent) };
+        match (frame, lexeme) {
+            (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
+                let starts = self.value_starts(json, query)?;
+                match (lexeme, starts.objects, starts.arrays) {
+                    (index::OPEN_OBJECT, Some(group), _) => {
+                        let state = self.object_start(json, group)?;
+                        self.push(Frame::ObjectOpen(state), parent)
+                    }
+                    (index::OPEN_ARRAY, _, Some(group)) => {
+                        let state = self.array_start(json, group)?;
+                        self.push(Frame::ArrayOpen(state), parent)
+                    }
+                    _ => {
+                        let verdict = starts
+                            .scalars
+                            .iter()
+                            .filter(|scalar| scalar.lexeme == lexeme)
+                            .fold(0, |bits, scalar| bits | scalar.verdict(accept));
+                        self.deliver(json, parent, verdict)
+                    }
+                }
+            }
+            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
+                self.member(json, state, parent, text, true)
+            }
+            (
+                Frame::ObjectOpen(state) | Frame::ObjectKey(state),
+                ThreadLexeme::Lexeme(index::ANY_STRING),
+            ) => self.member(json, state, parent, text, false),
+            (Frame::ObjectAfter(state), ThreadLexeme::Lexeme(index::COMMA)) => {
+                self.push(Frame::ObjectKey(state), parent)
+            }
+            (Frame::ObjectOpen(state) | Frame::ObjectAfter(state), _) => {
+                let verdict = self.object_verdict(json, state);
+                self.deliver(json, parent, verdict)
+            }
+            (Frame::ArrayAfter(state), ThreadLexeme::Lexeme(index::COMMA)) => {
+                Ok(self.item(json, state, parent)?.unwrap_or(parent))
+            }
+            (Frame::ArrayOpen(state) | Frame::ArrayAfter(state), _) => {
+                let verdict = self.array_verdict(json, state);
+                self.deliver(json, parent, verdict)
+            }
+            _ => Ok(parent),
+        }
+    }
+
+    /// Hands a value's verdict to the frame that waits for it.
+    fn deliver(
+        &self,
+        json: &JsonParts,
+        stack: StackId,
+        verdict: Verdict,
+    ) -> Result<StackId, EngineError> {
+        let &Cell { frame, parent, .. } = self.cell(stack);
+        match frame {
+            Frame::AwaitMember(pending) => {
+                let state = self.member_done(json, pending, verdict)?;
+                self.push(Frame::ObjectAfter(state), parent)
+            }
+            Frame::AwaitItem(pending) => {
+                let state = self.item_done(json, pending, verdict)?;
+                self.push(Frame::ArrayAfter(state), parent)
+            }
+            _ => Ok(stack),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Expressions without their upper bounds, so that few states need a mask of their own.
+//!
+//! A counter that cannot run out within any token makes no difference to what tokens may come, so
+//! states that differ in such counters only share one mask.
+
+use rustc_hash::FxHashMap;
+
+use super::store::{Expr, ExprId, ExprStore};
+use crate::error::LimitExceeded;
+
+/// What [`relax`] found for an expression and the length of the longest token.
+pub type RelaxMemo = FxHashMap<(ExprId, u32), (ExprId, u32)>;
+
+/// What [`relax`] goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The expression of any one character.
+    pub character: ExprId,
+    /// Runs of more bytes do not matter.
+    pub longest: u32,
+}
+
+/// At most how many bytes complete an expression, however it was begun. For positive expressions.
+fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
+    let mut bound: u32 = 0;
+    // What follows the current operand needs at least this much.
+    let mut pending = vec![(id, 0u32)];
+    // A tree that is shared a lot is given up on rather than walked path by path.
+    let mut budget = 10_000;
+    while let Some((id, after)) = pending.pop() {
+        budget -= 1;
+        if budget == 0 {
+            return u32::MAX;
+        }
+        match store.get(id) {
+            Expr::Empty | Expr::Epsilon | Expr::Bytes(_) => bound = bound.max(after),
+            Expr::Concat(head, tail) => {
+                pending.push((*head, after.saturating_add(store.min_len(*tail))));
+                pending.push((*tail, after));
+            }
+            Expr::Or(ids) => pending.extend(ids.iter().map(|&id| (id, after))),
+            Expr::Repeat { inner, min, .. } => {
+                let copies = store.min_len(*inner).saturating_mul(min.saturating_sub(1));
+                pending.push((*inner, after.saturating_add(copies)));
+            }
+            Expr::And(_) | Expr::Not(_) => return u32::MAX,
+        }
+    }
+    bound
+}
+
+/// An expression without its upper bounds, and the number of bytes within which that makes no
+/// difference to what is alive and what may end.
+///
+/// Each copy of what is repeated takes its least length, so a bound is met only after that many
+/// times the bound. A bound on the number of characters beside another language is dropped where
+/// that language can be completed with the characters that are left.
+pub fn relax(
+    store: &mut ExprStore,
+    memo: &mut RelaxMemo,
+    id: ExprId,
+    limits: Limits,
+) -> Result<(ExprId, u32), LimitExceeded> {
+    if let Some(&known) = memo.get(&(id, limits.longest)) {
+        return Ok(known);
+    }
+    let relaxed = match store.get(id).clone() {
+        Expr::Concat(..) => relax_chain(store, memo, id, limits)?,
+        Expr::Or(ids) => {
+            let mut within = u32::MAX;
+            let mut parts = Vec::with_capacity(ids.len());
+            for &part in ids.iter() {
+                let (part, bytes) = relax(store, memo, part, limits)?;
+                within = within.min(bytes);
+                parts.push(part);
+            }
+            (store.or(&parts)?, within)
+        }
+        Expr::And(ids) => {
+            let length = |id: ExprId| match *store.get(id) {
+                Expr::Repeat { inner, min: 0, max: Some(max) } if inner == limits.character => {
+                    Some(max)
+                }
+                _ => None,
+            };
+            match (&*ids, ids.iter().position(|&id| length(id).is_some())) {
+                (&[first, second], Some(at)) => {
+                    let (bound, other) = if at == 0 { (first, second) } else { (second, first) };
+                    let max = length(bound).unwrap_or(0);
+                    match max.checked_sub(completion_bound(store, other)) {
+                        Some(spare) => {
+                            let (other, bytes) = relax(store, memo, other, limits)?;
+                            (other, bytes.min(spare))
+                        }
+                        None => (id, u32::MAX),
+                    }
+                }
+                _ => (id, u32::MAX),
+            }
+        }
+        Expr::Repeat { inner, min, max } => {
+            let copy = store.min_len(inner).max(1);
+            let (inner, bytes) = relax(store, memo, inner, limits)?;
+            let within = max.map_or(u32::MAX, |max| max.saturating_mul(copy));
+            let min = min.min(limits.longest.saturating_add(1));
+            (store.repeat(inner, min, None)?, within.min(bytes))
+        }
+        Expr::Empty | Expr::Epsilon | Expr::Bytes(_) | Expr::Not(_) => (id, u32::MAX),
+    };
+    memo.insert((id, limits.longest), relaxed);
+    Ok(relaxed)
+}
+
+/// As [`relax`], along a right-nested concatenation without recursing per link.
+fn relax_chain(
+    store: &mut ExprStore,
+    memo: &mut RelaxMemo,
+    id: ExprId,
+    limits: Limits,
+) -> Result<(ExprId, u32), LimitExceeded> {
+    let mut heads = Vec::new();
+    let mut current = id;
+    while let Expr::Concat(head, tail) = *store.get(current) {
+        // What comes after so many parts is out of reach, unless they may be empty.
+        if heads.len() > 4 * limits.longest as usize {
+            break;
+        }
+        heads.push(head);
+        current = tail;
+    }
+    let (mut rest, mut within) = match store.get(current) {
+        Expr::Concat(..) => (current, u32::MAX),
+        _ => relax(store, memo, current, limits)?,
+    };
+    while let Some(head) = heads.pop() {
+        let (head, bytes) = relax(store, memo, head, limits)?;
+        within = within.min(bytes);
+        rest = store.concat(head, rest)?;
+    }
+    Ok((rest, within))
+}
