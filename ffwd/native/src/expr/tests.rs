@@ -398,7 +398,7 @@ fn free_text_is_recognised() {
             read.bytes().try_fold(lexeme.inside(), |state, byte| lexeme.next(state, byte).unwrap());
         lexeme.free_text(state.unwrap())
     };
-    let text = |min, max| Some(FreeText { min, max });
+    let text = |min, max| Some(FreeText { kind: None, min, max });
     assert_eq!(free(Ast::any_text(), ""), text(0, None));
     assert_eq!(free(Ast::any_text(), "ab"), text(0, None));
     assert_eq!(free(Ast::any_text(), "\\"), None);
@@ -408,9 +408,35 @@ fn free_text_is_recognised() {
     assert_eq!(free(Ast::repeat(any(), 3, Some(3)), "aa"), text(1, Some(1)));
     assert_eq!(free(Ast::repeat(any(), 3, None), "a"), text(2, None));
     assert_eq!(free(Ast::complement(Ast::literal("b")), "a"), text(0, None));
-    assert_eq!(free(Ast::repeat(Ast::literal("a"), 3, None), "a"), None);
+    // Of one kind: which is an expression of the lexeme.
+    let digits = || Ast::class(CharClass::new([(0x30, 0x39)]));
+    let run = free(Ast::repeat(digits(), 3, Some(9)), "1").unwrap();
+    assert!(run.kind.is_some());
+    assert_eq!((run.min, run.max), (2, Some(8)));
+    assert_eq!(free(Ast::repeat(Ast::literal("ab"), 3, None), "a"), None);
     let plain = lexeme(Spelling::Utf8, [Ast::any_text()]);
     assert_eq!(plain.free_text(plain.start()), None);
+}
+
+#[test]
+fn a_state_from_which_a_text_is_searched_takes_anything() {
+    let takes = |pattern: &str, read: &str| {
+        let lexeme = lexeme(Spelling::JsonString, [rust_dialect::anchored(pattern).unwrap()]);
+        let state =
+            read.bytes().try_fold(lexeme.inside(), |state, byte| lexeme.next(state, byte).unwrap());
+        lexeme.takes_anything(state.unwrap())
+    };
+    for (pattern, read, expected) in [
+        ("(?s:.*)ab(?s:.*)", "", true),
+        ("(?s:.*)ab(?s:.*)", "xa", true),
+        ("(?s:.*)ab(?s:.*)", "xab", true),
+        ("(?s:.*)ab", "ab", true),
+        ("ab(?s:.*)", "a", false),
+        ("[^a]*b", "", false),
+        ("(?s:.*)ab", "\\", false),
+    ] {
+        assert_eq!(takes(pattern, read), expected, "{pattern} after {read}");
+    }
 }
 
 #[test]
