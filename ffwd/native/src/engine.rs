@@ -222,3 +222,6 @@ impl Engine {
         Ok(Compiled { engine: self.clone(), automaton, masker })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -156,3 +156,6 @@ fn leave_out(
     }
     Ok(0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -223,3 +223,6 @@ pub fn fill_bitmasks(
         result
     })
 }
+
+#[cfg(test)]
+mod tests;

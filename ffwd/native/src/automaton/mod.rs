@@ -18,6 +18,8 @@ pub mod intern;
 pub mod keys;
 pub mod object;
 pub mod punctuation;
+#[cfg(test)]
+mod tests;
 pub mod value;
 
 pub use config::{Automaton, StateId, Thread, ThreadLexeme, Threads};

@@ -15,6 +15,8 @@ pub mod lexeme_store;
 pub mod lower;
 pub mod relax;
 pub mod store;
+#[cfg(test)]
+mod tests;
 
-pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling};
+pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 pub use lexeme_store::LexemeStore;

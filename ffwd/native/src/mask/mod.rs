@@ -10,6 +10,8 @@ pub mod lexeme_mask;
 pub mod lexeme_mask_store;
 pub mod slots;
 pub mod state_mask;
+#[cfg(test)]
+mod tests;
 pub mod token_set;
 pub mod walk;
 

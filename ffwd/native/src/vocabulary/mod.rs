@@ -1,6 +1,10 @@
 //! A model's vocabulary: the bytes of each token, and the trie over them. Knows no grammar.
 
 pub mod summary;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 pub mod trie;
 
 use std::fmt;
