@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::frame::{Frame, StackId};
-use super::value::{QueryId, Verdict};
+use super::value::QueryId;
+use crate::expr::Verdict;
 use crate::json_schema::{ArraySpec, SchemaId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

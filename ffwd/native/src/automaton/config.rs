@@ -16,7 +16,7 @@ use super::punctuation::{self, index};
 use super::value::{QueryId, ValueStarts};
 use super::Grammar;
 use crate::error::LimitExceeded;
-use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling};
+use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
 use crate::json_schema::{SchemaId, SchemaSet};
 
 /// An interned configuration of one [`Automaton`].
@@ -83,7 +83,7 @@ pub struct JsonParts {
 }
 
 /// How an accepted lexeme leaves a stack.
-type ExitKey = (StackId, ThreadLexeme, u64, TextId);
+type ExitKey = (StackId, ThreadLexeme, Verdict, TextId);
 
 #[derive(Debug)]
 pub struct Automaton {
@@ -226,7 +226,7 @@ impl Automaton {
         &self,
         stack: StackId,
         lexeme: ThreadLexeme,
-        accept: u64,
+        accept: Verdict,
         text: TextId,
     ) -> Result<StackId, EngineError> {
         let key = (stack, lexeme, accept, text);
@@ -239,7 +239,7 @@ impl Automaton {
     }
 
     /// What follows a thread whose lexeme ends here.
-    pub fn exit_thread(&self, thread: &Thread, accept: u64) -> Result<StackId, EngineError> {
+    pub fn exit_thread(&self, thread: &Thread, accept: Verdict) -> Result<StackId, EngineError> {
         self.exit(thread.stack, thread.lexeme, accept, thread.text)
     }
 

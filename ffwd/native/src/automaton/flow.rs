@@ -6,7 +6,7 @@ use super::frame::{Cell, Frame, StackId};
 use super::keys::TextId;
 use super::object::ObjectStateId;
 use super::punctuation::index;
-use super::value::Verdict;
+use crate::expr::Verdict;
 
 impl Automaton {
     pub(super) fn compute_starts(&self, stack: StackId) -> Result<Threads, EngineError> {
@@ -103,7 +103,7 @@ impl Automaton {
         &self,
         stack: StackId,
         lexeme: ThreadLexeme,
-        accept: u64,
+        accept: Verdict,
         text: TextId,
     ) -> Result<StackId, EngineError> {
         let &Cell { frame, parent, .. } = self.cell(stack);

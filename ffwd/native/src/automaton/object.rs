@@ -11,7 +11,8 @@ use super::error::EngineError;
 use super::frame::{Frame, StackId};
 use super::keys::{KeyNodeId, Terminal, TextId};
 use super::punctuation::index;
-use super::value::{QueryId, Verdict};
+use super::value::QueryId;
+use crate::expr::Verdict;
 use crate::json_schema::{ObjectSpec, SchemaId, SchemaSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -8,18 +8,15 @@ use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::object::ObjectGroupId;
 use super::punctuation::spec;
-use crate::expr::Spelling;
+use crate::expr::{Spelling, Verdict};
 use crate::json_schema::{Normal, SchemaId, StringSpec};
 use crate::regex::{Ast, CharClass};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueryId(pub u32);
 
-/// Bits of the schemas of a query.
-pub type Verdict = u64;
-
 /// How many different schemas one value may be checked against at once.
-pub const MAX_QUERY: usize = 64;
+pub const MAX_QUERY: usize = Verdict::BITS as usize;
 
 /// A lexeme of a value: its languages belong to schemas of the query.
 #[derive(Clone, Debug)]
@@ -31,7 +28,7 @@ pub struct Scalar {
 
 impl Scalar {
     /// The schemas that hold where these languages accept.
-    pub fn verdict(&self, accept: u64) -> Verdict {
+    pub fn verdict(&self, accept: Verdict) -> Verdict {
         self.schemas
             .iter()
             .enumerate()

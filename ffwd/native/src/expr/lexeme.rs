@@ -54,16 +54,19 @@ impl LexState {
     }
 }
 
+/// Bit `i` stands for the `i`-th of the languages, or schemas, that are run side by side.
+pub type Verdict = u128;
+
 /// What makes two lexemes the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LexemeSpec {
     pub spelling: Spelling,
-    /// At most 64 languages; bit `i` of a verdict belongs to the `i`-th.
+    /// At most 128 languages; bit `i` of a verdict belongs to the `i`-th.
     pub languages: Arc<[Ast]>,
 }
 
 /// How many languages one lexeme can tell apart.
-pub const MAX_LANGUAGES: usize = 64;
+pub const MAX_LANGUAGES: usize = Verdict::BITS as usize;
 /// How many states one lexeme may have.
 pub const MAX_STATES: usize = 1_000_000; // well below what a `LexState` can number
 
@@ -76,14 +79,14 @@ enum StateKey {
     Quote,
     Inside(Residuals),
     /// After the closing quote, with the verdict.
-    Closed(u64),
+    Closed(Verdict),
 }
 
 #[derive(Debug)]
 struct StateData {
     key: StateKey,
     /// Bit `i` is set if the text may end here as one of language `i`.
-    accept: u64,
+    accept: Verdict,
     row: Box<[AtomicU32]>,
     /// 0 unknown, 1 not exactly one byte may follow, 2 one: the byte is in `only_byte`.
     only_known: AtomicU8,
@@ -222,7 +225,7 @@ impl Lexeme {
 
     /// Which languages the text belongs to if it ends here; 0 if it cannot end here.
     #[inline]
-    pub fn accept(&self, state: LexState) -> u64 {
+    pub fn accept(&self, state: LexState) -> Verdict {
         if !state.accepts() {
             return 0;
         }
@@ -490,11 +493,11 @@ impl Row<'_> {
     }
 }
 
-fn verdict(store: &ExprStore, residuals: &Residuals) -> u64 {
+fn verdict(store: &ExprStore, residuals: &Residuals) -> Verdict {
     residuals
         .iter()
         .enumerate()
-        .fold(0, |bits, (index, &residual)| bits | u64::from(store.nullable(residual)) << index)
+        .fold(0, |bits, (index, &residual)| bits | Verdict::from(store.nullable(residual)) << index)
 }
 
 fn store_has_complement(store: &ExprStore, roots: &Residuals) -> bool {

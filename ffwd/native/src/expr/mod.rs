@@ -18,5 +18,5 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 
-pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling};
+pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 pub use lexeme_store::LexemeStore;

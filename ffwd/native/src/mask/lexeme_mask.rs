@@ -3,7 +3,7 @@
 use super::token_set::{set_bits, Bitmap};
 use super::walk::Collected;
 use crate::error::LimitExceeded;
-use crate::expr::{LexState, Lexeme};
+use crate::expr::{LexState, Lexeme, Verdict};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
 /// Tokens that stay within a lexeme.
@@ -29,7 +29,7 @@ impl Inner {
 #[derive(Debug)]
 pub struct ExitGroup {
     /// Which languages of the lexeme hold at the end.
-    pub accept: u64,
+    pub accept: Verdict,
     /// What the tokens spell after the end.
     pub rests: ByteTrie,
     /// Subtrees of the vocabulary's own trie, too large to copy: below these nodes the lexeme has

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::Row;
-use crate::expr::{LexState, Lexeme};
+use crate::expr::{LexState, Lexeme, Verdict};
 use crate::vocabulary::{ByteTrie, NodeId, Summary, TokenId, Utf8Place, Vocabulary};
 
 /// Subtrees with more tokens than this are not copied into an exit trie.
@@ -99,14 +99,14 @@ pub(super) fn compute(
 }
 
 pub(super) struct Collected<'v> {
-    accept: u64,
+    accept: Verdict,
     pub(super) rests: Vec<(&'v [u8], TokenId)>,
     grafts: Vec<(NodeId, bool)>,
     everywhere: Vec<NodeId>,
 }
 
 impl<'v> Collected<'v> {
-    pub(super) fn new(accept: u64) -> Self {
+    pub(super) fn new(accept: Verdict) -> Self {
         Self { accept, rests: Vec::new(), grafts: Vec::new(), everywhere: Vec::new() }
     }
 
@@ -143,7 +143,7 @@ impl<'v> Collected<'v> {
     }
 
     /// The group of a verdict.
-    pub(super) fn group(groups: &mut Vec<Self>, accept: u64) -> &mut Self {
+    pub(super) fn group(groups: &mut Vec<Self>, accept: Verdict) -> &mut Self {
         let at = match groups.iter().position(|known| known.accept == accept) {
             Some(at) => at,
             None => {
