@@ -121,8 +121,8 @@ def sdist() -> Path:
 def wheel(sdist: Path) -> Path:
     """The wheel that is built from the source distribution, and so proves that one complete.
 
-    Cargo takes over what it compiled for the checkout if every file that went into it is there with
-    the same modification time, so this takes seconds; it compiles, and fails, if one is missing.
+    Cargo takes over the dependencies that it compiled for the checkout, but not the crate, whose
+    place is another; so a file that is missing makes this fail.
     """
     return build("bdist_wheel", SCRATCH / "wheel", cwd=sdist)
 
