@@ -425,14 +425,14 @@ fn limits_are_errors_that_name_them() {
     }
     // More kinds of strings at one place than a verdict has bits.
     let branches: Vec<String> =
-        (0..70).map(|at| format!(r#"{{"type": "object", "properties": {{"a": {{"maxLength": {at}, "type": "string"}}}}, "required": ["a"]}}"#)).collect();
+        (0..140).map(|at| format!(r#"{{"type": "object", "properties": {{"a": {{"maxLength": {at}, "type": "string"}}}}, "required": ["a"]}}"#)).collect();
     let wide = format!(r#"{{"anyOf": [{}]}}"#, branches.join(","));
     let compiled = engine.compile_json_schema(&wide, COMPACT).unwrap();
     let automaton = &compiled.automaton;
     let start = automaton.threads(automaton.start());
     match automaton.walk(start, br#"{"a":"#).unwrap_err() {
         EngineError::Limit(limit) => {
-            assert_eq!(limit.maximum, 64);
+            assert_eq!(limit.maximum, 128);
             assert!(limit.to_string().contains("one value may have to be checked against"));
         }
         other => panic!("{other:?}"),

@@ -32,7 +32,7 @@ fn lexeme(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Lexem
 }
 
 /// The verdict on a text, spelled and with its quotes where it has such.
-fn verdict(lexeme: &Lexeme, text: &str) -> u64 {
+fn verdict(lexeme: &Lexeme, text: &str) -> Verdict {
     let spelling = lexeme.spec().spelling;
     let mut bytes = spell(text, spelling);
     if spelling == Spelling::JsonString {
@@ -113,7 +113,7 @@ proptest! {
         for spelling in [Spelling::Utf8, Spelling::JsonString] {
             let lexeme = lexeme(spelling, [language.clone()]);
             for text in &texts {
-                let expected = u64::from(matches(&language, text));
+                let expected = Verdict::from(matches(&language, text));
                 prop_assert_eq!(verdict(&lexeme, text), expected, "{:?} {:?}", spelling, text);
             }
         }
@@ -129,7 +129,7 @@ proptest! {
             let expected = languages
                 .iter()
                 .enumerate()
-                .fold(0, |bits, (at, language)| bits | u64::from(matches(language, text)) << at);
+                .fold(0, |bits, (at, language)| bits | Verdict::from(matches(language, text)) << at);
             prop_assert_eq!(verdict(&lexeme, text), expected, "{:?}", text);
         }
     }
@@ -214,7 +214,7 @@ proptest! {
             let other = lexeme(spelling, [Ast::class(class.negate())]);
             for character in &characters {
                 let text = character.to_string();
-                let inside = u64::from(class.contains(*character));
+                let inside = Verdict::from(class.contains(*character));
                 prop_assert_eq!(verdict(&one, &text), inside, "{:?}", character);
                 prop_assert_eq!(verdict(&other, &text), 1 - inside, "not {:?}", character);
             }
@@ -520,10 +520,10 @@ fn limits_of_lexemes_are_errors_that_name_them() {
         let spec = LexemeSpec { spelling: Spelling::Utf8, languages: languages.into() };
         Lexeme::new(spec).err().unwrap()
     };
-    let too_many: Vec<Ast> = (0..65).map(|at| Ast::literal(&at.to_string())).collect();
-    assert_eq!(error(too_many.clone()).maximum, 64);
+    let too_many: Vec<Ast> = (0..129).map(|at| Ast::literal(&at.to_string())).collect();
+    assert_eq!(error(too_many.clone()).maximum, 128);
     assert!(!lexeme(Spelling::Utf8, []).is_alive());
-    assert!(lexeme(Spelling::Utf8, too_many[..64].to_vec()).is_alive());
+    assert!(lexeme(Spelling::Utf8, too_many[..128].to_vec()).is_alive());
     let mut nested = Ast::literal("a");
     for _ in 0..600 {
         nested = Ast::alternation([Ast::repeat(nested, 2, None), Ast::literal("b")]);
