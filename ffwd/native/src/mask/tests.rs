@@ -9,7 +9,6 @@ use proptest::test_runner::{RngSeed, TestRng};
 use super::lexeme_mask::Inner;
 use super::token_set::{bits, set_bits};
 use super::*;
-use crate::expr::Verdict;
 use crate::expr::{LexState, Lexeme, LexemeSpec, Spelling};
 use crate::regex::{rust_dialect, Ast};
 use crate::vocabulary::testing::{seeded, vocabulary, vocabulary_of};
@@ -20,13 +19,13 @@ use crate::vocabulary::{NodeId, TokenId, Vocabulary};
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Kinds {
     inner: BTreeSet<TokenId>,
-    exits: BTreeSet<(Verdict, Vec<u8>, TokenId)>,
+    exits: BTreeSet<(u128, Vec<u8>, TokenId)>,
 }
 
 impl Kinds {
     /// Nothing begins in the middle of a character, so such exits lead nowhere. A token that ends
     /// with the lexeme may come like one that stays inside.
-    fn exit(&mut self, accept: Verdict, rest: &[u8], token: TokenId) {
+    fn exit(&mut self, accept: u128, rest: &[u8], token: TokenId) {
         if rest.is_empty() {
             self.inner.insert(token);
         } else if !matches!(rest, [0x80..=0xBF, ..]) {
