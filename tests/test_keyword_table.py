@@ -1,0 +1,233 @@
+"""docs/json_schema.md says which keywords are enforced; here are a case or more for each claim."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ffwd
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = (ROOT / "docs/json_schema.md").read_text(encoding="utf-8")
+DIALECTS = (ROOT / "ffwd/native/src/json_schema/dialect.rs").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> ffwd.Vocabulary:
+    """Single bytes and an end token."""
+    tokens = [bytes([byte]) for byte in range(256)]
+    return ffwd.Vocabulary([*tokens, None], eos_token_ids=[256])
+
+
+def accepts(schema: Any, text: str, vocabulary: ffwd.Vocabulary, **options: Any) -> bool:
+    """Whether the compiled schema lets the whole text through."""
+    matcher = ffwd.compile(ffwd.json_schema(schema, **options), vocabulary).matcher()
+    return matcher.accept_tokens(list(text.encode())) and matcher.is_accepting()
+
+
+def table_keywords() -> set[str]:
+    """What the first column of the keyword table names."""
+    table = DOCUMENT.partition("## Keywords")[2].partition("### Formats")[0]
+    rows = re.findall(r"^\| (`.*?) \| (?:enforced|refused) \|", table, re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+
+
+def test_the_table_has_every_keyword() -> None:
+    """All that the engine knows, and beyond them only those that name things."""
+    known = set(re.findall(r'^\s+\w+ "([^"]+)" Draft\d+ Draft\d+;$', DIALECTS, re.MULTILINE))
+    assert len(known) > 40
+    naming = {"true", "false", "$defs", "definitions", "$id", "$anchor"}
+    assert table_keywords() == known | naming
+
+
+ENFORCED: list[tuple[Any, list[str], list[str]]] = [
+    (True, ["1", '{"a":[]}'], ["", "01"]),
+    ({"type": ["null", "boolean"]}, ["null", "true"], ["1"]),
+    ({"type": "integer"}, ["1", "1.0", "1.000", "-3"], ["1.5", '"1"']),
+    ({"enum": [1, "a", [True]]}, ["1", "1.0", '"a"', "[true]"], ["2", '"b"', "[]"]),
+    ({"const": {"a": 1}}, ['{"a":1}'], ['{"a":2}', "{}"]),
+    (
+        {"$ref": "#/$defs/list", "$defs": {"list": {"items": {"$ref": "#/$defs/list"}}}},
+        ["[[],[[]]]"],
+        ["[[]"],
+    ),
+    ({"allOf": [{"minimum": 1}, {"maximum": 2}], "type": "number"}, ["1.5"], ["0", "3"]),
+    ({"anyOf": [{"const": "a"}, {"type": "null"}]}, ['"a"', "null"], ['"b"']),
+    ({"oneOf": [{"type": "string"}, {"type": "null"}]}, ['"a"', "null"], ["1"]),
+    ({"not": {"type": "null"}}, ["1"], ["null"]),
+    ({"type": "number", "exclusiveMinimum": 1, "maximum": 2}, ["1.1", "2"], ["1", "2.1"]),
+    ({"type": "number", "minimum": 1, "exclusiveMaximum": 2}, ["1", "1.9"], ["0.9", "2"]),
+    ({"type": "number", "multipleOf": 1}, ["3"], ["3.5"]),
+    ({"type": "integer", "multipleOf": 0.01}, ["3"], ["3.5"]),
+    ({"type": "string", "minLength": 1, "maxLength": 2}, ['"é"', '"ab"'], ['""', '"abc"']),
+    ({"type": "string", "pattern": "b.d"}, ['"abcde"'], ['"acd"']),
+    ({"type": "string", "format": "date"}, ['"2024-02-29"'], ['"2023-02-29"']),
+    (
+        {"properties": {"a": {"type": "null"}, "b": {}}, "required": ["c"], "type": "object"},
+        ['{"a":null,"b":1,"c":2,"d":3}', '{"c":1}'],
+        ['{"b":1,"a":null,"c":1}', "{}", '{"c":1,"c":2}', '{"\\u0063":1}', '{"a":1,"c":1}'],
+    ),
+    ({"type": "object", "additionalProperties": {"type": "null"}}, ['{"a":null}'], ['{"a":1}']),
+    ({"type": "object", "patternProperties": {"^a": True}}, ['{"a":1}'], ["1"]),
+    ({"type": "object", "propertyNames": True}, ['{"a":1}'], ["1"]),
+    ({"type": "object", "required": ["a"], "minProperties": 1}, ['{"a":1}'], ["{}"]),
+    ({"type": "object", "maxProperties": 0}, ["{}"], ['{"a":1}']),
+    ({"type": "object", "unevaluatedProperties": False}, ["{}"], ['{"a":1}']),
+    ({"type": "object", "dependencies": {"a": []}}, ['{"a":1}'], ["1"]),
+    ({"type": "array", "items": {"type": "null"}}, ["[]", "[null]"], ["[1]"]),
+    ({"type": "array", "prefixItems": [{"const": 1}], "items": False}, ["[1]"], ["[2]", "[1,1]"]),
+    (
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "array",
+            "items": [{"const": 1}],
+            "additionalItems": {"const": 2},
+        },
+        ["[1,2]"],
+        ["[2]", "[1,1]"],
+    ),
+    ({"type": "array", "minItems": 1, "maxItems": 2}, ["[1]"], ["[]", "[1,1,1]"]),
+    ({"type": "array", "maxItems": 1, "uniqueItems": True}, ["[1]"], ["[1,1]"]),
+    ({"type": "array", "contains": True, "minContains": 2}, ["[1,1]"], ["[1]"]),
+    ({"type": "array", "contains": {"const": 1}, "minContains": 0}, ["[2]"], ["1"]),
+    ({"type": "array", "unevaluatedItems": {"type": "null"}}, ["[null]"], ["[1]"]),
+    ({"if": {"const": 1}, "then": {}, "title": "no effect"}, ["1", "2"], ["x"]),
+    ({"type": "integer", "uniqueItems": True}, ["1"], ["[]"]),
+    ({"type": "string", "format": "no such format"}, ['"x"'], ["1"]),
+    ({"properties": {"a": False}, "type": "object"}, ["{}", '{"b":1}'], ['{"a":1}']),
+]
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"), ENFORCED, ids=[json.dumps(case[0])[:60] for case in ENFORCED]
+)
+def test_what_is_enforced(
+    schema: Any, good: list[str], bad: list[str], vocabulary: ffwd.Vocabulary
+) -> None:
+    """Texts that are let through, and texts that are not."""
+    for text in good:
+        assert accepts(schema, text, vocabulary), text
+    for text in bad:
+        assert not accepts(schema, text, vocabulary), text
+
+
+REFUSED: list[tuple[str, Any, str]] = [
+    ("oneOf", {"oneOf": [{"minimum": 1}, {"maximum": 2}]}, "/oneOf"),
+    ("not", {"not": {"const": 1}}, "/not"),
+    ("if", {"if": {"const": 1}, "then": False}, "/if"),
+    ("$dynamicRef", {"$dynamicRef": "#a"}, "/$dynamicRef"),
+    (
+        "$recursiveRef",
+        {"$schema": "https://json-schema.org/draft/2019-09/schema", "$recursiveRef": "#"},
+        "/$recursiveRef",
+    ),
+    ("$ref", {"$ref": "other.json"}, "/$ref"),
+    ("multipleOf", {"multipleOf": 2}, "/multipleOf"),
+    ("pattern", {"pattern": "(a)\\1"}, "/pattern"),
+    ("pattern", {"pattern": "(?<=a)b"}, "/pattern"),
+    ("pattern", {"pattern": "\\ba"}, "/pattern"),
+    ("format", {"format": "idn-email"}, "/format"),
+    ("format", {"format": "idn-hostname"}, "/format"),
+    ("format", {"format": "regex"}, "/format"),
+    ("patternProperties", {"patternProperties": {"a": False}}, "/patternProperties"),
+    ("propertyNames", {"propertyNames": {"maxLength": 1}}, "/propertyNames"),
+    ("minProperties", {"minProperties": 1}, "/minProperties"),
+    ("maxProperties", {"maxProperties": 1}, "/maxProperties"),
+    ("dependencies", {"dependencies": {"a": ["b"]}}, "/dependencies"),
+    ("dependentRequired", {"dependentRequired": {"a": ["b"]}}, "/dependentRequired"),
+    ("dependentSchemas", {"dependentSchemas": {"a": False}}, "/dependentSchemas"),
+    (
+        "unevaluatedProperties",
+        {"allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": False},
+        "/unevaluatedProperties",
+    ),
+    ("uniqueItems", {"uniqueItems": True}, "/uniqueItems"),
+    ("contains", {"contains": {"const": 1}}, "/contains"),
+    (
+        "unevaluatedItems",
+        {"allOf": [{"items": True}], "unevaluatedItems": False},
+        "/unevaluatedItems",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("keyword", "schema", "pointer"), REFUSED, ids=[json.dumps(case[1])[:60] for case in REFUSED]
+)
+def test_what_is_refused(
+    keyword: str, schema: Any, pointer: str, vocabulary: ffwd.Vocabulary
+) -> None:
+    """By name and place, also where it stands deeper."""
+    with pytest.raises(ffwd.UnsupportedSchemaError) as caught:
+        ffwd.compile(ffwd.json_schema(schema), vocabulary)
+    assert (caught.value.keyword, caught.value.pointer) == (keyword, pointer)
+    if "$schema" not in schema:
+        with pytest.raises(ffwd.UnsupportedSchemaError) as caught:
+            ffwd.compile(ffwd.json_schema({"properties": {"x/y": schema}}), vocabulary)
+        assert caught.value.pointer == "/properties/x~1y" + pointer
+
+
+def test_every_refused_keyword_has_a_case() -> None:
+    """Those that the table marks, beside the partners that are refused under another's name."""
+    table = DOCUMENT.partition("## Keywords")[2].partition("### Formats")[0]
+    rows = re.findall(r"^\| (`.*?) \| refused \|", table, re.MULTILINE)
+    marked = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    partners = {"then", "else", "minContains", "maxContains"}
+    assert marked - partners <= {keyword for keyword, _, _ in REFUSED}
+
+
+def test_every_format_is_as_described(vocabulary: ffwd.Vocabulary) -> None:
+    """Those that the document lists are enforced: a text that is none of them is refused."""
+    section = DOCUMENT.partition("### Formats")[2].partition("\n- ")[0]
+    listed = re.findall(r"`([a-z0-9-]+)`", section)
+    assert len(listed) == 16
+    for name in listed:
+        assert not accepts({"type": "string", "format": name}, '"{ :"', vocabulary), name
+
+
+@pytest.mark.parametrize(
+    ("whitespace", "good", "bad"),
+    [
+        ("compact", ['{"a":[1,2]}'], ['{"a": [1,2]}', ' {"a":[1,2]}']),
+        ("single-space", ['{"a": [1, 2]}'], ['{"a":[1,2]}', '{"a":  [1, 2]}']),
+        (
+            "flexible",
+            ['{"a":[1,2]}', '{\n "a" :\t[ 1,\r\n2 ] }', '{"a":' + 64 * " " + "[1,2]}"],
+            ['{"a":' + 65 * " " + "[1,2]}", ' {"a":[1,2]}', '{"a":[1,2]} '],
+        ),
+    ],
+)
+def test_whitespace_is_as_described(
+    whitespace: str, good: list[str], bad: list[str], vocabulary: ffwd.Vocabulary
+) -> None:
+    """Each mode, and the default bound on runs."""
+    for text in good:
+        assert accepts(True, text, vocabulary, whitespace=whitespace), text
+    for text in bad:
+        assert not accepts(True, text, vocabulary, whitespace=whitespace), text
+
+
+def test_strings_have_one_spelling(vocabulary: ffwd.Vocabulary) -> None:
+    """Short escapes, lower-case escapes for other control characters, else the character."""
+    schema = {"type": "string"}
+    for text in ('"/"', '"\\n"', '"\\u0001"', '"\\u001f"', '"é"', '"\x7f"'):
+        assert accepts(schema, text, vocabulary), text
+    for text in ('"\\/"', '"\\u000a"', '"\\u001F"', '"\\u00e9"', '"\\ud800"'):
+        assert not accepts(schema, text, vocabulary), text
+
+
+def test_the_other_errors(vocabulary: ffwd.Vocabulary) -> None:
+    """One case for each row of the table of errors."""
+    cases: list[tuple[Any, type[ffwd.FfwdError], str, Any]] = [
+        ("{", ffwd.InvalidSchemaError, "pointer", ""),
+        ({"items": {"type": "text"}}, ffwd.InvalidSchemaError, "pointer", "/items/type"),
+        ({"$ref": "#/nowhere"}, ffwd.InvalidSchemaError, "pointer", "/$ref"),
+        (False, ffwd.UnsatisfiableSchemaError, "pointer", ""),
+        ("[" * 600 + "]" * 600, ffwd.LimitExceededError, "maximum", 512),
+    ]
+    for schema, error, name, expected in cases:
+        with pytest.raises(error) as caught:
+            ffwd.compile(ffwd.json_schema(schema), vocabulary)
+        assert getattr(caught.value, name) == expected

@@ -1,0 +1,128 @@
+"""What the README and docs/ show runs, and what they point to is there."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from maskbench.__main__ import run_command
+from maskbench.tokenizer import describe, train_builtin
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
+# The name that the examples use for a folder of the reader's own.
+MODEL = "path/of/a/model"
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of one language in the README, in order."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder below which the examples find a model: random, with the built-in tokenizer."""
+    folder: Path = tmp_path_factory.mktemp("readme")
+    target = folder / MODEL
+    train_builtin(target)
+    spec = describe(target, "builtin")
+    (end,) = spec.eos_token_ids
+    torch.manual_seed(0)
+    LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=spec.vocab_size + 24,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            max_position_embeddings=256,
+            bos_token_id=None,
+            eos_token_id=end,
+            pad_token_id=end,
+        )
+    ).save_pretrained(target)
+    return folder
+
+
+def run(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The names that a block defines."""
+    monkeypatch.chdir(folder)
+    names: dict[str, Any] = {"__name__": "example"}
+    exec(compile(code, "README.md", "exec"), names)
+    return names
+
+
+def test_the_library_example_runs(
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It prints a document that is valid against its schema, and forces part of it."""
+    code = blocks("python")[0]
+    names = run(code, model_folder, monkeypatch)
+    value = json.loads(capsys.readouterr().out)
+    assert set(value) == {"name", "status"}
+    assert len(value["name"]) <= 20
+    assert value["status"] in {"new", "paid", "shipped"}
+    assert names["matcher"].num_tokens > 5
+
+
+def test_the_transformers_example_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both answers are among the choices."""
+    names = run(blocks("python")[1], model_folder, monkeypatch)
+    for output in (names["masked"], names["forwarded"]):
+        answer = output[0, names["prompt"]["input_ids"].shape[1] :]
+        text = names["tokenizer"].decode(answer, skip_special_tokens=True)
+        assert text in {"yes, gladly", "no, never"}
+
+
+def test_every_python_block_is_run() -> None:
+    """A third one would need a test of its own."""
+    assert len(blocks("python")) == 2
+
+
+def links() -> Iterator[tuple[Path, str]]:
+    """Every relative link of the documents."""
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
+            if not re.match(r"[a-z]+://", target):
+                yield document, target.partition("#")[0]
+
+
+def test_links_lead_somewhere() -> None:
+    """Also those between documents."""
+    found = list(links())
+    assert len(found) >= 5
+    assert not [(str(a), b) for a, b in found if not (a.parent / b).is_file()]
+
+
+def test_paths_are_there() -> None:
+    """A file of the repository that a text names in code exists."""
+    named = set()
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        named |= set(re.findall(r"`((?:ffwd|adapters|maskbench|tests|docs)/[\w./]*)`", text))
+    assert named
+    assert not [path for path in named if not (ROOT / path).exists()]
+
+
+def test_every_option_of_the_benchmark_is_described() -> None:
+    """And no other."""
+    text = (ROOT / "docs/maskbench.md").read_text(encoding="utf-8")
+    table = text.partition("## Options")[2].partition("\n## ")[0]
+    described = set(re.findall(r"`(--[a-z-]+)", table))
+    options = {name for option in run_command.params for name in option.opts}
+    assert described == options
+
+
+def test_the_corpus_is_as_large_as_described() -> None:
+    """The counts in docs/maskbench.md."""
+    lines = (ROOT / "maskbench/corpus/builtin.jsonl").read_text(encoding="utf-8").splitlines()
+    labels = [test["valid"] for line in lines for test in json.loads(line)["tests"]]
+    text = " ".join((ROOT / "docs/maskbench.md").read_text(encoding="utf-8").split())
+    claim = f"{len(lines)} schemas with {sum(labels)} valid and {len(labels) - sum(labels)} invalid"
+    assert claim in text
