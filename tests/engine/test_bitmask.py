@@ -102,7 +102,7 @@ BAD: dict[str, tuple[Callable[[], Any], int]] = {
 def test_bad_memory(matcher: ffwd.Matcher, name: str) -> None:
     make, row = BAD[name]
     bitmask = make()
-    content = None if getattr(bitmask, "is_meta", False) else np.array(bitmask, copy=True)
+    content = None if getattr(bitmask, "is_meta", False) else np.asarray(bitmask).copy()
     for call in (
         lambda: matcher.fill_bitmask(bitmask, row),
         lambda: ffwd.fill_bitmasks([matcher], bitmask, [row]),
@@ -111,7 +111,7 @@ def test_bad_memory(matcher: ffwd.Matcher, name: str) -> None:
             call()
         assert str(caught.value)
     if content is not None:
-        assert (np.array(bitmask, copy=True) == content).all()
+        assert (np.asarray(bitmask).copy() == content).all()
 
 
 @pytest.mark.parametrize("row", [-1, 2**64, 1.5, "0"])
