@@ -1,7 +1,10 @@
 //! The inside of JSON strings of characters of one kind: bounded in their number, or searched for a
 //! pattern, their masks are derived from that of the unbounded string without another walk.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 
 use super::lexeme_mask::{Inner, LexemeMask};
 use super::token_set::{bits, Bitmap};
@@ -29,42 +32,33 @@ fn characters_begun(bytes: &[u8]) -> u32 {
     count
 }
 
-/// The most characters of a token that are counted apart.
-const MAX_CHARACTERS: usize = 255;
-
 /// How many characters of a JSON string begin in each token, and the tokens of at most so many.
 #[derive(Debug)]
 pub(super) struct Lengths {
-    /// Saturating.
-    of: Box<[u8]>,
+    of: Box<[u32]>,
     pub(super) longest: u32,
-    at_most: Box<[OnceLock<Bitmap>]>,
+    at_most: Mutex<FxHashMap<u32, Bitmap>>,
 }
 
 impl Lengths {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
-        let of: Box<[u8]> = (0..vocabulary.width() as u32)
-            .map(|id| {
-                let count = characters_begun(vocabulary.text(TokenId(id)));
-                count.min(MAX_CHARACTERS as u32) as u8
-            })
+        let of: Box<[u32]> = (0..vocabulary.width() as u32)
+            .map(|id| characters_begun(vocabulary.text(TokenId(id))))
             .collect();
-        let longest = u32::from(of.iter().copied().max().unwrap_or(0));
-        Self { of, longest, at_most: (0..=MAX_CHARACTERS).map(|_| OnceLock::new()).collect() }
+        let longest = of.iter().copied().max().unwrap_or(0);
+        Self { of, longest, at_most: Mutex::default() }
     }
 
-    fn at_most(&self, characters: u8) -> &Bitmap {
-        self.at_most[usize::from(characters)].get_or_init(|| {
-            self.of
-                .chunks(32)
-                .map(|chunk| {
-                    chunk
-                        .iter()
-                        .enumerate()
-                        .fold(0, |word, (bit, &count)| word | u32::from(count <= characters) << bit)
-                })
-                .collect()
-        })
+    fn at_most(&self, characters: u32) -> Bitmap {
+        let words = || {
+            self.of.chunks(32).map(|chunk| {
+                chunk
+                    .iter()
+                    .enumerate()
+                    .fold(0, |word, (bit, &count)| word | u32::from(count <= characters) << bit)
+            })
+        };
+        self.at_most.lock().entry(characters).or_insert_with(|| words().collect()).clone()
     }
 }
 
@@ -106,26 +100,23 @@ impl FreeBasis {
 
     pub(super) fn bounded(&self, vocabulary: &Vocabulary, free: FreeText) -> LexemeMask {
         let inner = match free.max {
-            Some(max) if max < self.lengths.longest => {
-                let max = max as u8;
-                match &self.unbounded.inner {
-                    Inner::Few(tokens) => {
-                        let short = |token: &TokenId| self.lengths.of[token.index()] <= max;
-                        Inner::Few(tokens.iter().copied().filter(short).collect())
-                    }
-                    Inner::Many(all) => {
-                        let short = self.lengths.at_most(max);
-                        let both: Bitmap =
-                            all.iter().zip(short.iter()).map(|(all, short)| all & short).collect();
-                        let count: u32 = both.iter().map(|word| word.count_ones()).sum();
-                        if count as usize <= vocabulary.mask_words() / 4 {
-                            Inner::Few(bits(&both).collect())
-                        } else {
-                            Inner::Many(both)
-                        }
+            Some(max) if max < self.lengths.longest => match &self.unbounded.inner {
+                Inner::Few(tokens) => {
+                    let short = |token: &TokenId| self.lengths.of[token.index()] <= max;
+                    Inner::Few(tokens.iter().copied().filter(short).collect())
+                }
+                Inner::Many(all) => {
+                    let short = self.lengths.at_most(max);
+                    let both: Bitmap =
+                        all.iter().zip(short.iter()).map(|(all, short)| all & short).collect();
+                    let count: u32 = both.iter().map(|word| word.count_ones()).sum();
+                    if count as usize <= vocabulary.mask_words() / 4 {
+                        Inner::Few(bits(&both).collect())
+                    } else {
+                        Inner::Many(both)
                     }
                 }
-            }
+            },
             _ => self.unbounded.inner.clone(),
         };
         let max = free.max.unwrap_or(u32::MAX);

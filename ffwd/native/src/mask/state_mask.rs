@@ -233,7 +233,7 @@ impl Masker {
             let lexeme = automaton.lexeme(any_string);
             let mask = self.lexeme_mask(view, lexeme, state)?;
             add_inner(builder, &mask.inner);
-            let from = builder.added.len();
+            let mut others = TokenMaskBuilder::new(self.vocabulary.mask_words());
             let text = match thread.text {
                 TextId::NONE => TextId::NONE,
                 _ => TextId::ANY,
@@ -241,24 +241,16 @@ impl Masker {
             for group in &mask.exits {
                 let lexeme = ThreadLexeme::Lexeme(any_string);
                 let stack = automaton.exit(thread.stack, lexeme, group.accept, text)?;
-                self.collect_exits(automaton, group, stack, builder, nodes)?;
+                self.collect_exits(automaton, group, stack, &mut others, nodes)?;
             }
             // Names of their own are no other keys.
             let mut named: Vec<TokenId> = Vec::new();
             for &(_, node) in &names {
                 named.extend_from_slice(trie.tokens_below(node));
             }
-            if !named.is_empty() {
-                named.sort_unstable();
-                let mut at = from;
-                while at < builder.added.len() {
-                    if named.binary_search(&builder.added[at]).is_ok() {
-                        builder.added.swap_remove(at);
-                    } else {
-                        at += 1;
-                    }
-                }
-            }
+            named.sort_unstable();
+            others.remove(&named);
+            builder.add_all(&others);
         } else {
             // Tokens that stay within the names.
             let mut pending = vec![(root, view.root)];

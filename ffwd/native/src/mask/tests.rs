@@ -396,7 +396,9 @@ proptest! {
                     expected.extend(ids(added));
                 }
                 Change::Remove(removed) => {
-                    builder.remove(&ids(removed));
+                    let mut removed = removed.clone();
+                    removed.sort_unstable();
+                    builder.remove(&ids(&removed));
                     expected.retain(|token| !removed.contains(&token.0));
                 }
             }

@@ -113,12 +113,20 @@ impl TokenMaskBuilder {
         self.added.extend_from_slice(&mask.added);
     }
 
-    /// Takes single tokens out of what has been collected.
+    /// Takes in what another builder has collected.
+    pub fn add_all(&mut self, other: &Self) {
+        for base in &other.bases {
+            self.add_bitmap(base);
+        }
+        self.added.extend_from_slice(&other.added);
+    }
+
+    /// Takes single tokens, which are sorted, out of what has been collected.
     pub fn remove(&mut self, tokens: &[TokenId]) {
         if tokens.is_empty() {
             return;
         }
-        self.added.retain(|token| !tokens.contains(token));
+        self.added.retain(|token| tokens.binary_search(token).is_err());
         for base in &mut self.bases {
             let has = |token: &TokenId| {
                 base.get(token.index() / 32).is_some_and(|word| word >> (token.0 % 32) & 1 == 1)
