@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::array::{ArrayGroup, ArrayPending, ArrayState};
 use super::error::EngineError;
-use super::frame::{Cell, Frame, StackId};
+use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::Interner;
 use super::keys::{KeyNodeId, Keys, Terminal, TextId};
 use super::object::{ObjectGroup, ObjectPending, ObjectState};
@@ -82,9 +82,6 @@ pub struct JsonParts {
     pub(super) array_pendings: Interner<ArrayPending>,
 }
 
-/// How an accepted lexeme leaves a stack.
-type ExitKey = (StackId, ThreadLexeme, Verdict, TextId);
-
 #[derive(Debug)]
 pub struct Automaton {
     lexeme_store: Arc<LexemeStore>,
@@ -92,7 +89,8 @@ pub struct Automaton {
     lexeme_ids: Mutex<FxHashMap<LexemeSpec, u32>>,
     cells: boxcar::Vec<Cell>,
     cell_ids: Mutex<FxHashMap<(Frame, StackId), StackId>>,
-    exits: Mutex<FxHashMap<ExitKey, StackId>>,
+    /// Exits that are not in the lists of their stacks.
+    exits: Mutex<FxHashMap<(StackId, ExitKey), StackId>>,
     configs: boxcar::Vec<Config>,
     config_ids: Mutex<FxHashMap<Box<[Thread]>, StateId>>,
     json: Option<JsonParts>,
@@ -205,7 +203,12 @@ impl Automaton {
         if self.cells.count() >= MAX_CELLS {
             return Err(LimitExceeded::new("stacks of one grammar", MAX_CELLS).into());
         }
-        let id = StackId(self.cells.push(Cell { frame, parent, starts: OnceLock::new() }) as u32);
+        let id = StackId(self.cells.push(Cell {
+            frame,
+            parent,
+            starts: OnceLock::new(),
+            exits: FirstExits::default(),
+        }) as u32);
         ids.insert((frame, parent), id);
         Ok(id)
     }
@@ -229,12 +232,18 @@ impl Automaton {
         accept: Verdict,
         text: TextId,
     ) -> Result<StackId, EngineError> {
-        let key = (stack, lexeme, accept, text);
-        if let Some(&known) = self.exits.lock().get(&key) {
+        let key = (lexeme, accept, text);
+        let first = &self.cell(stack).exits;
+        if let Some(known) = first.get(&key) {
+            return Ok(known);
+        }
+        if let Some(&known) = self.exits.lock().get(&(stack, key)) {
             return Ok(known);
         }
         let next = self.compute_exit(stack, lexeme, accept, text)?;
-        self.exits.lock().insert(key, next);
+        if !first.insert(key, next) {
+            self.exits.lock().insert((stack, key), next);
+        }
         Ok(next)
     }
 

@@ -3,9 +3,11 @@
 use std::sync::OnceLock;
 
 use super::array::{ArrayPendingId, ArrayStateId};
-use super::config::Thread;
+use super::config::{Thread, ThreadLexeme};
+use super::keys::TextId;
 use super::object::{ObjectPendingId, ObjectStateId};
 use super::value::QueryId;
+use crate::expr::Verdict;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StackId(pub u32);
@@ -40,6 +42,43 @@ pub enum Frame {
     AwaitItem(ArrayPendingId),
 }
 
+/// How an accepted lexeme leaves a stack: the lexeme, its verdict, and the key that it was.
+pub type ExitKey = (ThreadLexeme, Verdict, TextId);
+
+/// Where the first few exits of a stack lead: appended to by any thread, read without a lock.
+#[derive(Debug, Default)]
+pub struct FirstExits(OnceLock<Box<(ExitKey, StackId, FirstExits)>>);
+
+/// How many exits of a stack are kept in its own list; the rest, mostly the keys of large objects,
+/// is found by hashing.
+const MAX_FIRST_EXITS: usize = 6;
+
+impl FirstExits {
+    pub fn get(&self, key: &ExitKey) -> Option<StackId> {
+        let mut list = self;
+        while let Some(entry) = list.0.get() {
+            if entry.0 == *key {
+                return Some(entry.1);
+            }
+            list = &entry.2;
+        }
+        None
+    }
+
+    /// Keeps an exit; `false` where the list is full.
+    pub fn insert(&self, key: ExitKey, stack: StackId) -> bool {
+        let mut list = self;
+        for _ in 0..MAX_FIRST_EXITS {
+            let entry = list.0.get_or_init(|| Box::new((key, stack, Self::default())));
+            if entry.0 == key {
+                return true;
+            }
+            list = &entry.2;
+        }
+        false
+    }
+}
+
 /// A frame on a stack.
 #[derive(Debug)]
 pub struct Cell {
@@ -47,4 +86,5 @@ pub struct Cell {
     pub parent: StackId,
     /// The lexemes that may begin here.
     pub starts: OnceLock<Box<[Thread]>>,
+    pub exits: FirstExits,
 }
