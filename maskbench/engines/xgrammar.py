@@ -17,7 +17,6 @@ from maskbench.engines.base import (
     short_reason,
 )
 
-
 CACHE_BYTES = 2 << 30
 
 
