@@ -173,9 +173,11 @@ def _process(
     Processors may count tokens, so a row is shown at its own length.
     """
     scores = torch.empty((len(active), logits.shape[1]), dtype=logits.dtype, device=logits.device)
+    # Some releases of transformers annotate processors with the classes of an old tensor type.
+    untyped: Any = logits
     for length in sorted({rows.length(row) for row in active}):
         ids: Any = rows.ids(length)
-        processed = processors(ids, logits)
+        processed = processors(ids, untyped)
         for place, row in enumerate(active):
             if rows.length(row) == length:
                 scores[place] = processed[row]
