@@ -98,7 +98,7 @@ impl Monitor {
         set: &SchemaSet,
         place: u32,
     ) -> Result<Option<(SchemaId, u32)>, EngineError> {
-        match self.spec.additional {
+        match self.spec.additional() {
             Some(schema) if self.complete(place) => {
                 let satisfiable = self.additional_satisfiable.get(set, schema)?;
                 Ok(satisfiable.then_some((schema, self.spec.properties.len() as u32)))

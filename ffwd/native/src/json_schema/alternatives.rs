@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::number_range::NumberRange;
-use super::{ArraySpec, ObjectSpec, SchemaId, StringSpec};
+use super::{ArraySpec, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
 
 /// Per JSON type, the alternatives of which one must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,25 +41,45 @@ impl StringSpec {
 }
 
 impl ObjectSpec {
+    /// With these properties, and one class of further keys or none.
+    pub(super) fn new(properties: Vec<Property>, additional: Option<SchemaId>) -> Self {
+        Self {
+            properties,
+            others: additional.map(|schema| KeyClass { keys: None, schema }).into_iter().collect(),
+            min_properties: 0,
+            max_properties: None,
+            excluded: Vec::new(),
+        }
+    }
+
+    /// What every further key must satisfy, where there is one class of them or none.
+    pub fn additional(&self) -> Option<SchemaId> {
+        self.others.first().map(|class| class.schema)
+    }
+
     pub(super) fn any() -> Self {
-        Self { properties: Vec::new(), additional: Some(SchemaId::ANY) }
+        Self::new(Vec::new(), Some(SchemaId::ANY))
     }
 
     pub(super) fn is_any(&self) -> bool {
-        self.properties.is_empty() && self.additional == Some(SchemaId::ANY)
+        *self == Self::any()
     }
 }
 
 impl ArraySpec {
     pub(super) fn any() -> Self {
-        Self { prefix: Vec::new(), items: Some(SchemaId::ANY), min_items: 0, max_items: None }
+        Self {
+            prefix: Vec::new(),
+            items: Some(SchemaId::ANY),
+            min_items: 0,
+            max_items: None,
+            contains: Vec::new(),
+            unique: false,
+        }
     }
 
     pub(super) fn is_any(&self) -> bool {
-        self.prefix.is_empty()
-            && self.items == Some(SchemaId::ANY)
-            && self.min_items == 0
-            && self.max_items.is_none()
+        *self == Self::any()
     }
 }
 

@@ -126,6 +126,7 @@ impl Expander {
                             needs.push(self.id_of(program, branch)?);
                         }
                     }
+                    InPlace::Not(_) | InPlace::If { .. } | InPlace::Dependencies(_) => {}
                 }
             }
         }
@@ -209,6 +210,7 @@ impl Expander {
             InPlace::Reference(target) => (std::slice::from_ref(target), true),
             InPlace::AllOf(list) => (program.document.items(*list), true),
             InPlace::AnyOf(list) | InPlace::OneOf(list) => (program.document.items(*list), false),
+            InPlace::Not(_) | InPlace::If { .. } | InPlace::Dependencies(_) => return Ok(()),
         };
         let mut union = Alternatives::default();
         let mut seen = FxHashSet::default();
@@ -264,9 +266,9 @@ impl Expander {
         program: &Program,
         schema: &Schema,
     ) -> Result<Option<ObjectSpec>, LimitExceeded> {
-        let Some(keywords) = schema.object else { return Ok(Some(ObjectSpec::any())) };
-        if keywords.empty {
-            return Ok(Some(ObjectSpec { properties: Vec::new(), additional: None }));
+        let Some(keywords) = schema.object.as_deref() else { return Ok(Some(ObjectSpec::any())) };
+        if keywords.max_properties == Some(0) {
+            return Ok(Some(ObjectSpec::new(Vec::new(), None)));
         }
         let document = &program.document;
         let additional = match keywords.additional {
@@ -296,7 +298,7 @@ impl Expander {
                     continue;
                 }
             }
-            properties.push(Property { name: name.into(), schema, required });
+            properties.push(Property { name: name.into(), schema, required, free: false });
         }
         for name in required {
             if declared.is_some_and(|members| members.get(name).is_some()) {
@@ -305,10 +307,15 @@ impl Expander {
             if additional == SchemaId::NEVER {
                 return Ok(None);
             }
-            properties.push(Property { name: name.into(), schema: additional, required: true });
+            properties.push(Property {
+                name: name.into(),
+                schema: additional,
+                required: true,
+                free: false,
+            });
         }
         let additional = Some(additional).filter(|&id| id != SchemaId::NEVER);
-        Ok(Some(ObjectSpec { properties, additional }))
+        Ok(Some(ObjectSpec::new(properties, additional)))
     }
 
     fn own_array(
@@ -316,7 +323,7 @@ impl Expander {
         program: &Program,
         schema: &Schema,
     ) -> Result<Option<ArraySpec>, LimitExceeded> {
-        let Some(keywords) = schema.array else { return Ok(Some(ArraySpec::any())) };
+        let Some(keywords) = schema.array.as_deref() else { return Ok(Some(ArraySpec::any())) };
         let items = match keywords.items {
             Some(node) => self.id_of(program, node)?,
             None => SchemaId::ANY,
@@ -330,6 +337,8 @@ impl Expander {
             items: Some(items),
             min_items: keywords.min_items,
             max_items: keywords.max_items,
+            contains: Vec::new(),
+            unique: false,
         }))
     }
 
@@ -362,6 +371,8 @@ impl Expander {
                         items: None,
                         min_items: length,
                         max_items: Some(length),
+                        contains: Vec::new(),
+                        unique: false,
                     }));
                 }
                 Value::Object(members) => {
@@ -369,11 +380,11 @@ impl Expander {
                     let interner = &mut self.merger.interner;
                     let properties = members.iter().map(|(name, value)| {
                         let schema = interner.single(Atom::equal(value))?;
-                        Ok(Property { name: name.into(), schema, required: true })
+                        Ok(Property { name: name.into(), schema, required: true, free: false })
                     });
                     let properties =
                         properties.collect::<Result<_, LimitExceeded>>().map_err(exceeded)?;
-                    into.objects.push(Arc::new(ObjectSpec { properties, additional: None }));
+                    into.objects.push(Arc::new(ObjectSpec::new(properties, None)));
                 }
             }
         }

@@ -167,7 +167,7 @@ impl Merger {
             declared_by: SmallVec<[usize; 4]>,
         }
         let restrictive: SmallVec<[usize; 8]> =
-            (0..specs.len()).filter(|&i| specs[i].additional != Some(SchemaId::ANY)).collect();
+            (0..specs.len()).filter(|&i| specs[i].additional() != Some(SchemaId::ANY)).collect();
         let mut entries: Vec<Entry> = Vec::new();
         let mut by_name: FxHashMap<&str, usize> = FxHashMap::default();
         for (i, spec) in specs.iter().enumerate() {
@@ -185,12 +185,12 @@ impl Merger {
                 let entry = &mut entries[place];
                 entry.required |= property.required;
                 entry.schemas.push(property.schema);
-                if spec.additional != Some(SchemaId::ANY) {
+                if spec.additional() != Some(SchemaId::ANY) {
                     entry.declared_by.push(i);
                 }
             }
         }
-        let additional = specs.iter().map(|spec| spec.additional.unwrap_or(SchemaId::NEVER));
+        let additional = specs.iter().map(|spec| spec.additional().unwrap_or(SchemaId::NEVER));
         let additional = self.interner.conjunction(&additional.collect::<SmallVec<[_; 8]>>())?;
         let additional = Some(additional).filter(|&id| id != SchemaId::NEVER);
         self.charge(entries.len() * restrictive.len())?;
@@ -198,7 +198,7 @@ impl Merger {
         for mut entry in entries {
             if entry.declared_by.len() < restrictive.len() {
                 let others = restrictive.iter().filter(|i| !entry.declared_by.contains(i));
-                let others = others.map(|&i| specs[i].additional.unwrap_or(SchemaId::NEVER));
+                let others = others.map(|&i| specs[i].additional().unwrap_or(SchemaId::NEVER));
                 entry.schemas.extend(others);
             }
             let schema = self.interner.conjunction(&entry.schemas)?;
@@ -211,9 +211,9 @@ impl Merger {
                 }
             }
             let (name, required) = (entry.name.clone(), entry.required);
-            properties.push(Property { name, schema, required });
+            properties.push(Property { name, schema, required, free: false });
         }
-        Ok(Some(ObjectSpec { properties, additional }))
+        Ok(Some(ObjectSpec::new(properties, additional)))
     }
 
     fn conjoin_arrays(
@@ -231,7 +231,14 @@ impl Merger {
         let items = both(length)?;
         let max_items = [left.max_items, right.max_items].into_iter().flatten().min();
         let min_items = left.min_items.max(right.min_items);
-        Ok(settle_array(ArraySpec { prefix, items: Some(items), min_items, max_items }))
+        Ok(settle_array(ArraySpec {
+            prefix,
+            items: Some(items),
+            min_items,
+            max_items,
+            contains: Vec::new(),
+            unique: left.unique || right.unique,
+        }))
     }
 }
 

@@ -43,6 +43,8 @@ mod tests;
 mod uri;
 
 pub use error::{LimitExceeded, SchemaError, SchemaErrorKind};
-pub use normal::{ArraySpec, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec};
-pub use options::{LanguageIsEmpty, Limits, SchemaOptions};
+pub use normal::{
+    ArraySpec, Contains, KeyClass, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec,
+};
+pub use options::{LanguageIsEmpty, Limits, Policy, SchemaOptions};
 pub use set::SchemaSet;

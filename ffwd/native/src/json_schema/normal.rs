@@ -42,16 +42,30 @@ pub struct StringSpec {
     pub one_of: Option<Arc<[Arc<str>]>>,
 }
 
-/// One kind of object. Keys come in the order of `properties`, those not required may be left
-/// out; any further keys come after them and take `additional`.
+/// One kind of object: all of it must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectSpec {
-    /// Declared properties, then names that are only in `required`, in this order. Names are
-    /// unique. A property that is not required may have a schema that nothing satisfies: its key
+    /// Names are unique. Those that are not `free` come first, in the order in which they are
+    /// declared. A property that is not required may have a schema that nothing satisfies: its key
     /// is forbidden, also as a further one.
     pub properties: Vec<Property>,
-    /// What a key that is not in `properties` must satisfy; `None` forbids such keys.
-    pub additional: Option<SchemaId>,
+    /// Which further keys may come, and what their values must satisfy. The classes have no key in
+    /// common, and each has infinitely many keys beside those in `properties`; a further key that
+    /// is in none of them is forbidden.
+    pub others: Vec<KeyClass>,
+    /// Of all members together.
+    pub min_properties: u64,
+    pub max_properties: Option<u64>,
+    /// What the object must not be. None of these excludes anything itself.
+    pub excluded: Vec<Arc<ObjectSpec>>,
+}
+
+/// Some of the keys that an object does not declare.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeyClass {
+    /// As decoded text; `None` for every key.
+    pub keys: Option<Ast>,
+    pub schema: SchemaId,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -59,9 +73,12 @@ pub struct Property {
     pub name: Arc<str>,
     pub schema: SchemaId,
     pub required: bool,
+    /// The schema does not declare the name, it was found by listing a pattern's keys: in declared
+    /// order it has no place among the others and may come whenever further keys may.
+    pub free: bool,
 }
 
-/// One kind of array.
+/// One kind of array: all of it must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArraySpec {
     pub prefix: Vec<SchemaId>,
@@ -69,4 +86,17 @@ pub struct ArraySpec {
     pub items: Option<SchemaId>,
     pub min_items: u64,
     pub max_items: Option<u64>,
+    pub contains: Vec<Contains>,
+    /// No two items are equal.
+    pub unique: bool,
+}
+
+/// How many items must satisfy a schema.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Contains {
+    pub schema: SchemaId,
+    /// Items before this place do not count.
+    pub from: u64,
+    pub min: u64,
+    pub max: Option<u64>,
 }

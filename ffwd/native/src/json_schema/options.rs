@@ -14,6 +14,7 @@ pub type LanguageIsEmpty = dyn Fn(&Ast) -> Result<bool, LimitExceeded> + Send + 
 #[derive(Clone)]
 pub struct SchemaOptions {
     pub limits: Limits,
+    pub policy: Policy,
     /// Only asked about languages whose emptiness is not plain from their syntax.
     pub language_is_empty: Arc<LanguageIsEmpty>,
 }
@@ -23,14 +24,31 @@ impl SchemaOptions {
     pub fn new(
         language_is_empty: impl Fn(&Ast) -> Result<bool, LimitExceeded> + Send + Sync + 'static,
     ) -> Self {
-        Self { limits: Limits::default(), language_is_empty: Arc::new(language_is_empty) }
+        Self {
+            limits: Limits::default(),
+            policy: Policy::default(),
+            language_is_empty: Arc::new(language_is_empty),
+        }
     }
 }
 
 impl fmt::Debug for SchemaOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SchemaOptions").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("SchemaOptions")
+            .field("limits", &self.limits)
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
     }
+}
+
+/// What happens to a keyword that cannot be enforced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// The schema is refused.
+    #[default]
+    Strict,
+    /// The keyword is left out, and the fidelity report says so.
+    Lenient,
 }
 
 /// Budgets. Passing one is an error that names it.

@@ -79,6 +79,7 @@ impl Program {
                             InPlace::AllOf(list) | InPlace::AnyOf(list) | InPlace::OneOf(list) => {
                                 targets.extend_from_slice(self.document.items(list));
                             }
+                            InPlace::Not(_) | InPlace::If { .. } | InPlace::Dependencies(_) => {}
                         }
                     }
                 }

@@ -22,7 +22,7 @@ impl Reader<'_> {
             properties: found.get(Keyword::Properties),
             required: found.get(Keyword::Required),
             additional: found.get(Keyword::AdditionalProperties),
-            empty: false,
+            ..ObjectKeywords::default()
         };
         for keyword in [
             Keyword::Properties,
@@ -94,7 +94,7 @@ impl Reader<'_> {
                 .is_some_and(|node| matches!(document.value(node), Value::Boolean(false)));
             let declared =
                 keywords.properties.map_or(0, |node| document.members(node).len()) as u64;
-            keywords.empty = maximum == 0;
+            keywords.max_properties = Some(0).filter(|_| maximum == 0);
             if maximum > 0 && !(closed && declared <= maximum) {
                 let hint = "only 0, and what `additionalProperties: false` already implies, is";
                 return Err(self.unsupported(Keyword::MaxProperties, node, hint));
@@ -108,7 +108,7 @@ impl Reader<'_> {
                 return Err(self.unsupported(Keyword::MinProperties, node, hint));
             }
         }
-        if keywords.empty && !required.is_empty() {
+        if keywords.max_properties == Some(0) && !required.is_empty() {
             schema.types = schema.types.without(Types::OBJECT);
             return Ok(());
         }
@@ -122,8 +122,8 @@ impl Reader<'_> {
         let says_something = keywords.properties.is_some()
             || keywords.required.is_some()
             || keywords.additional.is_some()
-            || keywords.empty;
-        schema.object = says_something.then_some(keywords);
+            || keywords.max_properties.is_some();
+        schema.object = says_something.then(|| Box::new(keywords));
         Ok(())
     }
 
@@ -199,7 +199,7 @@ impl Reader<'_> {
             || keywords.items.is_some()
             || keywords.min_items > 0
             || keywords.max_items.is_some();
-        schema.array = says_something.then_some(keywords);
+        schema.array = says_something.then(|| Box::new(keywords));
         Ok(())
     }
 

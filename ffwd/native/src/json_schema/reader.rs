@@ -114,6 +114,7 @@ impl<'d> Reader<'d> {
                 InPlace::AllOf(list) | InPlace::AnyOf(list) | InPlace::OneOf(list) => {
                     self.visit_all(list);
                 }
+                InPlace::Not(_) | InPlace::If { .. } | InPlace::Dependencies(_) => {}
             }
         }
         let meaning = schema.meaning(|list| SmallVec::from_slice(self.document.items(list)));

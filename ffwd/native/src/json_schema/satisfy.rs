@@ -245,7 +245,7 @@ impl Solver {
             for property in one.properties.iter().filter(|property| property.required) {
                 self.expander.merger.charge(1 + other.properties.len()).map_err(root)?;
                 let declared = other.properties.iter().find(|p| p.name == property.name);
-                let Some(theirs) = declared.map(|p| p.schema).or(other.additional) else {
+                let Some(theirs) = declared.map(|p| p.schema).or(other.additional()) else {
                     return Ok(true);
                 };
                 let both = self.expander.merger.interner.conjunction(&[property.schema, theirs]);

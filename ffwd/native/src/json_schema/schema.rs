@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::document::NodeId;
 use super::number_range::NumberRange;
 use super::StringSpec;
+use crate::regex::Ast;
 
 /// A set of JSON types. `NUMBER` is all numbers, `INTEGER` those that are integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,27 +56,46 @@ pub enum InPlace {
     /// The node is the array of branches.
     AllOf(NodeId),
     AnyOf(NodeId),
-    /// Read as `anyOf`; that its branches exclude each other is checked once, for the document.
     OneOf(NodeId),
+    Not(NodeId),
+    If {
+        test: NodeId,
+        then: Option<NodeId>,
+        otherwise: Option<NodeId>,
+    },
+    /// `dependencies`, `dependentRequired` or `dependentSchemas`: the node is the object whose
+    /// members are lists of names or schemas.
+    Dependencies(NodeId),
 }
 
-/// `properties`, `required` and `additionalProperties`.
-#[derive(Clone, Copy, Debug, Default)]
+/// The keywords for objects.
+#[derive(Clone, Debug, Default)]
 pub struct ObjectKeywords {
     pub properties: Option<NodeId>,
     pub required: Option<NodeId>,
     pub additional: Option<NodeId>,
-    /// `maxProperties` is 0.
-    pub empty: bool,
+    /// `patternProperties`: the keys of each pattern, and the schema of their values.
+    pub patterns: Vec<(Ast, NodeId)>,
+    /// `propertyNames`
+    pub names: Option<NodeId>,
+    pub min_properties: u64,
+    pub max_properties: Option<u64>,
+    pub unevaluated: Option<NodeId>,
 }
 
-/// `prefixItems` and `items` (in either of their spellings), `minItems` and `maxItems`.
-#[derive(Clone, Copy, Debug, Default)]
+/// The keywords for arrays; `items` in either of its spellings.
+#[derive(Clone, Debug, Default)]
 pub struct ArrayKeywords {
     pub prefix: Option<NodeId>,
     pub items: Option<NodeId>,
     pub min_items: u64,
     pub max_items: Option<u64>,
+    pub contains: Option<NodeId>,
+    /// 1 if the schema does not say.
+    pub min_contains: u64,
+    pub max_contains: Option<u64>,
+    pub unique: bool,
+    pub unevaluated: Option<NodeId>,
 }
 
 /// A subschema that says something.
@@ -85,8 +105,8 @@ pub struct Schema {
     pub types: Types,
     pub number: Option<Box<NumberRange>>,
     pub string: Option<Box<StringSpec>>,
-    pub object: Option<ObjectKeywords>,
-    pub array: Option<ArrayKeywords>,
+    pub object: Option<Box<ObjectKeywords>>,
+    pub array: Option<Box<ArrayKeywords>>,
     /// The array of values of `enum`.
     pub enumeration: Option<NodeId>,
     /// The value of `const`.
@@ -158,9 +178,9 @@ impl Schema {
                 || (self.types.has(Types::NUMBER.with(Types::INTEGER)) && self.number.is_none())
                 || (self.types.has(Types::STRING) && self.string.is_none())
                 || (self.types.has(Types::OBJECT)
-                    && self.object.is_none_or(|object| object.required.is_none()))
+                    && self.object.as_ref().is_none_or(|object| object.required.is_none()))
                 || (self.types.has(Types::ARRAY)
-                    && self.array.is_none_or(|array| array.min_items == 0)))
+                    && self.array.as_ref().is_none_or(|array| array.min_items == 0)))
     }
 }
 

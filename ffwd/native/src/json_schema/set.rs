@@ -101,6 +101,16 @@ impl SchemaSet {
         solver.is_satisfiable(self.context(), id)
     }
 
+    /// What satisfies all of `ids`.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn conjunction(&self, ids: &[SchemaId]) -> Result<SchemaId, SchemaError> {
+        let mut solver = self.solver.lock();
+        let interner = &mut solver.expander.merger.interner;
+        interner.conjunction(ids).map_err(|e| SchemaError::limit(e, String::new()))
+    }
+
     fn context(&self) -> Context<'_> {
         let program = &self.program;
         let integer_allows_fraction_zero = program.dialect.integer_allows_fraction_zero();

@@ -48,7 +48,7 @@ fn object(
     spec.properties.iter().all(|p| !p.required || members.contains_key(&*p.name))
         && (order == Order::Free || places.is_sorted())
         && members.iter().all(|(name, value)| {
-            let schema = place(name).map(|i| spec.properties[i].schema).or(spec.additional);
+            let schema = place(name).map(|i| spec.properties[i].schema).or(spec.additional());
             schema.is_some_and(|schema| validates(set, schema, value, order))
         })
 }

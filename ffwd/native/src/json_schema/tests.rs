@@ -573,7 +573,7 @@ fn dead_alternatives_are_pruned_and_forbidden_keys_stay() {
     let names: Vec<_> = object.properties.iter().map(|p| (&*p.name, p.required)).collect();
     assert_eq!(names, [("b", false), ("c", false)]);
     assert!(object.properties.iter().all(|p| !set.is_satisfiable(p.schema).unwrap()));
-    assert_eq!(object.additional, Some(SchemaId::ANY));
+    assert_eq!(object.additional(), Some(SchemaId::ANY));
     let [array] = &normal.arrays[..] else { panic!("{normal:?}") };
     assert_eq!((array.items, array.max_items), (None, Some(0)));
     assert_eq!(*set.normal(SchemaId::NEVER).unwrap(), Normal::default());
