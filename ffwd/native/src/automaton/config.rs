@@ -11,10 +11,11 @@ use super::error::EngineError;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::Interner;
 use super::keys::{KeyNodeId, Keys, Terminal, TextId};
-use super::object::{ObjectGroup, ObjectPending, ObjectState};
+use super::object::{ObjectPending, ObjectState};
+use super::object_group::ObjectGroup;
 use super::punctuation::{self, index};
 use super::value::{Query, QueryId, ValueStarts};
-use super::Grammar;
+use super::{Grammar, PropertyOrder, Writing};
 use crate::error::LimitExceeded;
 use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
 use crate::json_schema::SchemaSet;
@@ -71,6 +72,7 @@ struct Config {
 #[derive(Debug)]
 pub struct JsonParts {
     pub schema: Box<SchemaSet>,
+    pub(super) property_order: PropertyOrder,
     pub keys: Keys,
     pub(super) queries: Interner<Query>,
     pub(super) value_starts: Mutex<FxHashMap<QueryId, Arc<ValueStarts>>>,
@@ -121,7 +123,7 @@ impl Automaton {
                 let lexeme = automaton.add_lexeme(&punctuation::spec(Spelling::Utf8, [ast]))?;
                 Frame::Lexeme(lexeme)
             }
-            Grammar::Json { schema, whitespace } => {
+            Grammar::Json { schema, writing: Writing { whitespace, property_order } } => {
                 let lexemes = punctuation::lexemes(whitespace, &automaton.lexeme_store)?;
                 let any_string = lexemes[index::ANY_STRING as usize].clone();
                 for lexeme in lexemes {
@@ -134,7 +136,8 @@ impl Automaton {
                 let frames = "frames of one grammar";
                 let json = JsonParts {
                     schema,
-                    keys: Keys::new(any_string),
+                    property_order,
+                    keys: Keys::new(),
                     queries: Interner::new(frames, MAX_FRAMES),
                     value_starts: Mutex::default(),
                     object_groups: boxcar::Vec::new(),
@@ -308,13 +311,14 @@ impl Automaton {
         let Some(json) = &self.json else { return Ok(()) };
         let node = json.keys.node(thread.key_node());
         if let Some(child) = node.child(byte) {
-            let text = json.keys.append(thread.text, byte)?;
-            next.push(Thread { state: child.0, text, ..*thread });
+            if !json.keys.node(child).is_dead() {
+                let text = json.keys.append(thread.text, byte)?;
+                next.push(Thread { state: child.0, text, ..*thread });
+            }
             return Ok(());
         }
         // A quote ends a name, but right after the opening of an object it begins one.
-        let closes = byte == b'"' && node.base != Some(LexState::QUOTE);
-        if closes {
+        if byte == b'"' && !node.is_before_quote() {
             match node.terminal {
                 Terminal::Allowed(name) => {
                     let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
@@ -326,9 +330,8 @@ impl Automaton {
             }
         }
         let Some(base) = node.base else { return Ok(()) };
-        let string =
-            Thread { lexeme: ThreadLexeme::Lexeme(index::ANY_STRING), state: base.0, ..*thread };
-        self.step_thread(&string, byte, next)
+        let lexeme = ThreadLexeme::Lexeme(base.lexeme);
+        self.step_thread(&Thread { lexeme, state: base.state.0, ..*thread }, byte, next)
     }
 
     /// Whether the text may end here.
@@ -416,20 +419,19 @@ impl Automaton {
                 ThreadLexeme::Key => {
                     let Some(json) = &self.json else { return Ok(false) };
                     let node = json.keys.node(thread.key_node());
-                    if node.base == Some(LexState::QUOTE) {
-                        if !agree(b'"') {
-                            return Ok(false);
+                    if let Some(base) = node.base {
+                        match self.lexeme(base.lexeme).only_byte(base.state)? {
+                            Some(byte) if agree(byte) => {}
+                            _ => return Ok(false),
                         }
-                        continue;
                     }
-                    if node.base.is_some() {
+                    if matches!(node.terminal, Terminal::Allowed(_)) && !agree(b'"') {
                         return Ok(false);
                     }
-                    let closes = matches!(node.terminal, Terminal::Allowed(_));
-                    match (&*node.children, closes) {
-                        ([], true) if agree(b'"') => {}
-                        ([(byte, _)], false) if agree(*byte) => {}
-                        _ => return Ok(false),
+                    for &(byte, child) in node.children.iter() {
+                        if !json.keys.node(child).is_dead() && !agree(byte) {
+                            return Ok(false);
+                        }
                     }
                 }
                 ThreadLexeme::Lexeme(index) => {

@@ -131,12 +131,13 @@ impl Automaton {
                 }
             }
             (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
-                self.member(json, state, parent, text, true)
+                self.member(json, state, parent, text, None)
             }
-            (
-                Frame::ObjectOpen(state) | Frame::ObjectKey(state),
-                ThreadLexeme::Lexeme(index::ANY_STRING),
-            ) => self.member(json, state, parent, text, false),
+            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Lexeme(lexeme))
+                if lexeme != index::CLOSE_EMPTY_OBJECT =>
+            {
+                self.member(json, state, parent, text, Some(accept))
+            }
             (Frame::ObjectAfter(state), ThreadLexeme::Lexeme(index::COMMA)) => {
                 self.push(Frame::ObjectKey(state), parent)
             }

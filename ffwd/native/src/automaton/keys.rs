@@ -211,10 +211,12 @@ impl Keys {
             }
             children.retain(|&(_, child)| !self.node(child).is_dead());
         } else {
-            // What the lexeme of the other keys does not have need not be refused.
+            // Neither what says nothing, nor what refuses that which the lexeme of the other keys
+            // does not have.
             children.retain(|&(_, child)| {
                 let child = self.node(child);
-                !child.is_dead() || child.covered > 0
+                let says_nothing = child.children.is_empty() && child.terminal == Terminal::None;
+                !says_nothing || (child.base.is_none() && child.covered > 0)
             });
         }
         let node = KeyNode { children: children.into(), terminal, base, covered };

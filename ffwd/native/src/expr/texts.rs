@@ -123,15 +123,14 @@ pub fn texts(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use crate::expr::{LexemeSpec, Spelling};
     use crate::regex::rust_dialect;
 
     fn lexeme(pattern: &str) -> Lexeme {
-        let languages = Arc::from([rust_dialect::anchored(pattern).unwrap()]);
-        Lexeme::new(LexemeSpec { spelling: Spelling::JsonString, languages }).unwrap()
+        let languages = [rust_dialect::anchored(pattern).unwrap()];
+        Lexeme::new(LexemeSpec::new(Spelling::JsonString, languages)).unwrap()
     }
 
     #[test]

@@ -8,9 +8,9 @@ use super::lexeme_mask_store::LexemeMaskStore;
 use super::slots::Slots;
 use super::token_set::{TokenMask, TokenMaskBuilder};
 use super::walk::View;
-use crate::automaton::keys::Terminal;
+use crate::automaton::keys::{Keys, Terminal};
 use crate::automaton::{
-    punctuation, Automaton, EngineError, KeyNodeId, StackId, StateId, TextId, Thread, ThreadLexeme,
+    Automaton, EngineError, KeyNodeId, StackId, StateId, TextId, Thread, ThreadLexeme,
     Threads,
 };
 use crate::expr::{LexState, Lexeme};
@@ -225,44 +225,31 @@ impl Masker {
         let Some(json) = automaton.json() else { return Ok(()) };
         let trie = view.trie;
         let root = thread.key_node();
-        let base = json.keys.node(root).base;
-        let mut names: Vec<(Terminal, NodeId)> = Vec::new();
-        self.for_names(automaton, view, root, &mut |terminal, node| names.push((terminal, node)));
-        if let Some(state) = base {
-            let any_string = punctuation::index::ANY_STRING;
-            let lexeme = automaton.lexeme(any_string);
-            let mask = self.lexeme_mask(view, lexeme, state)?;
-            add_inner(builder, &mask.inner);
+        let KeyPlaces { names, cut, within } = key_places(&json.keys, view, root, nodes);
+        if let Some(base) = json.keys.node(root).base {
+            let mask = self.lexeme_mask(view, automaton.lexeme(base.lexeme), base.state)?;
             let mut others = TokenMaskBuilder::new(self.vocabulary.mask_words());
+            add_inner(if cut.is_empty() { &mut *builder } else { &mut others }, &mask.inner);
             let text = match thread.text {
                 TextId::NONE => TextId::NONE,
                 _ => TextId::ANY,
             };
             for group in &mask.exits {
-                let lexeme = ThreadLexeme::Lexeme(any_string);
+                let lexeme = ThreadLexeme::Lexeme(base.lexeme);
                 let stack = automaton.exit(thread.stack, lexeme, group.accept, text)?;
                 self.collect_exits(automaton, group, stack, &mut others, nodes)?;
             }
             // Names of their own are no other keys.
             let mut named: Vec<TokenId> = Vec::new();
-            for &(_, node) in &names {
+            for &node in names.iter().map(|(_, node)| node).chain(&cut) {
                 named.extend_from_slice(trie.tokens_below(node));
             }
             named.sort_unstable();
             others.remove(&named);
             builder.add_all(&others);
-        } else {
-            // Tokens that stay within the names.
-            let mut pending = vec![(root, view.root)];
-            while let Some((key, node)) = pending.pop() {
-                *nodes += 1;
-                for &(byte, child) in json.keys.node(key).children.iter() {
-                    if let Some(next) = trie.child(node, byte) {
-                        builder.added.extend_from_slice(trie.tokens_at(next));
-                        pending.push((child, next));
-                    }
-                }
-            }
+        }
+        for node in within {
+            builder.added.extend_from_slice(trie.tokens_at(node));
         }
         for (terminal, node) in names {
             if let Terminal::Allowed(name) = terminal {
@@ -281,34 +268,6 @@ impl Masker {
             }
         }
         Ok(())
-    }
-
-    /// Calls `found` for each name below a node of a key trie, that is declared and whose rest with
-    /// its closing quote begins some token: with the node of the vocabulary's trie after the quote.
-    fn for_names(
-        &self,
-        automaton: &Automaton,
-        view: View<'_>,
-        root: KeyNodeId,
-        found: &mut dyn FnMut(Terminal, NodeId),
-    ) {
-        let Some(json) = automaton.json() else { return };
-        let trie = view.trie;
-        let mut pending = vec![(root, view.root)];
-        while let Some((key, node)) = pending.pop() {
-            let key = json.keys.node(key);
-            // Before the opening quote a quote opens.
-            if key.terminal != Terminal::None && key.base != Some(LexState::QUOTE) {
-                if let Some(closed) = trie.child(node, b'"') {
-                    found(key.terminal, closed);
-                }
-            }
-            for &(byte, child) in key.children.iter() {
-                if let Some(next) = trie.child(node, byte) {
-                    pending.push((child, next));
-                }
-            }
-        }
     }
 
     /// Whether some token that strictly extends `prefix`, itself the end of the text so far, may
@@ -347,6 +306,45 @@ fn add_inner(builder: &mut TokenMaskBuilder, inner: &Inner) {
         Inner::Few(tokens) => builder.added.extend_from_slice(tokens),
         Inner::Many(bitmap) => builder.add_bitmap(bitmap),
     }
+}
+
+/// Where a trie of keys and a trie of tokens meet; nodes are those of the latter.
+struct KeyPlaces {
+    /// After the closing quote of each name with which, or with whose rest, some token begins.
+    names: Vec<(Terminal, NodeId)>,
+    /// Where the other keys end that may come: below are names only.
+    cut: Vec<NodeId>,
+    /// Within names, where no other keys may come.
+    within: Vec<NodeId>,
+}
+
+fn key_places(keys: &Keys, view: View<'_>, root: KeyNodeId, nodes: &mut u64) -> KeyPlaces {
+    let mut places = KeyPlaces { names: Vec::new(), cut: Vec::new(), within: Vec::new() };
+    let mut pending = vec![(root, view.root)];
+    while let Some((key, node)) = pending.pop() {
+        *nodes += 1;
+        let key = keys.node(key);
+        if key.terminal != Terminal::None && !key.is_before_quote() {
+            if let Some(closed) = view.trie.child(node, b'"') {
+                places.names.push((key.terminal, closed));
+            }
+        }
+        for &(byte, child) in key.children.iter() {
+            let Some(next) = view.trie.child(node, byte) else { continue };
+            let below = keys.node(child);
+            if below.base.is_none() {
+                if key.base.is_some() {
+                    places.cut.push(next);
+                }
+                if below.is_dead() {
+                    continue;
+                }
+                places.within.push(next);
+            }
+            pending.push((child, next));
+        }
+    }
+    places
 }
 
 /// Adds every token below a node of a trie that the threads can read.
