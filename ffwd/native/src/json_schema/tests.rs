@@ -452,7 +452,7 @@ fn what_is_refused_names_keyword_and_place() {
         (r#"{"patternProperties":["a"]}"#, "invalid patternProperties", "/patternProperties"),
         (r#"{"patternProperties":{"(":{}}}"#, "invalid patternProperties", "/patternProperties/("),
         (
-            r#"{"patternProperties":{"(a)\1":{}}}"#,
+            r#"{"patternProperties":{"(a)\\1":{}}}"#,
             "unsupported patternProperties",
             "/patternProperties/(a)\\1",
         ),
