@@ -9,7 +9,7 @@ use super::number_range::NumberRange;
 use super::options::SchemaOptions;
 use super::StringSpec;
 use crate::regex::numbers::{self, Bound, NumberConstraint, NumberError};
-use crate::regex::{Ast, CharClass};
+use crate::regex::Ast;
 
 /// Values of `enum` that are matched against languages one by one when a normal form is made.
 const MAX_VALUES_MATCHED: usize = 64;
@@ -55,7 +55,7 @@ impl Emptiness<'_> {
             {
                 Ok(false)
             }
-            _ => self.language(&whole(spec)),
+            _ => self.language(&spec.language()),
         }
     }
 
@@ -108,19 +108,6 @@ impl Emptiness<'_> {
         }
         Ok(self.spellings(range)? == Ast::Empty)
     }
-}
-
-/// Everything a string alternative asks, as one language.
-fn whole(spec: &StringSpec) -> Ast {
-    let mut parts = spec.languages.clone();
-    if let Some(values) = &spec.one_of {
-        parts.push(Ast::alternation(values.iter().map(|value| Ast::literal(value))));
-    }
-    if spec.min_length > 0 || spec.max_length.is_some() {
-        let any = Ast::Class(CharClass::any());
-        parts.push(Ast::repeat(any, spec.min_length, spec.max_length));
-    }
-    Ast::intersection(parts)
 }
 
 /// The length in characters of the shortest string of a language that is written without

@@ -14,18 +14,26 @@
 //!    the branches of `oneOf` exclude each other.
 
 mod alternatives;
+mod combine;
 mod dialect;
+mod distinct;
 mod document;
 mod emptiness;
 mod error;
+mod evidence;
+mod exclude;
 mod expand;
 mod intern;
+mod keys;
+mod languages;
 mod merge;
 pub mod normal;
+mod normalise;
 mod number_range;
-mod one_of;
 mod options;
+mod own;
 mod parser;
+mod plain;
 mod program;
 mod read_arrays;
 mod read_logic;
@@ -42,7 +50,9 @@ mod test_emptiness;
 mod test_validator;
 #[cfg(test)]
 mod tests;
+mod unevaluated;
 mod uri;
+mod values;
 
 pub use error::{LimitExceeded, SchemaError, SchemaErrorKind};
 pub use normal::{

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::document::DocumentLimits;
 use super::error::LimitExceeded;
 use crate::regex::Ast;
 
@@ -66,6 +67,17 @@ pub struct Limits {
     pub schemas: u64,
     /// Elementary steps (properties merged, pairs compared, values tried) of one call.
     pub steps: u64,
+}
+
+impl Limits {
+    pub(super) fn document(&self) -> DocumentLimits {
+        DocumentLimits {
+            bytes: self.schema_bytes,
+            // Two bits of an atom are spent on what it is.
+            nodes: self.schema_nodes.min(1 << 29),
+            nesting: self.schema_nesting,
+        }
+    }
 }
 
 impl Default for Limits {

@@ -27,6 +27,11 @@ impl Program {
         self.meanings[node.index()]
     }
 
+    /// Where a subschema or a value stands, as a JSON pointer.
+    pub fn pointer(&self, node: NodeId) -> String {
+        self.document.pointer(node)
+    }
+
     /// The node that a subschema of a schema is known by.
     pub fn child(&self, _of: &Schema, node: NodeId) -> NodeId {
         node

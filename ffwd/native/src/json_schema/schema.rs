@@ -40,6 +40,10 @@ impl Types {
         self.0 & other.0 != 0
     }
 
+    pub fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
