@@ -16,6 +16,7 @@ use super::program::Program;
 use super::read_scalars::decimal;
 use super::schema::{InPlace, Meaning, Schema, Types};
 use super::{ArraySpec, ObjectSpec, Property, SchemaId, StringSpec};
+use crate::regex::NumberKinds;
 
 /// The alternatives of the schemas that were looked at.
 #[derive(Debug)]
@@ -245,7 +246,10 @@ impl Expander {
         };
         if types.has(Types::NUMBER.with(Types::INTEGER)) {
             let mut range = schema.number.as_deref().cloned().unwrap_or_default();
-            range.integer |= !types.has(Types::NUMBER);
+            if !types.has(Types::NUMBER) {
+                let fraction_zero = program.dialect.integer_allows_fraction_zero();
+                range.kinds = range.kinds.intersect(NumberKinds::integers(fraction_zero));
+            }
             own.numbers.extend(range.settle());
         }
         if types.has(Types::STRING) {
