@@ -13,11 +13,11 @@ use super::intern::Interner;
 use super::keys::{KeyNodeId, Keys, Terminal, TextId};
 use super::object::{ObjectGroup, ObjectPending, ObjectState};
 use super::punctuation::{self, index};
-use super::value::{QueryId, ValueStarts};
+use super::value::{Query, QueryId, ValueStarts};
 use super::Grammar;
 use crate::error::LimitExceeded;
 use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
-use crate::json_schema::{SchemaId, SchemaSet};
+use crate::json_schema::SchemaSet;
 
 /// An interned configuration of one [`Automaton`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,7 +72,7 @@ struct Config {
 pub struct JsonParts {
     pub schema: Box<SchemaSet>,
     pub keys: Keys,
-    pub(super) queries: Interner<Box<[SchemaId]>>,
+    pub(super) queries: Interner<Query>,
     pub(super) value_starts: Mutex<FxHashMap<QueryId, Arc<ValueStarts>>>,
     pub(super) object_groups: boxcar::Vec<ObjectGroup>,
     pub(super) object_states: Interner<ObjectState>,
@@ -144,7 +144,7 @@ impl Automaton {
                     array_states: Interner::new(frames, MAX_FRAMES),
                     array_pendings: Interner::new(frames, MAX_FRAMES),
                 };
-                let query = automaton.query(&json, &[root])?;
+                let query = automaton.query(&json, &[root], &[])?;
                 automaton.json = Some(json);
                 Frame::Value(query)
             }

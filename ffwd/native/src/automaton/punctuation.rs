@@ -78,7 +78,7 @@ pub fn lexemes(
 }
 
 pub fn spec(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> LexemeSpec {
-    LexemeSpec { spelling, languages: languages.into_iter().collect() }
+    LexemeSpec::new(spelling, languages)
 }
 
 /// Any JSON string.
