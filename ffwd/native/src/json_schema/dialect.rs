@@ -34,6 +34,11 @@ impl Dialect {
         self >= Self::Draft6
     }
 
+    /// Whether the items that satisfy `contains` count as evaluated.
+    pub fn contains_evaluates(self) -> bool {
+        self >= Self::Draft2020
+    }
+
     /// The keyword that names a schema.
     pub fn id_keyword(self) -> &'static str {
         if self == Self::Draft4 {
@@ -118,6 +123,31 @@ keywords! {
     MinContains "minContains" Draft2019 Draft2020;
     MaxContains "maxContains" Draft2019 Draft2020;
     UnevaluatedItems "unevaluatedItems" Draft2019 Draft2020;
+}
+
+impl Keyword {
+    /// Whether it applies subschemas to the value itself.
+    pub fn applies_in_place(self) -> bool {
+        matches!(
+            self,
+            Self::Reference
+                | Self::RecursiveReference
+                | Self::DynamicReference
+                | Self::AllOf
+                | Self::AnyOf
+                | Self::OneOf
+                | Self::Not
+                | Self::If
+                | Self::Dependencies
+                | Self::DependentRequired
+                | Self::DependentSchemas
+        )
+    }
+
+    /// Whether it gives properties their place in the declared order.
+    pub fn declares_properties(self) -> bool {
+        matches!(self, Self::Properties | Self::Required | Self::AdditionalProperties)
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! The way from text to normal form, a module a step:
 //!
 //! 1. `parser`: JSON text to an arena of nodes (`document`);
-//! 2. `reader` (`read_scalars`, `read_containers`): the subschemas that the root reaches are read and
+//! 2. `reader` (and the `read_` modules): the subschemas that the root reaches are read and
 //!    checked, keyword by keyword (`dialect`), to records of constraints (`schema`), with references
 //!    (`reference`, `uri`) resolved to nodes; `program` holds them;
 //! 3. `intern`: a [`SchemaId`] is a set of nodes that must all hold;
@@ -27,7 +27,9 @@ mod one_of;
 mod options;
 mod parser;
 mod program;
-mod read_containers;
+mod read_arrays;
+mod read_logic;
+mod read_objects;
 mod read_scalars;
 mod reader;
 mod reference;

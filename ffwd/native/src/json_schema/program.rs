@@ -27,6 +27,11 @@ impl Program {
         self.meanings[node.index()]
     }
 
+    /// The node that a subschema of a schema is known by.
+    pub fn child(&self, _of: &Schema, node: NodeId) -> NodeId {
+        node
+    }
+
     /// Reads what the root reaches.
     ///
     /// # Errors
@@ -79,7 +84,18 @@ impl Program {
                             InPlace::AllOf(list) | InPlace::AnyOf(list) | InPlace::OneOf(list) => {
                                 targets.extend_from_slice(self.document.items(list));
                             }
-                            InPlace::Not(_) | InPlace::If { .. } | InPlace::Dependencies(_) => {}
+                            InPlace::Not(node) => targets.push(node),
+                            InPlace::If { test, then, otherwise } => {
+                                targets.push(test);
+                                targets.extend(then);
+                                targets.extend(otherwise);
+                            }
+                            InPlace::Dependencies(node) => {
+                                let needs = self.document.members(node).iter();
+                                let is_schema =
+                                    |&node: &NodeId| self.document.items(node).is_empty();
+                                targets.extend(needs.map(|(_, node)| node).filter(is_schema));
+                            }
                         }
                     }
                 }

@@ -108,28 +108,38 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    pub(super) fn pattern(&mut self, node: NodeId) -> Result<Ast, SchemaError> {
-        let Value::String(pattern) = self.document.value(node) else {
-            return Err(self.wrong(Keyword::Pattern, node, "a regular expression in a string"));
-        };
+    fn pattern(&mut self, node: NodeId) -> Result<Ast, SchemaError> {
+        match self.document.value(node) {
+            Value::String(pattern) => self.pattern_language(Keyword::Pattern, pattern, node),
+            _ => Err(self.wrong(Keyword::Pattern, node, "a regular expression in a string")),
+        }
+    }
+
+    /// The texts that a pattern of `keyword` is found in.
+    pub(super) fn pattern_language(
+        &mut self,
+        keyword: Keyword,
+        pattern: &'d str,
+        place: NodeId,
+    ) -> Result<Ast, SchemaError> {
         if let Some(Some(known)) = self.languages.get(&(false, pattern)) {
             return Ok(known.clone());
         }
         let language = ecma::search(pattern).map_err(|error| {
-            let pointer = self.document.pointer(node);
+            let pointer = self.document.pointer(place);
             let message = format!("the pattern {pattern:?}: {error}");
             match error.kind {
                 PatternErrorKind::Unsupported(_) => {
-                    SchemaError::unsupported("pattern", pointer, message)
+                    SchemaError::unsupported(keyword.name(), pointer, message)
                 }
-                _ => SchemaError::invalid(Some("pattern"), pointer, message),
+                _ => SchemaError::invalid(Some(keyword.name()), pointer, message),
             }
         })?;
         self.languages.insert((false, pattern), Some(language.clone()));
         Ok(language)
     }
 
-    pub(super) fn format(&mut self, node: NodeId) -> Result<Option<Ast>, SchemaError> {
+    fn format(&mut self, node: NodeId) -> Result<Option<Ast>, SchemaError> {
         let Value::String(name) = self.document.value(node) else {
             return Err(self.wrong(Keyword::Format, node, "a format's name"));
         };

@@ -1,5 +1,8 @@
-//! Reads the keywords of subschemas, and refuses what is not supported. Those for single types are
-//! in `read_scalars` and `read_containers`.
+//! Reads the keywords of subschemas, checks them and finds the subschemas that they lead to. Those
+//! that apply in place are in `read_logic`, those for single types in `read_scalars`, `read_objects`
+//! and `read_arrays`.
+
+use std::cell::OnceCell;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -9,15 +12,37 @@ use super::document::{Document, NodeId, Value};
 use super::error::SchemaError;
 use super::read_scalars::decimal;
 use super::reference::References;
-use super::schema::{InPlace, Meaning, Schema, Types};
+use super::schema::{Meaning, Schema, Types};
 use crate::regex::{Ast, Decimal};
 
 /// The keywords of a subschema by kind.
-pub struct Found([Option<NodeId>; Keyword::COUNT]);
+pub struct Found {
+    values: [Option<NodeId>; Keyword::COUNT],
+    /// As written: those that apply in place, and those that declare properties.
+    pub(super) in_order: SmallVec<[Keyword; 4]>,
+}
 
 impl Found {
+    fn new() -> Self {
+        Self { values: [None; Keyword::COUNT], in_order: SmallVec::new() }
+    }
+
+    fn add(&mut self, keyword: Keyword, value: NodeId) {
+        self.values[keyword as usize] = Some(value);
+        if keyword.applies_in_place() || keyword.declares_properties() {
+            self.in_order.push(keyword);
+        }
+    }
+
+    fn hide_siblings_of_reference(&mut self) {
+        if let Some(value) = self.get(Keyword::Reference) {
+            *self = Self::new();
+            self.add(Keyword::Reference, value);
+        }
+    }
+
     pub fn get(&self, keyword: Keyword) -> Option<NodeId> {
-        self.0[keyword as usize]
+        self.values[keyword as usize]
     }
 }
 
@@ -27,7 +52,9 @@ pub struct Reader<'d> {
     pub(super) dialect: Dialect,
     /// Whether the document names its dialect.
     pub(super) explicit: bool,
-    references: Option<References>,
+    /// Whether any schema asks what others have evaluated.
+    collects: OnceCell<bool>,
+    pub(super) references: Option<References>,
     /// Patterns (by text, `false`) and formats (by name, `true`) that were read before.
     pub(super) languages: FxHashMap<(bool, &'d str), Option<Ast>>,
     pub witnesses: FxHashMap<Ast, &'static str>,
@@ -42,6 +69,7 @@ impl<'d> Reader<'d> {
             document,
             dialect,
             explicit,
+            collects: OnceCell::new(),
             references: None,
             languages: FxHashMap::default(),
             witnesses: FxHashMap::default(),
@@ -71,52 +99,23 @@ impl<'d> Reader<'d> {
                 return Err(SchemaError::invalid(None, self.document.pointer(node), message));
             }
         };
-        let mut found = Found([None; Keyword::COUNT]);
-        let mut schema = Schema::new(node);
-        let mut own_seen = false;
+        let mut found = Found::new();
         for (key, value) in members.iter() {
-            let Some(keyword) = Keyword::of(key, self.dialect) else { continue };
-            found.0[keyword as usize] = Some(value);
-            let in_place = match keyword {
-                Keyword::Reference => InPlace::Reference(self.reference(value)?),
-                Keyword::AllOf => InPlace::AllOf(value),
-                Keyword::AnyOf => InPlace::AnyOf(value),
-                Keyword::OneOf => InPlace::OneOf(value),
-                Keyword::Properties | Keyword::Required | Keyword::AdditionalProperties => {
-                    if !own_seen {
-                        own_seen = true;
-                        schema.in_place_before_own = schema.in_place.len();
-                    }
-                    continue;
-                }
-                _ => continue,
-            };
-            schema.in_place.push(in_place);
+            if let Some(keyword) = Keyword::of(key, self.dialect) {
+                found.add(keyword, value);
+            }
         }
-        if !own_seen {
-            schema.in_place_before_own = schema.in_place.len();
+        if self.dialect.reference_hides_siblings() {
+            found.hide_siblings_of_reference();
         }
-        if self.dialect.reference_hides_siblings() && found.get(Keyword::Reference).is_some() {
-            schema.in_place.retain(|kind| matches!(kind, InPlace::Reference(_)));
-            schema.in_place_before_own = schema.in_place.len();
-            found = Found([None; Keyword::COUNT]);
-        }
+        let mut schema = Schema::new(node);
         self.types(&mut schema, &found)?;
-        self.logic(&mut schema, &found)?;
+        self.in_place(&mut schema, &found)?;
         self.numbers(&mut schema, &found)?;
         self.strings(&mut schema, &found)?;
         self.objects(&mut schema, &found)?;
         self.arrays(&mut schema, &found)?;
         self.values(&mut schema, &found)?;
-        for kind in schema.in_place.clone() {
-            match kind {
-                InPlace::Reference(target) => self.visit(target),
-                InPlace::AllOf(list) | InPlace::AnyOf(list) | InPlace::OneOf(list) => {
-                    self.visit_all(list);
-                }
-                InPlace::Not(_) | InPlace::If { .. } | InPlace::Dependencies(_) => {}
-            }
-        }
         let meaning = schema.meaning(|list| SmallVec::from_slice(self.document.items(list)));
         if meaning != Meaning::Other {
             return Ok(meaning);
@@ -147,7 +146,7 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    fn type_set(&self, node: NodeId) -> Result<Types, SchemaError> {
+    pub(super) fn type_set(&self, node: NodeId) -> Result<Types, SchemaError> {
         let single = [node];
         let names = match self.document.value(node) {
             Value::Array(names) if !names.is_empty() => names,
@@ -170,65 +169,14 @@ impl<'d> Reader<'d> {
         })
     }
 
-    /// `allOf` and its like, and the logic that is only supported where it has no effect.
-    fn logic(&mut self, schema: &mut Schema, found: &Found) -> Result<(), SchemaError> {
-        for keyword in [Keyword::AllOf, Keyword::AnyOf, Keyword::OneOf] {
-            if let Some(node) = found.get(keyword) {
-                match self.document.value(node) {
-                    Value::Array(branches) if !branches.is_empty() => {}
-                    _ => return Err(self.wrong(keyword, node, "a list of at least one schema")),
-                }
-            }
-        }
-        for keyword in [Keyword::RecursiveReference, Keyword::DynamicReference] {
-            if let Some(node) = found.get(keyword) {
-                return Err(self.unsupported(keyword, node, "use `$ref`"));
-            }
-        }
-        if let Some(node) = found.get(Keyword::If) {
-            let branches = [Keyword::Then, Keyword::Else].map(|keyword| found.get(keyword));
-            if branches.into_iter().flatten().any(|branch| !self.is_any(branch)) {
-                return Err(self.unsupported(Keyword::If, node, "use `anyOf` with both cases"));
-            }
-        }
-        if let Some(node) = found.get(Keyword::Not) {
-            self.negation(schema, node)?;
-        }
-        Ok(())
-    }
-
-    /// `not`, where it comes down to types.
-    fn negation(&mut self, schema: &mut Schema, node: NodeId) -> Result<(), SchemaError> {
-        if self.is_any(node) {
-            schema.types = Types::NONE;
-            return Ok(());
-        }
-        let members = match self.document.value(node) {
-            Value::Boolean(_) => return Ok(()),
-            Value::Object(members) => members,
-            _ => return Err(self.wrong(Keyword::Not, node, "a schema")),
-        };
-        let mut keywords =
-            members.iter().filter(|(key, _)| Keyword::of(key, self.dialect).is_some());
-        if let (Some(("type", types)), None) = (keywords.next(), keywords.next()) {
-            let types = self.type_set(types)?;
-            let only_integers = types.has(Types::INTEGER) && !types.has(Types::NUMBER);
-            if !only_integers || !schema.types.has(Types::NUMBER) {
-                schema.types = schema.types.without(types);
-                return Ok(());
-            }
-        }
-        let hint = "say what is allowed, by `enum`, `anyOf` or `type`";
-        Err(self.unsupported(Keyword::Not, node, hint))
-    }
-
-    fn reference(&mut self, node: NodeId) -> Result<NodeId, SchemaError> {
-        let Value::String(reference) = self.document.value(node) else {
-            return Err(self.wrong(Keyword::Reference, node, "a reference in a string"));
-        };
-        let references =
-            self.references.get_or_insert_with(|| References::new(self.document, self.dialect));
-        references.resolve(self.document, node, reference)
+    /// Whether it matters which members and items a keyword evaluates.
+    pub(super) fn collects_evaluated(&self) -> bool {
+        *self.collects.get_or_init(|| {
+            let asks = |(key, _): (&str, NodeId)| {
+                matches!(key, "unevaluatedProperties" | "unevaluatedItems")
+            };
+            self.document.all_members().any(asks)
+        })
     }
 
     /// Whether a schema plainly accepts every value.
@@ -240,6 +188,11 @@ impl<'d> Reader<'d> {
             }
             _ => false,
         }
+    }
+
+    /// Whether a schema plainly accepts no value.
+    pub(super) fn is_never(&self, node: NodeId) -> bool {
+        matches!(self.document.value(node), Value::Boolean(false))
     }
 
     pub(super) fn boolean(&self, keyword: Keyword, node: NodeId) -> Result<bool, SchemaError> {

@@ -83,6 +83,20 @@ pub struct ObjectKeywords {
     pub unevaluated: Option<NodeId>,
 }
 
+impl ObjectKeywords {
+    /// Whether they ask for nothing and evaluate nothing.
+    pub fn is_any(&self) -> bool {
+        self.properties.is_none()
+            && self.required.is_none()
+            && self.additional.is_none()
+            && self.patterns.is_empty()
+            && self.names.is_none()
+            && self.min_properties == 0
+            && self.max_properties.is_none()
+            && self.unevaluated.is_none()
+    }
+}
+
 /// The keywords for arrays; `items` in either of its spellings.
 #[derive(Clone, Debug, Default)]
 pub struct ArrayKeywords {
@@ -91,11 +105,24 @@ pub struct ArrayKeywords {
     pub min_items: u64,
     pub max_items: Option<u64>,
     pub contains: Option<NodeId>,
-    /// 1 if the schema does not say.
+    /// Beside `contains`: 1 if the schema does not say.
     pub min_contains: u64,
     pub max_contains: Option<u64>,
     pub unique: bool,
     pub unevaluated: Option<NodeId>,
+}
+
+impl ArrayKeywords {
+    /// Whether they ask for nothing and evaluate nothing.
+    pub fn is_any(&self) -> bool {
+        self.prefix.is_none()
+            && self.items.is_none()
+            && self.min_items == 0
+            && self.max_items.is_none()
+            && self.contains.is_none()
+            && !self.unique
+            && self.unevaluated.is_none()
+    }
 }
 
 /// A subschema that says something.
@@ -178,9 +205,14 @@ impl Schema {
                 || (self.types.has(Types::NUMBER.with(Types::INTEGER)) && self.number.is_none())
                 || (self.types.has(Types::STRING) && self.string.is_none())
                 || (self.types.has(Types::OBJECT)
-                    && self.object.as_ref().is_none_or(|object| object.required.is_none()))
+                    && self.object.as_ref().is_none_or(|object| {
+                        object.required.is_none() && object.min_properties == 0
+                    }))
                 || (self.types.has(Types::ARRAY)
-                    && self.array.as_ref().is_none_or(|array| array.min_items == 0)))
+                    && self
+                        .array
+                        .as_ref()
+                        .is_none_or(|array| array.min_items == 0 && array.min_contains == 0)))
     }
 }
 
