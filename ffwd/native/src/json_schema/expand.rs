@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::alternatives::Alternatives;
@@ -132,10 +133,12 @@ impl Expander {
         }
         // What applies in place is expanded first.
         let mut path = vec![(root, false)];
+        let mut open: FxHashSet<SchemaId> = FxHashSet::default();
         while let Some((id, entered)) = path.last_mut() {
             let id = *id;
             if !*entered {
                 *entered = true;
+                open.insert(id);
                 let needs = self.needs(program, id)?;
                 let before = path.len();
                 for need in needs {
@@ -143,7 +146,7 @@ impl Expander {
                         continue;
                     }
                     // The reader has refused most circles; names of properties are left.
-                    if path.iter().any(|&(open, entered)| entered && open == need) {
+                    if open.contains(&need) {
                         return Err(SchemaError::invalid(
                             None,
                             self.place(program, need),
@@ -157,6 +160,7 @@ impl Expander {
                 }
             }
             path.pop();
+            open.remove(&id);
             if self.known(id).is_some() {
                 continue;
             }

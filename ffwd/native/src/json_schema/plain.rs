@@ -38,11 +38,13 @@ enum Plain {
 impl Expander {
     /// What satisfies all of `ids`: [`SchemaId::NEVER`] if that is plainly nothing, and the value
     /// alone if only one is left.
-    pub fn both(
-        &mut self,
-        program: &Program,
-        ids: &[SchemaId],
-    ) -> Result<SchemaId, LimitExceeded> {
+    pub fn both(&mut self, program: &Program, ids: &[SchemaId]) -> Result<SchemaId, LimitExceeded> {
+        if let [left, right] = ids {
+            if let (Some(left), Some(right)) = (self.single_value(*left), self.single_value(*right))
+            {
+                return Ok(if left == right { ids[0] } else { SchemaId::NEVER });
+            }
+        }
         let id = self.interner.conjunction(ids)?;
         if self.interner.atoms(id).len() < 2 {
             return Ok(id);
@@ -53,6 +55,17 @@ impl Expander {
         let settled = self.settle(program, id)?;
         self.plain.settled.insert(id, settled);
         Ok(settled)
+    }
+
+    /// The value that a schema asks for, if it is nothing but that.
+    pub(super) fn single_value(&self, schema: SchemaId) -> Option<ValueId> {
+        match *self.interner.atoms(schema) {
+            [atom] => match atom.demand() {
+                Demand::Equal(value) => Some(value),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// What satisfies one of two schemas.
