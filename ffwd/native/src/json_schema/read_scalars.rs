@@ -35,7 +35,7 @@ impl<'d> Reader<'d> {
             };
             let mut exclusive = false;
             if let Some(node) = found.get(exclusive_keyword) {
-                if self.dialect == Dialect::Draft4 {
+                if self.rules.dialect == Dialect::Draft4 {
                     exclusive = self.boolean(exclusive_keyword, node)?;
                 } else {
                     limit(self.number(exclusive_keyword, node)?, true);
@@ -52,7 +52,7 @@ impl<'d> Reader<'d> {
             }
             let integers_only = !schema.types.has(Types::NUMBER);
             if Decimal::parse("1").is_ok_and(|one| step == one)
-                && self.dialect.integer_allows_fraction_zero()
+                && self.rules.dialect.integer_allows_fraction_zero()
             {
                 range.integer = true;
             } else if !integers_only || !divides_one(&step) {

@@ -33,12 +33,7 @@ impl SchemaSet {
     /// The text is not a schema, uses something that is not supported, is satisfied by no value,
     /// or passes a limit.
     pub fn parse(text: &str, options: SchemaOptions) -> Result<Self, SchemaError> {
-        let limits = options.limits;
-        let document = Document::parse(
-            text,
-            limits.document(),
-        )?;
-        let program = Program::read(document)?;
+        let program = Program::read(text, &options)?;
         let mut solver = Solver::new(Expander::new(&options));
         let root = solver.expander.id_of(&program, NodeId::ROOT)?;
         let set = Self { program, options, root, solver: Mutex::new(solver) };
@@ -123,9 +118,7 @@ impl SchemaSet {
         let mut solver = self.begin();
         let settled = solver.expander.settle_object(&self.program, spec.clone());
         match settled.map_err(|e| self.exceeded(&solver, None, e))? {
-            Some(spec) => {
-                solver.is_possible(self.context(), vec![Way::object(Arc::new(spec))])
-            }
+            Some(spec) => solver.is_possible(self.context(), vec![Way::object(Arc::new(spec))]),
             None => Ok(false),
         }
     }
@@ -184,7 +177,7 @@ impl SchemaSet {
 
     fn context(&self) -> Context<'_> {
         let program = &self.program;
-        let integer_allows_fraction_zero = program.dialect.integer_allows_fraction_zero();
+        let integer_allows_fraction_zero = program.rules.dialect.integer_allows_fraction_zero();
         let emptiness = Emptiness {
             options: &self.options,
             witnesses: &program.witnesses,
