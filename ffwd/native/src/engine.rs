@@ -184,7 +184,7 @@ impl Engine {
     ) -> Result<Compiled, CompileError> {
         let lexemes = self.lexemes.clone();
         let options = SchemaOptions::new(move |ast: &Ast| {
-            let spec = LexemeSpec { spelling: Spelling::Utf8, languages: Arc::from([ast.clone()]) };
+            let spec = LexemeSpec::new(Spelling::Utf8, [ast.clone()]);
             lexemes.get(&spec).map(|lexeme| !lexeme.is_alive()).map_err(|limit| {
                 json_schema::LimitExceeded { limit: limit.limit, maximum: limit.maximum as u64 }
             })

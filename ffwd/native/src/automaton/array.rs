@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::frame::{Frame, StackId};
-use super::value::QueryId;
+use super::value::{QueryId, Schemas};
 use crate::expr::Verdict;
-use crate::json_schema::{ArraySpec, SchemaId};
+use crate::json_schema::ArraySpec;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ArrayGroupId(pub u32);
@@ -21,6 +21,8 @@ pub struct ArrayGroup {
     monitors: Vec<(Arc<ArraySpec>, Verdict)>,
     /// From this many items on the number of items makes no difference.
     cap: u64,
+    /// The schemas of the query of which one must hold.
+    required: Verdict,
 }
 
 /// Where an array stands between its items.
@@ -46,6 +48,7 @@ impl Automaton {
         &self,
         json: &JsonParts,
         arrays: Vec<(Arc<ArraySpec>, Verdict)>,
+        required: Verdict,
     ) -> Result<ArrayGroupId, EngineError> {
         let mut monitors: Vec<(Arc<ArraySpec>, Verdict)> = Vec::with_capacity(arrays.len());
         for (spec, owners) in arrays {
@@ -58,7 +61,7 @@ impl Automaton {
             (spec.prefix.len() as u64).max(spec.min_items).max(spec.max_items.unwrap_or(0))
         };
         let cap = monitors.iter().map(|(spec, _)| cap(spec)).max().unwrap_or(0);
-        Ok(ArrayGroupId(json.array_groups.push(ArrayGroup { monitors, cap }) as u32))
+        Ok(ArrayGroupId(json.array_groups.push(ArrayGroup { monitors, cap, required }) as u32))
     }
 
     pub(super) fn array_start(
@@ -74,12 +77,17 @@ impl Automaton {
     pub(super) fn array_verdict(&self, json: &JsonParts, id: ArrayStateId) -> Verdict {
         let state = json.array_states.get(id.0);
         let group = &json.array_groups[state.group.0 as usize];
-        state
+        let holds = state
             .live
             .iter()
             .map(|&monitor| &group.monitors[monitor as usize])
             .filter(|(spec, _)| state.count >= spec.min_items)
-            .fold(0, |bits, (_, owners)| bits | owners)
+            .fold(0, |bits, (_, owners)| bits | owners);
+        if holds & group.required == 0 {
+            0
+        } else {
+            holds
+        }
     }
 
     /// The stack that expects the next item, above `parent`; `None` if no item may come.
@@ -91,10 +99,10 @@ impl Automaton {
     ) -> Result<Option<StackId>, EngineError> {
         let state = json.array_states.get(id.0);
         let group = &json.array_groups[state.group.0 as usize];
-        let mut schemas: Vec<SchemaId> = Vec::new();
-        let mut entries = Vec::with_capacity(state.live.len());
+        let mut schemas = Schemas::default();
+        let mut items = Vec::with_capacity(state.live.len());
         for &at in state.live.iter() {
-            let (spec, _) = &group.monitors[at as usize];
+            let (spec, owners) = &group.monitors[at as usize];
             if spec.max_items.is_some_and(|max| state.count >= max) {
                 continue;
             }
@@ -103,20 +111,20 @@ impl Automaton {
             if !json.schema.is_satisfiable(schema)? {
                 continue;
             }
-            let bit = match schemas.iter().position(|&known| known == schema) {
-                Some(bit) => bit,
-                None => {
-                    schemas.push(schema);
-                    schemas.len() - 1
-                }
-            };
-            entries.push((at, bit as u8));
+            if owners & group.required != 0 {
+                schemas.add(schema);
+            }
+            items.push((at, schema));
         }
-        if entries.is_empty() {
+        let required = schemas.len();
+        if required == 0 {
             return Ok(None);
         }
-        let query = self.query(json, &schemas)?;
-        let pending = ArrayPending { from: id, entries: entries.into(), query };
+        let entries =
+            items.into_iter().map(|(at, schema)| (at, schemas.add(schema) as u8)).collect();
+        let (required, observed) = schemas.as_slice().split_at(required);
+        let query = self.query(json, required, observed)?;
+        let pending = ArrayPending { from: id, entries, query };
         let pending = ArrayPendingId(json.array_pendings.intern(pending)?);
         let await_item = self.push(Frame::AwaitItem(pending), parent)?;
         self.push(Frame::Value(query), await_item).map(Some)

@@ -12,12 +12,12 @@ use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::Interner;
 use super::keys::{KeyNodeId, Keys, Terminal, TextId};
 use super::object::{ObjectGroup, ObjectPending, ObjectState};
-use super::punctuation::{self, index};
-use super::value::{QueryId, ValueStarts};
+use super::punctuation::{self, index, Indentation, Marks};
+use super::value::{Query, QueryId, ValueStarts};
 use super::Grammar;
 use crate::error::LimitExceeded;
 use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
-use crate::json_schema::{SchemaId, SchemaSet};
+use crate::json_schema::SchemaSet;
 
 /// An interned configuration of one [`Automaton`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,7 +72,8 @@ struct Config {
 pub struct JsonParts {
     pub schema: Box<SchemaSet>,
     pub keys: Keys,
-    pub(super) queries: Interner<Box<[SchemaId]>>,
+    indentation: Option<Indentation>,
+    pub(super) queries: Interner<Query>,
     pub(super) value_starts: Mutex<FxHashMap<QueryId, Arc<ValueStarts>>>,
     pub(super) object_groups: boxcar::Vec<ObjectGroup>,
     pub(super) object_states: Interner<ObjectState>,
@@ -122,7 +123,7 @@ impl Automaton {
                 Frame::Lexeme(lexeme)
             }
             Grammar::Json { schema, whitespace } => {
-                let lexemes = punctuation::lexemes(whitespace, &automaton.lexeme_store)?;
+                let lexemes = punctuation::lexemes(&whitespace, &automaton.lexeme_store)?;
                 let any_string = lexemes[index::ANY_STRING as usize].clone();
                 for lexeme in lexemes {
                     // By position: two marks may have the same text.
@@ -135,6 +136,7 @@ impl Automaton {
                 let json = JsonParts {
                     schema,
                     keys: Keys::new(any_string),
+                    indentation: Indentation::new(&whitespace),
                     queries: Interner::new(frames, MAX_FRAMES),
                     value_starts: Mutex::default(),
                     object_groups: boxcar::Vec::new(),
@@ -144,7 +146,7 @@ impl Automaton {
                     array_states: Interner::new(frames, MAX_FRAMES),
                     array_pendings: Interner::new(frames, MAX_FRAMES),
                 };
-                let query = automaton.query(&json, &[root])?;
+                let query = automaton.query(&json, &[root], &[])?;
                 automaton.json = Some(json);
                 Frame::Value(query)
             }
@@ -203,14 +205,27 @@ impl Automaton {
         if self.cells.count() >= MAX_CELLS {
             return Err(LimitExceeded::new("stacks of one grammar", MAX_CELLS).into());
         }
+        // The first cell is the end, and its own parent.
+        let below = self.cells.get(parent.0 as usize).map_or(0, |cell| cell.depth);
         let id = StackId(self.cells.push(Cell {
             frame,
             parent,
+            depth: below + u32::from(frame.is_container()),
             starts: OnceLock::new(),
             exits: FirstExits::default(),
         }) as u32);
         ids.insert((frame, parent), id);
         Ok(id)
+    }
+
+    /// The lexemes between the parts of the container whose frame is on top of this stack.
+    pub(super) fn marks(&self, json: &JsonParts, stack: StackId) -> Result<Marks, EngineError> {
+        match &json.indentation {
+            None => Ok(Marks::FLAT),
+            Some(indentation) => {
+                indentation.marks(self.cell(stack).depth, |spec| self.add_lexeme(spec))
+            }
+        }
     }
 
     /// The lexemes that may begin on a stack.

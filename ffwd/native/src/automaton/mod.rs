@@ -26,7 +26,7 @@ pub use config::{Automaton, StateId, Thread, ThreadLexeme, Threads};
 pub use error::EngineError;
 pub use frame::StackId;
 pub use keys::{KeyNodeId, TextId};
-pub use punctuation::{Whitespace, WhitespaceMode};
+pub use punctuation::{Layout, Whitespace, WhitespaceMode};
 
 /// What to compile.
 #[derive(Debug)]

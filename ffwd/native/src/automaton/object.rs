@@ -11,7 +11,7 @@ use super::error::EngineError;
 use super::frame::{Frame, StackId};
 use super::keys::{KeyNodeId, Terminal, TextId};
 use super::punctuation::index;
-use super::value::QueryId;
+use super::value::{QueryId, Schemas};
 use crate::expr::Verdict;
 use crate::json_schema::{ObjectSpec, SchemaId, SchemaSet};
 
@@ -115,6 +115,15 @@ pub struct ObjectGroup {
     /// Every declared name, sorted by its bytes.
     names: Vec<(TextId, Vec<u8>)>,
     positions: FxHashMap<TextId, u32>,
+    /// The schemas of the query of which one must hold.
+    required: Verdict,
+}
+
+impl ObjectGroup {
+    /// Whether a monitor can keep the object alive; the others are only observed.
+    fn is_required(&self, monitor: &Monitor) -> bool {
+        monitor.owners & self.required != 0
+    }
 }
 
 /// Where an object stands between its members.
@@ -145,6 +154,7 @@ impl Automaton {
         &self,
         json: &JsonParts,
         objects: Vec<(Arc<ObjectSpec>, Verdict)>,
+        required: Verdict,
     ) -> Result<ObjectGroupId, EngineError> {
         let mut monitors: Vec<Monitor> = Vec::with_capacity(objects.len());
         for (spec, owners) in objects {
@@ -175,7 +185,7 @@ impl Automaton {
                 }
             }
         }
-        let group = ObjectGroup { monitors, names, positions };
+        let group = ObjectGroup { monitors, names, positions, required };
         Ok(ObjectGroupId(json.object_groups.push(group) as u32))
     }
 
@@ -204,7 +214,8 @@ impl Automaton {
         live: &[(u32, u32)],
     ) -> Result<bool, EngineError> {
         for &(monitor, place) in live {
-            if group.monitors[monitor as usize].additional(&json.schema, place)?.is_some() {
+            let monitor = &group.monitors[monitor as usize];
+            if group.is_required(monitor) && monitor.additional(&json.schema, place)?.is_some() {
                 return Ok(true);
             }
         }
@@ -222,6 +233,9 @@ impl Automaton {
     ) -> Result<bool, EngineError> {
         for &(monitor, place) in live {
             let monitor = &group.monitors[monitor as usize];
+            if !group.is_required(monitor) {
+                continue;
+            }
             let child = match monitor.by_name[name as usize] {
                 Some(property) => monitor.declared(&json.schema, place, property)?,
                 None if seen.contains(&name) => None,
@@ -291,12 +305,17 @@ impl Automaton {
     pub(super) fn object_verdict(&self, json: &JsonParts, id: ObjectStateId) -> Verdict {
         let state = json.object_states.get(id.0);
         let group = self.group(json, state.group);
-        state
+        let holds = state
             .live
             .iter()
             .map(|&(monitor, place)| (&group.monitors[monitor as usize], place))
             .filter(|(monitor, place)| monitor.complete(*place))
-            .fold(0, |bits, (monitor, _)| bits | monitor.owners)
+            .fold(0, |bits, (monitor, _)| bits | monitor.owners);
+        if holds & group.required == 0 {
+            0
+        } else {
+            holds
+        }
     }
 
     /// Whether another member may come.
@@ -317,8 +336,8 @@ impl Automaton {
         let state = json.object_states.get(id.0);
         let group = self.group(json, state.group);
         let name = if declared { group.positions.get(&key).copied() } else { None };
-        let mut schemas: Vec<SchemaId> = Vec::new();
-        let mut entries = Vec::with_capacity(state.live.len());
+        let mut schemas = Schemas::default();
+        let mut children = Vec::with_capacity(state.live.len());
         let mut undeclared = false;
         for &(at, place) in state.live.iter() {
             let monitor = &group.monitors[at as usize];
@@ -333,17 +352,19 @@ impl Automaton {
                 }
             };
             if let Some((schema, next)) = child {
-                let bit = match schemas.iter().position(|&known| known == schema) {
-                    Some(bit) => bit,
-                    None => {
-                        schemas.push(schema);
-                        schemas.len() - 1
-                    }
-                };
-                entries.push((at, next, bit as u8));
+                if group.is_required(monitor) {
+                    schemas.add(schema);
+                }
+                children.push((at, next, schema));
             }
         }
-        let query = self.query(json, &schemas)?;
+        let required = schemas.len();
+        let entries = children
+            .into_iter()
+            .map(|(at, next, schema)| (at, next, schemas.add(schema) as u8))
+            .collect();
+        let (required, observed) = schemas.as_slice().split_at(required);
+        let query = self.query(json, required, observed)?;
         let mut seen = state.seen.to_vec();
         let mut keys = state.keys;
         match name {
@@ -355,8 +376,7 @@ impl Automaton {
             None if key == TextId::ANY => {}
             None => keys = json.keys.with(keys, &json.keys.bytes(key), Terminal::Refused)?,
         }
-        let pending =
-            ObjectPending { from: id, entries: entries.into(), seen: seen.into(), keys, query };
+        let pending = ObjectPending { from: id, entries, seen: seen.into(), keys, query };
         let pending = ObjectPendingId(json.object_pendings.intern(pending)?);
         let await_member = self.push(Frame::AwaitMember(pending), parent)?;
         let value = self.push(Frame::Value(query), await_member)?;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::number_range::NumberRange;
 use super::{ArraySpec, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
-use crate::regex::{Ast, CharClass};
+use crate::regex::{Ast, CharClass, NumberKinds};
 
 /// Per JSON type, the alternatives of which one must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -208,8 +208,8 @@ fn merge_strings(strings: &mut Vec<StringSpec>) {
 }
 
 fn merge_numbers(numbers: &mut Vec<NumberRange>) {
-    for integer in [false, true] {
-        let is_list = |range: &NumberRange| range.one_of.is_some() && range.integer == integer;
+    for kinds in [NumberKinds::ALL, NumberKinds::INTEGERS, NumberKinds::DIGITS] {
+        let is_list = |range: &NumberRange| range.one_of.is_some() && range.kinds == kinds;
         if numbers.iter().filter(|range| is_list(range)).count() < 2 {
             continue;
         }
@@ -221,7 +221,7 @@ fn merge_numbers(numbers: &mut Vec<NumberRange>) {
             }
             !list
         });
-        numbers.push(NumberRange { integer, ..NumberRange::values(values) });
+        numbers.push(NumberRange { kinds, ..NumberRange::values(values) });
     }
 }
 

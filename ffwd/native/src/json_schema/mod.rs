@@ -10,7 +10,7 @@
 //!    documents (`registry`, `search`); `program` holds them;
 //! 3. `intern`: a [`SchemaId`] is a set of nodes that must all hold;
 //! 4. `expand` and `merge`: what applies to the same value becomes alternatives per JSON type
-//!    (`alternatives`, `number_range`);
+//!    (`alternatives`, `number_range`, `lattice`);
 //! 5. `satisfy`: the alternatives that some value has are the [`Normal`] form; `one_of` shows that
 //!    the branches of `oneOf` exclude each other.
 
@@ -27,6 +27,7 @@ mod expand;
 mod intern;
 mod keys;
 mod languages;
+mod lattice;
 mod merge;
 pub mod normal;
 mod normalise;

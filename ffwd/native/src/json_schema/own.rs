@@ -16,7 +16,7 @@ use super::read_scalars::decimal;
 use super::schema::{ObjectKeywords, Schema, Types};
 use super::values::{Constant, ValueId};
 use super::{ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
-use crate::regex::Ast;
+use crate::regex::{Ast, NumberKinds};
 
 impl Expander {
     /// What `type` and the keywords for single types allow.
@@ -35,7 +35,10 @@ impl Expander {
         };
         if types.has(Types::NUMBER.with(Types::INTEGER)) {
             let mut range = schema.number.as_deref().cloned().unwrap_or_default();
-            range.integer |= !types.has(Types::NUMBER);
+            if !types.has(Types::NUMBER) {
+                let fraction_zero = schema.dialect.integer_allows_fraction_zero();
+                range.kinds = range.kinds.intersect(NumberKinds::integers(fraction_zero));
+            }
             own.numbers.extend(range.settle());
         }
         if types.has(Types::STRING) {

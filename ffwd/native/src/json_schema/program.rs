@@ -146,7 +146,8 @@ impl Program {
             match self.meanings[node.index()] {
                 Meaning::Same(target) => targets.push(target),
                 Meaning::Schema(number) => {
-                    for kind in &self.schemas[number as usize].in_place {
+                    let schema = &self.schemas[number as usize];
+                    for kind in &schema.in_place {
                         match *kind {
                             InPlace::Reference(target) => targets.push(target),
                             InPlace::AllOf(list) | InPlace::AnyOf(list) | InPlace::OneOf(list) => {
@@ -166,6 +167,7 @@ impl Program {
                             }
                         }
                     }
+                    targets.iter_mut().for_each(|target| *target = self.child(schema, *target));
                 }
                 _ => {}
             }

@@ -8,7 +8,7 @@ use super::reader::{Found, Reader};
 use super::schema::{Schema, Types};
 use super::StringSpec;
 use crate::regex::decimal::{MAX_DIGITS, MAX_EXPONENT};
-use crate::regex::{ecma, formats, Ast, Decimal, DecimalError, PatternErrorKind};
+use crate::regex::{ecma, formats, Ast, Decimal, DecimalError, NumberKinds, PatternErrorKind};
 
 impl<'d> Reader<'d> {
     pub(super) fn numbers(
@@ -51,10 +51,8 @@ impl<'d> Reader<'d> {
                 return Err(self.wrong(Keyword::MultipleOf, node, "a number above 0"));
             }
             let integers_only = !schema.types.has(Types::NUMBER);
-            if Decimal::parse("1").is_ok_and(|one| step == one)
-                && self.rules.dialect.integer_allows_fraction_zero()
-            {
-                range.integer = true;
+            if step == Decimal::from(1) {
+                range.kinds = NumberKinds::INTEGERS;
             } else if !integers_only || !divides_one(&step) {
                 let hint = "only 1 (integers) is";
                 return Err(self.unsupported(Keyword::MultipleOf, node, hint));

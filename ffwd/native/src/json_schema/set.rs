@@ -177,12 +177,7 @@ impl SchemaSet {
 
     fn context(&self) -> Context<'_> {
         let program = &self.program;
-        let integer_allows_fraction_zero = program.rules.dialect.integer_allows_fraction_zero();
-        let emptiness = Emptiness {
-            options: &self.options,
-            witnesses: &program.witnesses,
-            integer_allows_fraction_zero,
-        };
+        let emptiness = Emptiness { options: &self.options, witnesses: &program.witnesses };
         Context { program, emptiness }
     }
 }
