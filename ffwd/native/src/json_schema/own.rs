@@ -36,7 +36,7 @@ impl Expander {
         if types.has(Types::NUMBER.with(Types::INTEGER)) {
             let mut range = schema.number.as_deref().cloned().unwrap_or_default();
             if !types.has(Types::NUMBER) {
-                let fraction_zero = program.dialect.integer_allows_fraction_zero();
+                let fraction_zero = schema.dialect.integer_allows_fraction_zero();
                 range.kinds = range.kinds.intersect(NumberKinds::integers(fraction_zero));
             }
             own.numbers.extend(range.settle());

@@ -35,7 +35,7 @@ impl<'d> Reader<'d> {
             };
             let mut exclusive = false;
             if let Some(node) = found.get(exclusive_keyword) {
-                if self.dialect == Dialect::Draft4 {
+                if self.rules.dialect == Dialect::Draft4 {
                     exclusive = self.boolean(exclusive_keyword, node)?;
                 } else {
                     limit(self.number(exclusive_keyword, node)?, true);
