@@ -37,6 +37,8 @@ def compile(grammar: Grammar, vocabulary: Vocabulary) -> CompiledGrammar:
             vocabulary,
             whitespace=grammar.whitespace,
             max_whitespace=grammar.max_whitespace,
+            separators=grammar.layout_separators,
+            indent=grammar.layout_indent,
         )
     if isinstance(grammar, Regex):
         return compile_regex(grammar.pattern, vocabulary)

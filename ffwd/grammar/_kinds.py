@@ -11,6 +11,9 @@ Whitespace: TypeAlias = Literal["flexible", "compact", "single-space"]
 """How much whitespace may stand between the tokens of JSON; see `json_schema`."""
 
 MAX_WHITESPACE = 4096
+# Of one separator or of one step of indentation.
+MAX_LAYOUT = 64
+JSON_WHITESPACE = " \t\n\r"
 
 
 @dataclass(frozen=True)
@@ -21,12 +24,16 @@ class JsonSchema:
         schema: The schema, as JSON text.
         whitespace: Where whitespace may stand; see `json_schema`.
         max_whitespace: The longest run of whitespace, in characters, 0 to 4096.
+        separators: Between items, and between a key and its value; see `json_schema`.
+        indent: How far each level is indented; see `json_schema`.
 
     """
 
     schema: str
     whitespace: Whitespace = "flexible"
     max_whitespace: int = 64
+    separators: tuple[str, str] | None = None
+    indent: int | str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.schema, str):
@@ -47,6 +54,26 @@ class JsonSchema:
             raise ValueError(
                 f"max_whitespace must be from 0 to {MAX_WHITESPACE}, not {self.max_whitespace}"
             )
+        if self.separators is not None:
+            _check_separators(self.separators)
+        if self.indent is not None:
+            _check_indent(self.indent)
+        if self.whitespace != "flexible" and (self.separators, self.indent) != (None, None):
+            raise ValueError(
+                f"whitespace={self.whitespace!r} cannot be combined with separators or indent"
+            )
+
+    @property
+    def layout_separators(self) -> tuple[str, str] | None:
+        """The separators with their default where `indent` is given; None where neither is."""
+        if self.separators is None and self.indent is not None:
+            return (",", ": ")
+        return self.separators
+
+    @property
+    def layout_indent(self) -> str | None:
+        """What one level is indented by; None where values are not on lines of their own."""
+        return " " * self.indent if isinstance(self.indent, int) else self.indent
 
 
 @dataclass(frozen=True)
@@ -99,6 +126,8 @@ def json_schema(
     *,
     whitespace: Whitespace = "flexible",
     max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: int | str | None = None,
 ) -> JsonSchema:
     """JSON text that is valid against a schema.
 
@@ -114,6 +143,11 @@ def json_schema(
             `json.dumps` writes it.
         max_whitespace: The longest run of whitespace that `"flexible"` allows, in characters,
             0 to 4096.
+        separators: Exactly the text between items and between a key and its value, as in
+            `json.dumps`: a comma and a colon with whitespace around them.
+        indent: Exactly the layout of `json.dumps` with this `indent`: each item and member on a
+            line of its own, indented by so many spaces, or by this whitespace, for each container
+            around it. The separators are then `(",", ": ")` unless given.
 
     Raises:
         InvalidSchemaError: A value that JSON does not have: NaN, an infinity, a lone surrogate, a
@@ -121,8 +155,9 @@ def json_schema(
             where.
         LimitExceededError: Nested more than 512 deep, more than a million values, more than 64
             million characters in strings, or an integer of more than 14,000 bits.
-        TypeError: `schema` is of none of the types above.
-        ValueError: `whitespace` or `max_whitespace` has a value that it cannot have.
+        TypeError: `schema` is of none of the types above, or an option has another type.
+        ValueError: An option has a value that it cannot have, or `whitespace` is given together
+            with `separators` or `indent`.
 
     """
     if isinstance(schema, str):
@@ -131,7 +166,13 @@ def json_schema(
         text = schema_text(schema)
     else:
         raise TypeError(f"schema must be a str, a dict or a bool, not {type(schema).__name__}")
-    return JsonSchema(schema=text, whitespace=whitespace, max_whitespace=max_whitespace)
+    return JsonSchema(
+        schema=text,
+        whitespace=whitespace,
+        max_whitespace=max_whitespace,
+        separators=separators,
+        indent=indent,
+    )
 
 
 def regex(pattern: str) -> Regex:
@@ -164,6 +205,33 @@ def choice(options: Sequence[str]) -> Choice:
         # A str is a sequence of str, so this mistake would compile to a choice of characters.
         raise TypeError(f"options must be a sequence of str, not one {type(options).__name__}")
     return Choice(tuple(options))
+
+
+def _check_separators(separators: tuple[str, str]) -> None:
+    if (
+        not isinstance(separators, tuple)
+        or len(separators) != 2
+        or not all(isinstance(separator, str) for separator in separators)
+    ):
+        raise TypeError(f"separators must be a tuple of two str, not {separators!r}")
+    for separator, mark in zip(separators, (",", ":"), strict=True):
+        if len(separator) > MAX_LAYOUT or separator.strip(JSON_WHITESPACE) != mark:
+            raise ValueError(
+                f"a separator must be {mark!r} with whitespace around it, of at most {MAX_LAYOUT} "
+                f"characters, not {separator[:80]!r}"
+            )
+
+
+def _check_indent(indent: int | str) -> None:
+    if not isinstance(indent, (int, str)) or isinstance(indent, bool):
+        raise TypeError(f"indent must be an int or a str, not {type(indent).__name__}")
+    if isinstance(indent, int):
+        if not 0 <= indent <= MAX_LAYOUT:
+            raise ValueError(f"indent must be from 0 to {MAX_LAYOUT}, not {indent}")
+    elif len(indent) > MAX_LAYOUT or indent.strip(JSON_WHITESPACE):
+        raise ValueError(
+            f"indent must be whitespace of at most {MAX_LAYOUT} characters, not {indent[:80]!r}"
+        )
 
 
 def _refuse_surrogates(text: str, what: str) -> None:

@@ -13,7 +13,7 @@ use super::intern::Interner;
 use super::keys::{KeyNodeId, Keys, Terminal, TextId};
 use super::object::{ObjectPending, ObjectState};
 use super::object_group::ObjectGroup;
-use super::punctuation::{self, index};
+use super::punctuation::{self, index, Indentation, Marks};
 use super::value::{Query, QueryId, ValueStarts};
 use super::{Grammar, PropertyOrder, Writing};
 use crate::error::LimitExceeded;
@@ -74,6 +74,7 @@ pub struct JsonParts {
     pub schema: Box<SchemaSet>,
     pub(super) property_order: PropertyOrder,
     pub keys: Keys,
+    indentation: Option<Indentation>,
     pub(super) queries: Interner<Query>,
     pub(super) value_starts: Mutex<FxHashMap<QueryId, Arc<ValueStarts>>>,
     pub(super) object_groups: boxcar::Vec<ObjectGroup>,
@@ -124,7 +125,7 @@ impl Automaton {
                 Frame::Lexeme(lexeme)
             }
             Grammar::Json { schema, writing: Writing { whitespace, property_order } } => {
-                let lexemes = punctuation::lexemes(whitespace, &automaton.lexeme_store)?;
+                let lexemes = punctuation::lexemes(&whitespace, &automaton.lexeme_store)?;
                 let any_string = lexemes[index::ANY_STRING as usize].clone();
                 for lexeme in lexemes {
                     // By position: two marks may have the same text.
@@ -138,6 +139,7 @@ impl Automaton {
                     schema,
                     property_order,
                     keys: Keys::new(),
+                    indentation: Indentation::new(&whitespace),
                     queries: Interner::new(frames, MAX_FRAMES),
                     value_starts: Mutex::default(),
                     object_groups: boxcar::Vec::new(),
@@ -206,14 +208,27 @@ impl Automaton {
         if self.cells.count() >= MAX_CELLS {
             return Err(LimitExceeded::new("stacks of one grammar", MAX_CELLS).into());
         }
+        // The first cell is the end, and its own parent.
+        let below = self.cells.get(parent.0 as usize).map_or(0, |cell| cell.depth);
         let id = StackId(self.cells.push(Cell {
             frame,
             parent,
+            depth: below + u32::from(frame.is_container()),
             starts: OnceLock::new(),
             exits: FirstExits::default(),
         }) as u32);
         ids.insert((frame, parent), id);
         Ok(id)
+    }
+
+    /// The lexemes between the parts of the container whose frame is on top of this stack.
+    pub(super) fn marks(&self, json: &JsonParts, stack: StackId) -> Result<Marks, EngineError> {
+        match &json.indentation {
+            None => Ok(Marks::FLAT),
+            Some(indentation) => {
+                indentation.marks(self.cell(stack).depth, |spec| self.add_lexeme(spec))
+            }
+        }
     }
 
     /// The lexemes that may begin on a stack.

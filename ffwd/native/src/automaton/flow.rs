@@ -47,15 +47,22 @@ impl Automaton {
                 if self.object_verdict(json, state) != 0 {
                     threads.push(begin(index::CLOSE_EMPTY_OBJECT, stack));
                 }
-                self.push_key(json, state, stack, &mut threads);
+                match self.marks(json, stack)?.line {
+                    None => self.push_key(json, state, stack, &mut threads),
+                    Some(line) if self.object_may_go_on(json, state) => {
+                        threads.push(begin(line, stack));
+                    }
+                    Some(_) => {}
+                }
             }
             Frame::ObjectKey(state) => self.push_key(json, state, stack, &mut threads),
             Frame::ObjectAfter(state) => {
+                let marks = self.marks(json, stack)?;
                 if self.object_may_go_on(json, state) {
-                    threads.push(begin(index::COMMA, stack));
+                    threads.push(begin(marks.comma, stack));
                 }
                 if self.object_verdict(json, state) != 0 {
-                    threads.push(begin(index::CLOSE_OBJECT, stack));
+                    threads.push(begin(marks.close_object, stack));
                 }
             }
             Frame::ArrayOpen(state) => {
@@ -63,15 +70,19 @@ impl Automaton {
                     threads.push(begin(index::CLOSE_EMPTY_ARRAY, stack));
                 }
                 if let Some(item) = self.item(json, state, cell.parent)? {
-                    threads.extend_from_slice(self.starts(item)?);
+                    match self.marks(json, stack)?.line {
+                        None => threads.extend_from_slice(self.starts(item)?),
+                        Some(line) => threads.push(begin(line, stack)),
+                    }
                 }
             }
             Frame::ArrayAfter(state) => {
+                let marks = self.marks(json, stack)?;
                 if self.item(json, state, cell.parent)?.is_some() {
-                    threads.push(begin(index::COMMA, stack));
+                    threads.push(begin(marks.comma, stack));
                 }
                 if self.array_verdict(json, state) != 0 {
-                    threads.push(begin(index::CLOSE_ARRAY, stack));
+                    threads.push(begin(marks.close_array, stack));
                 }
             }
             // A verdict is delivered to these, they never begin a lexeme.
@@ -133,27 +144,34 @@ impl Automaton {
             (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
                 self.member(json, state, parent, text, None)
             }
-            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Lexeme(lexeme))
-                if lexeme != index::CLOSE_EMPTY_OBJECT =>
-            {
+            (Frame::ObjectKey(state), ThreadLexeme::Lexeme(_)) => {
                 self.member(json, state, parent, text, Some(accept))
             }
-            (Frame::ObjectAfter(state), ThreadLexeme::Lexeme(index::COMMA)) => {
-                self.push(Frame::ObjectKey(state), parent)
-            }
-            (Frame::ObjectOpen(state) | Frame::ObjectAfter(state), _) => {
+            (Frame::ObjectOpen(state) | Frame::ObjectAfter(state), ThreadLexeme::Lexeme(mark)) => {
+                if self.goes_on(json, stack, mark)? {
+                    return self.push(Frame::ObjectKey(state), parent);
+                }
+                if frame == Frame::ObjectOpen(state) && mark != index::CLOSE_EMPTY_OBJECT {
+                    return self.member(json, state, parent, text, Some(accept));
+                }
                 let verdict = self.object_verdict(json, state);
                 self.deliver(json, parent, verdict)
             }
-            (Frame::ArrayAfter(state), ThreadLexeme::Lexeme(index::COMMA)) => {
-                Ok(self.item(json, state, parent)?.unwrap_or(parent))
-            }
-            (Frame::ArrayOpen(state) | Frame::ArrayAfter(state), _) => {
+            (Frame::ArrayOpen(state) | Frame::ArrayAfter(state), ThreadLexeme::Lexeme(mark)) => {
+                if self.goes_on(json, stack, mark)? {
+                    return Ok(self.item(json, state, parent)?.unwrap_or(parent));
+                }
                 let verdict = self.array_verdict(json, state);
                 self.deliver(json, parent, verdict)
             }
             _ => Ok(parent),
         }
+    }
+
+    /// Whether a key or an item follows this lexeme of a container; otherwise it ends there.
+    fn goes_on(&self, json: &JsonParts, stack: StackId, lexeme: u32) -> Result<bool, EngineError> {
+        let marks = self.marks(json, stack)?;
+        Ok(lexeme == marks.comma || Some(lexeme) == marks.line)
     }
 
     /// Hands a value's verdict to the frame that waits for it.

@@ -42,6 +42,13 @@ pub enum Frame {
     AwaitItem(ArrayPendingId),
 }
 
+impl Frame {
+    /// Whether the value above is inside a container that has no other frame on the stack.
+    pub fn is_container(self) -> bool {
+        matches!(self, Self::AwaitMember(_) | Self::AwaitItem(_))
+    }
+}
+
 /// How an accepted lexeme leaves a stack: the lexeme, its verdict, and the key that it was.
 pub type ExitKey = (ThreadLexeme, Verdict, TextId);
 
@@ -84,6 +91,8 @@ impl FirstExits {
 pub struct Cell {
     pub frame: Frame,
     pub parent: StackId,
+    /// How many containers wait for the value above or inside this frame.
+    pub depth: u32,
     /// The lexemes that may begin here.
     pub starts: OnceLock<Box<[Thread]>>,
     pub exits: FirstExits,

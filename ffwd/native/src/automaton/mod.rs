@@ -30,7 +30,7 @@ pub use config::{Automaton, StateId, Thread, ThreadLexeme, Threads};
 pub use error::EngineError;
 pub use frame::StackId;
 pub use keys::{KeyBase, KeyNodeId, TextId};
-pub use punctuation::{Whitespace, WhitespaceMode};
+pub use punctuation::{Layout, Whitespace, WhitespaceMode};
 
 /// What to compile.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub enum PropertyOrder {
 }
 
 /// How a JSON text is written, where its schema leaves a choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Writing {
     pub whitespace: Whitespace,
     pub property_order: PropertyOrder,

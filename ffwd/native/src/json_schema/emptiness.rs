@@ -9,7 +9,7 @@ use super::number_range::NumberRange;
 use super::options::SchemaOptions;
 use super::StringSpec;
 use crate::regex::numbers::{self, Bound, NumberConstraint, NumberError};
-use crate::regex::{Ast, CharClass};
+use crate::regex::{Ast, NumberKinds};
 
 /// Values of `enum` that are matched against languages one by one when a normal form is made.
 const MAX_VALUES_MATCHED: usize = 64;
@@ -22,8 +22,6 @@ pub struct Emptiness<'o> {
     pub options: &'o SchemaOptions,
     /// For some languages, a text that belongs to it.
     pub witnesses: &'o FxHashMap<Ast, &'static str>,
-    /// Whether `1.0` is an integer.
-    pub integer_allows_fraction_zero: bool,
 }
 
 impl Emptiness<'_> {
@@ -55,7 +53,7 @@ impl Emptiness<'_> {
             {
                 Ok(false)
             }
-            _ => self.language(&whole(spec)),
+            _ => self.language(&spec.language()),
         }
     }
 
@@ -82,15 +80,21 @@ impl Emptiness<'_> {
             value: end.value.clone(),
             exclusive: end.exclusive,
         };
+        if range.is_empty()? {
+            return Ok(Ast::Empty);
+        }
+        let steps = range.multiple_of.len() + range.not_multiple_of.len();
+        let kinds = [NumberKinds::ALL, NumberKinds::INTEGERS, NumberKinds::DIGITS];
+        if steps + range.none_of.len() > 0 || !kinds.contains(&range.kinds) {
+            return Err(LimitExceeded { limit: "number_constraints", maximum: 0 });
+        }
         let constraint = NumberConstraint {
-            integer: range.integer,
-            integer_allows_fraction_zero: self.integer_allows_fraction_zero,
+            kinds: range.kinds,
             minimum: range.minimum.as_ref().map(bound),
             maximum: range.maximum.as_ref().map(bound),
             one_of: range.one_of.as_ref().map(|values| values.to_vec()),
         };
         match numbers::spellings(&constraint) {
-            Ok(text) if text != Ast::Empty && self.language(&text)? => Ok(Ast::Empty),
             Ok(text) => Ok(text),
             Err(NumberError::ListTooLong) => {
                 Err(LimitExceeded { limit: "number_list_characters", maximum: MAX_LISTED })
@@ -99,28 +103,8 @@ impl Emptiness<'_> {
     }
 
     pub fn number(&self, range: &NumberRange) -> Result<bool, LimitExceeded> {
-        if range.one_of.is_some() || !range.integer {
-            // What is plainly nothing was dropped when the range was made.
-            return Ok(range.one_of.as_ref().is_some_and(|values| values.is_empty()));
-        }
-        if range.minimum.is_none() || range.maximum.is_none() {
-            return Ok(false);
-        }
-        Ok(self.spellings(range)? == Ast::Empty)
+        range.is_empty()
     }
-}
-
-/// Everything a string alternative asks, as one language.
-fn whole(spec: &StringSpec) -> Ast {
-    let mut parts = spec.languages.clone();
-    if let Some(values) = &spec.one_of {
-        parts.push(Ast::alternation(values.iter().map(|value| Ast::literal(value))));
-    }
-    if spec.min_length > 0 || spec.max_length.is_some() {
-        let any = Ast::Class(CharClass::any());
-        parts.push(Ast::repeat(any, spec.min_length, spec.max_length));
-    }
-    Ast::intersection(parts)
 }
 
 /// The length in characters of the shortest string of a language that is written without
@@ -143,6 +127,7 @@ fn shortest(language: &Ast) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::regex::CharClass;
 
     #[test]
     fn plain_languages_are_not_asked_about() {
@@ -151,11 +136,7 @@ mod tests {
         });
         let seen = Ast::complement(Ast::literal("no"));
         let witnesses = FxHashMap::from_iter([(seen.clone(), "yes")]);
-        let emptiness = Emptiness {
-            options: &options,
-            witnesses: &witnesses,
-            integer_allows_fraction_zero: true,
-        };
+        let emptiness = Emptiness { options: &options, witnesses: &witnesses };
         let spec = StringSpec { languages: vec![seen], max_length: Some(3), ..StringSpec::any() };
         assert_eq!(emptiness.string(&spec), Ok(false));
         assert_eq!(emptiness.string(&StringSpec { max_length: Some(2), ..spec }), Ok(true));

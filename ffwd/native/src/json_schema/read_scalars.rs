@@ -8,7 +8,7 @@ use super::reader::{Found, Reader};
 use super::schema::{Schema, Types};
 use super::StringSpec;
 use crate::regex::decimal::{MAX_DIGITS, MAX_EXPONENT};
-use crate::regex::{ecma, formats, Ast, Decimal, DecimalError, PatternErrorKind};
+use crate::regex::{ecma, formats, Ast, Decimal, DecimalError, NumberKinds, PatternErrorKind};
 
 impl<'d> Reader<'d> {
     pub(super) fn numbers(
@@ -35,7 +35,7 @@ impl<'d> Reader<'d> {
             };
             let mut exclusive = false;
             if let Some(node) = found.get(exclusive_keyword) {
-                if self.dialect == Dialect::Draft4 {
+                if self.rules.dialect == Dialect::Draft4 {
                     exclusive = self.boolean(exclusive_keyword, node)?;
                 } else {
                     limit(self.number(exclusive_keyword, node)?, true);
@@ -51,10 +51,8 @@ impl<'d> Reader<'d> {
                 return Err(self.wrong(Keyword::MultipleOf, node, "a number above 0"));
             }
             let integers_only = !schema.types.has(Types::NUMBER);
-            if Decimal::parse("1").is_ok_and(|one| step == one)
-                && self.dialect.integer_allows_fraction_zero()
-            {
-                range.integer = true;
+            if step == Decimal::from(1) {
+                range.kinds = NumberKinds::INTEGERS;
             } else if !integers_only || !divides_one(&step) {
                 let hint = "only 1 (integers) is";
                 return Err(self.unsupported(Keyword::MultipleOf, node, hint));
@@ -108,28 +106,38 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    pub(super) fn pattern(&mut self, node: NodeId) -> Result<Ast, SchemaError> {
-        let Value::String(pattern) = self.document.value(node) else {
-            return Err(self.wrong(Keyword::Pattern, node, "a regular expression in a string"));
-        };
+    fn pattern(&mut self, node: NodeId) -> Result<Ast, SchemaError> {
+        match self.document.value(node) {
+            Value::String(pattern) => self.pattern_language(Keyword::Pattern, pattern, node),
+            _ => Err(self.wrong(Keyword::Pattern, node, "a regular expression in a string")),
+        }
+    }
+
+    /// The texts that a pattern of `keyword` is found in.
+    pub(super) fn pattern_language(
+        &mut self,
+        keyword: Keyword,
+        pattern: &'d str,
+        place: NodeId,
+    ) -> Result<Ast, SchemaError> {
         if let Some(Some(known)) = self.languages.get(&(false, pattern)) {
             return Ok(known.clone());
         }
         let language = ecma::search(pattern).map_err(|error| {
-            let pointer = self.document.pointer(node);
+            let pointer = self.document.pointer(place);
             let message = format!("the pattern {pattern:?}: {error}");
             match error.kind {
                 PatternErrorKind::Unsupported(_) => {
-                    SchemaError::unsupported("pattern", pointer, message)
+                    SchemaError::unsupported(keyword.name(), pointer, message)
                 }
-                _ => SchemaError::invalid(Some("pattern"), pointer, message),
+                _ => SchemaError::invalid(Some(keyword.name()), pointer, message),
             }
         })?;
         self.languages.insert((false, pattern), Some(language.clone()));
         Ok(language)
     }
 
-    pub(super) fn format(&mut self, node: NodeId) -> Result<Option<Ast>, SchemaError> {
+    fn format(&mut self, node: NodeId) -> Result<Option<Ast>, SchemaError> {
         let Value::String(name) = self.document.value(node) else {
             return Err(self.wrong(Keyword::Format, node, "a format's name"));
         };

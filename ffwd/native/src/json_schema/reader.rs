@@ -1,33 +1,100 @@
-//! Reads the keywords of subschemas, and refuses what is not supported. Those for single types are
-//! in `read_scalars` and `read_containers`.
+//! Reads the keywords of subschemas, checks them and finds the subschemas that they lead to. Those
+//! that apply in place are in `read_logic`, those for single types in `read_scalars`, `read_objects`
+//! and `read_arrays`.
+
+use std::cell::OnceCell;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::dialect::{Dialect, Keyword};
+use super::dialect::Keyword;
 use super::document::{Document, NodeId, Value};
-use super::error::SchemaError;
+use super::error::{LimitExceeded, SchemaError, SchemaErrorKind};
+use super::options::{Policy, SchemaOptions};
 use super::read_scalars::decimal;
-use super::reference::References;
-use super::schema::{InPlace, Meaning, Schema, Types};
+use super::resources::Resources;
+use super::rules::Rules;
+use super::schema::{Meaning, Schema, Types};
+use super::scopes::Scopes;
 use crate::regex::{Ast, Decimal};
 
 /// The keywords of a subschema by kind.
-pub struct Found([Option<NodeId>; Keyword::COUNT]);
+pub struct Found {
+    values: [Option<NodeId>; Keyword::COUNT],
+    /// As written: those that apply in place, and those that declare properties.
+    pub(super) in_order: SmallVec<[Keyword; 4]>,
+}
 
 impl Found {
+    fn new() -> Self {
+        Self { values: [None; Keyword::COUNT], in_order: SmallVec::new() }
+    }
+
+    fn add(&mut self, keyword: Keyword, value: NodeId) {
+        self.values[keyword as usize] = Some(value);
+        if keyword.applies_in_place() || keyword.declares_properties() {
+            self.in_order.push(keyword);
+        }
+    }
+
+    fn hide_siblings_of_reference(&mut self) {
+        if let Some(value) = self.get(Keyword::Reference) {
+            *self = Self::new();
+            self.add(Keyword::Reference, value);
+        }
+    }
+
     pub fn get(&self, keyword: Keyword) -> Option<NodeId> {
-        self.0[keyword as usize]
+        self.values[keyword as usize]
+    }
+}
+
+/// What a document has anywhere, which decides how it must be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Features {
+    /// Schemas that may be read by other rules than the root.
+    pub mixed_rules: bool,
+    /// References that depend on the way on which they are reached.
+    pub dynamic_references: bool,
+    /// Keywords that ask what others have evaluated.
+    pub unevaluated: bool,
+}
+
+impl Features {
+    pub fn of(document: &Document) -> Self {
+        let mut features = Self { mixed_rules: document.roots().count() > 1, ..Self::default() };
+        for (key, value) in document.all_members() {
+            match key {
+                "$schema" => features.mixed_rules |= document.parent(value) != Some(NodeId::ROOT),
+                "$dynamicRef" | "$recursiveRef" => features.dynamic_references = true,
+                "unevaluatedProperties" | "unevaluatedItems" => features.unevaluated = true,
+                _ => {}
+            }
+        }
+        features
     }
 }
 
 /// Reads subschemas and notes which others they lead to.
 pub struct Reader<'d> {
     pub(super) document: &'d Document,
-    pub(super) dialect: Dialect,
-    /// Whether the document names its dialect.
-    pub(super) explicit: bool,
-    references: Option<References>,
+    options: &'d SchemaOptions,
+    features: Features,
+    /// Those of the first document.
+    root_rules: Rules,
+    /// Those of the schema that is being read.
+    pub(super) rules: Rules,
+    resources: OnceCell<Resources>,
+    pub scopes: Option<Scopes>,
+    /// The schema that is being read, by the node that it is known by.
+    current: NodeId,
+    /// A document that a reference leads to and that has not been looked for.
+    pub missing: Option<String>,
+    /// Whether documents that are missing have been looked for.
+    searched: bool,
+    /// What is not supported and was left out.
+    pub left_out: Vec<SchemaError>,
+    exceeded: Option<LimitExceeded>,
     /// Patterns (by text, `false`) and formats (by name, `true`) that were read before.
     pub(super) languages: FxHashMap<(bool, &'d str), Option<Ast>>,
     pub witnesses: FxHashMap<Ast, &'static str>,
@@ -37,12 +104,27 @@ pub struct Reader<'d> {
 }
 
 impl<'d> Reader<'d> {
-    pub fn new(document: &'d Document, dialect: Dialect, explicit: bool) -> Self {
+    /// `searched` says that no document can be added any more.
+    pub fn new(
+        document: &'d Document,
+        options: &'d SchemaOptions,
+        rules: Rules,
+        searched: bool,
+    ) -> Self {
+        let features = Features::of(document);
         Self {
             document,
-            dialect,
-            explicit,
-            references: None,
+            options,
+            features,
+            root_rules: rules,
+            rules,
+            resources: OnceCell::new(),
+            scopes: None,
+            current: NodeId::ROOT,
+            missing: None,
+            searched,
+            left_out: Vec::new(),
+            exceeded: None,
             languages: FxHashMap::default(),
             witnesses: FxHashMap::default(),
             meanings: vec![Meaning::Unseen; document.len()],
@@ -53,14 +135,51 @@ impl<'d> Reader<'d> {
 
     /// Reads the root and all that it leads to.
     pub fn read(&mut self) -> Result<(), SchemaError> {
-        self.visit(NodeId::ROOT);
+        if self.features.mixed_rules {
+            for (place, unknown) in self.resources().unknown_vocabularies.clone() {
+                let message = format!(
+                    "the metaschema requires the vocabulary {:?}, which is not known",
+                    unknown.0
+                );
+                let pointer = self.document.pointer(place);
+                self.leave_out(SchemaError::unsupported("$schema", pointer, message))?;
+            }
+        }
+        if self.features.dynamic_references {
+            let maximum = self.options.limits.dynamic_scopes;
+            let mut scopes = Scopes::new(self.document.len(), maximum);
+            let anchors = self.resources().dynamic_anchors(NodeId::ROOT);
+            let root = scopes.enter(None, NodeId::ROOT, NodeId::ROOT, anchors);
+            root.map_err(|error| SchemaError::limit(error, String::new()))?;
+            self.scopes = Some(scopes);
+        }
+        self.meanings[NodeId::ROOT.index()] = Meaning::Pending;
+        self.pending.push(NodeId::ROOT);
         while let Some(node) = self.pending.pop() {
-            self.meanings[node.index()] = self.schema(node)?;
+            self.current = node;
+            let source = self.scopes.as_ref().map_or(node, |scopes| scopes.source(node));
+            self.meanings[node.index()] = self.schema(source)?;
+            if let Some(exceeded) = self.exceeded {
+                return Err(SchemaError::limit(exceeded, self.document.pointer(source)));
+            }
         }
         Ok(())
     }
 
+    pub(super) fn resources(&self) -> &Resources {
+        self.resources.get_or_init(|| Resources::new(self.document, self.root_rules))
+    }
+
+    /// The named places, if anything has asked for them.
+    pub fn take_resources(&mut self) -> Option<Resources> {
+        self.resources.take()
+    }
+
     fn schema(&mut self, node: NodeId) -> Result<Meaning, SchemaError> {
+        if self.features.mixed_rules {
+            let resources = self.resources();
+            self.rules = resources.rules_of(resources.around(self.document, node));
+        }
         let members = match self.document.value(node) {
             Value::Boolean(true) => return Ok(Meaning::Any),
             Value::Boolean(false) => return Ok(Meaning::Never),
@@ -71,65 +190,99 @@ impl<'d> Reader<'d> {
                 return Err(SchemaError::invalid(None, self.document.pointer(node), message));
             }
         };
-        let mut found = Found([None; Keyword::COUNT]);
-        let mut schema = Schema::new(node);
-        let mut own_seen = false;
+        let mut found = Found::new();
         for (key, value) in members.iter() {
-            let Some(keyword) = Keyword::of(key, self.dialect) else { continue };
-            found.0[keyword as usize] = Some(value);
-            let in_place = match keyword {
-                Keyword::Reference => InPlace::Reference(self.reference(value)?),
-                Keyword::AllOf => InPlace::AllOf(value),
-                Keyword::AnyOf => InPlace::AnyOf(value),
-                Keyword::OneOf => InPlace::OneOf(value),
-                Keyword::Properties | Keyword::Required | Keyword::AdditionalProperties => {
-                    if !own_seen {
-                        own_seen = true;
-                        schema.in_place_before_own = schema.in_place.len();
-                    }
-                    continue;
-                }
-                _ => continue,
-            };
-            schema.in_place.push(in_place);
+            if let Some(keyword) = self.rules.keyword(key) {
+                found.add(keyword, value);
+            }
         }
-        if !own_seen {
-            schema.in_place_before_own = schema.in_place.len();
+        if self.rules.dialect.reference_hides_siblings() {
+            found.hide_siblings_of_reference();
         }
-        if self.dialect.reference_hides_siblings() && found.get(Keyword::Reference).is_some() {
-            schema.in_place.retain(|kind| matches!(kind, InPlace::Reference(_)));
-            schema.in_place_before_own = schema.in_place.len();
-            found = Found([None; Keyword::COUNT]);
-        }
+        let mut schema = Schema::new(self.current, self.rules.dialect);
         self.types(&mut schema, &found)?;
-        self.logic(&mut schema, &found)?;
+        self.in_place(&mut schema, &found)?;
         self.numbers(&mut schema, &found)?;
         self.strings(&mut schema, &found)?;
         self.objects(&mut schema, &found)?;
-        self.arrays(&mut schema, &found)?;
+        self.arrays(&mut schema, node, &found)?;
         self.values(&mut schema, &found)?;
-        for kind in schema.in_place.clone() {
-            match kind {
-                InPlace::Reference(target) => self.visit(target),
-                InPlace::AllOf(list) | InPlace::AnyOf(list) | InPlace::OneOf(list) => {
-                    self.visit_all(list);
-                }
-                InPlace::Not(_) | InPlace::If { .. } | InPlace::Dependencies(_) => {}
-            }
-        }
         let meaning = schema.meaning(|list| SmallVec::from_slice(self.document.items(list)));
-        if meaning != Meaning::Other {
-            return Ok(meaning);
+        match meaning {
+            Meaning::Other => {
+                self.schemas.push(schema);
+                Ok(Meaning::Schema(self.schemas.len() as u32 - 1))
+            }
+            Meaning::Same(target) => {
+                let scopes = self.scopes.as_ref();
+                Ok(Meaning::Same(
+                    scopes.map_or(target, |scopes| scopes.child(self.current, target)),
+                ))
+            }
+            meaning => Ok(meaning),
         }
-        self.schemas.push(schema);
-        Ok(Meaning::Schema(self.schemas.len() as u32 - 1))
     }
 
+    /// Notes that the schema that is being read leads to another one.
     pub(super) fn visit(&mut self, node: NodeId) {
+        let node = match self.enter(node) {
+            Ok(node) => node,
+            Err(exceeded) => {
+                self.exceeded = Some(exceeded);
+                return;
+            }
+        };
+        if node.index() >= self.meanings.len() {
+            self.meanings.resize(node.index() + 1, Meaning::Unseen);
+        }
         let meaning = &mut self.meanings[node.index()];
         if *meaning == Meaning::Unseen {
             *meaning = Meaning::Pending;
             self.pending.push(node);
+        }
+    }
+
+    /// What a subschema of the schema that is being read is known by.
+    fn enter(&mut self, node: NodeId) -> Result<NodeId, LimitExceeded> {
+        let Some(scopes) = &mut self.scopes else { return Ok(node) };
+        let resources =
+            self.resources.get_or_init(|| Resources::new(self.document, self.root_rules));
+        let resource = resources.around(self.document, node);
+        scopes.enter(Some(self.current), node, resource, resources.dynamic_anchors(resource))
+    }
+
+    /// What a dynamic anchor stands for where the schema that is being read is reached.
+    pub(super) fn bound(&self, name: &str) -> Option<NodeId> {
+        self.scopes.as_ref()?.bound(self.current, name)
+    }
+
+    /// Notes that a reference leads to a document that is not there.
+    pub(super) fn miss(
+        &mut self,
+        keyword: Keyword,
+        place: NodeId,
+        uri: String,
+    ) -> Result<(), SchemaError> {
+        let message = format!(
+            "there is no document {uri:?}, and nothing is fetched; give it in the registry, or \
+             copy what is needed of it into `$defs`"
+        );
+        let error = SchemaError::unsupported(keyword.name(), self.document.pointer(place), message);
+        if self.searched {
+            return self.leave_out(error);
+        }
+        self.missing = Some(uri);
+        Err(error)
+    }
+
+    /// Goes on without something that is not supported, if the caller wants that.
+    pub(super) fn leave_out(&mut self, error: SchemaError) -> Result<(), SchemaError> {
+        match (self.options.policy, &error.kind) {
+            (Policy::Lenient, SchemaErrorKind::Unsupported { .. }) => {
+                self.left_out.push(error);
+                Ok(())
+            }
+            _ => Err(error),
         }
     }
 
@@ -147,7 +300,7 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    fn type_set(&self, node: NodeId) -> Result<Types, SchemaError> {
+    pub(super) fn type_set(&self, node: NodeId) -> Result<Types, SchemaError> {
         let single = [node];
         let names = match self.document.value(node) {
             Value::Array(names) if !names.is_empty() => names,
@@ -170,65 +323,9 @@ impl<'d> Reader<'d> {
         })
     }
 
-    /// `allOf` and its like, and the logic that is only supported where it has no effect.
-    fn logic(&mut self, schema: &mut Schema, found: &Found) -> Result<(), SchemaError> {
-        for keyword in [Keyword::AllOf, Keyword::AnyOf, Keyword::OneOf] {
-            if let Some(node) = found.get(keyword) {
-                match self.document.value(node) {
-                    Value::Array(branches) if !branches.is_empty() => {}
-                    _ => return Err(self.wrong(keyword, node, "a list of at least one schema")),
-                }
-            }
-        }
-        for keyword in [Keyword::RecursiveReference, Keyword::DynamicReference] {
-            if let Some(node) = found.get(keyword) {
-                return Err(self.unsupported(keyword, node, "use `$ref`"));
-            }
-        }
-        if let Some(node) = found.get(Keyword::If) {
-            let branches = [Keyword::Then, Keyword::Else].map(|keyword| found.get(keyword));
-            if branches.into_iter().flatten().any(|branch| !self.is_any(branch)) {
-                return Err(self.unsupported(Keyword::If, node, "use `anyOf` with both cases"));
-            }
-        }
-        if let Some(node) = found.get(Keyword::Not) {
-            self.negation(schema, node)?;
-        }
-        Ok(())
-    }
-
-    /// `not`, where it comes down to types.
-    fn negation(&mut self, schema: &mut Schema, node: NodeId) -> Result<(), SchemaError> {
-        if self.is_any(node) {
-            schema.types = Types::NONE;
-            return Ok(());
-        }
-        let members = match self.document.value(node) {
-            Value::Boolean(_) => return Ok(()),
-            Value::Object(members) => members,
-            _ => return Err(self.wrong(Keyword::Not, node, "a schema")),
-        };
-        let mut keywords =
-            members.iter().filter(|(key, _)| Keyword::of(key, self.dialect).is_some());
-        if let (Some(("type", types)), None) = (keywords.next(), keywords.next()) {
-            let types = self.type_set(types)?;
-            let only_integers = types.has(Types::INTEGER) && !types.has(Types::NUMBER);
-            if !only_integers || !schema.types.has(Types::NUMBER) {
-                schema.types = schema.types.without(types);
-                return Ok(());
-            }
-        }
-        let hint = "say what is allowed, by `enum`, `anyOf` or `type`";
-        Err(self.unsupported(Keyword::Not, node, hint))
-    }
-
-    fn reference(&mut self, node: NodeId) -> Result<NodeId, SchemaError> {
-        let Value::String(reference) = self.document.value(node) else {
-            return Err(self.wrong(Keyword::Reference, node, "a reference in a string"));
-        };
-        let references =
-            self.references.get_or_insert_with(|| References::new(self.document, self.dialect));
-        references.resolve(self.document, node, reference)
+    /// Whether it matters which members and items a keyword evaluates.
+    pub(super) fn collects_evaluated(&self) -> bool {
+        self.features.unevaluated
     }
 
     /// Whether a schema plainly accepts every value.
@@ -236,10 +333,15 @@ impl<'d> Reader<'d> {
         match self.document.value(node) {
             Value::Boolean(accepts) => accepts,
             Value::Object(members) => {
-                members.iter().all(|(key, _)| Keyword::of(key, self.dialect).is_none())
+                members.iter().all(|(key, _)| self.rules.keyword(key).is_none())
             }
             _ => false,
         }
+    }
+
+    /// Whether a schema plainly accepts no value.
+    pub(super) fn is_never(&self, node: NodeId) -> bool {
+        matches!(self.document.value(node), Value::Boolean(false))
     }
 
     pub(super) fn boolean(&self, keyword: Keyword, node: NodeId) -> Result<bool, SchemaError> {

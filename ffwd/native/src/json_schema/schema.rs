@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::dialect::Dialect;
 use super::document::NodeId;
 use super::number_range::NumberRange;
 use super::StringSpec;
@@ -38,6 +39,10 @@ impl Types {
 
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    pub fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 
     pub fn with(self, other: Self) -> Self {
@@ -83,6 +88,20 @@ pub struct ObjectKeywords {
     pub unevaluated: Option<NodeId>,
 }
 
+impl ObjectKeywords {
+    /// Whether they ask for nothing and evaluate nothing.
+    pub fn is_any(&self) -> bool {
+        self.properties.is_none()
+            && self.required.is_none()
+            && self.additional.is_none()
+            && self.patterns.is_empty()
+            && self.names.is_none()
+            && self.min_properties == 0
+            && self.max_properties.is_none()
+            && self.unevaluated.is_none()
+    }
+}
+
 /// The keywords for arrays; `items` in either of its spellings.
 #[derive(Clone, Debug, Default)]
 pub struct ArrayKeywords {
@@ -91,17 +110,32 @@ pub struct ArrayKeywords {
     pub min_items: u64,
     pub max_items: Option<u64>,
     pub contains: Option<NodeId>,
-    /// 1 if the schema does not say.
+    /// Beside `contains`: 1 if the schema does not say.
     pub min_contains: u64,
     pub max_contains: Option<u64>,
     pub unique: bool,
     pub unevaluated: Option<NodeId>,
 }
 
+impl ArrayKeywords {
+    /// Whether they ask for nothing and evaluate nothing.
+    pub fn is_any(&self) -> bool {
+        self.prefix.is_none()
+            && self.items.is_none()
+            && self.min_items == 0
+            && self.max_items.is_none()
+            && self.contains.is_none()
+            && !self.unique
+            && self.unevaluated.is_none()
+    }
+}
+
 /// A subschema that says something.
 #[derive(Clone, Debug)]
 pub struct Schema {
+    /// What it is known by.
     pub node: NodeId,
+    pub dialect: Dialect,
     pub types: Types,
     pub number: Option<Box<NumberRange>>,
     pub string: Option<Box<StringSpec>>,
@@ -119,9 +153,10 @@ pub struct Schema {
 }
 
 impl Schema {
-    pub fn new(node: NodeId) -> Self {
+    pub fn new(node: NodeId, dialect: Dialect) -> Self {
         Self {
             node,
+            dialect,
             types: Types::ALL,
             number: None,
             string: None,
@@ -178,9 +213,14 @@ impl Schema {
                 || (self.types.has(Types::NUMBER.with(Types::INTEGER)) && self.number.is_none())
                 || (self.types.has(Types::STRING) && self.string.is_none())
                 || (self.types.has(Types::OBJECT)
-                    && self.object.as_ref().is_none_or(|object| object.required.is_none()))
+                    && self.object.as_ref().is_none_or(|object| {
+                        object.required.is_none() && object.min_properties == 0
+                    }))
                 || (self.types.has(Types::ARRAY)
-                    && self.array.as_ref().is_none_or(|array| array.min_items == 0)))
+                    && self
+                        .array
+                        .as_ref()
+                        .is_none_or(|array| array.min_items == 0 && array.min_contains == 0)))
     }
 }
 

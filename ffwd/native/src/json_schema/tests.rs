@@ -444,59 +444,30 @@ fn what_is_refused_names_keyword_and_place() {
         (r##"{"$ref":"#"}"##, "invalid $ref", ""),
         (r##"{"anyOf":[{"type":"null"},{"$ref":"#"}]}"##, "invalid $ref", ""),
         (r##"{"$dynamicRef":"#a"}"##, "unsupported $dynamicRef", "/$dynamicRef"),
-        (r#"{"not":{"minimum":1}}"#, "unsupported not", "/not"),
-        (r#"{"not":{"type":"integer"}}"#, "unsupported not", "/not"),
-        (r#"{"if":{"minimum":1},"then":{"maximum":3}}"#, "unsupported if", "/if"),
+        (r#"{"not":3}"#, "invalid not", "/not"),
+        (r#"{"not":{"not":{"type":"x"}}}"#, "invalid type", "/not/not/type"),
+        (r##"{"not":{"$ref":"#"}}"##, "invalid $ref", ""),
+        (r#"{"if":{},"then":3}"#, "invalid ", "/then"),
+        (r##"{"if":{"minimum":1},"then":{"$ref":"#"}}"##, "invalid $ref", ""),
+        (r#"{"patternProperties":["a"]}"#, "invalid patternProperties", "/patternProperties"),
+        (r#"{"patternProperties":{"(":{}}}"#, "invalid patternProperties", "/patternProperties/("),
         (
-            r#"{"patternProperties":{"a":{"type":"null"}}}"#,
+            r#"{"patternProperties":{"(a)\\1":{}}}"#,
             "unsupported patternProperties",
-            "/patternProperties",
+            "/patternProperties/(a)\\1",
         ),
-        (r#"{"propertyNames":{"minLength":1}}"#, "unsupported propertyNames", "/propertyNames"),
-        (r#"{"minProperties":1}"#, "unsupported minProperties", "/minProperties"),
-        (r#"{"maxProperties":1}"#, "unsupported maxProperties", "/maxProperties"),
-        (r#"{"dependencies":{"a":["b"]}}"#, "unsupported dependencies", "/dependencies"),
-        (
-            r#"{"dependentRequired":{"a":["b"]}}"#,
-            "unsupported dependentRequired",
-            "/dependentRequired",
-        ),
-        (
-            r#"{"dependentSchemas":{"a":false}}"#,
-            "unsupported dependentSchemas",
-            "/dependentSchemas",
-        ),
-        (
-            r#"{"allOf":[{}],"unevaluatedProperties":false}"#,
-            "unsupported unevaluatedProperties",
-            "/unevaluatedProperties",
-        ),
-        (
-            r#"{"allOf":[{}],"unevaluatedItems":false}"#,
-            "unsupported unevaluatedItems",
-            "/unevaluatedItems",
-        ),
-        (
-            // What `if` evaluates counts, also where it decides nothing.
-            r#"{"if":{"properties":{"a":{}}},"unevaluatedProperties":false}"#,
-            "unsupported unevaluatedProperties",
-            "/unevaluatedProperties",
-        ),
-        (
-            r#"{"contains":true,"unevaluatedItems":false}"#,
-            "unsupported unevaluatedItems",
-            "/unevaluatedItems",
-        ),
-        (r#"{"uniqueItems":true}"#, "unsupported uniqueItems", "/uniqueItems"),
+        (r#"{"propertyNames":3}"#, "invalid ", "/propertyNames"),
+        (r#"{"minProperties":-1}"#, "invalid minProperties", "/minProperties"),
+        (r#"{"maxProperties":"1"}"#, "invalid maxProperties", "/maxProperties"),
+        (r#"{"dependencies":["a"]}"#, "invalid dependencies", "/dependencies"),
+        (r#"{"dependencies":{"a":[1]}}"#, "invalid dependencies", "/dependencies/a/0"),
+        (r#"{"dependentRequired":{"a":{}}}"#, "invalid dependentRequired", "/dependentRequired/a"),
+        (r#"{"dependentSchemas":{"a":["b"]}}"#, "invalid ", "/dependentSchemas/a"),
+        (r##"{"dependentSchemas":{"a":{"$ref":"#"}}}"##, "invalid $ref", ""),
+        (r#"{"allOf":[{}],"unevaluatedItems":3}"#, "invalid ", "/unevaluatedItems"),
+        (r#"{"contains":1}"#, "invalid ", "/contains"),
+        (r#"{"contains":{},"minContains":0.5}"#, "invalid minContains", "/minContains"),
         (r#"{"multipleOf":2}"#, "unsupported multipleOf", "/multipleOf"),
-        (r#"{"contains":{"type":"null"}}"#, "unsupported contains", "/contains"),
-        (
-            r#"{"anyOf":[{"oneOf":[{"minimum":1},{"maximum":2}]}]}"#,
-            "unsupported oneOf",
-            "/anyOf/0/oneOf",
-        ),
-        (r#"{"oneOf":[{"const":"a"},{"enum":["b","a"]}]}"#, "unsupported oneOf", "/oneOf"),
-        (r#"{"oneOf":[{"type":"integer"},{"type":"number"}]}"#, "unsupported oneOf", "/oneOf"),
         (r#"{"minimum":1e99999}"#, "limit number_exponent", "/minimum"),
         (r#"{"minLength":4294967296}"#, "limit min_length", "/minLength"),
     ] {
@@ -660,8 +631,7 @@ fn hostile_schemas_meet_limits() {
     // Many branches that all have to be compared.
     let branches: Vec<String> = (0..8000).map(|i| format!(r#"{{"const":{{"k":{i}}}}}"#)).collect();
     let one_of = format!(r#"{{"oneOf":[{}]}}"#, branches.join(","));
-    let (kind, _) = kind_and_pointer(&one_of);
-    assert!(kind == "limit steps" || kind == "limit alternatives", "{kind}");
+    assert_eq!(kind_and_pointer(&one_of).0, "limit steps");
 
     let limits = Limits { schemas: 10, ..Limits::default() };
     let options = SchemaOptions { limits, ..options() };

@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use super::errors;
 use super::matcher::PyMatcher;
 use super::vocabulary::PyVocabulary;
-use crate::automaton::{Whitespace, WhitespaceMode};
+use crate::automaton::{Layout, Whitespace, WhitespaceMode};
 use crate::engine::{CompileError, Compiled};
 use crate::matcher::Matcher;
 
@@ -56,21 +56,34 @@ fn wrap(
 /// Compiles a JSON Schema, given as JSON text.
 ///
 /// `whitespace` is `"flexible"` (JSON white space where JSON allows it, each run at most
-/// `max_whitespace` characters), `"compact"` or `"single-space"`.
+/// `max_whitespace` characters), `"compact"` or `"single-space"`. Where `separators` are given
+/// (between items, and between a key and its value), they and `indent` say it all.
 #[pyfunction]
-#[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64))]
+#[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64,
+                    separators=None, indent=None))]
 pub fn compile_json_schema(
     py: Python<'_>,
     schema: &str,
     vocabulary: &Bound<'_, PyVocabulary>,
     whitespace: &str,
     max_whitespace: u32,
+    separators: Option<(String, String)>,
+    indent: Option<&str>, // only looked at where separators are given
 ) -> PyResult<PyCompiledGrammar> {
-    let mode = match whitespace {
-        "flexible" => WhitespaceMode::Flexible { max_run: max_whitespace.min(1 << 16) },
-        "compact" => WhitespaceMode::Compact,
-        "single-space" => WhitespaceMode::SingleSpace,
-        other => {
+    let mode = match (separators, whitespace) {
+        (Some((item, key)), _) => {
+            let layout = Layout::new(&item, &key, indent).ok_or_else(|| {
+                PyValueError::new_err(
+                    "separators must be a comma and a colon with whitespace around them, \
+                     and indent must be whitespace",
+                )
+            })?;
+            WhitespaceMode::Layout(Arc::new(layout))
+        }
+        (None, "flexible") => WhitespaceMode::Flexible { max_run: max_whitespace.min(1 << 16) },
+        (None, "compact") => WhitespaceMode::Compact,
+        (None, "single-space") => WhitespaceMode::SingleSpace,
+        (None, other) => {
             return Err(PyValueError::new_err(format!(
                 "whitespace must be 'flexible', 'compact' or 'single-space', not {other:?}"
             )))

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use num_bigint::BigUint;
 use thiserror::Error;
 
 /// Significant digits that a [`Decimal`] may have.
@@ -114,6 +115,58 @@ impl Decimal {
         Self { negative: !self.negative && !self.is_zero(), ..self.clone() }
     }
 
+    /// The power of ten of the last significant digit, 0 for zero.
+    pub fn exponent(&self) -> i64 {
+        self.exponent
+    }
+
+    /// Decimals after the point: 2 for 1.25, 0 for integers.
+    pub fn places(&self) -> u32 {
+        u32::try_from(-self.exponent).unwrap_or(0)
+    }
+
+    /// The magnitude in units of `10^-places`, rounded down.
+    pub fn scaled(&self, places: u32) -> BigUint {
+        let digits = BigUint::parse_bytes(self.digits.as_bytes(), 10).unwrap_or_default();
+        let shift = self.exponent + i64::from(places);
+        let power = power_of_ten(u32::try_from(shift.unsigned_abs()).unwrap_or(u32::MAX));
+        if shift < 0 {
+            digits / power
+        } else {
+            digits * power
+        }
+    }
+
+    /// `magnitude × 10^-places`.
+    ///
+    /// # Errors
+    /// The value passes the limits on digits and exponents.
+    pub fn from_scaled(
+        negative: bool,
+        magnitude: &BigUint,
+        places: u32,
+    ) -> Result<Self, DecimalError> {
+        let sign = if negative { "-" } else { "" };
+        Self::parse(&format!("{sign}{magnitude}e-{places}"))
+    }
+
+    /// Whether the value is an integer times `step`, which is not zero.
+    pub fn is_multiple_of(&self, step: &Self) -> bool {
+        let places = self.places().max(step.places());
+        self.is_zero() || self.scaled(places) % step.scaled(places) == BigUint::ZERO
+    }
+
+    /// The least positive value that is a multiple of two that are not zero.
+    ///
+    /// # Errors
+    /// It passes the limits on digits and exponents.
+    pub fn least_common_multiple(&self, other: &Self) -> Result<Self, DecimalError> {
+        let places = self.places().max(other.places());
+        let (left, right) = (self.scaled(places), other.scaled(places));
+        let multiple = &left / greatest_common_divisor(left.clone(), right.clone()) * right;
+        Self::from_scaled(false, &multiple, places)
+    }
+
     /// The value as a `u64`, if it is one.
     pub fn to_u64(&self) -> Option<u64> {
         if self.is_zero() {
@@ -155,6 +208,18 @@ impl Decimal {
                 .then_with(|| self.digits.cmp(&other.digits)),
         }
     }
+}
+
+pub(crate) fn power_of_ten(exponent: u32) -> BigUint {
+    BigUint::from(10u32).pow(exponent)
+}
+
+/// Of two numbers that are not zero.
+fn greatest_common_divisor(mut left: BigUint, mut right: BigUint) -> BigUint {
+    while right != BigUint::ZERO {
+        (left, right) = (right.clone(), left % right);
+    }
+    left
 }
 
 impl Ord for Decimal {
@@ -292,6 +357,32 @@ mod tests {
             assert_eq!(Decimal::from(value), decimal(&value.to_string()));
         }
         assert_eq!(decimal("-5").magnitude(), decimal("5").negated().negated());
+    }
+
+    #[test]
+    fn multiples_are_exact() {
+        for (value, step, expected) in [
+            ("0", "7", true),
+            ("1e308", "0.123456789", false),
+            ("12391239123", "1e-8", true),
+            ("0.0075", "0.0001", true),
+            ("0.00751", "0.0001", false),
+            ("-9", "3", true),
+            ("4.5", "1.5", true),
+            ("35", "1.5", false),
+            ("1e3", "1e4", false),
+        ] {
+            assert_eq!(decimal(value).is_multiple_of(&decimal(step)), expected, "{value} {step}");
+        }
+        for (left, right, multiple) in
+            [("4", "6", "12"), ("0.5", "0.2", "1"), ("1.5", "2", "6"), ("1e3", "3", "3e3")]
+        {
+            let found = decimal(left).least_common_multiple(&decimal(right));
+            assert_eq!(found, Ok(decimal(multiple)));
+        }
+        assert!(decimal("1e1000").least_common_multiple(&decimal("3e-1000")).is_ok());
+        let primes = ["1e1000", &format!("{}1", "7".repeat(1000))].map(decimal);
+        assert!(primes[0].least_common_multiple(&primes[1]).is_err());
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod ecma_class;
 pub mod error;
 pub mod formats;
 mod node;
+pub mod number_kinds;
 pub mod numbers;
 #[cfg(test)]
 pub(crate) mod oracle;
@@ -22,3 +23,4 @@ pub mod rust_dialect;
 pub use ast::{Ast, CharClass};
 pub use decimal::{Decimal, DecimalError};
 pub use error::{PatternError, PatternErrorKind};
+pub use number_kinds::NumberKinds;

@@ -10,7 +10,7 @@ use num_bigint::BigUint;
 use thiserror::Error;
 
 use super::digit_range::{digit, digits, naturals};
-use super::{Ast, CharClass, Decimal};
+use super::{Ast, CharClass, Decimal, NumberKinds};
 
 /// Characters that the values of [`NumberConstraint::one_of`] may have together, written plainly.
 const MAX_LISTED: usize = 1 << 22;
@@ -18,9 +18,7 @@ const MAX_LISTED: usize = 1 << 22;
 /// What a number must satisfy; all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NumberConstraint {
-    pub integer: bool,
-    /// Whether `1.0` is a spelling of an integer (and with it `1e2`).
-    pub integer_allows_fraction_zero: bool,
+    pub kinds: NumberKinds,
     pub minimum: Option<Bound>,
     pub maximum: Option<Bound>,
     pub one_of: Option<Vec<Decimal>>,
@@ -53,16 +51,16 @@ impl NumberConstraint {
             |bound: &Bound| value > &bound.value || (value == &bound.value && !bound.exclusive);
         let below =
             |bound: &Bound| value < &bound.value || (value == &bound.value && !bound.exclusive);
-        (!self.integer || value.is_integer())
+        self.kinds.contains(value)
             && self.minimum.as_ref().is_none_or(above)
             && self.maximum.as_ref().is_none_or(below)
     }
 
     fn style(&self) -> Style {
-        match (self.integer, self.integer_allows_fraction_zero) {
-            (false, _) => Style::Any,
-            (true, true) => Style::ZeroFraction,
-            (true, false) => Style::Digits,
+        match self.kinds {
+            NumberKinds::DIGITS => Style::Digits,
+            NumberKinds::INTEGERS => Style::ZeroFraction,
+            _ => Style::Any,
         }
     }
 }

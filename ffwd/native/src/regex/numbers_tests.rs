@@ -22,7 +22,7 @@ fn between(minimum: &str, maximum: &str) -> NumberConstraint {
 }
 
 fn integers(constraint: NumberConstraint) -> NumberConstraint {
-    NumberConstraint { integer: true, integer_allows_fraction_zero: true, ..constraint }
+    NumberConstraint { kinds: NumberKinds::INTEGERS, ..constraint }
 }
 
 /// How a number is spelled, as far as the documented completeness depends on it.
@@ -41,7 +41,7 @@ fn is_normalised(text: &str) -> bool {
 fn may_accept(constraint: &NumberConstraint, text: &str) -> bool {
     let Ok(value) = Decimal::parse(text) else { return false };
     let fraction = text.contains(['.', 'e', 'E']);
-    let spelled = !constraint.integer || constraint.integer_allows_fraction_zero || !fraction;
+    let spelled = constraint.kinds != NumberKinds::DIGITS || !fraction;
     spelled && constraint.allows(&value)
 }
 
@@ -52,7 +52,7 @@ fn must_accept(constraint: &NumberConstraint, text: &str) -> bool {
     }
     if is_plain(text) {
         true
-    } else if constraint.integer {
+    } else if constraint.kinds == NumberKinds::INTEGERS {
         let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
         let whole = decimal(mantissa).is_integer() && !text.contains("e-") && !text.contains("E-");
         is_normalised(text) && whole
@@ -86,16 +86,12 @@ fn spellings_on_a_table_of_bounds() {
     ];
     for minimum in bounds {
         for maximum in bounds {
-            for integer in [false, true] {
-                for zero_fraction in [false, true] {
-                    let constraint = NumberConstraint {
-                        integer,
-                        integer_allows_fraction_zero: zero_fraction,
-                        ..between(minimum, maximum)
-                    };
+            for kinds in [NumberKinds::ALL, NumberKinds::INTEGERS, NumberKinds::DIGITS] {
+                {
+                    let constraint = NumberConstraint { kinds, ..between(minimum, maximum) };
                     let ast = spellings(&constraint).unwrap();
                     for text in TEXTS {
-                        if integer && !zero_fraction && !is_plain(text) {
+                        if kinds == NumberKinds::DIGITS && !is_plain(text) {
                             assert!(!matches(&ast, text), "{constraint:?} {text}");
                         } else {
                             check(&constraint, &ast, text).unwrap();
@@ -139,8 +135,7 @@ fn spellings_agree_with_values_near_random_bounds() {
     TestRunner::new_with_rng(config, rng)
         .run(&strategy, |(minimum, maximum, integer, edits, others)| {
             let constraint = NumberConstraint {
-                integer,
-                integer_allows_fraction_zero: true,
+                kinds: if integer { NumberKinds::INTEGERS } else { NumberKinds::ALL },
                 minimum,
                 maximum,
                 one_of: None,
@@ -241,7 +236,7 @@ fn listed_values_in_their_spellings() {
         check(&constraint, &ast, text).unwrap();
     }
     let plain = NumberConstraint {
-        integer: true,
+        kinds: NumberKinds::DIGITS,
         one_of: Some(vec![decimal("10"), decimal("1.5")]),
         ..Default::default()
     };
