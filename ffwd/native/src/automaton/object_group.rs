@@ -110,8 +110,7 @@ impl Automaton {
         let mut alternatives: Vec<(Arc<ObjectSpec>, Verdict)> = Vec::with_capacity(objects.len());
         for (spec, owners) in objects {
             let same = |known: &&mut (Arc<ObjectSpec>, Verdict)| {
-                known.0 == spec
-                    && (known.1 & required != 0) == (owners & required != 0)
+                known.0 == spec && (known.1 & required != 0) == (owners & required != 0)
             };
             match alternatives.iter_mut().find(same) {
                 Some((_, known)) => *known |= owners,
@@ -213,11 +212,7 @@ impl Builder<'_> {
         let mut classes: Vec<Class> = spec
             .others
             .iter()
-            .map(|class| Class {
-                keys: class.keys.clone(),
-                schema: class.schema,
-                asks: Vec::new(),
-            })
+            .map(|class| Class { keys: class.keys.clone(), schema: class.schema, asks: Vec::new() })
             .collect();
         for excluded in &spec.excluded {
             classes = self.refine(classes, excluded)?;
@@ -286,8 +281,9 @@ impl Builder<'_> {
         let Some(texts) = self.json.keys.texts(lexeme, MAX_LISTED)? else { return Ok(true) };
         for text in texts {
             let open = &text[..text.len() - 1];
-            let name =
-                open.iter().try_fold(TextId::EMPTY, |text, &byte| self.json.keys.append(text, byte));
+            let name = open
+                .iter()
+                .try_fold(TextId::EMPTY, |text, &byte| self.json.keys.append(text, byte));
             self.texts.insert(name?, ());
         }
         Ok(false)
@@ -363,7 +359,8 @@ impl Builder<'_> {
             let required = excluded.properties.iter().zip(&name_of);
             let required =
                 required.filter(|(property, _)| property.required).map(|(_, &name)| name).collect();
-            exclusions.push(Exclusion { spec: excluded.clone(), asks: asks.collect(), required });
+            let (spec, asks) = (excluded.clone(), asks.collect());
+            exclusions.push(Exclusion { spec, asks, name_of, required });
         }
         Ok(Monitor::new(spec, owners, in_order, roles, &name_of, unnamed, exclusions))
     }

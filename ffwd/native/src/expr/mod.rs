@@ -16,9 +16,9 @@ pub mod lexeme_store;
 pub mod lower;
 pub mod relax;
 pub mod store;
-pub mod texts;
 #[cfg(test)]
 mod tests;
+pub mod texts;
 
 pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 pub use lexeme_store::LexemeStore;

@@ -54,7 +54,7 @@ mod set;
 #[cfg(test)]
 mod test_emptiness;
 #[cfg(test)]
-mod test_validator;
+pub(crate) mod test_validator;
 #[cfg(test)]
 mod tests;
 mod unevaluated;

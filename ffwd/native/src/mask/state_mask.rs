@@ -10,8 +10,7 @@ use super::token_set::{TokenMask, TokenMaskBuilder};
 use super::walk::View;
 use crate::automaton::keys::{Keys, Terminal};
 use crate::automaton::{
-    Automaton, EngineError, KeyNodeId, StackId, StateId, TextId, Thread, ThreadLexeme,
-    Threads,
+    Automaton, EngineError, KeyNodeId, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
 };
 use crate::expr::{LexState, Lexeme};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
