@@ -15,6 +15,7 @@ pub mod error;
 mod flow;
 pub mod frame;
 pub mod intern;
+mod items;
 pub mod keys;
 pub mod object;
 pub mod punctuation;

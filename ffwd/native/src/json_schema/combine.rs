@@ -314,8 +314,7 @@ impl Expander {
         if needed.is_any() {
             return Ok(Alternatives::any());
         }
-        let present =
-            ObjectSpec::new(vec![Property::required(name.into())], Some(SchemaId::ANY));
+        let present = ObjectSpec::new(vec![Property::required(name.into())], Some(SchemaId::ANY));
         let mut objects = Vec::with_capacity(needed.objects.len());
         for spec in &needed.objects {
             objects.extend(self.conjoin_objects(program, &[spec, &present])?.map(Arc::new));
@@ -326,12 +325,8 @@ impl Expander {
 
 /// Objects without the property, or as one of `present`.
 fn dependent(name: &str, present: Vec<Arc<ObjectSpec>>) -> Alternatives {
-    let absent = Property {
-        name: name.into(),
-        schema: SchemaId::NEVER,
-        required: false,
-        free: true,
-    };
+    let absent =
+        Property { name: name.into(), schema: SchemaId::NEVER, required: false, free: true };
     let mut objects = vec![Arc::new(ObjectSpec::new(vec![absent], Some(SchemaId::ANY)))];
     objects.extend(present);
     Alternatives { objects, ..Alternatives::any() }

@@ -112,10 +112,7 @@ impl Solver {
         }
     }
 
-    fn single_array(
-        &mut self,
-        spec: &ArraySpec,
-    ) -> Result<Option<ValueId>, LimitExceeded> {
+    fn single_array(&mut self, spec: &ArraySpec) -> Result<Option<ValueId>, LimitExceeded> {
         let length = spec.prefix.len() as u64;
         if spec.max_items != Some(length) || spec.min_items != length || !spec.is_plain() {
             return Ok(None);
@@ -130,10 +127,7 @@ impl Solver {
         }
     }
 
-    fn single_object(
-        &mut self,
-        spec: &ObjectSpec,
-    ) -> Result<Option<ValueId>, LimitExceeded> {
+    fn single_object(&mut self, spec: &ObjectSpec) -> Result<Option<ValueId>, LimitExceeded> {
         if !spec.others.is_empty() || !spec.excluded.is_empty() {
             return Ok(None);
         }

@@ -206,10 +206,8 @@ impl Expander {
             }
         }
         let spec = Arc::new(spec.clone());
-        let with_extra = |extra| ObjectWay {
-            spec: spec.clone(),
-            extra: SmallVec::from_slice(&[extra]),
-        };
+        let with_extra =
+            |extra| ObjectWay { spec: spec.clone(), extra: SmallVec::from_slice(&[extra]) };
         ways.extend(extras.into_iter().map(with_extra));
         Ok(ways)
     }
@@ -333,7 +331,8 @@ impl Expander {
         for second in 1..places {
             for first in 0..second {
                 let item = self.both(program, &[at(first), at(second)])?;
-                let mut prefix: Vec<SchemaId> = (0..=second.max(spec.prefix.len())).map(at).collect();
+                let mut prefix: Vec<SchemaId> =
+                    (0..=second.max(spec.prefix.len())).map(at).collect();
                 prefix[first] = item;
                 prefix[second] = item;
                 let min_items = spec.min_items.max(second as u64 + 1);

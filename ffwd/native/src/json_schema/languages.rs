@@ -109,9 +109,9 @@ fn words(language: &Ast) -> Option<Vec<String>> {
                     .collect()
             })
         }
-        Ast::Concat(parts) => parts
-            .iter()
-            .try_fold(vec![String::new()], |heads, part| append(heads, &words(part)?)),
+        Ast::Concat(parts) => {
+            parts.iter().try_fold(vec![String::new()], |heads, part| append(heads, &words(part)?))
+        }
         Ast::Alternation(parts) => {
             let mut all = Vec::new();
             for part in parts.iter() {

@@ -269,9 +269,8 @@ impl Expander {
         let items = both(length)?;
         let mut contains: Vec<Contains> = left.contains.clone();
         for other in &right.contains {
-            let same = |known: &&mut Contains| {
-                known.schema == other.schema && known.from == other.from
-            };
+            let same =
+                |known: &&mut Contains| known.schema == other.schema && known.from == other.from;
             match contains.iter_mut().find(same) {
                 Some(known) => {
                     known.min = known.min.max(other.min);

@@ -152,11 +152,8 @@ impl Solver {
                 contains.schema = SchemaId::NEVER;
             }
         }
-        let pruned = if pruned == **spec {
-            Some(spec.clone())
-        } else {
-            settle_array(pruned).map(Arc::new)
-        };
+        let pruned =
+            if pruned == **spec { Some(spec.clone()) } else { settle_array(pruned).map(Arc::new) };
         match pruned {
             Some(spec) if spec.is_plain() => Ok(Some(spec)),
             Some(spec) => {

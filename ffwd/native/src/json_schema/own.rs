@@ -15,9 +15,7 @@ use super::program::Program;
 use super::read_scalars::decimal;
 use super::schema::{ObjectKeywords, Schema, Types};
 use super::values::{Constant, ValueId};
-use super::{
-    ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, StringSpec,
-};
+use super::{ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
 use crate::regex::{Ast, NumberKinds};
 
 impl Expander {
@@ -70,8 +68,9 @@ impl Expander {
         keywords: &ObjectKeywords,
     ) -> Result<Option<ObjectSpec>, SchemaError> {
         if keywords.max_properties == Some(0) {
-            let forbidden = keywords.required.is_some_and(|r| !program.document.items(r).is_empty())
-                || keywords.min_properties > 0;
+            let forbidden =
+                keywords.required.is_some_and(|r| !program.document.items(r).is_empty())
+                    || keywords.min_properties > 0;
             return Ok((!forbidden).then(|| ObjectSpec::new(Vec::new(), None)));
         }
         let document = &program.document;
@@ -142,8 +141,7 @@ impl Expander {
                 }
             }
             let allowed = [KeyClass { keys: Some(names), schema: SchemaId::ANY }];
-            spec.others =
-                self.classes_both(program, &spec.others, &allowed).map_err(exceeded)?;
+            spec.others = self.classes_both(program, &spec.others, &allowed).map_err(exceeded)?;
         }
         self.settle_object(program, spec).map_err(|e| self.exceeded(program, id, e))
     }

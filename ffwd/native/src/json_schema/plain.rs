@@ -38,11 +38,7 @@ enum Plain {
 impl Expander {
     /// What satisfies all of `ids`: [`SchemaId::NEVER`] if that is plainly nothing, and the value
     /// alone if only one is left.
-    pub fn both(
-        &mut self,
-        program: &Program,
-        ids: &[SchemaId],
-    ) -> Result<SchemaId, LimitExceeded> {
+    pub fn both(&mut self, program: &Program, ids: &[SchemaId]) -> Result<SchemaId, LimitExceeded> {
         let id = self.interner.conjunction(ids)?;
         if self.interner.atoms(id).len() < 2 {
             return Ok(id);

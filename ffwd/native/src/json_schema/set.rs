@@ -34,10 +34,7 @@ impl SchemaSet {
     /// or passes a limit.
     pub fn parse(text: &str, options: SchemaOptions) -> Result<Self, SchemaError> {
         let limits = options.limits;
-        let document = Document::parse(
-            text,
-            limits.document(),
-        )?;
+        let document = Document::parse(text, limits.document())?;
         let program = Program::read(document)?;
         let mut solver = Solver::new(Expander::new(&options));
         let root = solver.expander.id_of(&program, NodeId::ROOT)?;
@@ -123,9 +120,7 @@ impl SchemaSet {
         let mut solver = self.begin();
         let settled = solver.expander.settle_object(&self.program, spec.clone());
         match settled.map_err(|e| self.exceeded(&solver, None, e))? {
-            Some(spec) => {
-                solver.is_possible(self.context(), vec![Way::object(Arc::new(spec))])
-            }
+            Some(spec) => solver.is_possible(self.context(), vec![Way::object(Arc::new(spec))]),
             None => Ok(false),
         }
     }

@@ -247,14 +247,10 @@ impl Expander {
                     let needed: Annotated<T> = self.annotated(program, id, depth + 1)?;
                     let without = self.dependent_schema(program, name, &Arc::default());
                     let mut union = plain::<T>(&without.map_err(|e| exceeded(self, e))?);
-                    let present = ObjectSpec::new(
-                        vec![Property::required(name.into())],
-                        Some(SchemaId::ANY),
-                    );
-                    let present = Alternatives {
-                        objects: vec![Arc::new(present)],
-                        ..Alternatives::any()
-                    };
+                    let present =
+                        ObjectSpec::new(vec![Property::required(name.into())], Some(SchemaId::ANY));
+                    let present =
+                        Alternatives { objects: vec![Arc::new(present)], ..Alternatives::any() };
                     let both = self.annotated_product(program, &needed, &plain::<T>(&present));
                     union.extend(both.map_err(|e| exceeded(self, e))?);
                     parts.push(union);
@@ -403,7 +399,8 @@ impl Container for ArraySpec {
         if let Some(keywords) = &schema.array {
             seen.all = keywords.items.is_some();
             seen.prefix = keywords.prefix.map_or(0, |node| program.document.items(node).len());
-            if let Some(node) = keywords.contains.filter(|_| program.dialect == Dialect::Draft2020) {
+            if let Some(node) = keywords.contains.filter(|_| program.dialect == Dialect::Draft2020)
+            {
                 seen.contained.push(expander.id_of(program, program.child(schema, node))?);
             }
         }
@@ -446,11 +443,8 @@ impl Container for ArraySpec {
         for &contained in &seen.contained {
             items = expander.either(program, items, contained)?;
         }
-        let unseen = Self {
-            prefix: vec![SchemaId::ANY; seen.prefix],
-            items: Some(items),
-            ..Self::any()
-        };
+        let unseen =
+            Self { prefix: vec![SchemaId::ANY; seen.prefix], items: Some(items), ..Self::any() };
         expander.conjoin_arrays(program, self, &unseen)
     }
 }
