@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
-use super::frame::{Frame, StackId};
+use super::frame::{Cell, Frame, StackId};
 use super::items;
 use super::keys::TextId;
 use super::value::{QueryId, Schemas};
-use crate::expr::Verdict;
+use crate::expr::texts::TextCounter;
+use crate::expr::{Spelling, Verdict};
 use crate::json_schema::{ArraySpec, SchemaId, SchemaSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -236,6 +237,69 @@ impl Automaton {
         self.push(Frame::Value(query), await_item).map(Some)
     }
 
+    /// Whether it matters for what follows which value the item was that the stack stands after.
+    pub fn spare(&self, stack: StackId) -> Result<Spare, EngineError> {
+        let (Some(json), &Cell { frame, parent, .. }) = (self.json(), self.cell(stack)) else {
+            return Ok(Spare::None);
+        };
+        let Frame::ArrayAfter(id) = frame else { return Ok(Spare::None) };
+        if let Some(&known) = json.array_spares.lock().get(&id) {
+            return Ok(known);
+        }
+        let spare = match self.has_spare_item(json, id)? {
+            true if self.has_spare_string(json, id, parent)? => Spare::String,
+            true => Spare::Item,
+            false => Spare::None,
+        };
+        json.array_spares.lock().insert(id, spare);
+        Ok(spare)
+    }
+
+    /// Whether whatever the last item was, the array can go on as if it were none of those that the
+    /// next ones must differ from. It may say no where that is hard to tell.
+    fn has_spare_item(&self, json: &JsonParts, id: ArrayStateId) -> Result<bool, EngineError> {
+        let state = json.array_states.get(id.0);
+        let group = self.monitors(json, state);
+        for progress in state.live.iter() {
+            let monitor = &group.monitors[progress.monitor as usize];
+            if monitor.spec.repeats && !progress.repeated {
+                return Ok(false);
+            }
+            if !monitor.spec.unique || monitor.owners & group.required == 0 {
+                continue;
+            }
+            let mut rest = monitor.rest(&json.schema, state, progress)?;
+            if !rest.prefix.is_empty() || !rest.contains.is_empty() {
+                return Ok(false);
+            }
+            // The last one, those that must come, and at least one.
+            rest.min_items = rest.min_items.max(1).saturating_add(1);
+            rest.max_items = None;
+            if rest.items.is_some() && !json.schema.array_is_satisfiable(&rest)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the next item can be one of at least two strings, or none.
+    fn has_spare_string(
+        &self,
+        json: &JsonParts,
+        id: ArrayStateId,
+        parent: StackId,
+    ) -> Result<bool, EngineError> {
+        let Some(item) = self.item(json, id, parent)? else { return Ok(true) };
+        let Frame::Value(query) = self.cell(item).frame else { return Ok(false) };
+        for scalar in &self.value_starts(json, query)?.scalars {
+            let lexeme = self.lexeme(scalar.lexeme);
+            if lexeme.spec().spelling == Spelling::JsonString {
+                return Ok(TextCounter::default().count(lexeme, lexeme.start(), 2)? == 2);
+            }
+        }
+        Ok(true)
+    }
+
     fn next_item(
         &self,
         json: &JsonParts,
@@ -341,7 +405,7 @@ impl Automaton {
             let spec = &group.monitors[entry.before.monitor as usize].spec;
             let mut progress = entry.before.clone();
             let mut within = true;
-            for &(place, bit) in entry.contains.iter().filter(|&&(_, bit)| holds(bit)) {
+            for &(place, _) in entry.contains.iter().filter(|&&(_, bit)| holds(bit)) {
                 let count = &mut progress.counts[usize::from(place)];
                 *count += 1;
                 within &= spec.contains[usize::from(place)].max.is_none_or(|max| *count <= max);

@@ -6,15 +6,16 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::array::{ArrayGroup, ArrayPending, ArrayPendingId, ArrayState, ArrayStateId};
+use super::array::{ArrayGroup, ArrayPending, ArrayPendingId, ArrayState, ArrayStateId, Spare};
 use super::error::EngineError;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::Interner;
 use super::keys::{KeyNodeId, Keys, Terminal, TextId};
-use super::object::{ObjectGroup, ObjectPending, ObjectState};
+use super::object::{ObjectPending, ObjectState};
+use super::object_group::ObjectGroup;
 use super::punctuation::{self, index, Indentation, Marks};
 use super::value::{Query, QueryId, ValueStarts};
-use super::Grammar;
+use super::{Grammar, PropertyOrder, Writing};
 use crate::error::LimitExceeded;
 use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
 use crate::json_schema::SchemaSet;
@@ -78,6 +79,7 @@ struct Config {
 #[derive(Debug)]
 pub struct JsonParts {
     pub schema: Box<SchemaSet>,
+    pub(super) property_order: PropertyOrder,
     pub keys: Keys,
     indentation: Option<Indentation>,
     pub(super) queries: Interner<Query>,
@@ -89,6 +91,7 @@ pub struct JsonParts {
     pub(super) array_states: Interner<ArrayState>,
     pub(super) array_pendings: Interner<ArrayPending>,
     pub(super) array_items: Mutex<FxHashMap<ArrayStateId, Option<ArrayPendingId>>>,
+    pub(super) array_spares: Mutex<FxHashMap<ArrayStateId, Spare>>,
 }
 
 #[derive(Debug)]
@@ -130,7 +133,7 @@ impl Automaton {
                 let lexeme = automaton.add_lexeme(&punctuation::spec(Spelling::Utf8, [ast]))?;
                 Frame::Lexeme(lexeme)
             }
-            Grammar::Json { schema, whitespace } => {
+            Grammar::Json { schema, writing: Writing { whitespace, property_order } } => {
                 let lexemes = punctuation::lexemes(&whitespace, &automaton.lexeme_store)?;
                 let any_string = lexemes[index::ANY_STRING as usize].clone();
                 for lexeme in lexemes {
@@ -143,7 +146,8 @@ impl Automaton {
                 let frames = "frames of one grammar";
                 let json = JsonParts {
                     schema,
-                    keys: Keys::new(any_string),
+                    property_order,
+                    keys: Keys::new(),
                     indentation: Indentation::new(&whitespace),
                     queries: Interner::new(frames, MAX_FRAMES),
                     value_starts: Mutex::default(),
@@ -154,6 +158,7 @@ impl Automaton {
                     array_states: Interner::new(frames, MAX_FRAMES),
                     array_pendings: Interner::new(frames, MAX_FRAMES),
                     array_items: Mutex::default(),
+                    array_spares: Mutex::default(),
                 };
                 let query = automaton.query(&json, &[root], &[])?;
                 automaton.json = Some(json);
@@ -362,14 +367,15 @@ impl Automaton {
         let Some(json) = &self.json else { return Ok(()) };
         let node = json.keys.node(thread.key_node());
         if let Some(child) = node.child(byte) {
-            let text = json.keys.append(thread.text, byte)?;
-            let transcript = json.keys.append(thread.transcript, byte)?;
-            next.push(Thread { state: child.0, text, transcript, ..*thread });
+            if !json.keys.node(child).is_dead() {
+                let text = json.keys.append(thread.text, byte)?;
+                let transcript = json.keys.append(thread.transcript, byte)?;
+                next.push(Thread { state: child.0, text, transcript, ..*thread });
+            }
             return Ok(());
         }
         // A quote ends a name, but right after the opening of an object it begins one.
-        let closes = byte == b'"' && node.base != Some(LexState::QUOTE);
-        if closes {
+        if byte == b'"' && !node.is_before_quote() {
             match node.terminal {
                 Terminal::Allowed(name) => {
                     let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
@@ -382,9 +388,8 @@ impl Automaton {
             }
         }
         let Some(base) = node.base else { return Ok(()) };
-        let string =
-            Thread { lexeme: ThreadLexeme::Lexeme(index::ANY_STRING), state: base.0, ..*thread };
-        self.step_thread(&string, byte, next)
+        let lexeme = ThreadLexeme::Lexeme(base.lexeme);
+        self.step_thread(&Thread { lexeme, state: base.state.0, ..*thread }, byte, next)
     }
 
     /// Whether the text may end here.
@@ -472,20 +477,19 @@ impl Automaton {
                 ThreadLexeme::Key => {
                     let Some(json) = &self.json else { return Ok(false) };
                     let node = json.keys.node(thread.key_node());
-                    if node.base == Some(LexState::QUOTE) {
-                        if !agree(b'"') {
-                            return Ok(false);
+                    if let Some(base) = node.base {
+                        match self.lexeme(base.lexeme).only_byte(base.state)? {
+                            Some(byte) if agree(byte) => {}
+                            _ => return Ok(false),
                         }
-                        continue;
                     }
-                    if node.base.is_some() {
+                    if matches!(node.terminal, Terminal::Allowed(_)) && !agree(b'"') {
                         return Ok(false);
                     }
-                    let closes = matches!(node.terminal, Terminal::Allowed(_));
-                    match (&*node.children, closes) {
-                        ([], true) if agree(b'"') => {}
-                        ([(byte, _)], false) if agree(*byte) => {}
-                        _ => return Ok(false),
+                    for &(byte, child) in node.children.iter() {
+                        if !json.keys.node(child).is_dead() && !agree(byte) {
+                            return Ok(false);
+                        }
                     }
                 }
                 ThreadLexeme::Lexeme(index) => {

@@ -121,6 +121,12 @@ impl Automaton {
     ) -> Result<StackId, EngineError> {
         let &Cell { frame, parent, .. } = self.cell(stack);
         let Some(json) = self.json() else { return Ok(parent) };
+        let goes_on = match lexeme {
+            ThreadLexeme::Lexeme(mark) if frame.is_between_parts() => {
+                self.goes_on(json, stack, mark)?
+            }
+            _ => false,
+        };
         match (frame, lexeme) {
             (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
                 let starts = self.value_starts(json, query)?;
@@ -143,24 +149,25 @@ impl Automaton {
                     }
                 }
             }
-            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
-                self.member(json, state, parent, text, true)
+            (Frame::ObjectOpen(state) | Frame::ObjectAfter(state), _) if goes_on => {
+                self.push(Frame::ObjectKey(state), parent)
             }
-            (
-                Frame::ObjectOpen(state) | Frame::ObjectKey(state),
-                ThreadLexeme::Lexeme(index::ANY_STRING),
-            ) => self.member(json, state, parent, text, false),
-            (Frame::ObjectOpen(state) | Frame::ObjectAfter(state), ThreadLexeme::Lexeme(mark)) => {
-                if self.goes_on(json, stack, mark)? {
-                    return self.push(Frame::ObjectKey(state), parent);
-                }
+            (Frame::ArrayOpen(state) | Frame::ArrayAfter(state), _) if goes_on => {
+                Ok(self.item(json, state, parent)?.unwrap_or(parent))
+            }
+            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
+                self.member(json, state, parent, text, None)
+            }
+            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Lexeme(lexeme))
+                if lexeme != index::CLOSE_EMPTY_OBJECT =>
+            {
+                self.member(json, state, parent, text, Some(accept))
+            }
+            (Frame::ObjectOpen(state) | Frame::ObjectAfter(state), _) => {
                 let verdict = self.object_verdict(json, state);
                 self.deliver(json, parent, verdict, text)
             }
-            (Frame::ArrayOpen(state) | Frame::ArrayAfter(state), ThreadLexeme::Lexeme(mark)) => {
-                if self.goes_on(json, stack, mark)? {
-                    return Ok(self.item(json, state, parent)?.unwrap_or(parent));
-                }
+            (Frame::ArrayOpen(state) | Frame::ArrayAfter(state), _) => {
                 let verdict = self.array_verdict(json, state);
                 self.deliver(json, parent, verdict, text)
             }
@@ -175,7 +182,7 @@ impl Automaton {
     }
 
     /// Whether an item that later ones are compared with ends with the lexeme of a thread.
-    pub(super) fn ends_compared_item(&self, thread: &Thread) -> Result<bool, EngineError> {
+    pub fn ends_compared_item(&self, thread: &Thread) -> Result<bool, EngineError> {
         let cell = self.cell(thread.stack);
         let Some(json) = self.json().filter(|_| cell.ends_compared_item) else { return Ok(false) };
         let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(false) };

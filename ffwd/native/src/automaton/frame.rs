@@ -45,6 +45,14 @@ pub enum Frame {
 }
 
 impl Frame {
+    /// Whether a container stands before its first part, or after one.
+    pub fn is_between_parts(self) -> bool {
+        matches!(
+            self,
+            Self::ObjectOpen(_) | Self::ObjectAfter(_) | Self::ArrayOpen(_) | Self::ArrayAfter(_)
+        )
+    }
+
     /// Whether the value above is inside a container that has no other frame on the stack.
     pub fn is_container(self) -> bool {
         matches!(self, Self::AwaitMember(_) | Self::AwaitItem(_) | Self::AwaitComparedItem(_))
