@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::automaton::{punctuation, Automaton, EngineError, Grammar, Whitespace};
+use crate::automaton::{punctuation, Automaton, EngineError, Grammar, Writing};
 use crate::error::LimitExceeded;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::json_schema::{self, SchemaError, SchemaOptions, SchemaSet};
@@ -180,7 +180,7 @@ impl Engine {
     pub fn compile_json_schema(
         self: &Arc<Self>,
         schema: &str,
-        whitespace: Whitespace,
+        writing: impl Into<Writing>,
     ) -> Result<Compiled, CompileError> {
         let lexemes = self.lexemes.clone();
         let options = SchemaOptions::new(move |ast: &Ast| {
@@ -190,7 +190,7 @@ impl Engine {
             })
         });
         let schema = Box::new(SchemaSet::parse(schema, options)?);
-        self.compile(Grammar::Json { schema, whitespace }, "the schema")
+        self.compile(Grammar::Json { schema, writing: writing.into() }, "the schema")
     }
 
     /// A whole text that a regular expression matches, in the dialect of the `regex` crate.

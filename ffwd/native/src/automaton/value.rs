@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::array::ArrayGroupId;
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
-use super::object::ObjectGroupId;
+use super::object_group::ObjectGroupId;
 use crate::expr::lexeme::first_bits;
 use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::json_schema::{Normal, SchemaId, StringSpec};

@@ -6,7 +6,7 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 
 use super::*;
-use crate::automaton::{Layout, StateId, WhitespaceMode};
+use crate::automaton::{Layout, StateId, Whitespace, WhitespaceMode};
 use crate::json_schema::SchemaErrorKind;
 use crate::vocabulary::testing::{seeded, vocabulary};
 
