@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::array::{ArrayGroup, ArrayPending, ArrayState};
+use super::array::{ArrayGroup, ArrayPending, ArrayPendingId, ArrayState, ArrayStateId, Spare};
 use super::error::EngineError;
 use super::exclusion::Feasibility;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
@@ -44,11 +44,18 @@ pub struct Thread {
     pub stack: StackId,
     /// The key so far, where keys that came must not come again.
     pub text: TextId,
+    /// The outermost item so far that later ones are compared with.
+    pub transcript: TextId,
 }
 
 impl Thread {
-    pub(super) const END: Self =
-        Self { lexeme: ThreadLexeme::End, state: 0, stack: StackId::END, text: TextId::NONE };
+    pub(super) const END: Self = Self {
+        lexeme: ThreadLexeme::End,
+        state: 0,
+        stack: StackId::END,
+        text: TextId::NONE,
+        transcript: TextId::NONE,
+    };
 
     #[inline]
     pub fn lex_state(&self) -> LexState {
@@ -85,6 +92,8 @@ pub struct JsonParts {
     pub(super) array_groups: boxcar::Vec<ArrayGroup>,
     pub(super) array_states: Interner<ArrayState>,
     pub(super) array_pendings: Interner<ArrayPending>,
+    pub(super) array_items: Mutex<FxHashMap<ArrayStateId, Option<ArrayPendingId>>>,
+    pub(super) array_spares: Mutex<FxHashMap<ArrayStateId, Spare>>,
 }
 
 #[derive(Debug)]
@@ -151,6 +160,8 @@ impl Automaton {
                     array_groups: boxcar::Vec::new(),
                     array_states: Interner::new(frames, MAX_FRAMES),
                     array_pendings: Interner::new(frames, MAX_FRAMES),
+                    array_items: Mutex::default(),
+                    array_spares: Mutex::default(),
                 };
                 let query = automaton.query(&json, &[root], &[])?;
                 automaton.json = Some(json);
@@ -212,11 +223,14 @@ impl Automaton {
             return Err(LimitExceeded::new("stacks of one grammar", MAX_CELLS).into());
         }
         // The first cell is the end, and its own parent.
-        let below = self.cells.get(parent.0 as usize).map_or(0, |cell| cell.depth);
+        let below = self.cells.get(parent.0 as usize);
+        let is_compared = |frame: Frame| matches!(frame, Frame::AwaitComparedItem(_));
         let id = StackId(self.cells.push(Cell {
             frame,
             parent,
-            depth: below + u32::from(frame.is_container()),
+            depth: below.map_or(0, |cell| cell.depth) + u32::from(frame.is_container()),
+            transcribed: is_compared(frame) || below.is_some_and(|cell| cell.transcribed),
+            ends_compared_item: below.is_some_and(|cell| is_compared(cell.frame)),
             starts: OnceLock::new(),
             exits: FirstExits::default(),
         }) as u32);
@@ -234,18 +248,38 @@ impl Automaton {
         }
     }
 
-    /// The lexemes that may begin on a stack.
+    /// The lexemes that may begin on a stack. Those within an item that later ones are compared with
+    /// have an empty transcript; see [`Self::following`].
     pub fn starts(&self, stack: StackId) -> Result<&[Thread], EngineError> {
         let cell = self.cell(stack);
         if let Some(known) = cell.starts.get() {
             return Ok(known);
         }
-        let starts = self.compute_starts(stack)?;
+        let mut starts = self.compute_starts(stack)?;
+        for start in &mut starts {
+            if self.cell(start.stack).transcribed {
+                start.transcript = TextId::EMPTY;
+            }
+        }
         Ok(cell.starts.get_or_init(|| starts.into_vec().into_boxed_slice()))
     }
 
+    /// The lexemes that may begin on a stack, going on with a transcript.
+    pub fn following(&self, stack: StackId, transcript: TextId) -> Result<Threads, EngineError> {
+        let mut threads: Threads = self.starts(stack)?.iter().copied().collect();
+        if transcript != TextId::NONE {
+            for thread in &mut threads {
+                if thread.transcript != TextId::NONE {
+                    thread.transcript = transcript;
+                }
+            }
+        }
+        Ok(threads)
+    }
+
     /// The stack after a lexeme has been accepted on one. `accept` says which of its languages
-    /// hold, `text` is the key where the lexeme was a key.
+    /// hold, `text` is the key where the lexeme was a key, and what was written where an item ends
+    /// that later ones are compared with.
     pub fn exit(
         &self,
         stack: StackId,
@@ -270,7 +304,12 @@ impl Automaton {
 
     /// What follows a thread whose lexeme ends here.
     pub fn exit_thread(&self, thread: &Thread, accept: Verdict) -> Result<StackId, EngineError> {
-        self.exit(thread.stack, thread.lexeme, accept, thread.text)
+        let text = match thread.transcript {
+            TextId::NONE => thread.text,
+            transcript if self.ends_compared_item(thread)? => transcript,
+            _ => thread.text,
+        };
+        self.exit(thread.stack, thread.lexeme, accept, text)
     }
 
     /// The threads after one more byte; none if no text goes on so.
@@ -299,17 +338,19 @@ impl Automaton {
                 let lexeme = self.lexeme(index);
                 let state = thread.lex_state();
                 if let Some(after) = lexeme.next(state, byte)? {
+                    let transcript = self.append(thread.transcript, byte)?;
                     if after.is_final() {
-                        let stack = self.exit_thread(thread, lexeme.accept(after))?;
-                        next.extend_from_slice(self.starts(stack)?);
+                        let ended = Thread { transcript, ..*thread };
+                        let stack = self.exit_thread(&ended, lexeme.accept(after))?;
+                        next.extend(self.following(stack, transcript)?);
                     } else {
                         let text = self.append(thread.text, byte)?;
-                        next.push(Thread { state: after.0, text, ..*thread });
+                        next.push(Thread { state: after.0, text, transcript, ..*thread });
                     }
                 }
                 if state.accepts() {
                     let stack = self.exit_thread(thread, lexeme.accept(state))?;
-                    for start in self.starts(stack)? {
+                    for start in &self.following(stack, thread.transcript)? {
                         self.step_thread(start, byte, next)?;
                     }
                 }
@@ -331,7 +372,8 @@ impl Automaton {
         if let Some(child) = node.child(byte) {
             if !json.keys.node(child).is_dead() {
                 let text = json.keys.append(thread.text, byte)?;
-                next.push(Thread { state: child.0, text, ..*thread });
+                let transcript = json.keys.append(thread.transcript, byte)?;
+                next.push(Thread { state: child.0, text, transcript, ..*thread });
             }
             return Ok(());
         }
@@ -340,7 +382,8 @@ impl Automaton {
             match node.terminal {
                 Terminal::Allowed(name) => {
                     let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
-                    next.extend_from_slice(self.starts(stack)?);
+                    let transcript = json.keys.append(thread.transcript, byte)?;
+                    next.extend(self.following(stack, transcript)?);
                     return Ok(());
                 }
                 Terminal::Refused => return Ok(()),

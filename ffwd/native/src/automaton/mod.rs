@@ -16,6 +16,7 @@ mod exclusion;
 mod flow;
 pub mod frame;
 pub mod intern;
+mod items;
 pub mod keys;
 mod monitor;
 mod name_set;
@@ -26,6 +27,7 @@ pub mod punctuation;
 mod tests;
 pub mod value;
 
+pub use array::Spare;
 pub use config::{Automaton, StateId, Thread, ThreadLexeme, Threads};
 pub use error::EngineError;
 pub use frame::StackId;

@@ -15,6 +15,7 @@ use super::options::SchemaOptions;
 use super::plain::PlainMemo;
 use super::program::Program;
 use super::schema::{InPlace, Meaning, Schema};
+use super::shape::Shapes;
 use super::values::Values;
 use super::{ArraySpec, ObjectSpec, SchemaId};
 
@@ -25,6 +26,7 @@ pub struct Expander {
     pub values: Values,
     pub(super) languages: Languages,
     pub(super) plain: PlainMemo,
+    pub(super) shapes: Shapes,
     known: Vec<Option<Arc<Alternatives>>>,
     max_alternatives: u64,
     pub steps_left: u64,
@@ -41,6 +43,7 @@ impl Expander {
             values: Values::new(schemas),
             languages: Languages::new(options.language_is_empty.clone()),
             plain: PlainMemo::default(),
+            shapes: Shapes::default(),
             known: Vec::new(),
             max_alternatives: limits.alternatives,
             steps_left: limits.steps,

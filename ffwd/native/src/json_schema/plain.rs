@@ -52,7 +52,15 @@ impl Expander {
         if let Some(&known) = self.plain.settled.get(&id) {
             return Ok(known);
         }
-        let settled = self.settle(program, id)?;
+        let negated = |atom: &Atom| matches!(atom.demand(), Demand::Not(_));
+        let same = match self.interner.atoms(id).iter().any(negated) {
+            true => self.canonical(program, id)?,
+            false => id,
+        };
+        let settled = match self.interner.atoms(same).len() {
+            0 | 1 => same,
+            _ => self.settle(program, same)?,
+        };
         self.plain.settled.insert(id, settled);
         Ok(settled)
     }
@@ -124,7 +132,7 @@ impl Expander {
         }
     }
 
-    fn record<'p>(&self, program: &'p Program, node: NodeId) -> Option<&'p Schema> {
+    pub(super) fn record<'p>(&self, program: &'p Program, node: NodeId) -> Option<&'p Schema> {
         match program.meaning(node) {
             Meaning::Schema(number) => program.schemas.get(number as usize),
             _ => None,
