@@ -15,7 +15,7 @@ use super::keys::{KeyNodeId, Keys, Terminal, TextId};
 use super::object::{ObjectPending, ObjectState};
 use super::object_group::ObjectGroup;
 use super::punctuation::{self, index, Indentation, Marks};
-use super::value::{Query, QueryId, ValueStarts};
+use super::value::{Query, QueryId, Schemas, ValueStarts};
 use super::{Grammar, PropertyOrder, Writing};
 use crate::error::LimitExceeded;
 use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
@@ -163,7 +163,9 @@ impl Automaton {
                     array_items: Mutex::default(),
                     array_spares: Mutex::default(),
                 };
-                let query = automaton.query(&json, &[root], &[])?;
+                let mut schemas = Schemas::new(property_order);
+                schemas.require(root);
+                let query = automaton.query(&json, schemas)?;
                 automaton.json = Some(json);
                 Frame::Value(query)
             }
