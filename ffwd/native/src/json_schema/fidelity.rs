@@ -336,8 +336,8 @@ mod tests {
     #[test]
     fn what_is_not_supported_is_refused_or_widened() {
         let schema = r#"{
-            "pattern": "(a)\1",
-            "patternProperties": {"b": {}, "(c)\1": {}},
+            "pattern": "(a)\\1",
+            "patternProperties": {"b": {}, "(c)\\1": {}},
             "additionalProperties": false,
             "items": {"$ref": "http://example.com/none"}
         }"#;
