@@ -53,6 +53,7 @@ mod schema;
 mod scopes;
 mod search;
 mod set;
+mod shape;
 #[cfg(test)]
 mod test_emptiness;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::StringSpec;
 use crate::regex::Ast;
 
 /// A set of JSON types. `NUMBER` is all numbers, `INTEGER` those that are integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Types(u8);
 
 impl Types {
