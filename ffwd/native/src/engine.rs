@@ -236,4 +236,6 @@ impl Engine {
 }
 
 #[cfg(test)]
+mod test_objects;
+#[cfg(test)]
 mod tests;
