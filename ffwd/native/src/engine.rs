@@ -224,4 +224,6 @@ impl Engine {
 }
 
 #[cfg(test)]
+mod array_tests;
+#[cfg(test)]
 mod tests;

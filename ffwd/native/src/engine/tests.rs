@@ -10,9 +10,9 @@ use crate::automaton::{Layout, StateId, Whitespace, WhitespaceMode};
 use crate::json_schema::SchemaErrorKind;
 use crate::vocabulary::testing::{seeded, vocabulary};
 
-const COMPACT: Whitespace = Whitespace { mode: WhitespaceMode::Compact };
+pub(super) const COMPACT: Whitespace = Whitespace { mode: WhitespaceMode::Compact };
 const SPACED: Whitespace = Whitespace { mode: WhitespaceMode::SingleSpace };
-const FLEXIBLE: Whitespace = Whitespace { mode: WhitespaceMode::Flexible { max_run: 2 } };
+pub(super) const FLEXIBLE: Whitespace = Whitespace { mode: WhitespaceMode::Flexible { max_run: 2 } };
 
 fn layout(item: &str, key: &str, indent: Option<&str>) -> Whitespace {
     let layout = Layout::new(item, key, indent).unwrap();
@@ -93,7 +93,7 @@ const PATTERNS: [&str; 22] = [
     "(((a?b?)c?)d?)*",
 ];
 
-fn engine(vocabulary: Vocabulary) -> Arc<Engine> {
+pub(super) fn engine(vocabulary: Vocabulary) -> Arc<Engine> {
     Arc::new(Engine::new(vocabulary, None, EngineConfig::default()))
 }
 
@@ -145,7 +145,7 @@ fn ends_something(text: &[u8]) -> bool {
 
 /// Follows random tokens from the start, and compares every mask on the way. Returns the text if
 /// it came to an end.
-fn walk_and_compare(
+pub(super) fn walk_and_compare(
     compiled: &Compiled,
     rng: &mut TestRng,
     steps: usize,
@@ -272,7 +272,7 @@ fn masks_do_not_depend_on_what_was_kept_or_let_go() {
 }
 
 /// Whether a whole text belongs to a grammar, and if not how many of its bytes could be read.
-fn read(compiled: &Compiled, text: &str) -> Result<(), usize> {
+pub(super) fn read(compiled: &Compiled, text: &str) -> Result<(), usize> {
     let automaton = &compiled.automaton;
     let mut state = automaton.start();
     for (at, byte) in text.bytes().enumerate() {

@@ -9,6 +9,7 @@ use super::document::{NodeId, Value};
 use super::error::LimitExceeded;
 use super::expand::Expander;
 use super::program::Program;
+use super::values::ValueId;
 use super::{ArraySpec, Contains, ObjectSpec, Property, SchemaId, StringSpec};
 use crate::regex::Ast;
 
@@ -51,6 +52,7 @@ impl Expander {
         if lists {
             union.strings = self.listed_once(branches)?;
         }
+        let tags = self.tags(branches);
         for (place, branch) in branches.iter().enumerate() {
             let mut numbers = branch.numbers.clone();
             let mut strings = if lists { Vec::new() } else { branch.strings.clone() };
@@ -63,7 +65,12 @@ impl Expander {
                 self.charge(1)?;
                 numbers = self.numbers_without(numbers, other)?;
                 strings = self.strings_without(strings, other)?;
-                objects = self.objects_without(program, objects, other)?;
+                let apart = tags.as_ref().is_some_and(|tags| {
+                    !tags[place].iter().any(|tag| tags[other_place].binary_search(tag).is_ok())
+                });
+                if !apart {
+                    objects = self.objects_without(program, objects, other)?;
+                }
                 arrays = self.arrays_without(program, arrays, other)?;
             }
             union.numbers.extend(numbers);
@@ -74,6 +81,30 @@ impl Expander {
         }
         union.simplify();
         Ok(union)
+    }
+
+    /// Where all objects of all branches have a required property with a constant that tells them
+    /// apart: the constants of each branch, sorted.
+    fn tags(&self, branches: &[Arc<Alternatives>]) -> Option<Vec<Vec<ValueId>>> {
+        let constant =
+            |property: &Property| self.single_value(property.schema).filter(|_| property.required);
+        let first = branches.iter().find_map(|branch| branch.objects.first())?;
+        first.properties.iter().filter(|property| constant(property).is_some()).find_map(|tag| {
+            let of_object = |object: &Arc<ObjectSpec>| {
+                let property = object.properties.iter().find(|p| p.name == tag.name)?;
+                constant(property)
+            };
+            branches
+                .iter()
+                .map(|branch| {
+                    let tags: Option<Vec<ValueId>> = branch.objects.iter().map(of_object).collect();
+                    tags.map(|mut tags| {
+                        tags.sort_unstable();
+                        tags
+                    })
+                })
+                .collect()
+        })
     }
 
     /// The strings that exactly one of the branches lists.

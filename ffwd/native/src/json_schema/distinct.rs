@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::alternatives::Alternatives;
 use super::error::{LimitExceeded, SchemaError};
-use super::intern::{Atom, Demand};
+use super::intern::Atom;
 use super::satisfy::{Context, Solver};
 use super::values::{Constant, ValueId};
 use super::{ArraySpec, ObjectSpec, SchemaId};
@@ -102,23 +102,13 @@ impl Solver {
         Ok(Some(values).filter(|values| values.len() as u64 <= most))
     }
 
-    fn single_value(&self, schema: SchemaId) -> Option<ValueId> {
-        match *self.expander.interner.atoms(schema) {
-            [atom] => match atom.demand() {
-                Demand::Equal(value) => Some(value),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     fn single_array(&mut self, spec: &ArraySpec) -> Result<Option<ValueId>, LimitExceeded> {
         let length = spec.prefix.len() as u64;
         if spec.max_items != Some(length) || spec.min_items != length || !spec.is_plain() {
             return Ok(None);
         }
         let items: Option<Vec<ValueId>> =
-            spec.prefix.iter().map(|&item| self.single_value(item)).collect();
+            spec.prefix.iter().map(|&item| self.expander.single_value(item)).collect();
         match items {
             Some(items) => {
                 self.expander.values.scalar(Constant::Array(items.into()), None).map(Some)
@@ -135,7 +125,8 @@ impl Solver {
             .properties
             .iter()
             .map(|property| {
-                let value = self.single_value(property.schema).filter(|_| property.required)?;
+                let value =
+                    self.expander.single_value(property.schema).filter(|_| property.required)?;
                 Some((property.name.clone(), value))
             })
             .collect();

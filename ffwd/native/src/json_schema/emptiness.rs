@@ -5,11 +5,14 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::error::LimitExceeded;
+use super::lattice::common_step;
 use super::number_range::NumberRange;
 use super::options::SchemaOptions;
 use super::StringSpec;
+use crate::regex::decimal::MAX_DIGITS;
+use crate::regex::magnitude::MAX_EXCLUDED_STEPS;
 use crate::regex::numbers::{self, Bound, NumberConstraint, NumberError};
-use crate::regex::{Ast, NumberKinds};
+use crate::regex::{Ast, CharClass};
 
 /// Values of `enum` that are matched against languages one by one when a normal form is made.
 const MAX_VALUES_MATCHED: usize = 64;
@@ -83,19 +86,23 @@ impl Emptiness<'_> {
         if range.is_empty()? {
             return Ok(Ast::Empty);
         }
-        let steps = range.multiple_of.len() + range.not_multiple_of.len();
-        let kinds = [NumberKinds::ALL, NumberKinds::INTEGERS, NumberKinds::DIGITS];
-        if steps + range.none_of.len() > 0 || !kinds.contains(&range.kinds) {
-            return Err(LimitExceeded { limit: "number_constraints", maximum: 0 });
-        }
         let constraint = NumberConstraint {
             kinds: range.kinds,
             minimum: range.minimum.as_ref().map(bound),
             maximum: range.maximum.as_ref().map(bound),
             one_of: range.one_of.as_ref().map(|values| values.to_vec()),
+            multiple_of: if range.multiple_of.is_empty() { None } else { common_step(range)? },
+            not_multiple_of: range.not_multiple_of.clone(),
+            none_of: range.none_of.clone(),
         };
         match numbers::spellings(&constraint) {
             Ok(text) => Ok(text),
+            Err(NumberError::TooManySteps) => {
+                Err(LimitExceeded { limit: "excluded_steps", maximum: MAX_EXCLUDED_STEPS as u64 })
+            }
+            Err(NumberError::StepTooLong) => {
+                Err(LimitExceeded { limit: "number_digits", maximum: MAX_DIGITS as u64 })
+            }
             Err(NumberError::ListTooLong) => {
                 Err(LimitExceeded { limit: "number_list_characters", maximum: MAX_LISTED })
             }
@@ -111,7 +118,7 @@ impl Emptiness<'_> {
 /// intersection and complement; `None` if it has none, or that is not plain.
 fn shortest(language: &Ast) -> Option<u64> {
     match language {
-        Ast::Empty | Ast::Intersection(_) | Ast::Complement(_) => None,
+        Ast::Empty | Ast::Intersection(_) | Ast::Complement(_) | Ast::Magnitude(_) => None,
         Ast::Epsilon => Some(0),
         Ast::Class(class) => (!class.is_empty()).then_some(1),
         Ast::Literal(text) => Some(text.chars().count() as u64),

@@ -125,13 +125,13 @@ impl Expander {
                 None => self.class_schema(&spec.others, &property.name)?,
             };
             let required = here.is_some_and(|here| here.required);
-            let both = self.both(program, &[schema, property.schema])?;
+            let (both, implied) = self.beside(program, schema, property.schema)?;
             if both == SchemaId::NEVER && (required || property.required) {
                 return Ok(Exclusion::Vacuous);
             }
             rest.properties.push(Property {
                 name: property.name.clone(),
-                schema: if both == schema { SchemaId::ANY } else { property.schema },
+                schema: if implied { SchemaId::ANY } else { property.schema },
                 required: property.required && !required,
                 free: true,
             });
@@ -142,19 +142,19 @@ impl Expander {
             if !implied {
                 if let ([mine], [theirs]) = (&spec.others[..], &rest.others[..]) {
                     implied = theirs.keys.is_none()
-                        && self.both(program, &[mine.schema, theirs.schema])? == mine.schema;
+                        && self.beside(program, mine.schema, theirs.schema)?.1;
                 }
             }
             let undeclared: Vec<&Property> =
                 spec.properties.iter().filter(|p| !theirs.contains(&*p.name)).collect();
             for property in undeclared {
                 let schema = self.class_schema(&exclusion.others, &property.name)?;
-                let both = self.both(program, &[property.schema, schema])?;
+                let (both, implied) = self.beside(program, property.schema, schema)?;
                 if both == SchemaId::NEVER && property.required {
                     return Ok(Exclusion::Vacuous);
                 }
                 let (name, required) = (property.name.clone(), false);
-                let schema = if both == property.schema { SchemaId::ANY } else { schema };
+                let schema = if implied { SchemaId::ANY } else { schema };
                 rest.properties.push(Property { name, schema, required, free: true });
             }
             if implied {
@@ -186,6 +186,19 @@ impl Expander {
         }
         rest.properties.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(if rest.is_any() { Exclusion::Everything } else { Exclusion::Spec(rest) })
+    }
+
+    /// The conjunction of two schemas, and whether the first plainly implies the second.
+    fn beside(
+        &mut self,
+        program: &Program,
+        schema: SchemaId,
+        other: SchemaId,
+    ) -> Result<(SchemaId, bool), LimitExceeded> {
+        let schema = self.canonical(program, schema)?;
+        let other = self.canonical(program, other)?;
+        let both = self.both(program, &[schema, other])?;
+        Ok((both, both == schema))
     }
 
     /// What holds if and only if `spec` does not, where that is one specification.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::alternatives::Alternatives;
@@ -14,6 +15,7 @@ use super::options::SchemaOptions;
 use super::plain::PlainMemo;
 use super::program::Program;
 use super::schema::{InPlace, Meaning, Schema};
+use super::shape::Shapes;
 use super::values::Values;
 use super::{ArraySpec, ObjectSpec, SchemaId};
 
@@ -24,6 +26,7 @@ pub struct Expander {
     pub values: Values,
     pub(super) languages: Languages,
     pub(super) plain: PlainMemo,
+    pub(super) shapes: Shapes,
     known: Vec<Option<Arc<Alternatives>>>,
     max_alternatives: u64,
     pub steps_left: u64,
@@ -40,6 +43,7 @@ impl Expander {
             values: Values::new(schemas),
             languages: Languages::new(options.language_is_empty.clone()),
             plain: PlainMemo::default(),
+            shapes: Shapes::default(),
             known: Vec::new(),
             max_alternatives: limits.alternatives,
             steps_left: limits.steps,
@@ -132,10 +136,12 @@ impl Expander {
         }
         // What applies in place is expanded first.
         let mut path = vec![(root, false)];
+        let mut open: FxHashSet<SchemaId> = FxHashSet::default();
         while let Some((id, entered)) = path.last_mut() {
             let id = *id;
             if !*entered {
                 *entered = true;
+                open.insert(id);
                 let needs = self.needs(program, id)?;
                 let before = path.len();
                 for need in needs {
@@ -143,7 +149,7 @@ impl Expander {
                         continue;
                     }
                     // The reader has refused most circles; names of properties are left.
-                    if path.iter().any(|&(open, entered)| entered && open == need) {
+                    if open.contains(&need) {
                         return Err(SchemaError::invalid(
                             None,
                             self.place(program, need),
@@ -157,6 +163,7 @@ impl Expander {
                 }
             }
             path.pop();
+            open.remove(&id);
             if self.known(id).is_some() {
                 continue;
             }

@@ -19,47 +19,67 @@ impl Expander {
         patterns: &[(&Ast, SchemaId)],
         additional: SchemaId,
     ) -> Result<Vec<KeyClass>, LimitExceeded> {
-        // Keys, the schema of the patterns that match, and whether there is one.
-        let mut classes: Vec<(Option<Ast>, SchemaId, bool)> = vec![(None, SchemaId::ANY, false)];
+        if patterns.is_empty() {
+            return Ok(Some(additional)
+                .filter(|&schema| schema != SchemaId::NEVER)
+                .map(|schema| KeyClass { keys: None, schema })
+                .into_iter()
+                .collect());
+        }
+        let mut distinct: Vec<(&Ast, SchemaId)> = Vec::with_capacity(patterns.len());
         for &(keys, schema) in patterns {
-            let mut split = Vec::with_capacity(classes.len() + 1);
-            for (known, satisfies, matched) in classes {
+            match distinct.iter_mut().find(|(known, _)| *known == keys) {
+                Some((_, known)) => *known = self.both(program, &[*known, schema])?,
+                None => distinct.push((keys, schema)),
+            }
+        }
+        // Keys, and the schema of the patterns that match.
+        let mut classes: Vec<(Ast, SchemaId)> = Vec::with_capacity(distinct.len());
+        for &(keys, schema) in &distinct {
+            let mut alone = keys.clone();
+            let mut split = Vec::with_capacity(classes.len() + 2);
+            for (known, satisfies) in classes {
                 self.charge(1)?;
-                let inside = match &known {
-                    None => keys.clone(),
-                    Some(known) => Ast::intersection([known.clone(), keys.clone()]),
-                };
-                let outside = match known {
-                    None => Ast::complement(keys.clone()),
-                    Some(known) => Ast::intersection([known, Ast::complement(keys.clone())]),
-                };
-                if !self.languages.is_empty(&inside)? {
-                    let schema = self.both(program, &[satisfies, schema])?;
-                    split.push((Some(inside), schema, true));
+                let both = Ast::intersection([known.clone(), keys.clone()]);
+                if start_apart(&known, keys) || self.languages.is_empty(&both)? {
+                    split.push((known, satisfies));
+                    continue;
                 }
-                if !self.languages.is_empty(&outside)? {
-                    split.push((Some(outside), satisfies, matched));
+                let only = Ast::intersection([known.clone(), Ast::complement(keys.clone())]);
+                if !self.languages.is_empty(&only)? {
+                    split.push((only, satisfies));
                 }
+                split.push((both, self.both(program, &[satisfies, schema])?));
+                alone = Ast::intersection([alone, Ast::complement(known)]);
+            }
+            if alone == *keys || !self.languages.is_empty(&alone)? {
+                split.push((alone, schema));
             }
             self.check_width(split.len())?;
             classes = split;
         }
+        if additional != SchemaId::NEVER {
+            let matched = Ast::alternation(distinct.iter().map(|(keys, _)| (*keys).clone()));
+            let unmatched = Ast::complement(matched);
+            if !self.languages.is_empty(&unmatched)? {
+                classes.push((unmatched, additional));
+            }
+        }
         let mut merged: Vec<KeyClass> = Vec::with_capacity(classes.len());
-        for (keys, satisfies, matched) in classes {
-            let schema = if matched { satisfies } else { additional };
+        for (keys, schema) in classes {
             if schema == SchemaId::NEVER {
                 continue;
             }
             match merged.iter_mut().find(|class| class.schema == schema) {
                 Some(class) => {
-                    let both = [class.keys.take(), keys].into_iter().flatten();
-                    class.keys = Some(Ast::alternation(both));
+                    class.keys =
+                        Some(Ast::alternation(class.keys.take().into_iter().chain([keys])));
                 }
-                None => merged.push(KeyClass { keys, schema }),
+                None => merged.push(KeyClass { keys: Some(keys), schema }),
             }
         }
         // All keys, however they are spelled out.
-        if let [class] = &mut merged[..] {
+        if let ([class], true) = (&mut merged[..], additional != SchemaId::NEVER) {
             if let Some(keys) = &class.keys {
                 if self.languages.is_empty(&Ast::complement(keys.clone()))? {
                     class.keys = None;
@@ -158,5 +178,21 @@ impl Expander {
         }
         spec.others = kept;
         Ok(())
+    }
+}
+
+/// Whether no text of one language begins as one of the other.
+fn start_apart(left: &Ast, right: &Ast) -> bool {
+    let (left, right) = (start(left), start(right));
+    let shared = left.len().min(right.len());
+    left.as_bytes()[..shared] != right.as_bytes()[..shared]
+}
+
+/// How all texts of a language begin, as far as it is plain.
+fn start(language: &Ast) -> &str {
+    match language {
+        Ast::Literal(text) => text,
+        Ast::Concat(parts) => parts.first().map_or("", start),
+        _ => "",
     }
 }

@@ -5,10 +5,9 @@ use num_bigint::{BigInt, Sign};
 use super::error::LimitExceeded;
 use super::number_range::{NumberRange, RangeEnd};
 use crate::regex::decimal::MAX_EXPONENT;
+use crate::regex::magnitude::MAX_EXCLUDED_STEPS;
 use crate::regex::{Decimal, NumberKinds};
 
-/// Steps whose multiples a range may exclude.
-const MAX_EXCLUDED_STEPS: usize = 8;
 /// Multiples that are looked at to find those which are not excluded.
 const MAX_MULTIPLES_SEEN: usize = 1 << 18;
 

@@ -5,8 +5,9 @@
 //!
 //! 1. `parser`: JSON text to an arena of nodes (`document`);
 //! 2. `reader` (and the `read_` modules): the subschemas that the root reaches are read and
-//!    checked, keyword by keyword (`dialect`), to records of constraints (`schema`), with references
-//!    (`reference`, `uri`) resolved to nodes; `program` holds them;
+//!    checked, keyword by keyword (`dialect`, `rules`), to records of constraints (`schema`), with
+//!    references (`reference`, `resources`, `scopes`, `uri`) resolved to nodes, also those into other
+//!    documents (`registry`, `search`); `program` holds them;
 //! 3. `intern`: a [`SchemaId`] is a set of nodes that must all hold;
 //! 4. `expand` and `merge`: what applies to the same value becomes alternatives per JSON type
 //!    (`alternatives`, `number_range`, `lattice`);
@@ -42,9 +43,15 @@ mod read_objects;
 mod read_scalars;
 mod reader;
 mod reference;
+mod registry;
+mod resources;
+mod rules;
 mod satisfy;
 mod schema;
+mod scopes;
+mod search;
 mod set;
+mod shape;
 #[cfg(test)]
 mod test_emptiness;
 #[cfg(test)]
@@ -60,4 +67,5 @@ pub use normal::{
     ArraySpec, Contains, KeyClass, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec,
 };
 pub use options::{LanguageIsEmpty, Limits, Policy, SchemaOptions};
+pub use registry::Registry;
 pub use set::SchemaSet;

@@ -36,7 +36,7 @@ impl Expander {
         if types.has(Types::NUMBER.with(Types::INTEGER)) {
             let mut range = schema.number.as_deref().cloned().unwrap_or_default();
             if !types.has(Types::NUMBER) {
-                let fraction_zero = program.dialect.integer_allows_fraction_zero();
+                let fraction_zero = schema.dialect.integer_allows_fraction_zero();
                 range.kinds = range.kinds.intersect(NumberKinds::integers(fraction_zero));
             }
             own.numbers.extend(range.settle());
@@ -102,7 +102,19 @@ impl Expander {
         let declared = keywords.properties.map(|node| document.members(node));
         self.charge(required.len() + declared.map_or(0, |members| members.len()))
             .map_err(exceeded)?;
-        let others = self.key_classes(program, &patterns, additional).map_err(exceeded)?;
+        // Patterns with few keys stand for these.
+        let mut endless = Vec::with_capacity(patterns.len());
+        let mut listed: Vec<Arc<str>> = Vec::new();
+        for &(keys, schema) in &patterns {
+            match self.languages.list(keys).map_err(exceeded)? {
+                Some(names) => listed.extend(names),
+                None => endless.push((keys, schema)),
+            }
+        }
+        listed.sort_unstable();
+        listed.dedup();
+        self.charge(listed.len() * patterns.len()).map_err(exceeded)?;
+        let others = self.key_classes(program, &endless, additional).map_err(exceeded)?;
         let simple = patterns.is_empty();
         let mut properties = Vec::new();
         for (name, node) in declared.iter().flat_map(|members| members.iter()) {
@@ -120,12 +132,23 @@ impl Expander {
             }
             properties.push(Property { name, schema, required, free: false });
         }
-        for name in required {
+        listed.retain(|name| !is_required.contains(&**name));
+        let undeclared = required.into_iter().map(|name| (name, true));
+        for (name, required) in undeclared.chain(listed.into_iter().map(|name| (name, false))) {
             if declared.is_some_and(|members| members.get(&name).is_some()) {
                 continue;
             }
-            let schema = self.class_schema(&others, &name).map_err(exceeded)?;
-            properties.push(Property { schema, ..Property::required(name) });
+            let mut all = Vec::new();
+            for (keys, schema) in &patterns {
+                if self.languages.contains(keys, &name).map_err(exceeded)? {
+                    all.push(*schema);
+                }
+            }
+            let schema = match all.is_empty() {
+                true => additional,
+                false => self.both(program, &all).map_err(exceeded)?,
+            };
+            properties.push(Property { schema, required, ..Property::required(name) });
         }
         let mut spec = ObjectSpec {
             properties,

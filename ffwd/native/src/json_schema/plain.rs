@@ -39,6 +39,12 @@ impl Expander {
     /// What satisfies all of `ids`: [`SchemaId::NEVER`] if that is plainly nothing, and the value
     /// alone if only one is left.
     pub fn both(&mut self, program: &Program, ids: &[SchemaId]) -> Result<SchemaId, LimitExceeded> {
+        if let [left, right] = ids {
+            if let (Some(left), Some(right)) = (self.single_value(*left), self.single_value(*right))
+            {
+                return Ok(if left == right { ids[0] } else { SchemaId::NEVER });
+            }
+        }
         let id = self.interner.conjunction(ids)?;
         if self.interner.atoms(id).len() < 2 {
             return Ok(id);
@@ -46,9 +52,28 @@ impl Expander {
         if let Some(&known) = self.plain.settled.get(&id) {
             return Ok(known);
         }
-        let settled = self.settle(program, id)?;
+        let negated = |atom: &Atom| matches!(atom.demand(), Demand::Not(_));
+        let same = match self.interner.atoms(id).iter().any(negated) {
+            true => self.canonical(program, id)?,
+            false => id,
+        };
+        let settled = match self.interner.atoms(same).len() {
+            0 | 1 => same,
+            _ => self.settle(program, same)?,
+        };
         self.plain.settled.insert(id, settled);
         Ok(settled)
+    }
+
+    /// The value that a schema asks for, if it is nothing but that.
+    pub(super) fn single_value(&self, schema: SchemaId) -> Option<ValueId> {
+        match *self.interner.atoms(schema) {
+            [atom] => match atom.demand() {
+                Demand::Equal(value) => Some(value),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// What satisfies one of two schemas.
@@ -107,7 +132,7 @@ impl Expander {
         }
     }
 
-    fn record<'p>(&self, program: &'p Program, node: NodeId) -> Option<&'p Schema> {
+    pub(super) fn record<'p>(&self, program: &'p Program, node: NodeId) -> Option<&'p Schema> {
         match program.meaning(node) {
             Meaning::Schema(number) => program.schemas.get(number as usize),
             _ => None,

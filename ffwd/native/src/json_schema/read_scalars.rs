@@ -8,7 +8,7 @@ use super::reader::{Found, Reader};
 use super::schema::{Schema, Types};
 use super::StringSpec;
 use crate::regex::decimal::{MAX_DIGITS, MAX_EXPONENT};
-use crate::regex::{ecma, formats, Ast, Decimal, DecimalError, NumberKinds, PatternErrorKind};
+use crate::regex::{ecma, formats, Ast, Decimal, DecimalError, PatternErrorKind};
 
 impl<'d> Reader<'d> {
     pub(super) fn numbers(
@@ -35,7 +35,7 @@ impl<'d> Reader<'d> {
             };
             let mut exclusive = false;
             if let Some(node) = found.get(exclusive_keyword) {
-                if self.dialect == Dialect::Draft4 {
+                if self.rules.dialect == Dialect::Draft4 {
                     exclusive = self.boolean(exclusive_keyword, node)?;
                 } else {
                     limit(self.number(exclusive_keyword, node)?, true);
@@ -50,13 +50,7 @@ impl<'d> Reader<'d> {
             if step <= Decimal::zero() {
                 return Err(self.wrong(Keyword::MultipleOf, node, "a number above 0"));
             }
-            let integers_only = !schema.types.has(Types::NUMBER);
-            if step == Decimal::from(1) {
-                range.kinds = NumberKinds::INTEGERS;
-            } else if !integers_only || !divides_one(&step) {
-                let hint = "only 1 (integers) is";
-                return Err(self.unsupported(Keyword::MultipleOf, node, hint));
-            }
+            range.multiple_of.push(step);
         }
         if range.is_any() {
             return Ok(());
@@ -226,16 +220,6 @@ pub fn decimal(document: &Document, node: NodeId, text: &str) -> Result<Decimal,
     })
 }
 
-/// Whether every integer is a multiple of the step.
-fn divides_one(step: &Decimal) -> bool {
-    let (integer, fraction) = step.plain_parts();
-    let Ok(places) = u32::try_from(fraction.len()) else { return false };
-    match (format!("{integer}{fraction}").parse::<u128>(), 10u128.checked_pow(places)) {
-        (Ok(numerator), Some(denominator)) => denominator % numerator == 0,
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,20 +234,6 @@ mod tests {
                     assert!(language.is_none() && witness.is_none(), "{name}");
                 }
             }
-        }
-    }
-
-    #[test]
-    fn fractions_of_one_divide_every_integer() {
-        for (step, expected) in [
-            ("1", true),
-            ("0.5", true),
-            ("0.01", true),
-            ("0.2", true),
-            ("0.3", false),
-            ("2", false),
-        ] {
-            assert_eq!(divides_one(&Decimal::parse(step).unwrap()), expected, "{step}");
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use smallvec::SmallVec;
 
+use super::dialect::Dialect;
 use super::document::NodeId;
 use super::number_range::NumberRange;
 use super::StringSpec;
 use crate::regex::Ast;
 
 /// A set of JSON types. `NUMBER` is all numbers, `INTEGER` those that are integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Types(u8);
 
 impl Types {
@@ -132,7 +133,9 @@ impl ArrayKeywords {
 /// A subschema that says something.
 #[derive(Clone, Debug)]
 pub struct Schema {
+    /// What it is known by.
     pub node: NodeId,
+    pub dialect: Dialect,
     pub types: Types,
     pub number: Option<Box<NumberRange>>,
     pub string: Option<Box<StringSpec>>,
@@ -150,9 +153,10 @@ pub struct Schema {
 }
 
 impl Schema {
-    pub fn new(node: NodeId) -> Self {
+    pub fn new(node: NodeId, dialect: Dialect) -> Self {
         Self {
             node,
+            dialect,
             types: Types::ALL,
             number: None,
             string: None,

@@ -33,9 +33,7 @@ impl SchemaSet {
     /// The text is not a schema, uses something that is not supported, is satisfied by no value,
     /// or passes a limit.
     pub fn parse(text: &str, options: SchemaOptions) -> Result<Self, SchemaError> {
-        let limits = options.limits;
-        let document = Document::parse(text, limits.document())?;
-        let program = Program::read(document)?;
+        let program = Program::read(text, &options)?;
         let mut solver = Solver::new(Expander::new(&options));
         let root = solver.expander.id_of(&program, NodeId::ROOT)?;
         let set = Self { program, options, root, solver: Mutex::new(solver) };

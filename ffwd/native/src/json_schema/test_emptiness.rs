@@ -40,6 +40,7 @@ pub fn is_empty(language: &Ast) -> Result<bool, LimitExceeded> {
 fn collect_borders(language: &Ast, borders: &mut BTreeSet<u32>) {
     match language {
         Ast::Empty | Ast::Epsilon => {}
+        Ast::Magnitude(_) => borders.extend((b'.'..=b'9' + 1).map(u32::from)),
         Ast::Class(class) => {
             borders.extend(class.ranges().iter().flat_map(|&(low, high)| [low, high + 1]));
         }
@@ -56,6 +57,7 @@ fn accepts_nothing_more(language: &Ast) -> bool {
     match language {
         Ast::Empty | Ast::Class(_) | Ast::Literal(_) => false,
         Ast::Epsilon => true,
+        Ast::Magnitude(magnitude) => magnitude.accepts(),
         Ast::Concat(parts) | Ast::Intersection(parts) => parts.iter().all(accepts_nothing_more),
         Ast::Alternation(parts) => parts.iter().any(accepts_nothing_more),
         Ast::Repeat { inner, min, .. } => *min == 0 || accepts_nothing_more(inner),
@@ -79,6 +81,10 @@ fn derivative(language: &Ast, letter: char) -> Ast {
         Ast::Empty | Ast::Epsilon => Ast::Empty,
         Ast::Class(class) if class.contains(letter) => Ast::Epsilon,
         Ast::Class(_) => Ast::Empty,
+        Ast::Magnitude(magnitude) => {
+            let next = u8::try_from(letter).ok().and_then(|byte| magnitude.derive(byte));
+            next.map_or(Ast::Empty, |next| Ast::Magnitude(next.into()))
+        }
         Ast::Literal(text) => {
             let mut rest = text.chars();
             if rest.next() == Some(letter) {

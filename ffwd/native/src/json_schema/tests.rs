@@ -467,14 +467,6 @@ fn what_is_refused_names_keyword_and_place() {
         (r#"{"allOf":[{}],"unevaluatedItems":3}"#, "invalid ", "/unevaluatedItems"),
         (r#"{"contains":1}"#, "invalid ", "/contains"),
         (r#"{"contains":{},"minContains":0.5}"#, "invalid minContains", "/minContains"),
-        (r#"{"multipleOf":2}"#, "unsupported multipleOf", "/multipleOf"),
-        (
-            r#"{"anyOf":[{"oneOf":[{"minimum":1},{"maximum":2}]}]}"#,
-            "unsupported oneOf",
-            "/anyOf/0/oneOf",
-        ),
-        (r#"{"oneOf":[{"const":"a"},{"enum":["b","a"]}]}"#, "unsupported oneOf", "/oneOf"),
-        (r#"{"oneOf":[{"type":"integer"},{"type":"number"}]}"#, "unsupported oneOf", "/oneOf"),
         (r#"{"minimum":1e99999}"#, "limit number_exponent", "/minimum"),
         (r#"{"minLength":4294967296}"#, "limit min_length", "/minLength"),
     ] {
@@ -638,8 +630,7 @@ fn hostile_schemas_meet_limits() {
     // Many branches that all have to be compared.
     let branches: Vec<String> = (0..8000).map(|i| format!(r#"{{"const":{{"k":{i}}}}}"#)).collect();
     let one_of = format!(r#"{{"oneOf":[{}]}}"#, branches.join(","));
-    let (kind, _) = kind_and_pointer(&one_of);
-    assert!(kind == "limit steps" || kind == "limit alternatives", "{kind}");
+    assert_eq!(kind_and_pointer(&one_of).0, "limit steps");
 
     let limits = Limits { schemas: 10, ..Limits::default() };
     let options = SchemaOptions { limits, ..options() };

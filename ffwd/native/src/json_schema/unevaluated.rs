@@ -10,7 +10,6 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::alternatives::Alternatives;
-use super::dialect::Dialect;
 use super::document::{NodeId, Value};
 use super::error::{LimitExceeded, SchemaError};
 use super::expand::Expander;
@@ -399,8 +398,7 @@ impl Container for ArraySpec {
         if let Some(keywords) = &schema.array {
             seen.all = keywords.items.is_some();
             seen.prefix = keywords.prefix.map_or(0, |node| program.document.items(node).len());
-            if let Some(node) = keywords.contains.filter(|_| program.dialect == Dialect::Draft2020)
-            {
+            if let Some(node) = keywords.contains.filter(|_| schema.dialect.contains_evaluates()) {
                 seen.contained.push(expander.id_of(program, program.child(schema, node))?);
             }
         }
