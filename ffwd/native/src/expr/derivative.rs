@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -34,6 +35,10 @@ impl ByteClasses {
             match store.get(id) {
                 Expr::Empty | Expr::Epsilon => {}
                 Expr::Bytes(set) => sets.push(*set),
+                Expr::Magnitude(_) => {
+                    sets.push(ByteSet::single(b'.'));
+                    sets.extend((b'0'..=b'9').map(ByteSet::single));
+                }
                 Expr::Concat(head, tail) => pending.extend([*head, *tail]),
                 Expr::Or(ids) | Expr::And(ids) => pending.extend(ids.iter()),
                 Expr::Not(inner) | Expr::Repeat { inner, .. } => pending.push(*inner),
@@ -116,6 +121,10 @@ impl Derivatives {
         }
         let derived = match store.get(id).clone() {
             Expr::Empty | Expr::Epsilon | Expr::Bytes(_) => ExprId::EMPTY,
+            Expr::Magnitude(magnitude) => match magnitude.derive(byte) {
+                Some(next) => store.magnitude(Arc::new(next))?,
+                None => ExprId::EMPTY,
+            },
             Expr::Concat(head, tail) => {
                 let first = self.derive(store, head, byte)?;
                 let first = store.concat(first, tail)?;

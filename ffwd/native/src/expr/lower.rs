@@ -54,6 +54,7 @@ impl<'s> Lowering<'s> {
             Ast::Empty => Ok(ExprId::EMPTY),
             Ast::Epsilon => Ok(ExprId::EPSILON),
             Ast::Class(class) => self.class(class),
+            Ast::Magnitude(magnitude) => self.store.magnitude(magnitude.clone()),
             Ast::Literal(text) => {
                 let spelled = spell(text, self.spelling);
                 self.store.literal(&spelled)

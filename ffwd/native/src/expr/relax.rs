@@ -43,7 +43,7 @@ fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
                 let copies = store.min_len(*inner).saturating_mul(min.saturating_sub(1));
                 pending.push((*inner, after.saturating_add(copies)));
             }
-            Expr::And(_) | Expr::Not(_) => return u32::MAX,
+            Expr::And(_) | Expr::Not(_) | Expr::Magnitude(_) => return u32::MAX,
         }
     }
     bound
@@ -105,7 +105,9 @@ pub fn relax(
             let min = min.min(limits.longest.saturating_add(1));
             (store.repeat(inner, min, None)?, within.min(bytes))
         }
-        Expr::Empty | Expr::Epsilon | Expr::Bytes(_) | Expr::Not(_) => (id, u32::MAX),
+        Expr::Empty | Expr::Epsilon | Expr::Bytes(_) | Expr::Not(_) | Expr::Magnitude(_) => {
+            (id, u32::MAX)
+        }
     };
     memo.insert((id, limits.longest), relaxed);
     Ok(relaxed)

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::byte_set::ByteSet;
 use crate::error::LimitExceeded;
+use crate::regex::Magnitude;
 
 /// An expression of an [`ExprStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,6 +37,8 @@ pub enum Expr {
     Empty,
     Epsilon,
     Bytes(ByteSet),
+    /// Never empty.
+    Magnitude(Arc<Magnitude>),
     /// Right-nested: the head is never a `Concat`.
     Concat(ExprId, ExprId),
     /// Sorted, without duplicates, at most one `Bytes`.
@@ -56,7 +59,7 @@ struct Facts {
     positive: bool,
     /// How deep a derivative recurses.
     depth: u32,
-    /// A lower bound on the length of its strings, exact where `positive`.
+    /// A lower bound on the length of its strings, exact where `positive` but for magnitudes.
     min_len: u32,
     /// An upper bound on the length of its strings; `u32::MAX` if there is none.
     max_len: u32,
@@ -179,6 +182,13 @@ impl ExprStore {
             Expr::Bytes(_) => {
                 Facts { nullable: false, positive: true, depth: 1, min_len: 1, max_len: 1 }
             }
+            Expr::Magnitude(magnitude) => Facts {
+                nullable: magnitude.accepts(),
+                positive: true,
+                depth: 1,
+                min_len: u32::from(!magnitude.accepts()),
+                max_len: u32::MAX,
+            },
             Expr::Concat(head, tail) => {
                 let (head, tail) = (of(head), of(tail));
                 // A derivative enters the tail only where the head may be empty.
@@ -234,6 +244,10 @@ impl ExprStore {
             return Ok(ExprId::EMPTY);
         }
         self.intern(Expr::Bytes(set))
+    }
+
+    pub fn magnitude(&mut self, magnitude: Arc<Magnitude>) -> Result<ExprId, LimitExceeded> {
+        self.intern(Expr::Magnitude(magnitude))
     }
 
     pub fn literal(&mut self, text: &[u8]) -> Result<ExprId, LimitExceeded> {

@@ -12,7 +12,7 @@ use super::StringSpec;
 use crate::regex::decimal::MAX_DIGITS;
 use crate::regex::magnitude::MAX_EXCLUDED_STEPS;
 use crate::regex::numbers::{self, Bound, NumberConstraint, NumberError};
-use crate::regex::{Ast, CharClass};
+use crate::regex::Ast;
 
 /// Values of `enum` that are matched against languages one by one when a normal form is made.
 const MAX_VALUES_MATCHED: usize = 64;

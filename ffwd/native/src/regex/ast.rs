@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::magnitude::{Magnitude, MagnitudeConstraint};
+
 /// A set of Unicode scalar values: sorted, disjoint, non-adjacent inclusive ranges without
 /// surrogates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -102,6 +104,8 @@ pub enum Ast {
     Class(CharClass),
     /// Exactly this text (not empty).
     Literal(Arc<str>),
+    /// Unsigned decimals that satisfy arithmetic constraints.
+    Magnitude(Arc<Magnitude>),
     Concat(Arc<[Ast]>),
     Alternation(Arc<[Ast]>),
     /// `min..=max` copies; `max` of `None` is unbounded. Never unrolled here.
@@ -128,6 +132,10 @@ impl Ast {
         } else {
             Self::Literal(text.into())
         }
+    }
+
+    pub fn magnitude(constraint: &MagnitudeConstraint) -> Self {
+        Magnitude::new(constraint).map_or(Self::Empty, |state| Self::Magnitude(Arc::new(state)))
     }
 
     pub fn class(class: CharClass) -> Self {

@@ -10,6 +10,8 @@ use num_bigint::BigUint;
 use thiserror::Error;
 
 use super::digit_range::{digit, digits, naturals};
+use super::magnitude::MAX_EXCLUDED_STEPS;
+use super::stepped_numbers::{is_stepped, stepped};
 use super::{Ast, CharClass, Decimal, NumberKinds};
 
 /// Characters that the values of [`NumberConstraint::one_of`] may have together, written plainly.
@@ -21,7 +23,12 @@ pub struct NumberConstraint {
     pub kinds: NumberKinds,
     pub minimum: Option<Bound>,
     pub maximum: Option<Bound>,
+    /// Beside it there are only kinds.
     pub one_of: Option<Vec<Decimal>>,
+    /// Above 0, and so are those of `not_multiple_of`.
+    pub multiple_of: Option<Decimal>,
+    pub not_multiple_of: Vec<Decimal>,
+    pub none_of: Vec<Decimal>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +43,10 @@ pub struct Bound {
 pub enum NumberError {
     #[error("the listed numbers are longer than {MAX_LISTED} characters in all")]
     ListTooLong,
+    #[error("numbers are not multiples of more than {MAX_EXCLUDED_STEPS} others")]
+    TooManySteps,
+    #[error("the numbers are multiples of one that is too long")]
+    StepTooLong,
 }
 
 impl NumberConstraint {
@@ -43,6 +54,9 @@ impl NumberConstraint {
     pub fn allows(&self, value: &Decimal) -> bool {
         self.within_bounds(value)
             && self.one_of.as_ref().is_none_or(|values| values.contains(value))
+            && self.multiple_of.as_ref().is_none_or(|step| value.is_multiple_of(step))
+            && !self.not_multiple_of.iter().any(|step| value.is_multiple_of(step))
+            && !self.none_of.contains(value)
     }
 
     /// Whether a value is of the right kind and within the bounds, listed or not.
@@ -67,10 +81,13 @@ impl NumberConstraint {
 
 /// The spellings of the numbers that satisfy the constraint; [`Ast::Empty`] if there are none.
 pub fn spellings(constraint: &NumberConstraint) -> Result<Ast, NumberError> {
-    let style = constraint.style();
     if let Some(values) = &constraint.one_of {
-        return listed(constraint, values, style);
+        return listed(constraint, values);
     }
+    if is_stepped(constraint) {
+        return stepped(constraint);
+    }
+    let style = constraint.style();
     // Magnitudes of the positive and of the negative numbers.
     let positive = Interval::of(&constraint.minimum, &constraint.maximum, false);
     let negative = Interval::of(&constraint.maximum, &constraint.minimum, true);
@@ -97,10 +114,11 @@ pub fn spellings(constraint: &NumberConstraint) -> Result<Ast, NumberError> {
     Ok(Ast::alternation(parts))
 }
 
-fn listed(
+/// Spellings of the values that satisfy the constraint, each in its plain forms and, with an
+/// exponent, in its normalised ones.
+pub(super) fn listed(
     constraint: &NumberConstraint,
     values: &[Decimal],
-    style: Style,
 ) -> Result<Ast, NumberError> {
     let mut length = 0;
     let mut parts = Vec::new();
@@ -114,36 +132,48 @@ fn listed(
         if length > MAX_LISTED {
             return Err(NumberError::ListTooLong);
         }
-        if value.is_zero() {
-            parts.push(Ast::concat([Ast::optional(Ast::literal("-")), style.zero()]));
-            continue;
+        let kinds = constraint.kinds;
+        let digits = kinds.overlaps(NumberKinds::DIGITS) || !value.is_integer();
+        let marked = kinds.overlaps(NumberKinds::MARKED_INTEGERS) || !value.is_integer();
+        let sign = if value.is_zero() {
+            Ast::optional(Ast::literal("-"))
+        } else if value.is_negative() {
+            Ast::literal("-")
+        } else {
+            Ast::Epsilon
+        };
+        let point_zeros = || Ast::concat([Ast::literal("."), zeros(1)]);
+        let mut forms = Vec::new();
+        if fraction.is_empty() {
+            let fractions = match (digits, marked) {
+                (true, true) => Ast::optional(point_zeros()),
+                (true, false) => Ast::Epsilon,
+                (false, _) => point_zeros(),
+            };
+            forms.push(Ast::concat([Ast::literal(&integer), fractions]));
+        } else {
+            forms.push(Ast::concat([Ast::literal(&format!("{integer}.{fraction}")), zeros(0)]));
         }
-        let plain = if fraction.is_empty() {
-            Ast::concat([Ast::literal(&integer), style.zero_fraction()])
-        } else {
-            Ast::concat([Ast::literal(&format!("{integer}.{fraction}")), zeros(0)])
-        };
-        let exponent = value.leading_exponent();
-        let (first, rest) = value.digits().split_at(1);
-        let mantissa = if rest.is_empty() {
-            Ast::concat([Ast::literal(first), style.zero_fraction()])
-        } else {
-            Ast::concat([Ast::literal(&format!("{first}.{rest}")), zeros(0)])
-        };
-        let scientific = if style == Style::Digits {
-            Ast::Empty
-        } else {
-            Ast::concat([mantissa, exponents(Some(exponent), Some(exponent))])
-        };
-        let sign = if value.is_negative() { Ast::literal("-") } else { Ast::Epsilon };
-        parts.push(Ast::concat([sign, Ast::alternation([plain, scientific])]));
+        if marked {
+            let (first, rest) = value.digits().split_at(value.digits().len().min(1));
+            let mantissa = if rest.is_empty() {
+                let first = if first.is_empty() { "0" } else { first };
+                Ast::concat([Ast::literal(first), Ast::optional(point_zeros())])
+            } else {
+                Ast::concat([Ast::literal(&format!("{first}.{rest}")), zeros(0)])
+            };
+            // Zero stays what it is whatever its exponent.
+            let exponent = (!value.is_zero()).then(|| value.leading_exponent());
+            forms.push(Ast::concat([mantissa, exponents(exponent, exponent)]));
+        }
+        parts.push(Ast::concat([sign, Ast::alternation(forms)]));
     }
     Ok(Ast::alternation(parts))
 }
 
 /// Which fractions and exponents a spelling may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
+pub(super) enum Style {
     Any,
     ZeroFraction,
     Digits,
@@ -237,7 +267,7 @@ impl Style {
     }
 }
 
-fn zeros(min: u32) -> Ast {
+pub(super) fn zeros(min: u32) -> Ast {
     Ast::repeat(Ast::literal("0"), min, None)
 }
 
@@ -245,8 +275,13 @@ fn exponent_mark() -> Ast {
     Ast::class(CharClass::new([(0x45, 0x45), (0x65, 0x65)]))
 }
 
+/// Any exponent with its mark whose value is not past zero on a side that is bounded.
+pub(super) fn exponent_sign(least: Option<i64>, most: Option<i64>) -> Ast {
+    exponents(least.map(|_| 0), most.map(|_| 0))
+}
+
 /// Exponents with their mark, of value `low..=high`, with any number of leading zeros.
-fn exponents(low: Option<i64>, high: Option<i64>) -> Ast {
+pub(super) fn exponents(low: Option<i64>, high: Option<i64>) -> Ast {
     if low.zip(high).is_some_and(|(low, high)| low > high) {
         return Ast::Empty;
     }
@@ -276,7 +311,7 @@ fn exponents(low: Option<i64>, high: Option<i64>) -> Ast {
 
 /// A set of positive magnitudes.
 #[derive(Clone, Debug)]
-struct Interval {
+pub(super) struct Interval {
     /// Not negative; zero is always exclusive.
     low: Bound,
     high: Option<Bound>,
@@ -284,7 +319,7 @@ struct Interval {
 
 impl Interval {
     /// The magnitudes between two bounds, or, mirrored, between their negatives.
-    fn of(low: &Option<Bound>, high: &Option<Bound>, mirrored: bool) -> Option<Self> {
+    pub(super) fn of(low: &Option<Bound>, high: &Option<Bound>, mirrored: bool) -> Option<Self> {
         let value = |bound: &Bound| {
             if mirrored {
                 bound.value.negated()
@@ -317,7 +352,7 @@ impl Interval {
     }
 
     /// Whether all positive numbers are in it.
-    fn is_free(&self) -> bool {
+    pub(super) fn is_free(&self) -> bool {
         self.low.value.is_zero() && self.high.is_none()
     }
 
@@ -336,7 +371,10 @@ impl Interval {
             return Ast::concat([mantissa, style.exponent()]);
         }
         let plain = plain(&self.low, self.high.as_ref(), style);
-        Ast::alternation([plain, self.scientific(style, None)])
+        Ast::alternation([
+            plain,
+            self.scientific(&|low, high| self::plain(low, Some(high), style), None, None),
+        ])
     }
 
     fn integer_spellings(&self, style: Style) -> Ast {
@@ -364,30 +402,39 @@ impl Interval {
         let plain = Ast::concat([integers, style.fraction()]);
         match style {
             Style::Digits => plain,
-            _ => Ast::alternation([plain, self.scientific(style, Some(0))]),
+            _ => Ast::alternation([
+                plain,
+                self.scientific(&|low, high| self::plain(low, Some(high), style), Some(0), None),
+            ]),
         }
     }
 
-    /// The normalised spellings with an exponent, which is at least `least`.
-    fn scientific(&self, style: Style, least: Option<i64>) -> Ast {
+    /// The normalised spellings with an exponent, which is at least `least` and at most `most`:
+    /// a mantissa between two bounds (of which the first is at least 1, and the second below 10),
+    /// and exponents.
+    pub(super) fn scientific(
+        &self,
+        mantissas: &dyn Fn(&Bound, &Bound) -> Ast,
+        least: Option<i64>,
+        most: Option<i64>,
+    ) -> Ast {
         let one = Bound { value: Decimal::from(1), exclusive: false };
         let ten = Bound { value: Decimal::from(10), exclusive: true };
         let low_exponent = (!self.low.value.is_zero()).then(|| self.low.value.leading_exponent());
         let high_exponent = self.high.as_ref().map(|high| high.value.leading_exponent());
         let at =
             |bound: &Bound| Bound { value: bound.value.mantissa(), exclusive: bound.exclusive };
-        let allowed = |exponent: i64| least.is_none_or(|least| exponent >= least);
+        let limited = |low: Option<i64>, high: Option<i64>| {
+            let low = low.into_iter().chain(least).max();
+            exponents(low, high.into_iter().chain(most).min())
+        };
         let mut parts = Vec::new();
         let mut push = |low: &Bound, high: &Bound, exponents: Ast| {
-            parts.push(Ast::concat([plain(low, Some(high), style), exponents]));
-        };
-        let exactly = |exponent: i64| {
-            if allowed(exponent) {
-                exponents(Some(exponent), Some(exponent))
-            } else {
-                Ast::Empty
+            if exponents != Ast::Empty {
+                parts.push(Ast::concat([mantissas(low, high), exponents]));
             }
         };
+        let exactly = |exponent: i64| limited(Some(exponent), Some(exponent));
         match (low_exponent, high_exponent, &self.high) {
             (Some(low), Some(high), Some(bound)) if low == high => {
                 push(&at(&self.low), &at(bound), exactly(low));
@@ -399,11 +446,8 @@ impl Interval {
                 if let (Some(high), Some(bound)) = (high_exponent, &self.high) {
                     push(&one, &at(bound), exactly(high));
                 }
-                let from = match (low_exponent.map(|low| low + 1), least) {
-                    (Some(low), Some(least)) => Some(low.max(least)),
-                    (low, least) => low.or(least),
-                };
-                push(&one, &ten, exponents(from, high_exponent.map(|high| high - 1)));
+                let middle = limited(low_exponent.map(|e| e + 1), high_exponent.map(|e| e - 1));
+                push(&one, &ten, middle);
             }
         }
         Ast::alternation(parts)

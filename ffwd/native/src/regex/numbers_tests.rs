@@ -41,8 +41,9 @@ fn is_normalised(text: &str) -> bool {
 fn may_accept(constraint: &NumberConstraint, text: &str) -> bool {
     let Ok(value) = Decimal::parse(text) else { return false };
     let fraction = text.contains(['.', 'e', 'E']);
-    let spelled = constraint.kinds != NumberKinds::DIGITS || !fraction;
-    spelled && constraint.allows(&value)
+    let integer = if fraction { NumberKinds::MARKED_INTEGERS } else { NumberKinds::DIGITS };
+    let kind = if value.is_integer() { integer } else { NumberKinds::FRACTIONS };
+    constraint.kinds.overlaps(kind) && constraint.allows(&value)
 }
 
 /// What the language must have at least.
@@ -52,6 +53,8 @@ fn must_accept(constraint: &NumberConstraint, text: &str) -> bool {
     }
     if is_plain(text) {
         true
+    } else if is_stepped(constraint) {
+        false
     } else if constraint.kinds == NumberKinds::INTEGERS {
         let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
         let whole = decimal(mantissa).is_integer() && !text.contains("e-") && !text.contains("E-");
@@ -138,7 +141,7 @@ fn spellings_agree_with_values_near_random_bounds() {
                 kinds: if integer { NumberKinds::INTEGERS } else { NumberKinds::ALL },
                 minimum,
                 maximum,
-                one_of: None,
+                ..NumberConstraint::default()
             };
             let ast = spellings(&constraint).unwrap();
             for text in others {
@@ -267,4 +270,100 @@ fn extreme_bounds_stay_small() {
             check(&constraint, &ast, maximum).unwrap();
         }
     }
+}
+
+#[test]
+fn steps_and_exclusions_are_exact() {
+    let decimals = |texts: &[&str]| texts.iter().map(|text| decimal(text)).collect::<Vec<_>>();
+    let all = NumberKinds::ALL;
+    let (integers, digits) = (NumberKinds::INTEGERS, NumberKinds::DIGITS);
+    let mut constraints = Vec::new();
+    for (step, excluded_steps, none_of) in [
+        (Some("7"), &[][..], &[][..]),
+        (Some("0.01"), &[], &[]),
+        (Some("0.5"), &["3"], &[]),
+        (Some("1.5"), &[], &["3", "0"]),
+        (Some("20"), &[], &[]),
+        (Some("3"), &["6", "9"], &["15"]),
+        (None, &["2", "0.5"], &[]),
+        (None, &["0.3"], &["1.5", "10", "-2.5"]),
+        (None, &[], &["0", "1", "10", "-3", "99.9", "150"]),
+        (None, &[], &[]),
+    ] {
+        for kinds in [
+            all,
+            integers,
+            digits,
+            digits.complement(),
+            NumberKinds::FRACTIONS,
+            NumberKinds::MARKED_INTEGERS,
+            NumberKinds::MARKED_INTEGERS.complement(),
+        ] {
+            for (low, high) in [
+                ("", ""),
+                ("0", ""),
+                ("0!", ""),
+                ("", "-1!"),
+                ("3", "99.9"),
+                ("-2.5!", "2.5!"),
+                ("0.05", "150"),
+                ("-100", "-14"),
+                ("8", "13"),
+                ("99.9!", "100!"),
+            ] {
+                constraints.push(NumberConstraint {
+                    kinds,
+                    multiple_of: step.map(decimal),
+                    not_multiple_of: decimals(excluded_steps),
+                    none_of: decimals(none_of),
+                    ..between(low, high)
+                });
+            }
+        }
+    }
+    let mut texts: Vec<String> = TEXTS.iter().map(|text| text.to_string()).collect();
+    for tenths in 0..=160 {
+        texts.push(tenths.to_string());
+        texts.push(format!("-{tenths}"));
+        texts.push(format!("{}.{}", tenths / 10, tenths % 10));
+        texts.push(format!("-{}.{}0", tenths / 10, tenths % 10));
+        texts.push(format!("{}.{}5", tenths % 10, tenths / 10));
+        texts.push(format!("{tenths}e1"));
+        texts.push(format!("{}.{}e-1", tenths / 10, tenths % 10));
+        texts.push(format!("{}e+0", tenths % 10));
+    }
+    for constraint in &constraints {
+        let ast = spellings(constraint).unwrap();
+        for text in &texts {
+            check(constraint, &ast, text).unwrap();
+        }
+    }
+}
+
+#[test]
+fn multiples_with_exponents() {
+    let step =
+        |text: &str| NumberConstraint { multiple_of: Some(decimal(text)), ..between("", "") };
+    for (step, accepted, refused) in [
+        (step("0.5"), &["1e308", "2.5e1", "-0.5e+2", "0", "0e-7"][..], &["1e-1", "0.25"][..]),
+        (step("0.01"), &["0.070", "99.99", "1e3"], &["0.001", "99.999"]),
+        (step("1e-8"), &["12391239123", "0.00000001", "1e300"], &["0.000000001"]),
+        (step("0.123456789"), &["0", "0.123456789", "12345678.9"], &["1e308", "1"]),
+        (step("1e300"), &["0", &format!("3{}", "0".repeat(300))], &["1", "10"]),
+        (integers(step("3")), &["3e5", "12", "12.0"], &["1.2", "1.2e0", "13"]),
+    ] {
+        let ast = spellings(&step).unwrap();
+        for text in accepted {
+            assert!(matches(&ast, text), "{step:?} {text}");
+        }
+        for text in refused {
+            assert!(!matches(&ast, text), "{step:?} {text}");
+        }
+    }
+    let many = (2..20u64).map(Decimal::from).collect();
+    let many = NumberConstraint { not_multiple_of: many, ..between("", "") };
+    assert_eq!(spellings(&many), Err(NumberError::TooManySteps));
+    let long = |text: &str| format!("{}{text}", "7".repeat(900));
+    let sum = integers(step(&long("e-899")));
+    assert!(matches!(spellings(&sum), Ok(_) | Err(NumberError::StepTooLong)));
 }

@@ -18,7 +18,7 @@ pub fn matches(ast: &Ast, text: &str) -> bool {
 /// The number of nodes of the tree, written out.
 pub fn size(ast: &Ast) -> usize {
     match ast {
-        Ast::Empty | Ast::Epsilon | Ast::Class(_) | Ast::Literal(_) => 1,
+        Ast::Empty | Ast::Epsilon | Ast::Class(_) | Ast::Literal(_) | Ast::Magnitude(_) => 1,
         Ast::Concat(parts) | Ast::Alternation(parts) | Ast::Intersection(parts) => {
             1 + parts.iter().map(size).sum::<usize>()
         }
@@ -62,6 +62,17 @@ impl Matcher<'_> {
                 let length = literal.chars().count();
                 if literal.chars().eq(self.text[from..].iter().copied().take(length)) {
                     insert(&mut ends, from + length);
+                }
+            }
+            Ast::Magnitude(magnitude) => {
+                let mut state = Some((**magnitude).clone());
+                for position in from..=self.text.len() {
+                    let Some(now) = state else { break };
+                    if now.accepts() {
+                        insert(&mut ends, position);
+                    }
+                    let byte = self.text.get(position).and_then(|&c| u8::try_from(c).ok());
+                    state = byte.and_then(|byte| now.derive(byte));
                 }
             }
             Ast::Concat(parts) => {
