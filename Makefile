@@ -18,7 +18,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test setup check lint format rust-lint python-lint types stubs rust-test \
+.PHONY: help demo test setup suite check lint format rust-lint python-lint types stubs rust-test \
         python-test clean
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo 'make check   formatting, lints, types, stubs and all tests: what CI runs'
 	@echo 'make format  rewrite the sources in the project'"'"'s format'
 	@echo 'make setup   only the virtual environment, with every extra'
+	@echo 'make suite   only the official JSON-Schema-Test-Suite, for the tests'
 	@echo 'make clean   remove what was built'
 
 # --------------------------------------------------------------------------------- environments
@@ -45,6 +46,20 @@ $(VENV)/.installed: $(BUILT_FROM) | $(BIN)/python
 	touch $@ $(VENV)/.installed-demo
 
 setup: $(VENV)/.installed
+
+# The source distribution of jsonschema carries the official JSON-Schema-Test-Suite; no wheel does.
+SUITE := build/json-schema-test-suite
+SUITE_CARRIER := jsonschema-4.26.0
+
+$(SUITE): | $(VENV)/.installed
+	rm -rf build/suite-carrier $@
+	$(BIN)/python -m pip download --quiet --no-deps --no-binary jsonschema \
+		--dest build/suite-carrier $(subst -,==,$(SUITE_CARRIER))
+	tar -xzf build/suite-carrier/$(SUITE_CARRIER).tar.gz -C build/suite-carrier
+	mv build/suite-carrier/$(SUITE_CARRIER)/json $@
+	rm -rf build/suite-carrier
+
+suite: $(SUITE)
 
 # --------------------------------------------------------------------------------------- the job
 
@@ -84,7 +99,7 @@ test: rust-test python-test
 rust-test:
 	cargo test --locked --manifest-path $(CARGO_MANIFEST)
 
-python-test: setup
+python-test: setup suite
 	$(BIN)/python -m pytest
 
 format: setup

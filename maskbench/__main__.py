@@ -31,6 +31,7 @@ from maskbench.data import (
 )
 from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace, prepare
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
+from maskbench.gates.command import fuzz_command, walks_command
 from maskbench.runner import EngineStartError, RunSettings, run
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
 
@@ -77,6 +78,10 @@ def _parse_slice(
 @click.group()
 def main() -> None:
     """Measures engines for constrained decoding on JSON schemas."""
+
+
+main.add_command(fuzz_command)
+main.add_command(walks_command)
 
 
 @main.command("run")

@@ -1,6 +1,6 @@
 """The grammars that can be compiled, as immutable descriptions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -10,7 +10,16 @@ from ffwd.grammar._text import invalid_schema, lone_surrogate, schema_text
 Whitespace: TypeAlias = Literal["flexible", "compact", "single-space"]
 """How much whitespace may stand between the tokens of JSON; see `json_schema`."""
 
+Policy: TypeAlias = Literal["strict", "lenient"]
+"""What happens to a keyword that is not supported; see `json_schema`."""
+
+PropertyOrder: TypeAlias = Literal["declared", "any"]
+"""In which order the properties of objects come; see `json_schema`."""
+
 MAX_WHITESPACE = 4096
+# Of one separator or of one step of indentation.
+MAX_LAYOUT = 64
+JSON_WHITESPACE = " \t\n\r"
 
 
 @dataclass(frozen=True)
@@ -21,12 +30,22 @@ class JsonSchema:
         schema: The schema, as JSON text.
         whitespace: Where whitespace may stand; see `json_schema`.
         max_whitespace: The longest run of whitespace, in characters, 0 to 4096.
+        separators: Between items, and between a key and its value; see `json_schema`.
+        indent: How far each level is indented; see `json_schema`.
+        property_order: In which order properties come; see `json_schema`.
+        registry: The documents that references may lead to: pairs of a URI and JSON text.
+        policy: What happens to a keyword that is not supported; see `json_schema`.
 
     """
 
     schema: str
     whitespace: Whitespace = "flexible"
     max_whitespace: int = 64
+    separators: tuple[str, str] | None = None
+    indent: int | str | None = None
+    property_order: PropertyOrder = "declared"
+    registry: tuple[tuple[str, str], ...] = ()
+    policy: Policy = "strict"
 
     def __post_init__(self) -> None:
         if not isinstance(self.schema, str):
@@ -47,6 +66,36 @@ class JsonSchema:
             raise ValueError(
                 f"max_whitespace must be from 0 to {MAX_WHITESPACE}, not {self.max_whitespace}"
             )
+        if self.separators is not None:
+            _check_separators(self.separators)
+        if self.indent is not None:
+            _check_indent(self.indent)
+        if self.whitespace != "flexible" and (self.separators, self.indent) != (None, None):
+            raise ValueError(
+                f"whitespace={self.whitespace!r} cannot be combined with separators or indent"
+            )
+        if self.property_order not in get_args(PropertyOrder):
+            raise ValueError(
+                f"property_order must be one of {', '.join(get_args(PropertyOrder))}, "
+                f"not {self.property_order!r}"
+            )
+        if self.policy not in get_args(Policy):
+            raise ValueError(
+                f"policy must be one of {', '.join(get_args(Policy))}, not {self.policy!r}"
+            )
+        _check_registry(self.registry)
+
+    @property
+    def layout_separators(self) -> tuple[str, str] | None:
+        """The separators with their default where `indent` is given; None where neither is."""
+        if self.separators is None and self.indent is not None:
+            return (",", ": ")
+        return self.separators
+
+    @property
+    def layout_indent(self) -> str | None:
+        """What one level is indented by; None where values are not on lines of their own."""
+        return " " * self.indent if isinstance(self.indent, int) else self.indent
 
 
 @dataclass(frozen=True)
@@ -99,11 +148,15 @@ def json_schema(
     *,
     whitespace: Whitespace = "flexible",
     max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: int | str | None = None,
+    property_order: PropertyOrder = "declared",
+    registry: Mapping[str, str | bool | dict[str, Any]] | None = None,
+    policy: Policy = "strict",
 ) -> JsonSchema:
     """JSON text that is valid against a schema.
 
-    Properties come in the order in which the schema declares them. What the schema means is looked
-    at by `ffwd.compile`; here only its form is.
+    What the schema means is looked at by `ffwd.compile`; here only its form is.
 
     Args:
         schema: The schema: JSON text, or the Python values that `json.loads` makes of such text.
@@ -114,6 +167,19 @@ def json_schema(
             `json.dumps` writes it.
         max_whitespace: The longest run of whitespace that `"flexible"` allows, in characters,
             0 to 4096.
+        separators: Exactly the text between items and between a key and its value, as in
+            `json.dumps`: a comma and a colon with whitespace around them.
+        indent: Exactly the layout of `json.dumps` with this `indent`: each item and member on a
+            line of its own, indented by so many spaces, or by this whitespace, for each container
+            around it. The separators are then `(",", ": ")` unless given.
+        property_order: `"declared"` asks for properties in the order in which the schema declares
+            them, those that it does not declare after them; `"any"` takes every order.
+        registry: The documents that `$ref` and its like may lead to, and metaschemas that `$schema`
+            may name, by their absolute URIs; each as JSON text or Python values. Nothing is
+            fetched. The metaschemas of all drafts are known without it.
+        policy: `"strict"` refuses a schema with a keyword that is not supported. `"lenient"` leaves
+            such a keyword out, so that values may come which it forbids;
+            `ffwd.fidelity_report` lists them as widened.
 
     Raises:
         InvalidSchemaError: A value that JSON does not have: NaN, an infinity, a lone surrogate, a
@@ -121,17 +187,27 @@ def json_schema(
             where.
         LimitExceededError: Nested more than 512 deep, more than a million values, more than 64
             million characters in strings, or an integer of more than 14,000 bits.
-        TypeError: `schema` is of none of the types above.
-        ValueError: `whitespace` or `max_whitespace` has a value that it cannot have.
+        TypeError: `schema` is of none of the types above, or an option has another type.
+        ValueError: An option has a value that it cannot have, or `whitespace` is given together
+            with `separators` or `indent`.
 
     """
-    if isinstance(schema, str):
-        text = schema
-    elif isinstance(schema, (bool, dict)):
-        text = schema_text(schema)
-    else:
-        raise TypeError(f"schema must be a str, a dict or a bool, not {type(schema).__name__}")
-    return JsonSchema(schema=text, whitespace=whitespace, max_whitespace=max_whitespace)
+    documents = {} if registry is None else registry
+    if not isinstance(documents, Mapping):
+        raise TypeError(f"registry must be a mapping, not {type(documents).__name__}")
+    return JsonSchema(
+        schema=_schema_text(schema, "schema"),
+        whitespace=whitespace,
+        max_whitespace=max_whitespace,
+        separators=separators,
+        indent=indent,
+        property_order=property_order,
+        registry=tuple(
+            (uri, _schema_text(document, f"the document {uri!r}"))
+            for uri, document in documents.items()
+        ),
+        policy=policy,
+    )
 
 
 def regex(pattern: str) -> Regex:
@@ -164,6 +240,55 @@ def choice(options: Sequence[str]) -> Choice:
         # A str is a sequence of str, so this mistake would compile to a choice of characters.
         raise TypeError(f"options must be a sequence of str, not one {type(options).__name__}")
     return Choice(tuple(options))
+
+
+def _check_separators(separators: tuple[str, str]) -> None:
+    if (
+        not isinstance(separators, tuple)
+        or len(separators) != 2
+        or not all(isinstance(separator, str) for separator in separators)
+    ):
+        raise TypeError(f"separators must be a tuple of two str, not {separators!r}")
+    for separator, mark in zip(separators, (",", ":"), strict=True):
+        if len(separator) > MAX_LAYOUT or separator.strip(JSON_WHITESPACE) != mark:
+            raise ValueError(
+                f"a separator must be {mark!r} with whitespace around it, of at most {MAX_LAYOUT} "
+                f"characters, not {separator[:80]!r}"
+            )
+
+
+def _check_indent(indent: int | str) -> None:
+    if not isinstance(indent, (int, str)) or isinstance(indent, bool):
+        raise TypeError(f"indent must be an int or a str, not {type(indent).__name__}")
+    if isinstance(indent, int):
+        if not 0 <= indent <= MAX_LAYOUT:
+            raise ValueError(f"indent must be from 0 to {MAX_LAYOUT}, not {indent}")
+    elif len(indent) > MAX_LAYOUT or indent.strip(JSON_WHITESPACE):
+        raise ValueError(
+            f"indent must be whitespace of at most {MAX_LAYOUT} characters, not {indent[:80]!r}"
+        )
+
+
+def _schema_text(schema: object, what: str) -> str:
+    if isinstance(schema, str):
+        return schema
+    if isinstance(schema, (bool, dict)):
+        return schema_text(schema)
+    raise TypeError(f"{what} must be a str, a dict or a bool, not {type(schema).__name__}")
+
+
+def _check_registry(registry: object) -> None:
+    if not isinstance(registry, tuple):
+        raise TypeError(f"registry must be a tuple of pairs, not {type(registry).__name__}")
+    for uri, text in registry:
+        if not isinstance(uri, str) or not isinstance(text, str):
+            raise TypeError("registry must be pairs of a URI and JSON text")
+        for part in (uri, text):
+            index = lone_surrogate(part)
+            if index is not None:
+                raise invalid_schema(
+                    f"the registry has a lone surrogate at index {index} of {part[:80]!r}", ""
+                )
 
 
 def _refuse_surrogates(text: str, what: str) -> None:

@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::automaton::{punctuation, Automaton, EngineError, Grammar, Whitespace};
+use crate::automaton::{punctuation, Automaton, EngineError, Grammar, Writing};
 use crate::error::LimitExceeded;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
-use crate::json_schema::{self, SchemaError, SchemaOptions, SchemaSet};
+use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::mask::{LexemeMaskStore, Masker};
 use crate::regex::{rust_dialect, Ast, PatternError};
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -180,17 +180,29 @@ impl Engine {
     pub fn compile_json_schema(
         self: &Arc<Self>,
         schema: &str,
-        whitespace: Whitespace,
+        writing: impl Into<Writing>,
+    ) -> Result<Compiled, CompileError> {
+        self.compile_json_schema_with(schema, writing, Arc::default(), Policy::default())
+    }
+
+    /// With a registry of documents for references, and a policy for what is not supported.
+    pub fn compile_json_schema_with(
+        self: &Arc<Self>,
+        schema: &str,
+        writing: impl Into<Writing>,
+        registry: Arc<Registry>,
+        policy: Policy,
     ) -> Result<Compiled, CompileError> {
         let lexemes = self.lexemes.clone();
         let options = SchemaOptions::new(move |ast: &Ast| {
-            let spec = LexemeSpec { spelling: Spelling::Utf8, languages: Arc::from([ast.clone()]) };
+            let spec = LexemeSpec::new(Spelling::Utf8, [ast.clone()]);
             lexemes.get(&spec).map(|lexeme| !lexeme.is_alive()).map_err(|limit| {
                 json_schema::LimitExceeded { limit: limit.limit, maximum: limit.maximum as u64 }
             })
         });
+        let options = SchemaOptions { registry, policy, ..options };
         let schema = Box::new(SchemaSet::parse(schema, options)?);
-        self.compile(Grammar::Json { schema, whitespace }, "the schema")
+        self.compile(Grammar::Json { schema, writing: writing.into() }, "the schema")
     }
 
     /// A whole text that a regular expression matches, in the dialect of the `regex` crate.

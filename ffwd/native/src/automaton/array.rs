@@ -1,13 +1,21 @@
-//! Arrays: the array alternatives of a query run side by side, and count their items together.
+//! Arrays: the array alternatives of a query run side by side as *monitors*, and count their items
+//! together.
+//!
+//! What `contains` counts and what must differ is kept in the state between two items. An item is
+//! asked for what leads to a state from which the array can still be completed
+//! ([`super::items`]), and observed for what tells the next state.
 
 use std::sync::Arc;
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
-use super::frame::{Frame, StackId};
-use super::value::QueryId;
-use crate::expr::Verdict;
-use crate::json_schema::{ArraySpec, SchemaId};
+use super::frame::{Cell, Frame, StackId};
+use super::items;
+use super::keys::TextId;
+use super::value::{QueryId, Schemas};
+use crate::expr::texts::TextCounter;
+use crate::expr::{Spelling, Verdict};
+use crate::json_schema::{ArraySpec, SchemaId, SchemaSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ArrayGroupId(pub u32);
@@ -16,29 +24,132 @@ pub struct ArrayStateId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ArrayPendingId(pub u32);
 
+/// After so many items that are arrays or objects, and must differ from those to come, no further
+/// item may come where the array may close: each makes the next one more costly to check.
+const MAX_DISTINCT_CONTAINERS: u32 = 100;
+
+#[derive(Debug)]
+struct Monitor {
+    spec: Arc<ArraySpec>,
+    owners: Verdict,
+}
+
 #[derive(Debug)]
 pub struct ArrayGroup {
-    monitors: Vec<(Arc<ArraySpec>, Verdict)>,
+    monitors: Vec<Monitor>,
     /// From this many items on the number of items makes no difference.
     cap: u64,
+    /// The schemas of the query of which one must hold.
+    required: Verdict,
+}
+
+/// How far a monitor that has not failed has come.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Progress {
+    monitor: u32,
+    /// For each `contains`, how many items it has counted, as far as that makes a difference.
+    counts: Box<[u64]>,
+    /// Whether some two items are equal, where that is asked for.
+    repeated: bool,
 }
 
 /// Where an array stands between its items.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArrayState {
     group: ArrayGroupId,
-    live: Box<[u32]>,
+    live: Box<[Progress]>,
     /// Items so far, at most the cap.
     count: u64,
+    /// The items so far, where it matters whether later ones differ from them: as the schemas of
+    /// what equals them, sorted.
+    came: Arc<[SchemaId]>,
+    /// How many of these are arrays or objects.
+    containers: u32,
+}
+
+/// What an item is asked on behalf of a monitor, as bits of the query.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Entry {
+    before: Progress,
+    item: u8,
+    /// For each `contains` that counts here its place in the specification, and its bit.
+    contains: Box<[(u8, u8)]>,
+    /// The bit of "equals an earlier item", where that is asked for.
+    repeats: Option<u8>,
 }
 
 /// An item that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArrayPending {
     from: ArrayStateId,
-    /// Monitor, and the schema of the query that must hold for it.
-    entries: Box<[(u32, u8)]>,
+    entries: Box<[Entry]>,
     query: QueryId,
+    /// Whether later items are compared with this one.
+    compared: bool,
+}
+
+/// Whether it can matter for the tokens that go on after an item which value it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spare {
+    /// It may decide whether another item may come.
+    None,
+    /// Another item may come whatever it was.
+    Item,
+    /// Another item may come, also one that is a string.
+    String,
+}
+
+impl Monitor {
+    fn is_plain(&self) -> bool {
+        self.spec.contains.is_empty() && !self.spec.unique && !self.spec.repeats
+    }
+
+    /// The items that are left when so many have come, and how many must and may come; each differs
+    /// from those that came, where they all must.
+    fn rest(
+        &self,
+        set: &SchemaSet,
+        state: &ArrayState,
+        progress: &Progress,
+    ) -> Result<ArraySpec, EngineError> {
+        let spec = &self.spec;
+        let gone = usize::try_from(state.count).unwrap_or(usize::MAX).min(spec.prefix.len());
+        let mut rest = ArraySpec {
+            prefix: spec.prefix[gone..].to_vec(),
+            items: spec.items,
+            min_items: spec.min_items.saturating_sub(state.count),
+            max_items: spec.max_items.map(|max| max.saturating_sub(state.count)),
+            contains: spec.contains.clone(),
+            unique: spec.unique,
+            repeats: spec.repeats && !progress.repeated,
+        };
+        for (contains, &count) in rest.contains.iter_mut().zip(progress.counts.iter()) {
+            contains.from = contains.from.saturating_sub(state.count);
+            contains.min = contains.min.saturating_sub(count);
+            contains.max = contains.max.map(|max| max.saturating_sub(count));
+        }
+        if spec.unique && !state.came.is_empty() {
+            let differs = items::differs(set, &state.came)?;
+            let contains = rest.contains.iter_mut().map(|contains| &mut contains.schema);
+            for schema in rest.prefix.iter_mut().chain(rest.items.iter_mut()).chain(contains) {
+                *schema = set.conjunction(&[*schema, differs])?;
+            }
+        }
+        Ok(rest)
+    }
+
+    fn is_complete(&self, count: u64, progress: &Progress) -> bool {
+        let mut contains = self.spec.contains.iter().zip(progress.counts.iter());
+        count >= self.spec.min_items
+            && contains.all(|(contains, &count)| count >= contains.min)
+            && (progress.repeated || !self.spec.repeats)
+    }
+
+    /// Whether it matters which items came when so many have.
+    fn compares(&self, count: u64, progress: &Progress) -> bool {
+        let more = self.spec.max_items.is_none_or(|max| count < max);
+        more && (self.spec.unique || self.spec.repeats && !progress.repeated)
+    }
 }
 
 impl Automaton {
@@ -46,19 +157,27 @@ impl Automaton {
         &self,
         json: &JsonParts,
         arrays: Vec<(Arc<ArraySpec>, Verdict)>,
+        required: Verdict,
     ) -> Result<ArrayGroupId, EngineError> {
-        let mut monitors: Vec<(Arc<ArraySpec>, Verdict)> = Vec::with_capacity(arrays.len());
+        let mut monitors: Vec<Monitor> = Vec::with_capacity(arrays.len());
         for (spec, owners) in arrays {
-            match monitors.iter_mut().find(|(known, _)| *known == spec) {
-                Some((_, known)) => *known |= owners,
-                None => monitors.push((spec, owners)),
+            match monitors.iter_mut().find(|known| known.spec == spec) {
+                Some(known) => known.owners |= owners,
+                None => monitors.push(Monitor { spec, owners }),
             }
         }
         let cap = |spec: &ArraySpec| {
-            (spec.prefix.len() as u64).max(spec.min_items).max(spec.max_items.unwrap_or(0))
+            let from = spec.contains.iter().map(|contains| contains.from).max().unwrap_or(0);
+            let length = (spec.prefix.len() as u64).max(spec.min_items).max(from);
+            length.max(spec.max_items.unwrap_or(0))
         };
-        let cap = monitors.iter().map(|(spec, _)| cap(spec)).max().unwrap_or(0);
-        Ok(ArrayGroupId(json.array_groups.push(ArrayGroup { monitors, cap }) as u32))
+        let cap = monitors.iter().map(|monitor| cap(&monitor.spec)).max().unwrap_or(0);
+        let group = ArrayGroup { monitors, cap, required };
+        Ok(ArrayGroupId(json.array_groups.push(group) as u32))
+    }
+
+    fn monitors<'j>(&self, json: &'j JsonParts, state: &ArrayState) -> &'j ArrayGroup {
+        &json.array_groups[state.group.0 as usize]
     }
 
     pub(super) fn array_start(
@@ -66,20 +185,32 @@ impl Automaton {
         json: &JsonParts,
         group: ArrayGroupId,
     ) -> Result<ArrayStateId, EngineError> {
-        let live = (0..json.array_groups[group.0 as usize].monitors.len() as u32).collect();
-        Ok(ArrayStateId(json.array_states.intern(ArrayState { group, live, count: 0 })?))
+        let monitors = &json.array_groups[group.0 as usize].monitors;
+        let begin = |(at, monitor): (usize, &Monitor)| Progress {
+            monitor: at as u32,
+            counts: vec![0; monitor.spec.contains.len()].into(),
+            repeated: false,
+        };
+        let live = monitors.iter().enumerate().map(begin).collect();
+        let state = ArrayState { group, live, count: 0, came: Arc::from([]), containers: 0 };
+        Ok(ArrayStateId(json.array_states.intern(state)?))
     }
 
     /// The schemas that hold if the array closes here; 0 if it may not.
     pub(super) fn array_verdict(&self, json: &JsonParts, id: ArrayStateId) -> Verdict {
         let state = json.array_states.get(id.0);
-        let group = &json.array_groups[state.group.0 as usize];
-        state
+        let group = self.monitors(json, state);
+        let holds = state
             .live
             .iter()
-            .map(|&monitor| &group.monitors[monitor as usize])
-            .filter(|(spec, _)| state.count >= spec.min_items)
-            .fold(0, |bits, (_, owners)| bits | owners)
+            .map(|progress| (&group.monitors[progress.monitor as usize], progress))
+            .filter(|(monitor, progress)| monitor.is_complete(state.count, progress))
+            .fold(0, |bits, (monitor, _)| bits | monitor.owners);
+        if holds & group.required == 0 {
+            0
+        } else {
+            holds
+        }
     }
 
     /// The stack that expects the next item, above `parent`; `None` if no item may come.
@@ -89,57 +220,232 @@ impl Automaton {
         id: ArrayStateId,
         parent: StackId,
     ) -> Result<Option<StackId>, EngineError> {
+        let known = json.array_items.lock().get(&id).copied();
+        let next = match known {
+            Some(next) => next,
+            None => {
+                let next = self.next_item(json, id)?;
+                json.array_items.lock().insert(id, next);
+                next
+            }
+        };
+        let Some(pending) = next else { return Ok(None) };
+        let &ArrayPending { query, compared, .. } = json.array_pendings.get(pending.0);
+        let frame =
+            if compared { Frame::AwaitComparedItem(pending) } else { Frame::AwaitItem(pending) };
+        let await_item = self.push(frame, parent)?;
+        self.push(Frame::Value(query), await_item).map(Some)
+    }
+
+    /// Whether it matters for what follows which value the item was that the stack stands after.
+    pub fn spare(&self, stack: StackId) -> Result<Spare, EngineError> {
+        let (Some(json), &Cell { frame, parent, .. }) = (self.json(), self.cell(stack)) else {
+            return Ok(Spare::None);
+        };
+        let Frame::ArrayAfter(id) = frame else { return Ok(Spare::None) };
+        if let Some(&known) = json.array_spares.lock().get(&id) {
+            return Ok(known);
+        }
+        let spare = match self.has_spare_item(json, id)? {
+            true if self.has_spare_string(json, id, parent)? => Spare::String,
+            true => Spare::Item,
+            false => Spare::None,
+        };
+        json.array_spares.lock().insert(id, spare);
+        Ok(spare)
+    }
+
+    /// Whether whatever the last item was, the array can go on as if it were none of those that the
+    /// next ones must differ from. It may say no where that is hard to tell.
+    fn has_spare_item(&self, json: &JsonParts, id: ArrayStateId) -> Result<bool, EngineError> {
         let state = json.array_states.get(id.0);
-        let group = &json.array_groups[state.group.0 as usize];
-        let mut schemas: Vec<SchemaId> = Vec::new();
-        let mut entries = Vec::with_capacity(state.live.len());
-        for &at in state.live.iter() {
-            let (spec, _) = &group.monitors[at as usize];
+        let group = self.monitors(json, state);
+        for progress in state.live.iter() {
+            let monitor = &group.monitors[progress.monitor as usize];
+            if monitor.spec.repeats && !progress.repeated {
+                return Ok(false);
+            }
+            if !monitor.spec.unique || monitor.owners & group.required == 0 {
+                continue;
+            }
+            let mut rest = monitor.rest(&json.schema, state, progress)?;
+            if !rest.prefix.is_empty() || !rest.contains.is_empty() {
+                return Ok(false);
+            }
+            // The last one, those that must come, and at least one.
+            rest.min_items = rest.min_items.max(1).saturating_add(1);
+            rest.max_items = None;
+            if rest.items.is_some() && !json.schema.array_is_satisfiable(&rest)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the next item can be one of at least two strings, or none.
+    fn has_spare_string(
+        &self,
+        json: &JsonParts,
+        id: ArrayStateId,
+        parent: StackId,
+    ) -> Result<bool, EngineError> {
+        let Some(item) = self.item(json, id, parent)? else { return Ok(true) };
+        let Frame::Value(query) = self.cell(item).frame else { return Ok(false) };
+        for scalar in &self.value_starts(json, query)?.scalars {
+            let lexeme = self.lexeme(scalar.lexeme);
+            if lexeme.spec().spelling == Spelling::JsonString {
+                return Ok(TextCounter::default().count(lexeme, lexeme.start(), 2)? == 2);
+            }
+        }
+        Ok(true)
+    }
+
+    fn next_item(
+        &self,
+        json: &JsonParts,
+        id: ArrayStateId,
+    ) -> Result<Option<ArrayPendingId>, EngineError> {
+        let set = &json.schema;
+        let state = json.array_states.get(id.0);
+        let group = self.monitors(json, state);
+        if state.containers >= MAX_DISTINCT_CONTAINERS && self.array_verdict(json, id) != 0 {
+            return Ok(None);
+        }
+        let mut schemas = Schemas::default();
+        let mut going_on = Vec::with_capacity(state.live.len());
+        let mut compared = false;
+        for progress in state.live.iter() {
+            let monitor = &group.monitors[progress.monitor as usize];
+            let spec = &monitor.spec;
             if spec.max_items.is_some_and(|max| state.count >= max) {
                 continue;
             }
             let prefix = usize::try_from(state.count).ok().and_then(|at| spec.prefix.get(at));
-            let Some(schema) = prefix.copied().or(spec.items) else { continue };
-            if !json.schema.is_satisfiable(schema)? {
+            let Some(mut schema) = prefix.copied().or(spec.items) else { continue };
+            if spec.unique && !state.came.is_empty() {
+                let differs = items::differs(set, &state.came)?;
+                schema = set.conjunction(&[schema, differs])?;
+            }
+            if !set.is_satisfiable(schema)? {
                 continue;
             }
-            let bit = match schemas.iter().position(|&known| known == schema) {
-                Some(bit) => bit,
-                None => {
-                    schemas.push(schema);
-                    schemas.len() - 1
+            compared |= monitor.compares(state.count.saturating_add(1), progress);
+            if monitor.owners & group.required != 0 {
+                if monitor.is_plain() {
+                    schemas.add(schema);
+                } else {
+                    let rest = monitor.rest(set, state, progress)?;
+                    let demands = items::demands(set, &rest, &state.came)?;
+                    if let [demand] = demands[..] {
+                        // What is not so leads nowhere.
+                        schema = demand;
+                    }
+                    for demand in demands {
+                        schemas.add(demand);
+                    }
                 }
-            };
-            entries.push((at, bit as u8));
+            }
+            going_on.push((progress, schema));
         }
-        if entries.is_empty() {
+        let required = schemas.len();
+        if required == 0 {
             return Ok(None);
         }
-        let query = self.query(json, &schemas)?;
-        let pending = ArrayPending { from: id, entries: entries.into(), query };
-        let pending = ArrayPendingId(json.array_pendings.intern(pending)?);
-        let await_item = self.push(Frame::AwaitItem(pending), parent)?;
-        self.push(Frame::Value(query), await_item).map(Some)
+        let equals_earlier = match going_on.iter().any(|(progress, _)| {
+            group.monitors[progress.monitor as usize].spec.repeats && !progress.repeated
+        }) && !state.came.is_empty()
+        {
+            true => Some(set.negation(items::differs(set, &state.came)?)?),
+            false => None,
+        };
+        let mut entries = Vec::with_capacity(going_on.len());
+        for (progress, schema) in going_on {
+            let spec = &group.monitors[progress.monitor as usize].spec;
+            let contains = spec.contains.iter().zip(progress.counts.iter()).enumerate();
+            let contains = contains
+                .filter(|(_, (contains, &count))| items::counts(contains, count, state.count))
+                .map(|(place, (contains, _))| (place as u8, schemas.add(contains.schema) as u8))
+                .collect();
+            let repeats = equals_earlier.filter(|_| spec.repeats && !progress.repeated);
+            entries.push(Entry {
+                before: progress.clone(),
+                item: schemas.add(schema) as u8,
+                contains,
+                repeats: repeats.map(|schema| schemas.add(schema) as u8),
+            });
+        }
+        let (required, observed) = schemas.as_slice().split_at(required);
+        let query = self.query(json, required, observed)?;
+        let pending = ArrayPending { from: id, entries: entries.into(), query, compared };
+        Ok(Some(ArrayPendingId(json.array_pendings.intern(pending)?)))
     }
 
-    /// After an item: the array's next state.
+    /// After an item: the array's next state. `text` is what was written up to its end, where it is
+    /// compared with later ones.
     pub(super) fn item_done(
         &self,
         json: &JsonParts,
         id: ArrayPendingId,
         verdict: Verdict,
+        text: TextId,
     ) -> Result<ArrayStateId, EngineError> {
         let pending = json.array_pendings.get(id.0);
         let from = json.array_states.get(pending.from.0);
-        let cap = json.array_groups[from.group.0 as usize].cap;
-        let live = pending
-            .entries
-            .iter()
-            .filter(|&&(_, bit)| verdict >> bit & 1 == 1)
-            .map(|&(monitor, _)| monitor)
-            .collect();
-        let state =
-            ArrayState { group: from.group, live, count: from.count.saturating_add(1).min(cap) };
-        Ok(ArrayStateId(json.array_states.intern(state)?))
+        let group = self.monitors(json, from);
+        let holds = |bit: u8| verdict >> bit & 1 == 1;
+        let mut next = ArrayState {
+            group: from.group,
+            live: Box::from([]),
+            count: from.count.saturating_add(1).min(group.cap),
+            came: Arc::from([]),
+            containers: 0,
+        };
+        let mut live: Vec<Progress> = Vec::with_capacity(pending.entries.len());
+        for entry in pending.entries.iter().filter(|entry| holds(entry.item)) {
+            let spec = &group.monitors[entry.before.monitor as usize].spec;
+            let mut progress = entry.before.clone();
+            let mut within = true;
+            for &(place, _) in entry.contains.iter().filter(|&&(_, bit)| holds(bit)) {
+                let count = &mut progress.counts[usize::from(place)];
+                *count += 1;
+                within &= spec.contains[usize::from(place)].max.is_none_or(|max| *count <= max);
+            }
+            progress.repeated |= entry.repeats.is_some_and(holds);
+            if within {
+                live.push(progress);
+            }
+        }
+        let compares = |progress: &Progress| {
+            group.monitors[progress.monitor as usize].compares(next.count, progress)
+        };
+        if pending.compared && live.iter().any(compares) {
+            next.came = from.came.clone();
+            next.containers = from.containers;
+            // Where masks are computed for all texts at once the item is not known.
+            if text != TextId::ANY {
+                let bytes = json.keys.bytes(text);
+                let item = items::last_value(&bytes);
+                let equal = json.schema.equal_to(&String::from_utf8_lossy(item))?;
+                if let Err(place) = next.came.binary_search(&equal) {
+                    let mut came = next.came.to_vec();
+                    came.insert(place, equal);
+                    next.came = came.into();
+                    next.containers += u32::from(matches!(item.first(), Some(b'[' | b'{')));
+                }
+            }
+        }
+        let mut kept = Vec::with_capacity(live.len());
+        for progress in live {
+            let monitor = &group.monitors[progress.monitor as usize];
+            let alive = monitor.is_plain() || {
+                let rest = monitor.rest(&json.schema, &next, &progress)?;
+                items::is_satisfiable(&json.schema, &rest, &next.came)?
+            };
+            if alive {
+                kept.push(progress);
+            }
+        }
+        next.live = kept.into();
+        Ok(ArrayStateId(json.array_states.intern(next)?))
     }
 }

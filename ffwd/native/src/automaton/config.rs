@@ -6,18 +6,19 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::array::{ArrayGroup, ArrayPending, ArrayState};
+use super::array::{ArrayGroup, ArrayPending, ArrayPendingId, ArrayState, ArrayStateId, Spare};
 use super::error::EngineError;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::Interner;
 use super::keys::{KeyNodeId, Keys, Terminal, TextId};
-use super::object::{ObjectGroup, ObjectPending, ObjectState};
-use super::punctuation::{self, index};
-use super::value::{QueryId, ValueStarts};
-use super::Grammar;
+use super::object::{ObjectPending, ObjectState};
+use super::object_group::ObjectGroup;
+use super::punctuation::{self, index, Indentation, Marks};
+use super::value::{Query, QueryId, ValueStarts};
+use super::{Grammar, PropertyOrder, Writing};
 use crate::error::LimitExceeded;
 use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
-use crate::json_schema::{SchemaId, SchemaSet};
+use crate::json_schema::SchemaSet;
 
 /// An interned configuration of one [`Automaton`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,11 +43,18 @@ pub struct Thread {
     pub stack: StackId,
     /// The key so far, where keys that came must not come again.
     pub text: TextId,
+    /// The outermost item so far that later ones are compared with.
+    pub transcript: TextId,
 }
 
 impl Thread {
-    pub(super) const END: Self =
-        Self { lexeme: ThreadLexeme::End, state: 0, stack: StackId::END, text: TextId::NONE };
+    pub(super) const END: Self = Self {
+        lexeme: ThreadLexeme::End,
+        state: 0,
+        stack: StackId::END,
+        text: TextId::NONE,
+        transcript: TextId::NONE,
+    };
 
     #[inline]
     pub fn lex_state(&self) -> LexState {
@@ -71,8 +79,10 @@ struct Config {
 #[derive(Debug)]
 pub struct JsonParts {
     pub schema: Box<SchemaSet>,
+    pub(super) property_order: PropertyOrder,
     pub keys: Keys,
-    pub(super) queries: Interner<Box<[SchemaId]>>,
+    indentation: Option<Indentation>,
+    pub(super) queries: Interner<Query>,
     pub(super) value_starts: Mutex<FxHashMap<QueryId, Arc<ValueStarts>>>,
     pub(super) object_groups: boxcar::Vec<ObjectGroup>,
     pub(super) object_states: Interner<ObjectState>,
@@ -80,6 +90,8 @@ pub struct JsonParts {
     pub(super) array_groups: boxcar::Vec<ArrayGroup>,
     pub(super) array_states: Interner<ArrayState>,
     pub(super) array_pendings: Interner<ArrayPending>,
+    pub(super) array_items: Mutex<FxHashMap<ArrayStateId, Option<ArrayPendingId>>>,
+    pub(super) array_spares: Mutex<FxHashMap<ArrayStateId, Spare>>,
 }
 
 #[derive(Debug)]
@@ -121,8 +133,8 @@ impl Automaton {
                 let lexeme = automaton.add_lexeme(&punctuation::spec(Spelling::Utf8, [ast]))?;
                 Frame::Lexeme(lexeme)
             }
-            Grammar::Json { schema, whitespace } => {
-                let lexemes = punctuation::lexemes(whitespace, &automaton.lexeme_store)?;
+            Grammar::Json { schema, writing: Writing { whitespace, property_order } } => {
+                let lexemes = punctuation::lexemes(&whitespace, &automaton.lexeme_store)?;
                 let any_string = lexemes[index::ANY_STRING as usize].clone();
                 for lexeme in lexemes {
                     // By position: two marks may have the same text.
@@ -134,7 +146,9 @@ impl Automaton {
                 let frames = "frames of one grammar";
                 let json = JsonParts {
                     schema,
-                    keys: Keys::new(any_string),
+                    property_order,
+                    keys: Keys::new(),
+                    indentation: Indentation::new(&whitespace),
                     queries: Interner::new(frames, MAX_FRAMES),
                     value_starts: Mutex::default(),
                     object_groups: boxcar::Vec::new(),
@@ -143,8 +157,10 @@ impl Automaton {
                     array_groups: boxcar::Vec::new(),
                     array_states: Interner::new(frames, MAX_FRAMES),
                     array_pendings: Interner::new(frames, MAX_FRAMES),
+                    array_items: Mutex::default(),
+                    array_spares: Mutex::default(),
                 };
-                let query = automaton.query(&json, &[root])?;
+                let query = automaton.query(&json, &[root], &[])?;
                 automaton.json = Some(json);
                 Frame::Value(query)
             }
@@ -203,9 +219,15 @@ impl Automaton {
         if self.cells.count() >= MAX_CELLS {
             return Err(LimitExceeded::new("stacks of one grammar", MAX_CELLS).into());
         }
+        // The first cell is the end, and its own parent.
+        let below = self.cells.get(parent.0 as usize);
+        let is_compared = |frame: Frame| matches!(frame, Frame::AwaitComparedItem(_));
         let id = StackId(self.cells.push(Cell {
             frame,
             parent,
+            depth: below.map_or(0, |cell| cell.depth) + u32::from(frame.is_container()),
+            transcribed: is_compared(frame) || below.is_some_and(|cell| cell.transcribed),
+            ends_compared_item: below.is_some_and(|cell| is_compared(cell.frame)),
             starts: OnceLock::new(),
             exits: FirstExits::default(),
         }) as u32);
@@ -213,18 +235,48 @@ impl Automaton {
         Ok(id)
     }
 
-    /// The lexemes that may begin on a stack.
+    /// The lexemes between the parts of the container whose frame is on top of this stack.
+    pub(super) fn marks(&self, json: &JsonParts, stack: StackId) -> Result<Marks, EngineError> {
+        match &json.indentation {
+            None => Ok(Marks::FLAT),
+            Some(indentation) => {
+                indentation.marks(self.cell(stack).depth, |spec| self.add_lexeme(spec))
+            }
+        }
+    }
+
+    /// The lexemes that may begin on a stack. Those within an item that later ones are compared with
+    /// have an empty transcript; see [`Self::following`].
     pub fn starts(&self, stack: StackId) -> Result<&[Thread], EngineError> {
         let cell = self.cell(stack);
         if let Some(known) = cell.starts.get() {
             return Ok(known);
         }
-        let starts = self.compute_starts(stack)?;
+        let mut starts = self.compute_starts(stack)?;
+        for start in &mut starts {
+            if self.cell(start.stack).transcribed {
+                start.transcript = TextId::EMPTY;
+            }
+        }
         Ok(cell.starts.get_or_init(|| starts.into_vec().into_boxed_slice()))
     }
 
+    /// The lexemes that may begin on a stack, going on with a transcript.
+    pub fn following(&self, stack: StackId, transcript: TextId) -> Result<Threads, EngineError> {
+        let mut threads: Threads = self.starts(stack)?.iter().copied().collect();
+        if transcript != TextId::NONE {
+            for thread in &mut threads {
+                if thread.transcript != TextId::NONE {
+                    thread.transcript = transcript;
+                }
+            }
+        }
+        Ok(threads)
+    }
+
     /// The stack after a lexeme has been accepted on one. `accept` says which of its languages
-    /// hold, `text` is the key where the lexeme was a key.
+    /// hold, `text` is the key where the lexeme was a key, and what was written where an item ends
+    /// that later ones are compared with.
     pub fn exit(
         &self,
         stack: StackId,
@@ -249,7 +301,12 @@ impl Automaton {
 
     /// What follows a thread whose lexeme ends here.
     pub fn exit_thread(&self, thread: &Thread, accept: Verdict) -> Result<StackId, EngineError> {
-        self.exit(thread.stack, thread.lexeme, accept, thread.text)
+        let text = match thread.transcript {
+            TextId::NONE => thread.text,
+            transcript if self.ends_compared_item(thread)? => transcript,
+            _ => thread.text,
+        };
+        self.exit(thread.stack, thread.lexeme, accept, text)
     }
 
     /// The threads after one more byte; none if no text goes on so.
@@ -278,17 +335,19 @@ impl Automaton {
                 let lexeme = self.lexeme(index);
                 let state = thread.lex_state();
                 if let Some(after) = lexeme.next(state, byte)? {
+                    let transcript = self.append(thread.transcript, byte)?;
                     if after.is_final() {
-                        let stack = self.exit_thread(thread, lexeme.accept(after))?;
-                        next.extend_from_slice(self.starts(stack)?);
+                        let ended = Thread { transcript, ..*thread };
+                        let stack = self.exit_thread(&ended, lexeme.accept(after))?;
+                        next.extend(self.following(stack, transcript)?);
                     } else {
                         let text = self.append(thread.text, byte)?;
-                        next.push(Thread { state: after.0, text, ..*thread });
+                        next.push(Thread { state: after.0, text, transcript, ..*thread });
                     }
                 }
                 if state.accepts() {
                     let stack = self.exit_thread(thread, lexeme.accept(state))?;
-                    for start in self.starts(stack)? {
+                    for start in &self.following(stack, thread.transcript)? {
                         self.step_thread(start, byte, next)?;
                     }
                 }
@@ -308,17 +367,20 @@ impl Automaton {
         let Some(json) = &self.json else { return Ok(()) };
         let node = json.keys.node(thread.key_node());
         if let Some(child) = node.child(byte) {
-            let text = json.keys.append(thread.text, byte)?;
-            next.push(Thread { state: child.0, text, ..*thread });
+            if !json.keys.node(child).is_dead() {
+                let text = json.keys.append(thread.text, byte)?;
+                let transcript = json.keys.append(thread.transcript, byte)?;
+                next.push(Thread { state: child.0, text, transcript, ..*thread });
+            }
             return Ok(());
         }
         // A quote ends a name, but right after the opening of an object it begins one.
-        let closes = byte == b'"' && node.base != Some(LexState::QUOTE);
-        if closes {
+        if byte == b'"' && !node.is_before_quote() {
             match node.terminal {
                 Terminal::Allowed(name) => {
                     let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
-                    next.extend_from_slice(self.starts(stack)?);
+                    let transcript = json.keys.append(thread.transcript, byte)?;
+                    next.extend(self.following(stack, transcript)?);
                     return Ok(());
                 }
                 Terminal::Refused => return Ok(()),
@@ -326,9 +388,8 @@ impl Automaton {
             }
         }
         let Some(base) = node.base else { return Ok(()) };
-        let string =
-            Thread { lexeme: ThreadLexeme::Lexeme(index::ANY_STRING), state: base.0, ..*thread };
-        self.step_thread(&string, byte, next)
+        let lexeme = ThreadLexeme::Lexeme(base.lexeme);
+        self.step_thread(&Thread { lexeme, state: base.state.0, ..*thread }, byte, next)
     }
 
     /// Whether the text may end here.
@@ -416,20 +477,19 @@ impl Automaton {
                 ThreadLexeme::Key => {
                     let Some(json) = &self.json else { return Ok(false) };
                     let node = json.keys.node(thread.key_node());
-                    if node.base == Some(LexState::QUOTE) {
-                        if !agree(b'"') {
-                            return Ok(false);
+                    if let Some(base) = node.base {
+                        match self.lexeme(base.lexeme).only_byte(base.state)? {
+                            Some(byte) if agree(byte) => {}
+                            _ => return Ok(false),
                         }
-                        continue;
                     }
-                    if node.base.is_some() {
+                    if matches!(node.terminal, Terminal::Allowed(_)) && !agree(b'"') {
                         return Ok(false);
                     }
-                    let closes = matches!(node.terminal, Terminal::Allowed(_));
-                    match (&*node.children, closes) {
-                        ([], true) if agree(b'"') => {}
-                        ([(byte, _)], false) if agree(*byte) => {}
-                        _ => return Ok(false),
+                    for &(byte, child) in node.children.iter() {
+                        if !json.keys.node(child).is_dead() && !agree(byte) {
+                            return Ok(false);
+                        }
                     }
                 }
                 ThreadLexeme::Lexeme(index) => {

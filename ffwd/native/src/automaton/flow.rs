@@ -17,6 +17,7 @@ impl Automaton {
             state: self.lexeme(lexeme).start().0,
             stack,
             text: TextId::NONE,
+            transcript: TextId::NONE,
         };
         let Some(json) = self.json() else {
             match cell.frame {
@@ -47,15 +48,22 @@ impl Automaton {
                 if self.object_verdict(json, state) != 0 {
                     threads.push(begin(index::CLOSE_EMPTY_OBJECT, stack));
                 }
-                self.push_key(json, state, stack, &mut threads);
+                match self.marks(json, stack)?.line {
+                    None => self.push_key(json, state, stack, &mut threads),
+                    Some(line) if self.object_may_go_on(json, state) => {
+                        threads.push(begin(line, stack));
+                    }
+                    Some(_) => {}
+                }
             }
             Frame::ObjectKey(state) => self.push_key(json, state, stack, &mut threads),
             Frame::ObjectAfter(state) => {
+                let marks = self.marks(json, stack)?;
                 if self.object_may_go_on(json, state) {
-                    threads.push(begin(index::COMMA, stack));
+                    threads.push(begin(marks.comma, stack));
                 }
                 if self.object_verdict(json, state) != 0 {
-                    threads.push(begin(index::CLOSE_OBJECT, stack));
+                    threads.push(begin(marks.close_object, stack));
                 }
             }
             Frame::ArrayOpen(state) => {
@@ -63,19 +71,23 @@ impl Automaton {
                     threads.push(begin(index::CLOSE_EMPTY_ARRAY, stack));
                 }
                 if let Some(item) = self.item(json, state, cell.parent)? {
-                    threads.extend_from_slice(self.starts(item)?);
+                    match self.marks(json, stack)?.line {
+                        None => threads.extend_from_slice(self.starts(item)?),
+                        Some(line) => threads.push(begin(line, stack)),
+                    }
                 }
             }
             Frame::ArrayAfter(state) => {
+                let marks = self.marks(json, stack)?;
                 if self.item(json, state, cell.parent)?.is_some() {
-                    threads.push(begin(index::COMMA, stack));
+                    threads.push(begin(marks.comma, stack));
                 }
                 if self.array_verdict(json, state) != 0 {
-                    threads.push(begin(index::CLOSE_ARRAY, stack));
+                    threads.push(begin(marks.close_array, stack));
                 }
             }
             // A verdict is delivered to these, they never begin a lexeme.
-            Frame::AwaitMember(_) | Frame::AwaitItem(_) => {}
+            Frame::AwaitMember(_) | Frame::AwaitItem(_) | Frame::AwaitComparedItem(_) => {}
         }
         Ok(threads)
     }
@@ -95,6 +107,7 @@ impl Automaton {
                 state: keys.0,
                 stack,
                 text: if open { TextId::EMPTY } else { TextId::NONE },
+                transcript: TextId::NONE,
             });
         }
     }
@@ -108,6 +121,12 @@ impl Automaton {
     ) -> Result<StackId, EngineError> {
         let &Cell { frame, parent, .. } = self.cell(stack);
         let Some(json) = self.json() else { return Ok(parent) };
+        let goes_on = match lexeme {
+            ThreadLexeme::Lexeme(mark) if frame.is_between_parts() => {
+                self.goes_on(json, stack, mark)?
+            }
+            _ => false,
+        };
         match (frame, lexeme) {
             (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
                 let starts = self.value_starts(json, query)?;
@@ -126,41 +145,64 @@ impl Automaton {
                             .iter()
                             .filter(|scalar| scalar.lexeme == lexeme)
                             .fold(0, |bits, scalar| bits | scalar.verdict(accept));
-                        self.deliver(json, parent, verdict)
+                        self.deliver(json, parent, verdict, text)
                     }
                 }
             }
-            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
-                self.member(json, state, parent, text, true)
-            }
-            (
-                Frame::ObjectOpen(state) | Frame::ObjectKey(state),
-                ThreadLexeme::Lexeme(index::ANY_STRING),
-            ) => self.member(json, state, parent, text, false),
-            (Frame::ObjectAfter(state), ThreadLexeme::Lexeme(index::COMMA)) => {
+            (Frame::ObjectOpen(state) | Frame::ObjectAfter(state), _) if goes_on => {
                 self.push(Frame::ObjectKey(state), parent)
+            }
+            (Frame::ArrayOpen(state) | Frame::ArrayAfter(state), _) if goes_on => {
+                Ok(self.item(json, state, parent)?.unwrap_or(parent))
+            }
+            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
+                self.member(json, state, parent, text, None)
+            }
+            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Lexeme(lexeme))
+                if lexeme != index::CLOSE_EMPTY_OBJECT =>
+            {
+                self.member(json, state, parent, text, Some(accept))
             }
             (Frame::ObjectOpen(state) | Frame::ObjectAfter(state), _) => {
                 let verdict = self.object_verdict(json, state);
-                self.deliver(json, parent, verdict)
-            }
-            (Frame::ArrayAfter(state), ThreadLexeme::Lexeme(index::COMMA)) => {
-                Ok(self.item(json, state, parent)?.unwrap_or(parent))
+                self.deliver(json, parent, verdict, text)
             }
             (Frame::ArrayOpen(state) | Frame::ArrayAfter(state), _) => {
                 let verdict = self.array_verdict(json, state);
-                self.deliver(json, parent, verdict)
+                self.deliver(json, parent, verdict, text)
             }
             _ => Ok(parent),
         }
     }
 
-    /// Hands a value's verdict to the frame that waits for it.
+    /// Whether a key or an item follows this lexeme of a container; otherwise it ends there.
+    fn goes_on(&self, json: &JsonParts, stack: StackId, lexeme: u32) -> Result<bool, EngineError> {
+        let marks = self.marks(json, stack)?;
+        Ok(lexeme == marks.comma || Some(lexeme) == marks.line)
+    }
+
+    /// Whether an item that later ones are compared with ends with the lexeme of a thread.
+    pub fn ends_compared_item(&self, thread: &Thread) -> Result<bool, EngineError> {
+        let cell = self.cell(thread.stack);
+        let Some(json) = self.json().filter(|_| cell.ends_compared_item) else { return Ok(false) };
+        let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(false) };
+        Ok(match cell.frame {
+            Frame::Value(_) => !matches!(lexeme, index::OPEN_OBJECT | index::OPEN_ARRAY),
+            Frame::ObjectOpen(_) => lexeme == index::CLOSE_EMPTY_OBJECT,
+            Frame::ObjectAfter(_) | Frame::ArrayOpen(_) | Frame::ArrayAfter(_) => {
+                !self.goes_on(json, thread.stack, lexeme)?
+            }
+            _ => false,
+        })
+    }
+
+    /// Hands a value's verdict, and its text where that matters, to the frame that waits for it.
     fn deliver(
         &self,
         json: &JsonParts,
         stack: StackId,
         verdict: Verdict,
+        text: TextId,
     ) -> Result<StackId, EngineError> {
         let &Cell { frame, parent, .. } = self.cell(stack);
         match frame {
@@ -168,8 +210,8 @@ impl Automaton {
                 let state = self.member_done(json, pending, verdict)?;
                 self.push(Frame::ObjectAfter(state), parent)
             }
-            Frame::AwaitItem(pending) => {
-                let state = self.item_done(json, pending, verdict)?;
+            Frame::AwaitItem(pending) | Frame::AwaitComparedItem(pending) => {
+                let state = self.item_done(json, pending, verdict, text)?;
                 self.push(Frame::ArrayAfter(state), parent)
             }
             _ => Ok(stack),

@@ -40,9 +40,27 @@ pub enum Frame {
     ArrayAfter(ArrayStateId),
     /// The verdict of an item.
     AwaitItem(ArrayPendingId),
+    /// The verdict of an item, and its text: later items are compared with it.
+    AwaitComparedItem(ArrayPendingId),
 }
 
-/// How an accepted lexeme leaves a stack: the lexeme, its verdict, and the key that it was.
+impl Frame {
+    /// Whether a container stands before its first part, or after one.
+    pub fn is_between_parts(self) -> bool {
+        matches!(
+            self,
+            Self::ObjectOpen(_) | Self::ObjectAfter(_) | Self::ArrayOpen(_) | Self::ArrayAfter(_)
+        )
+    }
+
+    /// Whether the value above is inside a container that has no other frame on the stack.
+    pub fn is_container(self) -> bool {
+        matches!(self, Self::AwaitMember(_) | Self::AwaitItem(_) | Self::AwaitComparedItem(_))
+    }
+}
+
+/// How an accepted lexeme leaves a stack: the lexeme, its verdict, and the text of the key or item
+/// that ends with it, where that matters.
 pub type ExitKey = (ThreadLexeme, Verdict, TextId);
 
 /// Where the first few exits of a stack lead: appended to by any thread, read without a lock.
@@ -84,6 +102,12 @@ impl FirstExits {
 pub struct Cell {
     pub frame: Frame,
     pub parent: StackId,
+    /// How many containers wait for the value above or inside this frame.
+    pub depth: u32,
+    /// Whether the text above is part of an item that later ones are compared with.
+    pub transcribed: bool,
+    /// Whether such an item ends with the value of this frame.
+    pub ends_compared_item: bool,
     /// The lexemes that may begin here.
     pub starts: OnceLock<Box<[Thread]>>,
     pub exits: FirstExits,

@@ -1,9 +1,12 @@
 //! The keys of objects: which names may come, as persistent tries over their spelling.
 //!
 //! A trie node says what the names below it are; where the object also takes other keys it says
-//! in addition where in "any JSON string" it stands, so that leaving the trie is entering the
-//! string that all schemas share. Nodes are hash-consed and changed by copying a path, so the
-//! tries of an object's successive states share all but what changed.
+//! in addition where in the lexeme of those keys it stands, so that leaving the trie is entering
+//! that lexeme. Nodes are hash-consed and changed by copying a path, so the tries of an object's
+//! successive states share all but what changed.
+//!
+//! Where patterns restrict the other keys, all that are left below a node may be names that are
+//! refused. Such a node has no base: it is *dead* unless some name below it may come.
 
 use std::sync::Arc;
 
@@ -11,8 +14,10 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::intern::Interner;
+use super::punctuation::index;
 use crate::error::LimitExceeded;
 use crate::expr::lower::{spell, Spelling};
+use crate::expr::texts::{texts, TextCounter};
 use crate::expr::{LexState, Lexeme};
 
 /// A key as it is written: the opening quote and the spelled characters so far.
@@ -42,19 +47,62 @@ pub enum Terminal {
     Refused,
 }
 
+/// A place in the lexeme of the keys that are not declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyBase {
+    /// The lexeme, by its index in the automaton.
+    pub lexeme: u32,
+    pub state: LexState,
+}
+
+/// The lexeme of the keys that are not declared.
+#[derive(Clone, Copy, Debug)]
+pub struct OtherKeys<'l> {
+    /// Its index in the automaton.
+    pub index: u32,
+    pub lexeme: &'l Lexeme,
+}
+
+impl OtherKeys<'_> {
+    fn start(self) -> KeyBase {
+        KeyBase { lexeme: self.index, state: self.lexeme.start() }
+    }
+
+    fn next(self, base: Option<KeyBase>, byte: u8) -> Result<Option<KeyBase>, LimitExceeded> {
+        let Some(base) = base else { return Ok(None) };
+        let next = self.lexeme.next(base.state, byte)?;
+        Ok(next.map(|state| KeyBase { state, ..base }))
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyNode {
     /// Sorted by byte.
     pub children: Arc<[(u8, KeyNodeId)]>,
     pub terminal: Terminal,
-    /// Where other keys are allowed: the state of "any JSON string" here.
-    pub base: Option<LexState>,
+    /// Where other keys are allowed.
+    pub base: Option<KeyBase>,
+    /// How many names at and below the node the lexeme of the other keys has too. Not counted for
+    /// "any string", which has more keys than these everywhere.
+    covered: u32,
 }
 
 impl KeyNode {
     pub fn child(&self, byte: u8) -> Option<KeyNodeId> {
         let position = self.children.binary_search_by_key(&byte, |&(label, _)| label).ok()?;
         Some(self.children[position].1)
+    }
+
+    /// Whether no key goes on here.
+    pub fn is_dead(&self) -> bool {
+        self.base.is_none()
+            && self.children.is_empty()
+            && !matches!(self.terminal, Terminal::Allowed(_))
+    }
+
+    /// Whether a quote would open the key rather than close it.
+    pub fn is_before_quote(&self) -> bool {
+        self.base.is_some_and(|base| base.state == LexState::QUOTE)
     }
 }
 
@@ -64,7 +112,7 @@ pub struct Keys {
     /// Texts as (all but the last byte, last byte).
     texts: boxcar::Vec<(TextId, u8)>,
     text_ids: Mutex<FxHashMap<(TextId, u8), TextId>>,
-    any_string: Arc<Lexeme>,
+    counter: Mutex<TextCounter>,
 }
 
 /// How many bytes of keys one grammar remembers, to tell repeated keys.
@@ -72,7 +120,7 @@ const MAX_TEXTS: usize = 16_000_000;
 const MAX_KEY_NODES: usize = 8_000_000;
 
 impl Keys {
-    pub fn new(any_string: Arc<Lexeme>) -> Self {
+    pub fn new() -> Self {
         let texts = boxcar::Vec::new();
         // NONE and EMPTY.
         texts.push((TextId::NONE, 0));
@@ -81,7 +129,7 @@ impl Keys {
             nodes: Interner::new("nodes of the key tries of one grammar", MAX_KEY_NODES),
             texts,
             text_ids: Mutex::default(),
-            any_string,
+            counter: Mutex::default(),
         }
     }
 
@@ -133,36 +181,68 @@ impl Keys {
         bytes
     }
 
+    /// The node, in its canonical form: without a base where all keys of the lexeme are names, and
+    /// without what cannot matter there.
     fn intern(
         &self,
-        children: Vec<(u8, KeyNodeId)>,
-        terminal: Terminal,
-        base: Option<LexState>,
+        mut children: Vec<(u8, KeyNodeId)>,
+        mut terminal: Terminal,
+        mut base: Option<KeyBase>,
+        others: Option<OtherKeys<'_>>,
+        mut covered: u32,
     ) -> Result<KeyNodeId, LimitExceeded> {
-        let node = KeyNode { children: children.into(), terminal, base };
+        if let (Some(place), Some(others)) = (base, others) {
+            if others.index != index::ANY_STRING {
+                let below = children.iter().map(|&(_, child)| self.node(child).covered);
+                covered = below.sum();
+                if terminal != Terminal::None && place.state != LexState::QUOTE {
+                    covered += u32::from(others.lexeme.next(place.state, b'"')?.is_some());
+                }
+                let limit = u64::from(covered) + 1;
+                let left = self.counter.lock().count(others.lexeme, place.state, limit)?;
+                if left < limit {
+                    base = None;
+                }
+            }
+        }
+        if base.is_none() {
+            if terminal == Terminal::Refused {
+                terminal = Terminal::None;
+            }
+            children.retain(|&(_, child)| !self.node(child).is_dead());
+        } else {
+            // Neither what says nothing, nor what refuses that which the lexeme of the other keys
+            // does not have.
+            children.retain(|&(_, child)| {
+                let child = self.node(child);
+                let says_nothing = child.children.is_empty() && child.terminal == Terminal::None;
+                !says_nothing || (child.base.is_none() && child.covered > 0)
+            });
+        }
+        let node = KeyNode { children: children.into(), terminal, base, covered };
         Ok(KeyNodeId(self.nodes.intern(node)?))
     }
 
     /// The trie of `names` (sorted by bytes, each with its opening quote), at the place before the
-    /// opening quote. `open`: other keys are allowed too.
+    /// opening quote. `others`: which other keys are allowed too.
     pub fn build(
         &self,
         names: &[(Vec<u8>, Terminal)],
-        open: bool,
+        others: Option<OtherKeys<'_>>,
     ) -> Result<KeyNodeId, LimitExceeded> {
         struct Open {
             byte: u8,
             children: Vec<(u8, KeyNodeId)>,
             terminal: Terminal,
-            base: Option<LexState>,
+            base: Option<KeyBase>,
         }
-        let start = open.then_some(LexState::QUOTE);
+        let start = others.map(OtherKeys::start);
         let mut nodes =
             vec![Open { byte: 0, children: Vec::new(), terminal: Terminal::None, base: start }];
         let mut path: Vec<u8> = Vec::new();
         let close = |nodes: &mut Vec<Open>| -> Result<(), LimitExceeded> {
             if let Some(node) = nodes.pop() {
-                let id = self.intern(node.children, node.terminal, node.base)?;
+                let id = self.intern(node.children, node.terminal, node.base, others, 0)?;
                 if let Some(parent) = nodes.last_mut() {
                     parent.children.push((node.byte, id));
                 }
@@ -177,8 +257,8 @@ impl Keys {
             path.truncate(shared);
             for &byte in &name[shared..] {
                 path.push(byte);
-                let base = match nodes.last().and_then(|node| node.base) {
-                    Some(state) => self.any_string.next(state, byte)?,
+                let base = match others {
+                    Some(others) => others.next(nodes.last().and_then(|node| node.base), byte)?,
                     None => None,
                 };
                 nodes.push(Open { byte, children: Vec::new(), terminal: Terminal::None, base });
@@ -191,22 +271,20 @@ impl Keys {
             close(&mut nodes)?;
         }
         match nodes.pop() {
-            Some(root) => self.intern(root.children, root.terminal, root.base),
-            None => self.intern(Vec::new(), Terminal::None, start),
+            Some(root) => self.intern(root.children, root.terminal, root.base, others, 0),
+            None => self.intern(Vec::new(), Terminal::None, start, others, 0),
         }
     }
 
-    /// The trie with one name changed. In a trie without `base` a name that is neither allowed nor
-    /// refused is taken out, so that every node leads to an allowed name.
+    /// The trie with one name changed. Where no other keys are allowed, a name that may not come
+    /// is taken out, so that every node leads to a name that may.
     pub fn with(
         &self,
         root: KeyNodeId,
+        others: Option<OtherKeys<'_>>,
         name: &[u8],
         terminal: Terminal,
     ) -> Result<KeyNodeId, LimitExceeded> {
-        let open = self.node(root).base.is_some();
-        let terminal =
-            if open || terminal != Terminal::Refused { terminal } else { Terminal::None };
         let mut path: Vec<KeyNode> = vec![self.node(root).clone()];
         for &byte in name {
             let last = &path[path.len() - 1];
@@ -215,10 +293,11 @@ impl Keys {
                 None => KeyNode {
                     children: Arc::from([]),
                     terminal: Terminal::None,
-                    base: match last.base {
-                        Some(state) => self.any_string.next(state, byte)?,
+                    base: match others {
+                        Some(others) => others.next(last.base, byte)?,
                         None => None,
                     },
+                    covered: 0,
                 },
             };
             path.push(next);
@@ -229,21 +308,41 @@ impl Keys {
         let mut below: Option<KeyNodeId> = None;
         for (depth, node) in path.into_iter().enumerate().rev() {
             let mut children: Vec<(u8, KeyNodeId)> = node.children.to_vec();
-            if let Some(&byte) = name.get(depth) {
-                let position = children.binary_search_by_key(&byte, |&(label, _)| label);
-                match (position, below) {
-                    (Ok(at), Some(id)) => children[at].1 = id,
-                    (Ok(at), None) => {
-                        children.remove(at);
-                    }
-                    (Err(at), Some(id)) => children.insert(at, (byte, id)),
-                    (Err(_), None) => {}
+            if let (Some(&byte), Some(id)) = (name.get(depth), below) {
+                match children.binary_search_by_key(&byte, |&(label, _)| label) {
+                    Ok(at) => children[at].1 = id,
+                    Err(at) => children.insert(at, (byte, id)),
                 }
             }
-            let empty = children.is_empty() && node.terminal == Terminal::None && depth > 0;
-            below =
-                if empty { None } else { Some(self.intern(children, node.terminal, node.base)?) };
+            below = Some(self.intern(children, node.terminal, node.base, others, node.covered)?);
         }
         Ok(below.unwrap_or(root))
+    }
+
+    /// The names in a trie that are marked as refused, in order of their bytes.
+    pub fn refused(&self, root: KeyNodeId) -> Vec<Vec<u8>> {
+        let mut found = Vec::new();
+        let mut pending: Vec<(KeyNodeId, Vec<u8>)> = vec![(root, Vec::new())];
+        while let Some((id, text)) = pending.pop() {
+            let node = self.node(id);
+            for &(byte, child) in node.children.iter().rev() {
+                let mut longer = text.clone();
+                longer.push(byte);
+                pending.push((child, longer));
+            }
+            if node.terminal == Terminal::Refused {
+                found.push(text);
+            }
+        }
+        found
+    }
+
+    /// The texts of a lexeme, spelled, if they are few.
+    pub fn texts(
+        &self,
+        lexeme: &Lexeme,
+        limit: u64,
+    ) -> Result<Option<Vec<Vec<u8>>>, LimitExceeded> {
+        texts(&mut self.counter.lock(), lexeme, lexeme.start(), limit)
     }
 }

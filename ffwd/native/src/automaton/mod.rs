@@ -12,21 +12,27 @@
 pub mod array;
 pub mod config;
 pub mod error;
+mod exclusion;
 mod flow;
 pub mod frame;
 pub mod intern;
+mod items;
 pub mod keys;
+mod monitor;
+mod name_set;
 pub mod object;
+pub mod object_group;
 pub mod punctuation;
 #[cfg(test)]
 mod tests;
 pub mod value;
 
+pub use array::Spare;
 pub use config::{Automaton, StateId, Thread, ThreadLexeme, Threads};
 pub use error::EngineError;
 pub use frame::StackId;
-pub use keys::{KeyNodeId, TextId};
-pub use punctuation::{Whitespace, WhitespaceMode};
+pub use keys::{KeyBase, KeyNodeId, TextId};
+pub use punctuation::{Layout, Whitespace, WhitespaceMode};
 
 /// What to compile.
 #[derive(Debug)]
@@ -34,5 +40,27 @@ pub enum Grammar {
     /// A whole text of a regular language.
     Text(crate::regex::Ast),
     /// A JSON text that is valid against a schema.
-    Json { schema: Box<crate::json_schema::SchemaSet>, whitespace: Whitespace },
+    Json { schema: Box<crate::json_schema::SchemaSet>, writing: Writing },
+}
+
+/// In which order the properties of an object come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PropertyOrder {
+    /// As they are declared, and undeclared ones last.
+    #[default]
+    Declared,
+    Any,
+}
+
+/// How a JSON text is written, where its schema leaves a choice.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Writing {
+    pub whitespace: Whitespace,
+    pub property_order: PropertyOrder,
+}
+
+impl From<Whitespace> for Writing {
+    fn from(whitespace: Whitespace) -> Self {
+        Self { whitespace, property_order: PropertyOrder::default() }
+    }
 }

@@ -1,131 +1,52 @@
-//! Objects: every alternative of a schema's object types runs side by side as a *monitor*, a
-//! declared list of properties and how far in it the object has come.
-
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
+//! Objects: every alternative of a schema's object types runs side by side as a *monitor*; all of
+//! them see the same members, and each says which keys may come and what their values must be.
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
+use super::exclusion::Demand;
 use super::frame::{Frame, StackId};
-use super::keys::{KeyNodeId, Terminal, TextId};
+use super::keys::{KeyNodeId, OtherKeys, Terminal, TextId};
+use super::monitor::{Exclusions, Key, Place};
+use super::name_set::NameSet;
+use super::object_group::{ObjectGroup, ObjectGroupId, OpenKeys};
 use super::punctuation::index;
-use super::value::QueryId;
+use super::value::Schemas;
 use crate::expr::Verdict;
-use crate::json_schema::{ObjectSpec, SchemaId, SchemaSet};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ObjectGroupId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectStateId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectPendingId(pub u32);
 
-/// Whether a schema has valid values, found out once.
-#[derive(Debug, Default)]
-struct Satisfiable(AtomicU8);
-
-impl Satisfiable {
-    fn get(&self, set: &SchemaSet, schema: SchemaId) -> Result<bool, EngineError> {
-        match self.0.load(Ordering::Relaxed) {
-            1 => Ok(false),
-            2 => Ok(true),
-            _ => {
-                let known = set.is_satisfiable(schema)?;
-                self.0.store(1 + u8::from(known), Ordering::Relaxed);
-                Ok(known)
-            }
-        }
-    }
+/// A monitor that has not failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Live {
+    pub monitor: u32,
+    pub place: Place,
 }
 
-#[derive(Debug)]
-struct Monitor {
-    spec: Arc<ObjectSpec>,
-    owners: Verdict,
-    /// For each name of the group the property of this monitor, if it declares the name.
-    by_name: Vec<Option<u32>>,
-    /// For each place the first required property at or after it; the number of properties if
-    /// there is none.
-    next_required: Vec<u32>,
-    properties_satisfiable: Vec<Satisfiable>,
-    additional_satisfiable: Satisfiable,
-}
-
-impl Monitor {
-    fn new(spec: Arc<ObjectSpec>, owners: Verdict) -> Self {
-        let count = spec.properties.len();
-        let mut next_required = vec![count as u32; count + 1];
-        for (place, property) in spec.properties.iter().enumerate().rev() {
-            next_required[place] =
-                if property.required { place as u32 } else { next_required[place + 1] };
-        }
-        let properties_satisfiable = (0..count).map(|_| Satisfiable::default()).collect();
-        Self {
-            spec,
-            owners,
-            by_name: Vec::new(),
-            next_required,
-            properties_satisfiable,
-            additional_satisfiable: Satisfiable::default(),
-        }
-    }
-
-    /// Whether nothing required is left from `place` on.
-    fn complete(&self, place: u32) -> bool {
-        self.next_required[place as usize] as usize == self.spec.properties.len()
-    }
-
-    /// The schema of a declared property that may come at `place`, and the place after it.
-    fn declared(
-        &self,
-        set: &SchemaSet,
-        place: u32,
-        property: u32,
-    ) -> Result<Option<(SchemaId, u32)>, EngineError> {
-        if property < place || property > self.next_required[place as usize] {
-            return Ok(None);
-        }
-        let schema = self.spec.properties[property as usize].schema;
-        let satisfiable = self.properties_satisfiable[property as usize].get(set, schema)?;
-        Ok(satisfiable.then_some((schema, property + 1)))
-    }
-
-    /// The schema of a key that is not declared, if such may come at `place`.
-    fn additional(
-        &self,
-        set: &SchemaSet,
-        place: u32,
-    ) -> Result<Option<(SchemaId, u32)>, EngineError> {
-        match self.spec.additional() {
-            Some(schema) if self.complete(place) => {
-                let satisfiable = self.additional_satisfiable.get(set, schema)?;
-                Ok(satisfiable.then_some((schema, self.spec.properties.len() as u32)))
-            }
-            _ => Ok(None),
-        }
-    }
-}
-
-/// The object alternatives of one query.
-#[derive(Debug)]
-pub struct ObjectGroup {
-    monitors: Vec<Monitor>,
-    /// Every declared name, sorted by its bytes.
-    names: Vec<(TextId, Vec<u8>)>,
-    positions: FxHashMap<TextId, u32>,
+/// The members so far, as far as they still matter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Members {
+    /// Names of the group that came, but for those that the places of all monitors tell of.
+    pub seen: NameSet,
+    /// How many, at most the cap of the group.
+    pub count: u64,
+    /// Keys without a name that came, where they are to be remembered.
+    used: Option<KeyNodeId>,
 }
 
 /// Where an object stands between its members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectState {
     group: ObjectGroupId,
-    /// The monitors that have not failed, and how far each has come.
-    live: Box<[(u32, u32)]>,
-    /// Names of the group that came as an undeclared key of some live monitor.
-    seen: Box<[u32]>,
-    /// Which keys may come. Undeclared keys that came already are refused in it.
+    live: Box<[Live]>,
+    members: Members,
+    /// The names that may come.
+    allowed: NameSet,
+    /// The other keys that may come.
+    open: OpenKeys,
+    /// Both, as a trie. Keys without a name that came already are refused in it.
     pub keys: KeyNodeId,
 }
 
@@ -133,53 +54,28 @@ pub struct ObjectState {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectPending {
     from: ObjectStateId,
-    /// Monitor, place after the member, and the schema of the query that must hold for it.
-    entries: Box<[(u32, u32, u8)]>,
-    seen: Box<[u32]>,
+    entries: Box<[Entry]>,
+    members: Members,
+    /// The trie from before, in which the key is refused if it has no name.
     keys: KeyNodeId,
-    query: QueryId,
+}
+
+/// A monitor that waits for a member's value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Entry {
+    monitor: u32,
+    /// After the member.
+    ordered: u32,
+    /// The schema of the query that must hold.
+    bit: u8,
+    /// Exclusions that the member suits whatever its value is.
+    kept: Exclusions,
+    /// Other exclusions, each with the schema of the query that must hold for the member to suit.
+    watched: Box<[(u8, u8)]>,
 }
 
 impl Automaton {
-    pub(super) fn object_group(
-        &self,
-        json: &JsonParts,
-        objects: Vec<(Arc<ObjectSpec>, Verdict)>,
-    ) -> Result<ObjectGroupId, EngineError> {
-        let mut monitors: Vec<Monitor> = Vec::with_capacity(objects.len());
-        for (spec, owners) in objects {
-            match monitors.iter_mut().find(|known| known.spec == spec) {
-                Some(known) => known.owners |= owners,
-                None => monitors.push(Monitor::new(spec, owners)),
-            }
-        }
-        let mut texts: FxHashMap<TextId, ()> = FxHashMap::default();
-        let mut names: Vec<(TextId, Vec<u8>)> = Vec::new();
-        for monitor in &monitors {
-            for property in &monitor.spec.properties {
-                let text = json.keys.name(&property.name)?;
-                if texts.insert(text, ()).is_none() {
-                    names.push((text, json.keys.bytes(text)));
-                }
-            }
-        }
-        names.sort_by(|a, b| a.1.cmp(&b.1));
-        let positions: FxHashMap<TextId, u32> =
-            names.iter().enumerate().map(|(at, &(text, _))| (text, at as u32)).collect();
-        for monitor in &mut monitors {
-            monitor.by_name = vec![None; names.len()];
-            for (place, property) in monitor.spec.properties.iter().enumerate() {
-                let text = json.keys.name(&property.name)?;
-                if let Some(&at) = positions.get(&text) {
-                    monitor.by_name[at as usize] = Some(place as u32);
-                }
-            }
-        }
-        let group = ObjectGroup { monitors, names, positions };
-        Ok(ObjectGroupId(json.object_groups.push(group) as u32))
-    }
-
-    fn group<'j>(&self, json: &'j JsonParts, id: ObjectGroupId) -> &'j ObjectGroup {
+    pub(super) fn group<'j>(&self, json: &'j JsonParts, id: ObjectGroupId) -> &'j ObjectGroup {
         &json.object_groups[id.0 as usize]
     }
 
@@ -190,173 +86,215 @@ impl Automaton {
         id: ObjectGroupId,
     ) -> Result<ObjectStateId, EngineError> {
         let group = self.group(json, id);
-        let live: Box<[(u32, u32)]> = (0..group.monitors.len() as u32).map(|at| (at, 0)).collect();
-        let keys = self.build_keys(json, group, &live, &[])?;
-        let state = ObjectState { group: id, live, seen: Box::from([]), keys };
+        let members = Members { seen: NameSet::default(), count: 0, used: None };
+        let live: Box<[Live]> = group
+            .monitors
+            .iter()
+            .enumerate()
+            .map(|(at, monitor)| Live {
+                monitor: at as u32,
+                place: monitor.settle(monitor.start(), &members.seen, 0),
+            })
+            .collect();
+        self.object_state(json, id, live, members, None)
+    }
+
+    fn object_state(
+        &self,
+        json: &JsonParts,
+        id: ObjectGroupId,
+        live: Box<[Live]>,
+        members: Members,
+        before: Option<(&ObjectState, KeyNodeId)>,
+    ) -> Result<ObjectStateId, EngineError> {
+        let group = self.group(json, id);
+        let mut open = OpenKeys::default();
+        for &Live { monitor: at, place } in &live {
+            let monitor = &group.monitors[at as usize];
+            for (class, unnamed) in monitor.unnamed.iter().enumerate() {
+                let bit = 1 << unnamed.language;
+                if !group.is_required(monitor) {
+                    open.observed |= bit;
+                } else if open.required & bit == 0 {
+                    let key = Key::Unnamed(class as u32);
+                    if self.demand(json, id, at, place, &members, key)?.is_some() {
+                        open.required |= bit;
+                    }
+                }
+            }
+        }
+        open.observed &= !open.required;
+        if open.required == 0 {
+            open = OpenKeys::default();
+        }
+        let mut allowed = Vec::with_capacity(group.names.len());
+        for name in 0..group.names.len() as u32 {
+            allowed.push(self.is_name_allowed(json, id, &live, &members, name)?);
+        }
+        let allowed: NameSet = allowed.into_iter().collect();
+        let keys = self.object_keys(json, group, &members, &allowed, open, before)?;
+        let state = ObjectState { group: id, live, members, allowed, open, keys };
         Ok(ObjectStateId(json.object_states.intern(state)?))
     }
 
-    /// Whether undeclared keys may come.
-    fn open(
+    fn is_name_allowed(
         &self,
         json: &JsonParts,
-        group: &ObjectGroup,
-        live: &[(u32, u32)],
-    ) -> Result<bool, EngineError> {
-        for &(monitor, place) in live {
-            if group.monitors[monitor as usize].additional(&json.schema, place)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Whether a declared name of the group may come, as declared or as an undeclared key.
-    fn name_allowed(
-        &self,
-        json: &JsonParts,
-        group: &ObjectGroup,
-        live: &[(u32, u32)],
-        seen: &[u32],
+        id: ObjectGroupId,
+        live: &[Live],
+        members: &Members,
         name: u32,
     ) -> Result<bool, EngineError> {
-        for &(monitor, place) in live {
-            let monitor = &group.monitors[monitor as usize];
-            let child = match monitor.by_name[name as usize] {
-                Some(property) => monitor.declared(&json.schema, place, property)?,
-                None if seen.contains(&name) => None,
-                None => monitor.additional(&json.schema, place)?,
-            };
-            if child.is_some() {
+        let group = self.group(json, id);
+        for &Live { monitor, place } in live {
+            if group.is_required(&group.monitors[monitor as usize])
+                && self.demand(json, id, monitor, place, members, Key::Name(name))?.is_some()
+            {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn build_keys(
+    /// The trie of the keys that may come: changed from the one before, where that is less work.
+    fn object_keys(
         &self,
         json: &JsonParts,
         group: &ObjectGroup,
-        live: &[(u32, u32)],
-        seen: &[u32],
+        members: &Members,
+        allowed: &NameSet,
+        open: OpenKeys,
+        before: Option<(&ObjectState, KeyNodeId)>,
     ) -> Result<KeyNodeId, EngineError> {
-        let open = self.open(json, group, live)?;
-        let mut names = Vec::new();
-        for (at, (text, bytes)) in group.names.iter().enumerate() {
-            if self.name_allowed(json, group, live, seen, at as u32)? {
-                names.push((bytes.clone(), Terminal::Allowed(*text)));
-            } else if open {
-                names.push((bytes.clone(), Terminal::Refused));
+        let lexeme = self.other_keys(group, open)?;
+        let others = lexeme.map(|index| OtherKeys { index, lexeme: self.lexeme(index) });
+        let terminal = |name: usize| match allowed.contains(name as u32) {
+            true => Terminal::Allowed(group.names[name].0),
+            false => Terminal::Refused,
+        };
+        if let Some((before, keys)) = before.filter(|(before, _)| before.open == open) {
+            let changed: Vec<u32> = before.allowed.changed(allowed).collect();
+            if changed.len() <= 8 || changed.len() <= group.names.len() / 4 || lexeme.is_some() {
+                let mut keys = keys;
+                for name in changed {
+                    let bytes = &group.names[name as usize].1;
+                    keys = json.keys.with(keys, others, bytes, terminal(name as usize))?;
+                }
+                return Ok(keys);
             }
         }
-        Ok(json.keys.build(&names, open)?)
-    }
-
-    /// The key trie after a member, changed from the one before it.
-    fn next_keys(
-        &self,
-        json: &JsonParts,
-        pending: &ObjectPending,
-        live: &[(u32, u32)],
-    ) -> Result<KeyNodeId, EngineError> {
-        let from = json.object_states.get(pending.from.0);
-        let group = self.group(json, from.group);
-        let open = self.open(json, group, live)?;
-        // Undeclared keys can only have come if every live monitor takes them, and goes on to.
-        if open != json.keys.node(pending.keys).base.is_some() {
-            return self.build_keys(json, group, live, &pending.seen);
-        }
-        let mut changed: Vec<(u32, bool)> = Vec::new();
-        for at in 0..group.names.len() as u32 {
-            let before = self.name_allowed(json, group, &from.live, &from.seen, at)?;
-            let now = self.name_allowed(json, group, live, &pending.seen, at)?;
-            if before != now {
-                changed.push((at, now));
+        let mut names: Vec<(Vec<u8>, Terminal)> = Vec::new();
+        for (at, (_, bytes)) in group.names.iter().enumerate() {
+            if lexeme.is_some() || allowed.contains(at as u32) {
+                names.push((bytes.clone(), terminal(at)));
             }
         }
-        if changed.len() > 8 && changed.len() > group.names.len() / 4 && !open {
-            return self.build_keys(json, group, live, &pending.seen);
+        if let (Some(_), Some(used)) = (lexeme, members.used) {
+            let used = json.keys.refused(used).into_iter();
+            names.extend(used.map(|bytes| (bytes, Terminal::Refused)));
+            names.sort_by(|a, b| a.0.cmp(&b.0));
         }
-        let mut keys = pending.keys;
-        for (at, allowed) in changed {
-            let (text, bytes) = &group.names[at as usize];
-            let terminal = if allowed { Terminal::Allowed(*text) } else { Terminal::Refused };
-            keys = json.keys.with(keys, bytes, terminal)?;
-        }
-        Ok(keys)
+        Ok(json.keys.build(&names, others)?)
     }
 
     /// The schemas that hold if the object closes here; 0 if it may not.
     pub(super) fn object_verdict(&self, json: &JsonParts, id: ObjectStateId) -> Verdict {
-        let state = json.object_states.get(id.0);
-        let group = self.group(json, state.group);
-        state
-            .live
+        let ObjectState { group, live, members, .. } = json.object_states.get(id.0);
+        let group = self.group(json, *group);
+        let closes = |live: &&Live| {
+            let monitor = &group.monitors[live.monitor as usize];
+            monitor.may_close(live.place, &members.seen, members.count)
+        };
+        let holds = live
             .iter()
-            .map(|&(monitor, place)| (&group.monitors[monitor as usize], place))
-            .filter(|(monitor, place)| monitor.complete(*place))
-            .fold(0, |bits, (monitor, _)| bits | monitor.owners)
+            .filter(closes)
+            .fold(0, |bits, live| bits | group.monitors[live.monitor as usize].owners);
+        group.verdict(holds)
     }
 
     /// Whether another member may come.
     pub(super) fn object_may_go_on(&self, json: &JsonParts, id: ObjectStateId) -> bool {
-        let node = json.keys.node(json.object_states.get(id.0).keys);
-        node.base.is_some() || !node.children.is_empty()
+        !json.keys.node(json.object_states.get(id.0).keys).is_dead()
     }
 
     /// After a key: the stack that expects the colon and the value; `parent` lies below the object.
+    /// `accept` is the verdict of the lexeme of the keys without a name, if it was one.
     pub(super) fn member(
         &self,
         json: &JsonParts,
         id: ObjectStateId,
         parent: StackId,
         key: TextId,
-        declared: bool,
+        accept: Option<Verdict>,
     ) -> Result<StackId, EngineError> {
         let state = json.object_states.get(id.0);
         let group = self.group(json, state.group);
-        let name = if declared { group.positions.get(&key).copied() } else { None };
-        let mut schemas: Vec<SchemaId> = Vec::new();
-        let mut entries = Vec::with_capacity(state.live.len());
-        let mut undeclared = false;
-        for &(at, place) in state.live.iter() {
+        let name = match accept {
+            None => group.positions.get(&key).copied(),
+            Some(_) => None,
+        };
+        let languages = accept.map_or(0, |accept| state.open.of_verdict(accept));
+        let mut required = Schemas::default();
+        let mut demands: Vec<(u32, Demand)> = Vec::with_capacity(state.live.len());
+        let mut remembers = false;
+        for &Live { monitor: at, place } in state.live.iter() {
             let monitor = &group.monitors[at as usize];
-            let property = name.and_then(|name| monitor.by_name[name as usize]);
-            let child = match (property, name) {
-                (Some(property), _) => monitor.declared(&json.schema, place, property)?,
-                (None, Some(name)) if state.seen.contains(&name) => None,
-                (None, _) => {
-                    let child = monitor.additional(&json.schema, place)?;
-                    undeclared |= child.is_some();
-                    child
-                }
+            let key = match name {
+                Some(name) => Some(Key::Name(name)),
+                None => monitor.key_of(languages),
             };
-            if let Some((schema, next)) = child {
-                let bit = match schemas.iter().position(|&known| known == schema) {
-                    Some(bit) => bit,
-                    None => {
-                        schemas.push(schema);
-                        schemas.len() - 1
-                    }
-                };
-                entries.push((at, next, bit as u8));
+            let Some(key) = key else { continue };
+            let demand = self.demand(json, state.group, at, place, &state.members, key)?;
+            let Some(demand) = demand else { continue };
+            remembers |= name.is_some_and(|name| monitor.remembers(name));
+            for &schema in &demand.required {
+                required.add(schema);
             }
+            demands.push((at, demand));
         }
-        let query = self.query(json, &schemas)?;
-        let mut seen = state.seen.to_vec();
+        let mut observed = Schemas::default();
+        let entries: Box<[Entry]> = demands
+            .into_iter()
+            .map(|(monitor, demand)| {
+                // A required schema is checked in the declared order, an observed one in any.
+                let bit = match demand.required.contains(&demand.schema) {
+                    true => required.add(demand.schema),
+                    false => required.as_slice().len() + observed.add(demand.schema),
+                };
+                let mut watch = |(exclusion, schema): (u8, _)| {
+                    (exclusion, (required.as_slice().len() + observed.add(schema)) as u8)
+                };
+                let watched = demand.watched.into_iter().map(&mut watch).collect();
+                let (ordered, kept) = (demand.ordered, demand.kept);
+                Entry { monitor, ordered, bit: bit as u8, kept, watched }
+            })
+            .collect();
+        let query = self.query(json, required.as_slice(), observed.as_slice())?;
+        let Members { mut seen, count, mut used } = state.members.clone();
         let mut keys = state.keys;
         match name {
-            Some(name) if undeclared => {
-                seen.push(name);
-                seen.sort_unstable();
-            }
+            Some(name) if remembers => seen = seen.with(name),
             Some(_) => {}
             None if key == TextId::ANY => {}
-            None => keys = json.keys.with(keys, &json.keys.bytes(key), Terminal::Refused)?,
+            None => {
+                let bytes = json.keys.bytes(key);
+                let lexeme = self.other_keys(group, state.open)?;
+                let others = lexeme.map(|index| OtherKeys { index, lexeme: self.lexeme(index) });
+                keys = json.keys.with(keys, others, &bytes, Terminal::Refused)?;
+                if group.remembers_keys {
+                    let any = index::ANY_STRING;
+                    let any = Some(OtherKeys { index: any, lexeme: self.lexeme(any) });
+                    let known = match used {
+                        Some(known) => known,
+                        None => json.keys.build(&[], any)?,
+                    };
+                    used = Some(json.keys.with(known, any, &bytes, Terminal::Refused)?);
+                }
+            }
         }
-        let pending =
-            ObjectPending { from: id, entries: entries.into(), seen: seen.into(), keys, query };
+        let count = count.saturating_add(1).min(group.cap);
+        let members = Members { seen, count, used };
+        let pending = ObjectPending { from: id, entries, members, keys };
         let pending = ObjectPendingId(json.object_pendings.intern(pending)?);
         let await_member = self.push(Frame::AwaitMember(pending), parent)?;
         let value = self.push(Frame::Value(query), await_member)?;
@@ -371,15 +309,27 @@ impl Automaton {
         verdict: Verdict,
     ) -> Result<ObjectStateId, EngineError> {
         let pending = json.object_pendings.get(id.0);
-        let live: Box<[(u32, u32)]> = pending
-            .entries
-            .iter()
-            .filter(|&&(_, _, bit)| verdict >> bit & 1 == 1)
-            .map(|&(monitor, place, _)| (monitor, place))
-            .collect();
-        let keys = self.next_keys(json, pending, &live)?;
-        let group = json.object_states.get(pending.from.0).group;
-        let state = ObjectState { group, live, seen: pending.seen.clone(), keys };
-        Ok(ObjectStateId(json.object_states.intern(state)?))
+        let before = json.object_states.get(pending.from.0);
+        let group = self.group(json, before.group);
+        let holds = |bit: u8| verdict >> bit & 1 == 1;
+        let mut live = Vec::with_capacity(pending.entries.len());
+        for entry in pending.entries.iter().filter(|entry| holds(entry.bit)) {
+            let monitor = &group.monitors[entry.monitor as usize];
+            let watched = entry.watched.iter().filter(|&&(_, bit)| holds(bit));
+            let place = Place {
+                ordered: entry.ordered,
+                pending: watched.fold(entry.kept, |bits, &(exclusion, _)| bits | 1 << exclusion),
+            };
+            let Members { seen, count, .. } = &pending.members;
+            let place = monitor.settle(place, seen, *count);
+            if !group.is_required(monitor)
+                || self.is_feasible(json, before.group, entry.monitor, place, seen, *count)?
+            {
+                live.push(Live { monitor: entry.monitor, place });
+            }
+        }
+        let members = pending.members.clone();
+        let before = (before, pending.keys);
+        self.object_state(json, before.0.group, live.into(), members, Some(before))
     }
 }

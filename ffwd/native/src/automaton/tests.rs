@@ -7,16 +7,20 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::intern::Interner;
-use super::keys::{Keys, Terminal};
+use super::keys::{Keys, OtherKeys, Terminal};
 use super::*;
 use crate::expr::lower::spell;
-use crate::expr::{LexState, LexemeStore, Spelling};
+use crate::expr::{LexState, Lexeme, LexemeStore, Spelling};
 use crate::json_schema::{SchemaOptions, SchemaSet};
 use crate::regex::rust_dialect;
 
-fn keys() -> Keys {
-    let store = LexemeStore::new(1 << 20);
-    Keys::new(store.get(&punctuation::any_string()).unwrap())
+fn any_string() -> Arc<Lexeme> {
+    LexemeStore::new(1 << 20).get(&punctuation::any_string()).unwrap()
+}
+
+/// The lexeme of the other keys, where any may come.
+fn others(lexeme: &Lexeme, open: bool) -> Option<OtherKeys<'_>> {
+    open.then_some(OtherKeys { index: punctuation::index::ANY_STRING, lexeme })
 }
 
 fn written(name: &str) -> Vec<u8> {
@@ -63,12 +67,14 @@ proptest! {
     /// Changing names one by one leads to the very node that building them at once does.
     #[test]
     fn a_trie_that_was_changed_is_one_that_was_built(names in names(), open in any::<bool>()) {
-        let keys = keys();
-        let mut root = keys.build(&[], open).unwrap();
+        let keys = Keys::new();
+        let any = any_string();
+        let others = others(&any, open);
+        let mut root = keys.build(&[], others).unwrap();
         let mut last: BTreeMap<Vec<u8>, (String, Terminal)> = BTreeMap::new();
         for (name, choice) in &names {
             let terminal = terminal(&keys, name, *choice);
-            root = keys.with(root, &written(name), terminal).unwrap();
+            root = keys.with(root, others, &written(name), terminal).unwrap();
             last.insert(written(name), (name.clone(), terminal));
         }
         // What a trie need not say: what is no name, and in a closed trie what is refused.
@@ -81,32 +87,31 @@ proptest! {
                 Terminal::None => false,
             })
             .collect();
-        prop_assert_eq!(root, keys.build(&said, open).unwrap());
+        prop_assert_eq!(root, keys.build(&said, others).unwrap());
         for (bytes, (name, _)) in &last {
             let expected = said.iter().find(|(said, _)| said == bytes);
             let expected = expected.map_or(Terminal::None, |&(_, terminal)| terminal);
             prop_assert_eq!(at(&keys, root, name), expected, "{:?}", name);
         }
         // Every node knows where it stands in "any string", if other keys may come.
-        let any_string = LexemeStore::new(1).get(&punctuation::any_string()).unwrap();
-        let mut pending = vec![(root, any_string.start())];
+        let mut pending = vec![(root, any.start())];
         while let Some((node, state)) = pending.pop() {
             let node = keys.node(node);
             prop_assert_eq!(node.base.is_some(), open);
             if let Some(base) = node.base {
-                prop_assert_eq!(base.accepts(), state.accepts());
-                prop_assert_eq!(base == LexState::QUOTE, state == LexState::QUOTE);
+                prop_assert_eq!(base.state.accepts(), state.accepts());
+                prop_assert_eq!(node.is_before_quote(), state == LexState::QUOTE);
             }
             prop_assert!(node.children.is_sorted_by_key(|&(byte, _)| byte));
             for &(byte, child) in node.children.iter() {
-                pending.push((child, any_string.next(state, byte).unwrap().unwrap()));
+                pending.push((child, any.next(state, byte).unwrap().unwrap()));
             }
         }
     }
 
     #[test]
     fn texts_are_what_was_appended(names in names()) {
-        let keys = keys();
+        let keys = Keys::new();
         for (name, _) in &names {
             let text = keys.name(name).unwrap();
             prop_assert_eq!(keys.bytes(text), written(name));
@@ -125,19 +130,19 @@ proptest! {
 
 #[test]
 fn a_changed_trie_shares_what_did_not_change() {
-    let keys = keys();
+    let keys = Keys::new();
     let names: Vec<(Vec<u8>, Terminal)> = (100..900)
         .map(|number| {
             let name = format!("k{number}");
             (written(&name), Terminal::Allowed(keys.name(&name).unwrap()))
         })
         .collect();
-    let root = keys.build(&names, false).unwrap();
+    let root = keys.build(&names, None).unwrap();
     let before = keys.num_nodes();
-    let changed = keys.with(root, &names[400].0, Terminal::Refused).unwrap();
+    let changed = keys.with(root, None, &names[400].0, Terminal::Refused).unwrap();
     assert_ne!(changed, root);
     assert!(keys.num_nodes() - before <= names[400].0.len() + 1);
-    assert_eq!(keys.with(changed, &names[400].0, names[400].1).unwrap(), root);
+    assert_eq!(keys.with(changed, None, &names[400].0, names[400].1).unwrap(), root);
 }
 
 #[test]
@@ -181,7 +186,7 @@ fn json_grammar(schema: &str) -> Automaton {
     let schema = Box::new(SchemaSet::parse(schema, options).unwrap());
     let whitespace = Whitespace { mode: WhitespaceMode::Compact };
     let store = Arc::new(LexemeStore::new(1 << 20));
-    Automaton::new(Grammar::Json { schema, whitespace }, store).unwrap()
+    Automaton::new(Grammar::Json { schema, writing: whitespace.into() }, store).unwrap()
 }
 
 /// The state after a text, and whether reading it byte by byte leads to the same.

@@ -1,14 +1,15 @@
-//! What a value is asked: a query is the list of schemas of which at least one must hold, and the
-//! value's verdict has a bit for each.
+//! What a value is asked: a query is a list of schemas, and the value's verdict has a bit for each.
+//! At least one of those that are *required* must hold; the others are only *observed*: they
+//! never keep a value alive, and their bits tell exactly whether they hold.
 
 use std::sync::Arc;
 
 use super::array::ArrayGroupId;
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
-use super::object::ObjectGroupId;
-use super::punctuation::spec;
-use crate::expr::{Spelling, Verdict};
+use super::object_group::ObjectGroupId;
+use crate::expr::lexeme::first_bits;
+use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::json_schema::{Normal, SchemaId, StringSpec};
 use crate::regex::{Ast, CharClass};
 
@@ -17,6 +18,46 @@ pub struct QueryId(pub u32);
 
 /// How many different schemas one value may be checked against at once.
 pub const MAX_QUERY: usize = Verdict::BITS as usize;
+
+/// What a value is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Query {
+    /// Distinct; the required ones come first.
+    schemas: Box<[SchemaId]>,
+    required: u32,
+}
+
+impl Query {
+    /// The schemas of which at least one must hold.
+    fn required(&self) -> Verdict {
+        first_bits(self.required as usize)
+    }
+}
+
+/// The schemas that a query is put together from: the place of each is its bit of the verdict.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Schemas(Vec<SchemaId>);
+
+impl Schemas {
+    /// The place of a schema, which is added if it is not there yet.
+    pub fn add(&mut self, schema: SchemaId) -> usize {
+        match self.0.iter().position(|&known| known == schema) {
+            Some(place) => place,
+            None => {
+                self.0.push(schema);
+                self.0.len() - 1
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn as_slice(&self) -> &[SchemaId] {
+        &self.0
+    }
+}
 
 /// A lexeme of a value: its languages belong to schemas of the query.
 #[derive(Clone, Debug)]
@@ -55,34 +96,28 @@ impl Automaton {
         if let Some(known) = json.value_starts.lock().get(&id) {
             return Ok(known.clone());
         }
-        let schemas = json.queries.get(id.0).clone();
-        let mut normals = Vec::with_capacity(schemas.len());
-        for &schema in schemas.iter() {
+        let query = json.queries.get(id.0);
+        let mut normals = Vec::with_capacity(query.schemas.len());
+        for &schema in query.schemas.iter() {
             normals.push(json.schema.normal(schema)?);
         }
+        let asked = Asked { normals: &normals, required: query.required() };
         let mut starts = ValueStarts::default();
-        self.add_scalar(&mut starts, Spelling::Utf8, &normals, literals)?;
-        self.add_scalar(&mut starts, Spelling::Utf8, &normals, |normal| {
+        self.add_scalar(&mut starts, Spelling::Utf8, asked, literals)?;
+        self.add_scalar(&mut starts, Spelling::Utf8, asked, |normal| {
             Ast::alternation(normal.numbers.iter().map(|number| number.text.clone()))
         })?;
-        self.add_scalar(&mut starts, Spelling::JsonString, &normals, |normal| {
+        self.add_scalar(&mut starts, Spelling::JsonString, asked, |normal| {
             Ast::alternation(normal.strings.iter().map(string_language))
         })?;
-        let mut objects = Vec::new();
-        let mut arrays = Vec::new();
-        for (bit, normal) in normals.iter().enumerate() {
-            for object in &normal.objects {
-                objects.push((object.clone(), 1 << bit));
-            }
-            for array in &normal.arrays {
-                arrays.push((array.clone(), 1 << bit));
-            }
+        let required = asked.required;
+        let objects = asked.alternatives(|normal| &normal.objects);
+        if objects.iter().any(|(_, owners)| owners & required != 0) {
+            starts.objects = Some(self.object_group(json, objects, required)?);
         }
-        if !objects.is_empty() {
-            starts.objects = Some(self.object_group(json, objects)?);
-        }
-        if !arrays.is_empty() {
-            starts.arrays = Some(self.array_group(json, arrays)?);
+        let arrays = asked.alternatives(|normal| &normal.arrays);
+        if arrays.iter().any(|(_, owners)| owners & required != 0) {
+            starts.arrays = Some(self.array_group(json, arrays, required)?);
         }
         let starts = Arc::new(starts);
         json.value_starts.lock().insert(id, starts.clone());
@@ -93,12 +128,12 @@ impl Automaton {
         &self,
         starts: &mut ValueStarts,
         spelling: Spelling,
-        normals: &[Arc<Normal>],
+        asked: Asked<'_>,
         language: impl Fn(&Normal) -> Ast,
     ) -> Result<(), EngineError> {
         let mut languages: Vec<Ast> = Vec::new();
         let mut schemas: Vec<Verdict> = Vec::new();
-        for (bit, normal) in normals.iter().enumerate() {
+        for (bit, normal) in asked.normals.iter().enumerate() {
             let ast = language(normal);
             if ast == Ast::Empty {
                 continue;
@@ -111,26 +146,58 @@ impl Automaton {
                 }
             }
         }
-        if languages.is_empty() {
+        let required = schemas
+            .iter()
+            .enumerate()
+            .filter(|(_, &schemas)| schemas & asked.required != 0)
+            .fold(0, |bits, (language, _)| bits | 1 << language);
+        if required == 0 {
             return Ok(());
         }
-        let lexeme = self.add_lexeme(&spec(spelling, languages))?;
+        let spec = LexemeSpec { spelling, languages: languages.into(), required };
+        let lexeme = self.add_lexeme(&spec)?;
         if self.lexeme(lexeme).is_alive() {
             starts.scalars.push(Scalar { lexeme, schemas });
         }
         Ok(())
     }
 
-    /// The query for these schemas (each alive), in the order given.
-    pub fn query(&self, json: &JsonParts, schemas: &[SchemaId]) -> Result<QueryId, EngineError> {
-        if schemas.len() > MAX_QUERY {
+    /// The query for these schemas, all distinct: a value's verdict has the bits of the required
+    /// ones first, then those of the observed ones, in the order given. Some required schema must
+    /// be satisfiable.
+    pub fn query(
+        &self,
+        json: &JsonParts,
+        required: &[SchemaId],
+        observed: &[SchemaId],
+    ) -> Result<QueryId, EngineError> {
+        if required.len() + observed.len() > MAX_QUERY {
             return Err(crate::error::LimitExceeded::new(
                 "schemas that one value may have to be checked against",
                 MAX_QUERY,
             )
             .into());
         }
-        Ok(QueryId(json.queries.intern(schemas.into())?))
+        let schemas = [required, observed].concat().into();
+        Ok(QueryId(json.queries.intern(Query { schemas, required: required.len() as u32 })?))
+    }
+}
+
+/// The schemas of a query in their normal forms.
+#[derive(Clone, Copy)]
+struct Asked<'n> {
+    normals: &'n [Arc<Normal>],
+    required: Verdict,
+}
+
+impl Asked<'_> {
+    /// The alternatives of one type, each with the schema that it belongs to.
+    fn alternatives<T>(self, of: impl Fn(&Normal) -> &[Arc<T>]) -> Vec<(Arc<T>, Verdict)> {
+        let mut alternatives = Vec::new();
+        for (bit, normal) in self.normals.iter().enumerate() {
+            alternatives.extend(of(normal).iter().map(|spec| (spec.clone(), 1 << bit)));
+        }
+        alternatives
     }
 }
 

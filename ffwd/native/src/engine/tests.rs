@@ -6,13 +6,18 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 
 use super::*;
-use crate::automaton::{StateId, WhitespaceMode};
+use crate::automaton::{Layout, StateId, Whitespace, WhitespaceMode};
 use crate::json_schema::SchemaErrorKind;
 use crate::vocabulary::testing::{seeded, vocabulary};
 
 const COMPACT: Whitespace = Whitespace { mode: WhitespaceMode::Compact };
 const SPACED: Whitespace = Whitespace { mode: WhitespaceMode::SingleSpace };
 const FLEXIBLE: Whitespace = Whitespace { mode: WhitespaceMode::Flexible { max_run: 2 } };
+
+fn layout(item: &str, key: &str, indent: Option<&str>) -> Whitespace {
+    let layout = Layout::new(item, key, indent).unwrap();
+    Whitespace { mode: WhitespaceMode::Layout(Arc::new(layout)) }
+}
 
 const SCHEMAS: [&str; 34] = [
     r#"true"#,
@@ -204,9 +209,9 @@ fn masks_of_schemas_are_what_brute_force_finds() {
     let mut ended = 0;
     for (number, schema) in SCHEMAS.iter().enumerate() {
         let mut rng = seeded(number as u8);
-        for whitespace in [COMPACT, SPACED, FLEXIBLE] {
-            let compiled = engine.compile_json_schema(schema, whitespace).unwrap();
+        for whitespace in [COMPACT, SPACED, FLEXIBLE, layout(",", ": ", Some("\t"))] {
             let what = format!("{schema} {whitespace:?}");
+            let compiled = engine.compile_json_schema(schema, whitespace).unwrap();
             for _ in 0..3 {
                 if let Some(text) = walk_and_compare(&compiled, &mut rng, 18, &what) {
                     assert_no_key_twice(std::str::from_utf8(&text).unwrap());
@@ -425,6 +430,53 @@ fn white_space_is_where_its_mode_has_it() {
     }
     let compiled = engine.compile_json_schema(schema, FLEXIBLE).unwrap();
     assert_eq!(read(&compiled, "{} "), Err(2), "no white space after the root");
+}
+
+#[test]
+fn indentation_follows_the_depth() {
+    let engine = engine(vocabulary(9, 0));
+    let schema = r#"{"properties": {"a": {"type": "array"}, "b": {"type": "object"}}}"#;
+    let two = || layout(",", ": ", Some("  "));
+    for (whitespace, text) in [
+        (two(), "{}"),
+        (two(), "[]"),
+        (two(), "[\n  1,\n  2\n]"),
+        (two(), "{\n  \"a\": [],\n  \"b\": {}\n}"),
+        (
+            two(),
+            "{\n  \"a\": [\n    [],\n    [\n      1\n    ]\n  ],\n  \"b\": {\n    \"c\": {}\n  },\n  \"d\": 0\n}",
+        ),
+        (layout(" ,", ":", Some("")), "{\n\"a\":[\n1 ,\n2\n] ,\n\"b\":{}\n}"),
+        (layout(",\t", " : ", None), "{\"a\" : [1,\t2],\t\"b\" : {}}"),
+    ] {
+        let compiled = engine.compile_json_schema(schema, whitespace).unwrap();
+        assert_eq!(read(&compiled, text), Ok(()), "{text}");
+        // Each run of white space is exact: one byte less or more is refused.
+        for (at, byte) in text.bytes().enumerate().filter(|(_, byte)| byte.is_ascii_whitespace()) {
+            let (before, after) = text.split_at(at);
+            let longer = format!("{before}{}{after}", char::from(byte));
+            assert!(read(&compiled, &longer).is_err(), "{longer}");
+            assert!(read(&compiled, &format!("{before}{}", &after[1..])).is_err(), "{text} {at}");
+        }
+    }
+    let compiled = engine.compile_json_schema(schema, two()).unwrap();
+    for refused in ["{\n}", "[\n]", "{ }", "[1]", "{\n \"a\": []\n}", "[\n  1\n  ]", "\n1", "1\n"] {
+        assert!(read(&compiled, refused).is_err(), "{refused}");
+    }
+}
+
+#[test]
+fn a_layout_is_separators_with_white_space() {
+    for (item, key, indent) in [
+        ("", ":", None),
+        (",", "", None),
+        (";", ":", None),
+        (",,", ":", None),
+        (",", ":\u{a0}", None),
+        (",", ":", Some("x")),
+    ] {
+        assert_eq!(Layout::new(item, key, indent), None, "{item:?} {key:?} {indent:?}");
+    }
 }
 
 fn refusal(engine: &Arc<Engine>, schema: &str) -> CompileError {

@@ -63,6 +63,26 @@ pub struct LexemeSpec {
     pub spelling: Spelling,
     /// At most 128 languages; bit `i` of a verdict belongs to the `i`-th.
     pub languages: Arc<[Ast]>,
+    /// The languages of which one must hold: a text that belongs to none of these is no text of
+    /// the lexeme. The others are observed, their bits only tell whether they hold too.
+    pub required: Verdict,
+}
+
+impl LexemeSpec {
+    /// A lexeme of the texts that belong to any of the languages.
+    pub fn new(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Self {
+        let languages: Arc<[Ast]> = languages.into_iter().collect();
+        let required = first_bits(languages.len());
+        Self { spelling, languages, required }
+    }
+}
+
+/// The verdict in which the first `count` languages hold.
+pub fn first_bits(count: usize) -> Verdict {
+    match count {
+        0..MAX_LANGUAGES => (1 << count) - 1,
+        _ => Verdict::MAX,
+    }
 }
 
 /// How many languages one lexeme can tell apart.
@@ -157,9 +177,9 @@ impl Lexeme {
         let classes = ByteClasses::of_expressions(&store, &of_roots, apart);
         let mut derivatives = Derivatives::default();
         let mut alive = false;
-        for root in &mut roots {
+        for (language, root) in roots.iter_mut().enumerate() {
             if derivatives.is_alive(&mut store, &classes, *root)? {
-                alive = true;
+                alive |= spec.required >> language & 1 == 1;
             } else {
                 *root = ExprId::EMPTY;
             }
@@ -203,7 +223,8 @@ impl Lexeme {
         &self.spec
     }
 
-    /// Whether some text belongs to some language. A lexeme that is not alive must not be started.
+    /// Whether some text belongs to some required language. A lexeme that is not alive must not be
+    /// started.
     pub fn is_alive(&self) -> bool {
         self.alive
     }
@@ -286,24 +307,36 @@ impl Lexeme {
             StateKey::Inside(residuals) => residuals,
         };
         if byte == b'"' && self.spec.spelling == Spelling::JsonString {
-            let verdict = verdict(&builder.store, residuals);
+            let verdict = self.verdict(&builder.store, residuals);
             if verdict != 0 {
                 return Ok(Some(StateKey::Closed(verdict)));
             }
         }
         let mut next = Residuals::with_capacity(residuals.len());
         let mut any = false;
-        for &residual in residuals {
+        for (language, &residual) in residuals.iter().enumerate() {
             let Builder { store, derivatives, .. } = &mut *builder;
             let derived = derivatives.derive(store, residual, byte)?;
             if derived != ExprId::EMPTY && derivatives.is_alive(store, &self.classes, derived)? {
-                any = true;
+                any |= self.spec.required >> language & 1 == 1;
                 next.push(derived);
             } else {
                 next.push(ExprId::EMPTY);
             }
         }
         Ok(any.then_some(StateKey::Inside(next)))
+    }
+
+    /// The languages that the text belongs to if it ends here; 0 if it may not.
+    fn verdict(&self, store: &ExprStore, residuals: &Residuals) -> Verdict {
+        let holds = residuals.iter().enumerate().fold(0, |bits, (language, &residual)| {
+            bits | Verdict::from(store.nullable(residual)) << language
+        });
+        if holds & self.spec.required == 0 {
+            0
+        } else {
+            holds
+        }
     }
 
     fn intern(&self, builder: &mut Builder, key: StateKey) -> Result<LexState, LimitExceeded> {
@@ -318,7 +351,7 @@ impl Lexeme {
             (StateKey::Closed(verdict), _) => (*verdict, true),
             (StateKey::Inside(_), Spelling::JsonString) => (0, false),
             (StateKey::Inside(residuals), Spelling::Utf8) => {
-                let verdict = verdict(&builder.store, residuals);
+                let verdict = self.verdict(&builder.store, residuals);
                 let mut is_final = verdict != 0;
                 if is_final {
                     for &byte in &self.classes.representatives {
@@ -396,18 +429,26 @@ impl Lexeme {
     }
 
     /// Whether the state is inside a JSON string that may go on with any characters at all: some
-    /// text that is looked for may still come later.
+    /// text that is looked for may still come later. That holds if it holds of a required language,
+    /// whatever the others are.
     pub fn takes_anything(&self, state: LexState) -> bool {
-        let Some(residual) = self.only_residual(state) else { return false };
+        let StateKey::Inside(residuals) = &self.data(state).key else { return false };
+        if self.spec.spelling != Spelling::JsonString {
+            return false;
+        }
         let store = &self.builder.lock().store;
         let searches = |id: ExprId| match *store.get(id) {
             Expr::Concat(head, rest) => head == self.universe && store.positive(rest),
             _ => id == self.universe,
         };
-        match store.get(residual) {
-            Expr::Or(ids) => ids.iter().any(|&id| searches(id)),
-            _ => searches(residual),
-        }
+        let required = |language: usize| self.spec.required >> language & 1 == 1;
+        residuals.iter().enumerate().any(|(language, &residual)| {
+            required(language)
+                && match store.get(residual) {
+                    Expr::Or(ids) => ids.iter().any(|&id| searches(id)),
+                    _ => searches(residual),
+                }
+        })
     }
 
     /// The expression of a state inside a JSON string that has one language.
@@ -491,13 +532,6 @@ impl Row<'_> {
             next => Ok(Some(LexState(next))),
         }
     }
-}
-
-fn verdict(store: &ExprStore, residuals: &Residuals) -> Verdict {
-    residuals
-        .iter()
-        .enumerate()
-        .fold(0, |bits, (index, &residual)| bits | Verdict::from(store.nullable(residual)) << index)
 }
 
 fn store_has_complement(store: &ExprStore, roots: &Residuals) -> bool {

@@ -8,6 +8,7 @@
 //! * [`lexeme`] a lazily determinised automaton, shared by every grammar that uses the same text
 //! * [`relax`] expressions without the counters that no token can exhaust
 //! * [`lexeme_store`] the shared lexemes, under a byte budget
+//! * [`texts`] how many texts a lexeme still allows, and which they are where they are few
 
 pub mod byte_set;
 pub mod derivative;
@@ -19,6 +20,7 @@ pub mod relax;
 pub mod store;
 #[cfg(test)]
 mod tests;
+pub mod texts;
 
 pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 pub use lexeme_store::LexemeStore;

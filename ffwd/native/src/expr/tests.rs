@@ -1,8 +1,6 @@
 //! Lexemes against the `regex` crate, spellings against `serde_json`, emptiness against the list
 //! of all short texts.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, RngSeed, TestRng};
 
@@ -28,7 +26,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 fn lexeme(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Lexeme {
-    Lexeme::new(LexemeSpec { spelling, languages: languages.into_iter().collect() }).unwrap()
+    Lexeme::new(LexemeSpec::new(spelling, languages)).unwrap()
 }
 
 /// The verdict on a text, spelled and with its quotes where it has such.
@@ -599,7 +597,7 @@ fn large_counters_are_not_unrolled() {
 #[test]
 fn limits_of_lexemes_are_errors_that_name_them() {
     let error = |languages: Vec<Ast>| {
-        let spec = LexemeSpec { spelling: Spelling::Utf8, languages: languages.into() };
+        let spec = LexemeSpec::new(Spelling::Utf8, languages);
         Lexeme::new(spec).err().unwrap()
     };
     let too_many: Vec<Ast> = (0..129).map(|at| Ast::literal(&at.to_string())).collect();
@@ -630,10 +628,8 @@ fn a_long_literal_is_no_deep_expression() {
 
 #[test]
 fn the_store_builds_each_lexeme_once_and_keeps_to_its_budget() {
-    let spec = |text: &str| LexemeSpec {
-        spelling: Spelling::Utf8,
-        languages: Arc::from([rust_dialect::anchored(text).unwrap()]),
-    };
+    let spec =
+        |text: &str| LexemeSpec::new(Spelling::Utf8, [rust_dialect::anchored(text).unwrap()]);
     let store = LexemeStore::new(1 << 30);
     let first = store.get(&spec("a+")).unwrap();
     assert_eq!(first.id(), store.get(&spec("a+")).unwrap().id());

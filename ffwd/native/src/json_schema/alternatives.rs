@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::number_range::NumberRange;
 use super::{ArraySpec, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
-use crate::regex::NumberKinds;
+use crate::regex::{Ast, CharClass, NumberKinds};
 
 /// Per JSON type, the alternatives of which one must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,10 +34,30 @@ impl StringSpec {
             && self.one_of.is_none()
     }
 
+    /// Everything that is asked, as one language.
+    pub fn language(&self) -> Ast {
+        let mut parts = self.languages.clone();
+        if let Some(values) = &self.one_of {
+            parts.push(Ast::alternation(values.iter().map(|value| Ast::literal(value))));
+        }
+        if self.min_length > 0 || self.max_length.is_some() {
+            let any = Ast::Class(CharClass::any());
+            parts.push(Ast::repeat(any, self.min_length, self.max_length));
+        }
+        Ast::intersection(parts)
+    }
+
     pub(super) fn values(mut values: Vec<Arc<str>>) -> Self {
         values.sort_unstable();
         values.dedup();
         Self { one_of: Some(values.into()), ..Self::any() }
+    }
+}
+
+impl Property {
+    /// A name that must come, where the schema does not say in which place.
+    pub(super) fn required(name: Arc<str>) -> Self {
+        Self { name, schema: SchemaId::ANY, required: true, free: true }
     }
 }
 
@@ -65,6 +85,13 @@ impl ObjectSpec {
     pub(super) fn is_any(&self) -> bool {
         *self == Self::any()
     }
+
+    /// Whether `{}` is plainly one of these.
+    pub(super) fn may_be_empty(&self) -> bool {
+        self.min_properties == 0
+            && self.excluded.is_empty()
+            && self.properties.iter().all(|property| !property.required)
+    }
 }
 
 impl ArraySpec {
@@ -76,11 +103,22 @@ impl ArraySpec {
             max_items: None,
             contains: Vec::new(),
             unique: false,
+            repeats: false,
         }
     }
 
     pub(super) fn is_any(&self) -> bool {
         *self == Self::any()
+    }
+
+    /// Whether it has no constraint over several items.
+    pub fn is_plain(&self) -> bool {
+        self.contains.is_empty() && !self.unique && !self.repeats
+    }
+
+    /// Whether `[]` is plainly one of these.
+    pub(super) fn may_be_empty(&self) -> bool {
+        self.min_items == 0 && !self.repeats && self.contains.iter().all(|c| c.min == 0)
     }
 }
 
@@ -190,7 +228,6 @@ fn merge_numbers(numbers: &mut Vec<NumberRange>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::regex::Ast;
 
     #[test]
     fn lists_of_values_become_one_and_repeats_go() {

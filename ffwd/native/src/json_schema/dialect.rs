@@ -11,16 +11,27 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The draft that a `$schema` URI names; 2020-12 if it is not known.
-    pub fn of_uri(uri: &str) -> Self {
+    /// The draft that a `$schema` URI names.
+    pub fn of_uri(uri: &str) -> Option<Self> {
         let uri = uri.trim_end_matches('#').trim_end_matches('/');
-        let path = uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://"));
-        match path {
-            Some("json-schema.org/draft-04/schema") => Self::Draft4,
-            Some("json-schema.org/draft-06/schema") => Self::Draft6,
-            Some("json-schema.org/draft-07/schema") => Self::Draft7,
-            Some("json-schema.org/draft/2019-09/schema") => Self::Draft2019,
-            _ => Self::Draft2020,
+        let path = uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://"))?;
+        Some(match path {
+            "json-schema.org/draft-04/schema" => Self::Draft4,
+            "json-schema.org/draft-06/schema" => Self::Draft6,
+            "json-schema.org/draft-07/schema" => Self::Draft7,
+            "json-schema.org/draft/2019-09/schema" => Self::Draft2019,
+            "json-schema.org/draft/2020-12/schema" => Self::Draft2020,
+            _ => return None,
+        })
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Draft4 => "draft 4",
+            Self::Draft6 => "draft 6",
+            Self::Draft7 => "draft 7",
+            Self::Draft2019 => "draft 2019-09",
+            Self::Draft2020 => "draft 2020-12",
         }
     }
 
@@ -67,6 +78,11 @@ macro_rules! keywords {
                     _ => return None,
                 };
                 (first <= dialect && dialect <= last).then_some(keyword)
+            }
+
+            /// Whether any draft has a keyword of this name.
+            pub fn exists(text: &str) -> bool {
+                matches!(text, $($text)|*)
             }
 
             pub fn name(self) -> &'static str {
@@ -162,10 +178,11 @@ mod tests {
             ("http://json-schema.org/draft-07/schema", Dialect::Draft7),
             ("https://json-schema.org/draft/2019-09/schema#", Dialect::Draft2019),
             ("https://json-schema.org/draft/2020-12/schema", Dialect::Draft2020),
-            ("urn:something", Dialect::Draft2020),
         ] {
-            assert_eq!(Dialect::of_uri(uri), dialect, "{uri}");
+            assert_eq!(Dialect::of_uri(uri), Some(dialect), "{uri}");
         }
+        assert_eq!(Dialect::of_uri("urn:something"), None);
+        assert_eq!(Dialect::of_uri("http://json-schema.org/schema#"), None);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! A JSON document in one arena: nodes are numbered in document order, know their parent, and hold
-//! their numbers as written.
+//! JSON documents in one arena: nodes are numbered in document order, know their parent, and hold
+//! their numbers as written. The first document is the schema; what it refers to follows it.
 
 use super::error::{LimitExceeded, SchemaError};
 use super::parser::Parser;
 
-/// A value in the document. Numbers grow in document order; the root is 0.
+/// A value in a document. Numbers grow in document order; the root of the first one is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub(super) u32);
 
@@ -51,9 +51,20 @@ pub(super) struct Node {
 /// Objects with more members than this are searched by bisection.
 pub(super) const SMALL_OBJECT: usize = 12;
 
+/// Where one of the documents begins, and how it is called.
 #[derive(Debug)]
+struct Root {
+    node: NodeId,
+    uri: Box<str>,
+}
+
+#[derive(Debug, Default)]
 pub struct Document {
-    source: Box<str>,
+    source: String,
+    /// In the order in which they were read.
+    roots: Vec<Root>,
+    /// What the last nodes are further names of.
+    aliases: Vec<NodeId>,
     pub(super) decoded: String,
     pub(super) nodes: Vec<Node>,
     /// The children of arrays, each array's in one run.
@@ -134,21 +145,56 @@ pub struct DocumentLimits {
 
 impl Document {
     pub fn parse(text: &str, limits: DocumentLimits) -> Result<Self, SchemaError> {
+        let mut document = Self::default();
+        document.nodes.reserve(text.len() / 16);
+        document.members.reserve(text.len() / 24);
+        document.append("", text, limits)
+    }
+
+    /// Reads another document beside those that are there. The limits are for all together.
+    pub fn append(
+        mut self,
+        uri: &str,
+        text: &str,
+        limits: DocumentLimits,
+    ) -> Result<Self, SchemaError> {
+        let node = NodeId(self.nodes.len() as u32);
+        self.roots.push(Root { node, uri: uri.into() });
         // Ranges are 32 bits wide.
         let bytes = limits.bytes.min(u64::from(u32::MAX / 2));
-        if text.len() as u64 > bytes {
+        if (self.source.len() + text.len()) as u64 > bytes {
             let exceeded = LimitExceeded { limit: "schema_bytes", maximum: bytes };
-            return Err(SchemaError::limit(exceeded, String::new()));
+            return Err(SchemaError::limit(exceeded, self.place_in(node, String::new())));
         }
-        let document = Self {
-            source: text.into(),
-            decoded: String::new(),
-            nodes: Vec::with_capacity(text.len() / 16),
-            items: Vec::new(),
-            members: Vec::with_capacity(text.len() / 24),
-            sorted: Vec::new(),
-        };
-        Parser::new(text, document, limits).run()
+        let before = self.source.len();
+        self.source.push_str(text);
+        Parser::new(text, before, self, limits).run()
+    }
+
+    /// Adds another name for a node. No document can be read after that.
+    pub fn add_alias(&mut self, node: NodeId) {
+        self.nodes.push(self.nodes[node.index()]);
+        self.aliases.push(node);
+    }
+
+    /// The roots of the documents, with their URIs.
+    pub fn roots(&self) -> impl Iterator<Item = (NodeId, &str)> {
+        self.roots.iter().map(|root| (root.node, &*root.uri))
+    }
+
+    /// The root of the document that was read under this URI.
+    pub fn root_of(&self, uri: &str) -> Option<NodeId> {
+        let known = self.roots.iter().find(|root| *root.uri == *uri);
+        known.map(|root| root.node).filter(|_| !uri.is_empty())
+    }
+
+    /// The node that a node is another name of, or itself.
+    pub fn named(&self, node: NodeId) -> NodeId {
+        let first = self.nodes.len() - self.aliases.len();
+        match node.index().checked_sub(first) {
+            Some(place) => self.aliases[place],
+            None => node,
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -196,20 +242,21 @@ impl Document {
         }
     }
 
-    /// The members of all objects, in no particular order.
+    /// The members of all objects of all documents, in no particular order.
     pub fn all_members(&self) -> impl Iterator<Item = (&str, NodeId)> {
         self.members.iter().map(|&(key, node)| (self.text(key), node))
     }
 
-    /// The node that holds this one; `None` for the root.
+    /// The node that holds this one; `None` for a root.
     pub fn parent(&self, node: NodeId) -> Option<NodeId> {
-        (node != NodeId::ROOT).then(|| self.nodes[node.index()].parent)
+        let node = self.named(node);
+        Some(self.nodes[node.index()].parent).filter(|&parent| parent != node)
     }
 
-    /// The JSON pointer of a node.
+    /// The JSON pointer of a node, behind its document's URI and a `#` if that is not the first.
     pub fn pointer(&self, node: NodeId) -> String {
         let mut steps: Vec<String> = Vec::new();
-        let mut child = node;
+        let mut child = self.named(node);
         while let Some(parent) = self.parent(child) {
             match self.value(parent) {
                 Value::Array(items) => {
@@ -224,6 +271,15 @@ impl Document {
             }
             child = parent;
         }
-        steps.iter().rev().fold(String::new(), |pointer, step| pointer + "/" + step)
+        let pointer = steps.iter().rev().fold(String::new(), |pointer, step| pointer + "/" + step);
+        self.place_in(child, pointer)
+    }
+
+    /// A place in the document of this root.
+    fn place_in(&self, root: NodeId, pointer: String) -> String {
+        match self.roots.iter().find(|document| document.node == root) {
+            Some(document) if root != NodeId::ROOT => format!("{}#{pointer}", document.uri),
+            _ => pointer,
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::StringSpec;
 use crate::regex::decimal::MAX_DIGITS;
 use crate::regex::magnitude::MAX_EXCLUDED_STEPS;
 use crate::regex::numbers::{self, Bound, NumberConstraint, NumberError};
-use crate::regex::{Ast, CharClass};
+use crate::regex::Ast;
 
 /// Values of `enum` that are matched against languages one by one when a normal form is made.
 const MAX_VALUES_MATCHED: usize = 64;
@@ -56,7 +56,7 @@ impl Emptiness<'_> {
             {
                 Ok(false)
             }
-            _ => self.language(&whole(spec)),
+            _ => self.language(&spec.language()),
         }
     }
 
@@ -114,19 +114,6 @@ impl Emptiness<'_> {
     }
 }
 
-/// Everything a string alternative asks, as one language.
-fn whole(spec: &StringSpec) -> Ast {
-    let mut parts = spec.languages.clone();
-    if let Some(values) = &spec.one_of {
-        parts.push(Ast::alternation(values.iter().map(|value| Ast::literal(value))));
-    }
-    if spec.min_length > 0 || spec.max_length.is_some() {
-        let any = Ast::Class(CharClass::any());
-        parts.push(Ast::repeat(any, spec.min_length, spec.max_length));
-    }
-    Ast::intersection(parts)
-}
-
 /// The length in characters of the shortest string of a language that is written without
 /// intersection, complement and lookaround; `None` if it has none, or that is not plain.
 fn shortest(language: &Ast) -> Option<u64> {
@@ -152,6 +139,7 @@ fn shortest(language: &Ast) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::regex::CharClass;
 
     #[test]
     fn plain_languages_are_not_asked_about() {

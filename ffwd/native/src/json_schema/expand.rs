@@ -9,37 +9,80 @@ use smallvec::SmallVec;
 use super::alternatives::Alternatives;
 use super::document::{NodeId, Value};
 use super::error::{LimitExceeded, SchemaError};
-use super::intern::{Atom, Demand};
-use super::merge::{settle_array, settle_string, Merger};
-use super::number_range::NumberRange;
+use super::intern::{Atom, Demand, Interner};
+use super::languages::Languages;
+use super::options::SchemaOptions;
+use super::plain::PlainMemo;
 use super::program::Program;
-use super::read_scalars::decimal;
-use super::schema::{InPlace, Meaning, Schema, Types};
-use super::{ArraySpec, ObjectSpec, Property, SchemaId, StringSpec};
-use crate::regex::NumberKinds;
+use super::schema::{InPlace, Meaning, Schema};
+use super::shape::Shapes;
+use super::values::Values;
+use super::{ArraySpec, ObjectSpec, SchemaId};
 
-/// The alternatives of the schemas that were looked at.
+/// The alternatives of the schemas that were looked at, and how much work may still be done.
 #[derive(Debug)]
 pub struct Expander {
-    pub merger: Merger,
+    pub interner: Interner,
+    pub values: Values,
+    pub(super) languages: Languages,
+    pub(super) plain: PlainMemo,
+    pub(super) shapes: Shapes,
     known: Vec<Option<Arc<Alternatives>>>,
+    max_alternatives: u64,
+    pub steps_left: u64,
+    max_steps: u64,
 }
 
 impl Expander {
-    pub fn new(merger: Merger) -> Self {
-        Self { merger, known: Vec::new() }
+    pub fn new(options: &SchemaOptions) -> Self {
+        let limits = options.limits;
+        // Two bits of an atom are spent on what it is.
+        let schemas = limits.schemas.min(1 << 29);
+        Self {
+            interner: Interner::new(schemas),
+            values: Values::new(schemas),
+            languages: Languages::new(options.language_is_empty.clone()),
+            plain: PlainMemo::default(),
+            shapes: Shapes::default(),
+            known: Vec::new(),
+            max_alternatives: limits.alternatives,
+            steps_left: limits.steps,
+            max_steps: limits.steps,
+        }
+    }
+
+    /// Takes steps from the budget of the current call.
+    pub fn charge(&mut self, steps: usize) -> Result<(), LimitExceeded> {
+        match self.steps_left.checked_sub(steps as u64) {
+            Some(left) => {
+                self.steps_left = left;
+                Ok(())
+            }
+            None => Err(LimitExceeded { limit: "steps", maximum: self.max_steps }),
+        }
+    }
+
+    pub fn check_width(&self, width: usize) -> Result<(), LimitExceeded> {
+        if width as u64 > self.max_alternatives {
+            return Err(LimitExceeded { limit: "alternatives", maximum: self.max_alternatives });
+        }
+        Ok(())
     }
 
     /// The schema at a node.
-    pub fn id_of(&mut self, program: &Program, node: NodeId) -> Result<SchemaId, LimitExceeded> {
+    pub fn id_of(&mut self, program: &Program, node: NodeId) -> Result<SchemaId, SchemaError> {
+        let exceeded = |error| SchemaError::limit(error, program.pointer(node));
         match program.meaning(node) {
             Meaning::Any => Ok(SchemaId::ANY),
             Meaning::Never => Ok(SchemaId::NEVER),
-            Meaning::Equal(value) => self.merger.interner.single(Atom::equal(value)),
+            Meaning::Equal(value) => {
+                let value = self.values.of_node(&program.document, value)?;
+                self.interner.single(Atom::equal(value)).map_err(exceeded)
+            }
             // Name a schema by the node that has its keywords, so that all references agree.
             Meaning::Schema(number) => {
                 let node = program.schemas[number as usize].node;
-                self.merger.interner.single(Atom::schema(node))
+                self.interner.single(Atom::schema(node)).map_err(exceeded)
             }
             // Only reachable nodes are asked for, and those have been read.
             Meaning::Unseen | Meaning::Pending | Meaning::Other | Meaning::Same(_) => {
@@ -50,7 +93,7 @@ impl Expander {
 
     /// The schema behind an id, if it is a single one.
     pub fn schema_of<'p>(&self, program: &'p Program, id: SchemaId) -> Option<&'p Schema> {
-        let &[atom] = self.merger.interner.atoms(id) else { return None };
+        let &[atom] = self.interner.atoms(id) else { return None };
         let Demand::Schema(node) = atom.demand() else { return None };
         match program.meaning(node) {
             Meaning::Schema(number) => program.schemas.get(number as usize),
@@ -60,14 +103,27 @@ impl Expander {
 
     /// Where an id comes from, for messages.
     pub fn place(&self, program: &Program, id: SchemaId) -> String {
-        match self.merger.interner.atoms(id).first().map(|atom| atom.demand()) {
-            Some(Demand::Schema(node) | Demand::Equal(node)) => program.document.pointer(node),
-            _ => String::new(),
+        let mut id = id;
+        loop {
+            match self.interner.atoms(id).first().map(|atom| atom.demand()) {
+                Some(Demand::Schema(node)) => return program.pointer(node),
+                Some(Demand::Equal(value)) => {
+                    let origin = self.values.origin(value);
+                    return origin.map(|node| program.pointer(node)).unwrap_or_default();
+                }
+                Some(Demand::Not(inner)) => id = inner,
+                Some(Demand::Never) | None => return String::new(),
+            }
         }
     }
 
     fn known(&self, id: SchemaId) -> Option<&Arc<Alternatives>> {
         self.known.get(id.index()).and_then(|known| known.as_ref())
+    }
+
+    /// The alternatives of a schema that was asked for in `needs`.
+    pub(super) fn expanded(&self, id: SchemaId) -> Arc<Alternatives> {
+        self.known(id).cloned().unwrap_or_default()
     }
 
     pub fn alternatives(
@@ -78,57 +134,79 @@ impl Expander {
         if let Some(known) = self.known(root) {
             return Ok(known.clone());
         }
-        // What applies in place is expanded first. There are no circles among those.
-        let mut path = vec![root];
-        while let Some(&id) = path.last() {
-            let needs = self.needs(program, id).map_err(|e| self.exceeded(program, id, e))?;
-            let before = path.len();
-            path.extend(needs.iter().filter(|&&need| self.known(need).is_none()));
-            if path.len() > before {
-                continue;
+        // What applies in place is expanded first.
+        let mut path = vec![(root, false)];
+        let mut open: FxHashSet<SchemaId> = FxHashSet::default();
+        while let Some((id, entered)) = path.last_mut() {
+            let id = *id;
+            if !*entered {
+                *entered = true;
+                open.insert(id);
+                let needs = self.needs(program, id)?;
+                let before = path.len();
+                for need in needs {
+                    if self.known(need).is_some() {
+                        continue;
+                    }
+                    // The reader has refused most circles; names of properties are left.
+                    if open.contains(&need) {
+                        return Err(SchemaError::invalid(
+                            None,
+                            self.place(program, need),
+                            "the schema refers to itself for the same value, without end".into(),
+                        ));
+                    }
+                    path.push((need, false));
+                }
+                if path.len() > before {
+                    continue;
+                }
             }
             path.pop();
+            open.remove(&id);
+            if self.known(id).is_some() {
+                continue;
+            }
             let alternatives = self.expand(program, id)?;
-            let width = self.merger.check_width(alternatives.width());
+            let width = self.check_width(alternatives.width());
             width.map_err(|e| self.exceeded(program, id, e))?;
             if self.known.len() <= id.index() {
-                self.known.resize(self.merger.interner.len().max(id.index() + 1), None);
+                self.known.resize(self.interner.len().max(id.index() + 1), None);
             }
             self.known[id.index()] = Some(alternatives);
         }
-        match self.known(root) {
-            Some(known) => Ok(known.clone()),
-            None => Ok(Arc::new(Alternatives::default())),
-        }
+        Ok(self.expanded(root))
     }
 
     pub fn exceeded(&self, program: &Program, id: SchemaId, error: LimitExceeded) -> SchemaError {
         SchemaError::limit(error, self.place(program, id))
     }
 
-    /// The schemas that apply to the same value as this one.
+    /// The schemas that apply to the same value as this one, or to the names of its properties.
     fn needs(
         &mut self,
         program: &Program,
         id: SchemaId,
-    ) -> Result<SmallVec<[SchemaId; 8]>, LimitExceeded> {
+    ) -> Result<SmallVec<[SchemaId; 8]>, SchemaError> {
         let mut needs = SmallVec::new();
-        if self.merger.interner.atoms(id).len() > 1 {
-            let atoms: SmallVec<[Atom; 8]> = self.merger.interner.atoms(id).into();
-            for atom in atoms {
-                needs.push(self.merger.interner.single(atom)?);
-            }
-        } else if let Some(schema) = self.schema_of(program, id) {
-            for kind in &schema.in_place {
-                match *kind {
-                    InPlace::Reference(target) => needs.push(self.id_of(program, target)?),
-                    InPlace::AllOf(list) | InPlace::AnyOf(list) | InPlace::OneOf(list) => {
-                        for &branch in program.document.items(list) {
-                            needs.push(self.id_of(program, branch)?);
-                        }
+        let atoms: SmallVec<[Atom; 8]> = self.interner.atoms(id).into();
+        if let &[atom] = &atoms[..] {
+            if let Demand::Not(inner) = atom.demand() {
+                needs.push(inner);
+            } else if let Some(schema) = self.schema_of(program, id) {
+                for kind in &schema.in_place {
+                    for node in in_place_nodes(program, kind) {
+                        needs.push(self.id_of(program, program.child(schema, node))?);
                     }
-                    InPlace::Not(_) | InPlace::If { .. } | InPlace::Dependencies(_) => {}
                 }
+                if let Some(names) = schema.object.as_ref().and_then(|object| object.names) {
+                    needs.push(self.id_of(program, program.child(schema, names))?);
+                }
+            }
+        } else {
+            for atom in atoms {
+                let single = self.interner.single(atom);
+                needs.push(single.map_err(|e| self.exceeded(program, id, e))?);
             }
         }
         Ok(needs)
@@ -140,264 +218,167 @@ impl Expander {
         program: &Program,
         id: SchemaId,
     ) -> Result<Arc<Alternatives>, SchemaError> {
-        let single = match *self.merger.interner.atoms(id) {
+        let single = match *self.interner.atoms(id) {
             [] => return Ok(Arc::new(Alternatives::any())),
             [atom] => Some(atom.demand()),
             _ => None,
         };
         match single {
-            Some(Demand::Never) => Ok(Arc::new(Alternatives::default())),
+            Some(Demand::Never) => Ok(Arc::default()),
             Some(Demand::Equal(value)) => {
-                let mut alternatives = Alternatives::default();
-                self.add_values(program, &[value], &mut alternatives)?;
-                Ok(Arc::new(alternatives))
+                let alternatives = self.equal_to(value);
+                alternatives.map_err(|e| self.exceeded(program, id, e)).map(Arc::new)
+            }
+            Some(Demand::Not(inner)) => {
+                let inner = self.expanded(inner);
+                let left = self.without(program, &Alternatives::any(), &inner);
+                left.map_err(|e| self.exceeded(program, id, e)).map(Arc::new)
             }
             Some(Demand::Schema(_)) => match self.schema_of(program, id) {
-                Some(schema) => self.expand_schema(program, id, schema, |_| true),
-                None => Ok(Arc::new(Alternatives::default())),
+                Some(schema) => self.expand_schema(program, id, schema),
+                None => Ok(Arc::default()),
             },
             None => {
-                let needs = self.needs(program, id);
-                let needs = needs.map_err(|e| self.exceeded(program, id, e))?;
-                let parts: Vec<_> =
-                    needs.iter().filter_map(|&need| self.known(need).cloned()).collect();
-                let both = self.merger.conjunction(&parts);
+                let needs = self.needs(program, id)?;
+                let parts: Vec<_> = needs.iter().map(|&need| self.expanded(need)).collect();
+                let both = self.conjunction(program, &parts);
                 both.map_err(|e| self.exceeded(program, id, e))
             }
         }
     }
 
-    /// The conjunction of a schema's keywords, of the in-place ones only those that are `wanted`
-    /// (by their place). What applies in place has been expanded before.
-    pub fn expand_schema(
+    /// The conjunction of a schema's keywords. What applies in place has been expanded before.
+    fn expand_schema(
         &mut self,
         program: &Program,
         id: SchemaId,
         schema: &Schema,
-        wanted: impl Fn(usize) -> bool,
     ) -> Result<Arc<Alternatives>, SchemaError> {
         let mut parts: Vec<Arc<Alternatives>> = Vec::new();
         // Values come first: the keys of an object in `enum` come in the order written there.
         if let Some(value) = schema.constant {
-            let mut alternatives = Alternatives::default();
-            self.add_values(program, &[value], &mut alternatives)?;
-            parts.push(Arc::new(alternatives));
+            parts.push(Arc::new(self.any_of_values(program, &[value])?));
         }
         if let Some(list) = schema.enumeration {
-            let mut alternatives = Alternatives::default();
-            self.add_values(program, program.document.items(list), &mut alternatives)?;
-            parts.push(Arc::new(alternatives));
+            parts.push(Arc::new(self.any_of_values(program, program.document.items(list))?));
         }
         for place in 0..=schema.in_place.len() {
             if place == schema.in_place_before_own {
-                let own = self.own(program, schema);
-                parts.push(Arc::new(own.map_err(|e| self.exceeded(program, id, e))?));
+                parts.push(Arc::new(self.own(program, id, schema)?));
             }
-            if let Some(kind) = schema.in_place.get(place).filter(|_| wanted(place)) {
-                self.add_in_place(program, *kind, &mut parts)
-                    .map_err(|e| self.exceeded(program, id, e))?;
+            if let Some(kind) = schema.in_place.get(place) {
+                self.add_in_place(program, id, schema, kind, &mut parts)?;
             }
         }
-        self.merger.conjunction(&parts).map_err(|e| self.exceeded(program, id, e))
+        let all = self.conjunction(program, &parts).map_err(|e| self.exceeded(program, id, e))?;
+        let objects = schema.object.as_ref().is_some_and(|object| object.unevaluated.is_some());
+        let arrays = schema.array.as_ref().is_some_and(|array| array.unevaluated.is_some());
+        if !objects && !arrays {
+            return Ok(all);
+        }
+        let mut all = Alternatives::clone(&all);
+        if objects {
+            let annotated = self.annotated::<ObjectSpec>(program, id, 0)?;
+            all.objects = annotated.into_iter().map(|(spec, _)| spec).collect();
+        }
+        if arrays {
+            let annotated = self.annotated::<ArraySpec>(program, id, 0)?;
+            all.arrays = annotated.into_iter().map(|(spec, _)| spec).collect();
+        }
+        all.simplify();
+        Ok(Arc::new(all))
     }
 
     fn add_in_place(
         &mut self,
         program: &Program,
-        kind: InPlace,
+        id: SchemaId,
+        schema: &Schema,
+        kind: &InPlace,
         parts: &mut Vec<Arc<Alternatives>>,
-    ) -> Result<(), LimitExceeded> {
-        let (branches, all) = match &kind {
-            InPlace::Reference(target) => (std::slice::from_ref(target), true),
-            InPlace::AllOf(list) => (program.document.items(*list), true),
-            InPlace::AnyOf(list) | InPlace::OneOf(list) => (program.document.items(*list), false),
-            InPlace::Not(_) | InPlace::If { .. } | InPlace::Dependencies(_) => return Ok(()),
-        };
-        let mut union = Alternatives::default();
-        let mut seen = FxHashSet::default();
-        for &branch in branches {
-            let id = self.id_of(program, branch)?;
-            let Some(known) = self.known(id).cloned() else { continue };
-            if !seen.insert(id) {
-                continue;
-            }
-            if all {
-                parts.push(known);
-            } else {
-                self.merger.charge(known.width())?;
-                union.add(&known);
-            }
-        }
-        if !all {
-            union.simplify();
-            parts.push(Arc::new(union));
-        }
-        Ok(())
-    }
-
-    /// What `type` and the keywords for single types allow.
-    fn own(&mut self, program: &Program, schema: &Schema) -> Result<Alternatives, LimitExceeded> {
-        let types = schema.types;
-        let mut own = Alternatives {
-            null: types.has(Types::NULL),
-            boolean_false: types.has(Types::BOOLEAN),
-            boolean_true: types.has(Types::BOOLEAN),
-            ..Alternatives::default()
-        };
-        if types.has(Types::NUMBER.with(Types::INTEGER)) {
-            let mut range = schema.number.as_deref().cloned().unwrap_or_default();
-            if !types.has(Types::NUMBER) {
-                let fraction_zero = program.dialect.integer_allows_fraction_zero();
-                range.kinds = range.kinds.intersect(NumberKinds::integers(fraction_zero));
-            }
-            own.numbers.extend(range.settle());
-        }
-        if types.has(Types::STRING) {
-            let spec = schema.string.as_deref().cloned().unwrap_or_else(StringSpec::any);
-            own.strings.extend(settle_string(spec));
-        }
-        if types.has(Types::OBJECT) {
-            own.objects.extend(self.own_object(program, schema)?.map(Arc::new));
-        }
-        if types.has(Types::ARRAY) {
-            own.arrays.extend(self.own_array(program, schema)?.map(Arc::new));
-        }
-        Ok(own)
-    }
-
-    fn own_object(
-        &mut self,
-        program: &Program,
-        schema: &Schema,
-    ) -> Result<Option<ObjectSpec>, LimitExceeded> {
-        let Some(keywords) = schema.object.as_deref() else { return Ok(Some(ObjectSpec::any())) };
-        if keywords.max_properties == Some(0) {
-            return Ok(Some(ObjectSpec::new(Vec::new(), None)));
-        }
-        let document = &program.document;
-        let additional = match keywords.additional {
-            Some(node) => self.id_of(program, node)?,
-            None => SchemaId::ANY,
-        };
-        let mut required: Vec<&str> = Vec::new();
-        let mut is_required: FxHashSet<&str> = FxHashSet::default();
-        for &name in keywords.required.map_or(&[][..], |node| document.items(node)) {
-            if let Value::String(name) = document.value(name) {
-                if is_required.insert(name) {
-                    required.push(name);
-                }
-            }
-        }
-        let mut properties = Vec::new();
-        let declared = keywords.properties.map(|node| document.members(node));
-        self.merger.charge(required.len() + declared.map_or(0, |members| members.len()))?;
-        for (name, node) in declared.iter().flat_map(|members| members.iter()) {
-            let schema = self.id_of(program, node)?;
-            let required = is_required.contains(name);
-            if schema == SchemaId::NEVER {
-                if required {
-                    return Ok(None);
-                }
-                if additional == SchemaId::NEVER {
-                    continue;
-                }
-            }
-            properties.push(Property { name: name.into(), schema, required, free: false });
-        }
-        for name in required {
-            if declared.is_some_and(|members| members.get(name).is_some()) {
-                continue;
-            }
-            if additional == SchemaId::NEVER {
-                return Ok(None);
-            }
-            properties.push(Property {
-                name: name.into(),
-                schema: additional,
-                required: true,
-                free: false,
-            });
-        }
-        let additional = Some(additional).filter(|&id| id != SchemaId::NEVER);
-        Ok(Some(ObjectSpec::new(properties, additional)))
-    }
-
-    fn own_array(
-        &mut self,
-        program: &Program,
-        schema: &Schema,
-    ) -> Result<Option<ArraySpec>, LimitExceeded> {
-        let Some(keywords) = schema.array.as_deref() else { return Ok(Some(ArraySpec::any())) };
-        let items = match keywords.items {
-            Some(node) => self.id_of(program, node)?,
-            None => SchemaId::ANY,
-        };
-        let prefix = keywords.prefix.map_or(&[][..], |node| program.document.items(node));
-        self.merger.charge(prefix.len())?;
-        let prefix =
-            prefix.iter().map(|&node| self.id_of(program, node)).collect::<Result<_, _>>()?;
-        Ok(settle_array(ArraySpec {
-            prefix,
-            items: Some(items),
-            min_items: keywords.min_items,
-            max_items: keywords.max_items,
-            contains: Vec::new(),
-            unique: false,
-        }))
-    }
-
-    /// Adds alternatives that are equal to the values.
-    fn add_values(
-        &mut self,
-        program: &Program,
-        values: &[NodeId],
-        into: &mut Alternatives,
     ) -> Result<(), SchemaError> {
-        let document = &program.document;
-        let mut strings: Vec<Arc<str>> = Vec::new();
-        let mut numbers = Vec::new();
-        for &node in values {
-            let exceeded = |e| SchemaError::limit(e, document.pointer(node));
-            match document.value(node) {
-                Value::Null => into.null = true,
-                Value::Boolean(false) => into.boolean_false = true,
-                Value::Boolean(true) => into.boolean_true = true,
-                Value::Number(text) => numbers.push(decimal(document, node, text)?),
-                Value::String(text) => strings.push(text.into()),
-                Value::Array(items) => {
-                    self.merger.charge(items.len()).map_err(exceeded)?;
-                    let interner = &mut self.merger.interner;
-                    let prefix = items.iter().map(|&item| interner.single(Atom::equal(item)));
-                    let prefix = prefix.collect::<Result<Vec<_>, _>>().map_err(exceeded)?;
-                    let length = items.len() as u64;
-                    into.arrays.push(Arc::new(ArraySpec {
-                        prefix,
-                        items: None,
-                        min_items: length,
-                        max_items: Some(length),
-                        contains: Vec::new(),
-                        unique: false,
-                    }));
-                }
-                Value::Object(members) => {
-                    self.merger.charge(members.len()).map_err(exceeded)?;
-                    let interner = &mut self.merger.interner;
-                    let properties = members.iter().map(|(name, value)| {
-                        let schema = interner.single(Atom::equal(value))?;
-                        Ok(Property { name: name.into(), schema, required: true, free: false })
-                    });
-                    let properties =
-                        properties.collect::<Result<_, LimitExceeded>>().map_err(exceeded)?;
-                    into.objects.push(Arc::new(ObjectSpec::new(properties, None)));
-                }
+        let mut expanded = |node: NodeId| {
+            let id = self.id_of(program, program.child(schema, node))?;
+            Ok::<_, SchemaError>((id, self.expanded(id)))
+        };
+        let part = match kind {
+            InPlace::Reference(target) => {
+                parts.push(expanded(*target)?.1);
+                return Ok(());
             }
-        }
-        if !strings.is_empty() {
-            into.strings.push(StringSpec::values(strings));
-        }
-        if !numbers.is_empty() {
-            into.numbers.push(NumberRange::values(numbers));
-        }
+            InPlace::AllOf(list) => {
+                for &branch in program.document.items(*list) {
+                    parts.push(expanded(branch)?.1);
+                }
+                return Ok(());
+            }
+            InPlace::AnyOf(list) => {
+                let mut branches: Vec<(SchemaId, Arc<Alternatives>)> = Vec::new();
+                for &branch in program.document.items(*list) {
+                    branches.push(expanded(branch)?);
+                }
+                self.any_of(branches)
+            }
+            InPlace::OneOf(list) => {
+                let branches: Result<Vec<_>, _> = program
+                    .document
+                    .items(*list)
+                    .iter()
+                    .map(|&branch| Ok::<_, SchemaError>(expanded(branch)?.1))
+                    .collect();
+                self.exactly_one(program, &branches?)
+            }
+            InPlace::Not(node) => {
+                let (_, inner) = expanded(*node)?;
+                self.without(program, &Alternatives::any(), &inner)
+            }
+            InPlace::If { test, then, otherwise } => {
+                let (_, test) = expanded(*test)?;
+                let mut branch = |node: &Option<NodeId>| match node {
+                    Some(node) => Ok::<_, SchemaError>(expanded(*node)?.1),
+                    None => Ok(Arc::new(Alternatives::any())),
+                };
+                let (then, otherwise) = (branch(then)?, branch(otherwise)?);
+                self.conditional(program, &test, &then, &otherwise)
+            }
+            InPlace::Dependencies(node) => {
+                for (name, needed) in program.document.members(*node).iter() {
+                    let part = match program.document.value(needed) {
+                        Value::Array(names) => self.dependent_names(program, name, names),
+                        _ => {
+                            let (_, needed) = {
+                                let id = self.id_of(program, program.child(schema, needed))?;
+                                (id, self.expanded(id))
+                            };
+                            self.dependent_schema(program, name, &needed)
+                        }
+                    };
+                    parts.push(Arc::new(part.map_err(|e| self.exceeded(program, id, e))?));
+                }
+                return Ok(());
+            }
+        };
+        parts.push(Arc::new(part.map_err(|e| self.exceeded(program, id, e))?));
         Ok(())
+    }
+}
+
+/// The subschemas of an in-place keyword that apply to the same value.
+pub(super) fn in_place_nodes(program: &Program, kind: &InPlace) -> SmallVec<[NodeId; 8]> {
+    match *kind {
+        InPlace::Reference(node) | InPlace::Not(node) => SmallVec::from_slice(&[node]),
+        InPlace::AllOf(list) | InPlace::AnyOf(list) | InPlace::OneOf(list) => {
+            program.document.items(list).into()
+        }
+        InPlace::If { test, then, otherwise } => {
+            [Some(test), then, otherwise].into_iter().flatten().collect()
+        }
+        InPlace::Dependencies(node) => program
+            .document
+            .members(node)
+            .iter()
+            .map(|(_, needed)| needed)
+            .filter(|&needed| !matches!(program.document.value(needed), Value::Array(_)))
+            .collect(),
     }
 }

@@ -5,9 +5,10 @@ use smallvec::SmallVec;
 
 use super::document::NodeId;
 use super::error::LimitExceeded;
+use super::values::ValueId;
 use super::SchemaId;
 
-/// One thing that must hold. Atoms sort in document order.
+/// One thing that must hold. Subschemas sort in document order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Atom(u32);
 
@@ -16,8 +17,10 @@ pub struct Atom(u32);
 pub enum Demand {
     /// The value satisfies the subschema at the node.
     Schema(NodeId),
-    /// The value equals the value at the node.
-    Equal(NodeId),
+    /// The value equals this one.
+    Equal(ValueId),
+    /// The value does not satisfy the schema.
+    Not(SchemaId),
     /// Nothing satisfies this.
     Never,
 }
@@ -26,20 +29,23 @@ impl Atom {
     pub const NEVER: Atom = Atom(u32::MAX);
 
     pub fn schema(node: NodeId) -> Self {
-        Self(node.0 << 1)
+        Self(node.0 << 2)
     }
 
-    pub fn equal(node: NodeId) -> Self {
-        Self(node.0 << 1 | 1)
+    pub fn equal(value: ValueId) -> Self {
+        Self(value.0 << 2 | 1)
+    }
+
+    fn not(schema: SchemaId) -> Self {
+        Self(schema.0 << 2 | 2)
     }
 
     pub fn demand(self) -> Demand {
-        if self == Self::NEVER {
-            Demand::Never
-        } else if self.0 & 1 == 0 {
-            Demand::Schema(NodeId(self.0 >> 1))
-        } else {
-            Demand::Equal(NodeId(self.0 >> 1))
+        match self.0 & 3 {
+            0 => Demand::Schema(NodeId(self.0 >> 2)),
+            1 => Demand::Equal(ValueId(self.0 >> 2)),
+            2 => Demand::Not(SchemaId(self.0 >> 2)),
+            _ => Demand::Never,
         }
     }
 }
@@ -113,7 +119,32 @@ impl Interner {
         }
         set.sort_unstable();
         set.dedup();
+        // What must hold and must not.
+        let contradicts = |atom: &Atom| match atom.demand() {
+            Demand::Not(inner) => {
+                self.atoms(inner).iter().all(|part| set.binary_search(part).is_ok())
+            }
+            _ => false,
+        };
+        if set.iter().any(contradicts) {
+            return Ok(SchemaId::NEVER);
+        }
         self.intern(set)
+    }
+
+    /// What does not satisfy `id`.
+    pub fn negation(&mut self, id: SchemaId) -> Result<SchemaId, LimitExceeded> {
+        match id {
+            SchemaId::ANY => Ok(SchemaId::NEVER),
+            SchemaId::NEVER => Ok(SchemaId::ANY),
+            _ => match *self.atoms(id) {
+                [atom] => match atom.demand() {
+                    Demand::Not(inner) => Ok(inner),
+                    _ => self.single(Atom::not(id)),
+                },
+                _ => self.single(Atom::not(id)),
+            },
+        }
     }
 
     fn intern(&mut self, set: AtomSet) -> Result<SchemaId, LimitExceeded> {
@@ -148,7 +179,22 @@ mod tests {
         assert_eq!(interner.len(), 8);
         let exceeded = interner.conjunction(&[a, c]).unwrap_err();
         assert_eq!(exceeded, LimitExceeded { limit: "schemas", maximum: 8 });
-        assert_eq!(Atom::equal(NodeId(7)).demand(), Demand::Equal(NodeId(7)));
+        assert_eq!(Atom::equal(ValueId(7)).demand(), Demand::Equal(ValueId(7)));
         assert_eq!(Atom::NEVER.demand(), Demand::Never);
+    }
+
+    #[test]
+    fn negations_cancel() {
+        let mut interner = Interner::new(20);
+        let [a, b] = [1, 2].map(|n| interner.single(Atom::schema(NodeId(n))).unwrap());
+        let ab = interner.conjunction(&[a, b]).unwrap();
+        let not_ab = interner.negation(ab).unwrap();
+        assert_eq!(interner.negation(not_ab).unwrap(), ab);
+        assert_eq!(interner.negation(SchemaId::ANY).unwrap(), SchemaId::NEVER);
+        assert_eq!(interner.negation(SchemaId::NEVER).unwrap(), SchemaId::ANY);
+        assert_eq!(interner.conjunction(&[a, b, not_ab]).unwrap(), SchemaId::NEVER);
+        let some = interner.conjunction(&[a, not_ab]).unwrap();
+        assert_ne!(some, SchemaId::NEVER);
+        assert_eq!(interner.conjunction(&[some, b]).unwrap(), SchemaId::NEVER);
     }
 }

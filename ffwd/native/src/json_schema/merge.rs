@@ -8,40 +8,15 @@ use smallvec::SmallVec;
 
 use super::alternatives::Alternatives;
 use super::error::LimitExceeded;
-use super::intern::Interner;
-use super::{ArraySpec, ObjectSpec, Property, SchemaId, StringSpec};
+use super::expand::Expander;
+use super::program::Program;
+use super::{ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
 
-/// What merging needs: the interned schemas, and how much it may still do.
-#[derive(Debug)]
-pub struct Merger {
-    pub interner: Interner,
-    pub max_alternatives: u64,
-    pub steps_left: u64,
-    pub max_steps: u64,
-}
-
-impl Merger {
-    /// Takes steps from the budget of the current call.
-    pub fn charge(&mut self, steps: usize) -> Result<(), LimitExceeded> {
-        match self.steps_left.checked_sub(steps as u64) {
-            Some(left) => {
-                self.steps_left = left;
-                Ok(())
-            }
-            None => Err(LimitExceeded { limit: "steps", maximum: self.max_steps }),
-        }
-    }
-
-    pub fn check_width(&self, width: usize) -> Result<(), LimitExceeded> {
-        if width as u64 > self.max_alternatives {
-            return Err(LimitExceeded { limit: "alternatives", maximum: self.max_alternatives });
-        }
-        Ok(())
-    }
-
+impl Expander {
     /// What all parts allow. Properties are declared in the order of the parts.
     pub fn conjunction(
         &mut self,
+        program: &Program,
         parts: &[Arc<Alternatives>],
     ) -> Result<Arc<Alternatives>, LimitExceeded> {
         let mut kept: SmallVec<[&Arc<Alternatives>; 8]> = SmallVec::new();
@@ -69,16 +44,18 @@ impl Merger {
             strings: self.product(
                 kept.iter().map(|part| &part.strings[..]),
                 StringSpec::is_any,
-                |merger, left, right| {
-                    merger.charge(left.one_of.as_ref().map_or(0, |values| values.len()))?;
+                |expander, left, right| {
+                    expander.charge(left.one_of.as_ref().map_or(0, |values| values.len()))?;
                     Ok(conjoin_strings(left, right))
                 },
             )?,
-            objects: self.objects(&kept)?,
+            objects: self.objects(program, &kept)?,
             arrays: self.product(
                 kept.iter().map(|part| &part.arrays[..]),
                 |array| array.is_any(),
-                |merger, left, right| Ok(merger.conjoin_arrays(left, right)?.map(Arc::new)),
+                |expander, left, right| {
+                    Ok(expander.conjoin_arrays(program, left, right)?.map(Arc::new))
+                },
             )?,
         }))
     }
@@ -121,12 +98,17 @@ impl Merger {
 
     fn objects(
         &mut self,
+        program: &Program,
         parts: &[&Arc<Alternatives>],
     ) -> Result<Vec<Arc<ObjectSpec>>, LimitExceeded> {
         // Runs of single alternatives are merged at one go: an `allOf` of dozens of references to
         // objects with thousands of properties is real.
         let mut lists: Vec<Vec<Arc<ObjectSpec>>> = Vec::new();
         let mut run: Vec<&ObjectSpec> = Vec::new();
+        let merged = |expander: &mut Self, run: &[&ObjectSpec]| {
+            let spec = expander.conjoin_objects(program, run)?;
+            Ok::<Vec<_>, LimitExceeded>(spec.into_iter().map(Arc::new).collect())
+        };
         for part in parts {
             match &part.objects[..] {
                 [] => return Ok(Vec::new()),
@@ -134,7 +116,7 @@ impl Merger {
                 [single] => run.push(single),
                 several => {
                     if !run.is_empty() {
-                        lists.push(self.conjoin_objects(&run)?.into_iter().map(Arc::new).collect());
+                        lists.push(merged(self, &run)?);
                         run.clear();
                     }
                     lists.push(several.to_vec());
@@ -142,7 +124,7 @@ impl Merger {
             }
         }
         if !run.is_empty() {
-            lists.push(self.conjoin_objects(&run)?.into_iter().map(Arc::new).collect());
+            lists.push(merged(self, &run)?);
         }
         if lists.is_empty() {
             return Ok(vec![Arc::new(ObjectSpec::any())]);
@@ -150,33 +132,39 @@ impl Merger {
         self.product(
             lists.iter().map(|list| &list[..]),
             |_| false,
-            |merger, left, right| Ok(merger.conjoin_objects(&[left, right])?.map(Arc::new)),
+            |expander, left, right| {
+                Ok(expander.conjoin_objects(program, &[left, right])?.map(Arc::new))
+            },
         )
     }
 
-    /// `None` if a required property is plainly forbidden.
-    fn conjoin_objects(
+    /// `None` if that is plainly no object.
+    pub(super) fn conjoin_objects(
         &mut self,
+        program: &Program,
         specs: &[&ObjectSpec],
     ) -> Result<Option<ObjectSpec>, LimitExceeded> {
         struct Entry<'n> {
             name: &'n Arc<str>,
             required: bool,
+            free: bool,
             schemas: SmallVec<[SchemaId; 4]>,
             /// Those of the restrictive specs that declare the name.
             declared_by: SmallVec<[usize; 4]>,
         }
+        let open = [KeyClass { keys: None, schema: SchemaId::ANY }];
         let restrictive: SmallVec<[usize; 8]> =
-            (0..specs.len()).filter(|&i| specs[i].additional() != Some(SchemaId::ANY)).collect();
+            (0..specs.len()).filter(|&i| specs[i].others != open).collect();
         let mut entries: Vec<Entry> = Vec::new();
         let mut by_name: FxHashMap<&str, usize> = FxHashMap::default();
         for (i, spec) in specs.iter().enumerate() {
-            self.charge(spec.properties.len())?;
+            self.charge(1 + spec.properties.len())?;
             for property in &spec.properties {
                 let place = *by_name.entry(&property.name).or_insert_with(|| {
                     entries.push(Entry {
                         name: &property.name,
                         required: false,
+                        free: true,
                         schemas: SmallVec::new(),
                         declared_by: SmallVec::new(),
                     });
@@ -184,40 +172,90 @@ impl Merger {
                 });
                 let entry = &mut entries[place];
                 entry.required |= property.required;
+                entry.free &= property.free;
                 entry.schemas.push(property.schema);
-                if spec.additional() != Some(SchemaId::ANY) {
+                if spec.others != open {
                     entry.declared_by.push(i);
                 }
             }
         }
-        let additional = specs.iter().map(|spec| spec.additional().unwrap_or(SchemaId::NEVER));
-        let additional = self.interner.conjunction(&additional.collect::<SmallVec<[_; 8]>>())?;
-        let additional = Some(additional).filter(|&id| id != SchemaId::NEVER);
+        let mut others: Vec<KeyClass> = open.to_vec();
+        for &i in &restrictive {
+            others = self.classes_both(program, &others, &specs[i].others)?;
+        }
         self.charge(entries.len() * restrictive.len())?;
         let mut properties = Vec::with_capacity(entries.len());
         for mut entry in entries {
             if entry.declared_by.len() < restrictive.len() {
-                let others = restrictive.iter().filter(|i| !entry.declared_by.contains(i));
-                let others = others.map(|&i| specs[i].additional().unwrap_or(SchemaId::NEVER));
-                entry.schemas.extend(others);
-            }
-            let schema = self.interner.conjunction(&entry.schemas)?;
-            if schema == SchemaId::NEVER {
-                if entry.required {
-                    return Ok(None);
-                }
-                if additional.is_none() {
-                    continue;
+                for &i in restrictive.iter().filter(|i| !entry.declared_by.contains(i)) {
+                    let schema = self.class_schema(&specs[i].others, entry.name)?;
+                    entry.schemas.push(schema);
                 }
             }
-            let (name, required) = (entry.name.clone(), entry.required);
-            properties.push(Property { name, schema, required, free: false });
+            let schema = self.both(program, &entry.schemas)?;
+            let (name, required, free) = (entry.name.clone(), entry.required, entry.free);
+            properties.push(Property { name, schema, required, free });
         }
-        Ok(Some(ObjectSpec::new(properties, additional)))
+        let mut excluded: Vec<Arc<ObjectSpec>> = Vec::new();
+        for spec in specs.iter().flat_map(|spec| &spec.excluded) {
+            if !excluded.contains(spec) {
+                excluded.push(spec.clone());
+            }
+        }
+        let spec = ObjectSpec {
+            properties,
+            others,
+            min_properties: specs.iter().map(|spec| spec.min_properties).max().unwrap_or(0),
+            max_properties: specs.iter().filter_map(|spec| spec.max_properties).min(),
+            excluded,
+        };
+        self.settle_object(program, spec)
     }
 
-    fn conjoin_arrays(
+    /// The canonical form of an object, with its exclusions seen in the light of the rest; `None` if
+    /// that is plainly no object.
+    pub(super) fn settle_object(
         &mut self,
+        program: &Program,
+        mut spec: ObjectSpec,
+    ) -> Result<Option<ObjectSpec>, LimitExceeded> {
+        self.list_keys(&mut spec)?;
+        if spec.properties.iter().any(|p| p.required && p.schema == SchemaId::NEVER) {
+            return Ok(None);
+        }
+        if spec.others.is_empty() {
+            spec.properties.retain(|property| property.schema != SchemaId::NEVER);
+        }
+        // Names without a place come last, in any order: one order for equal objects.
+        if spec.properties.iter().any(|property| property.free) {
+            spec.properties.sort_by(|a, b| match (a.free, b.free) {
+                (true, true) => a.name.cmp(&b.name),
+                (a, b) => a.cmp(&b),
+            });
+        }
+        let required = spec.properties.iter().filter(|p| p.required).count() as u64;
+        if spec.min_properties <= required {
+            spec.min_properties = 0;
+        }
+        if spec.others.is_empty() {
+            let longest = spec.properties.len() as u64;
+            spec.max_properties = spec.max_properties.filter(|&max| max < longest);
+            if spec.min_properties > longest {
+                return Ok(None);
+            }
+        }
+        if spec.max_properties.is_some_and(|max| max < required.max(spec.min_properties)) {
+            return Ok(None);
+        }
+        if spec.excluded.is_empty() {
+            return Ok(Some(spec));
+        }
+        self.settle_exclusions(program, spec)
+    }
+
+    pub(super) fn conjoin_arrays(
+        &mut self,
+        program: &Program,
         left: &ArraySpec,
         right: &ArraySpec,
     ) -> Result<Option<ArraySpec>, LimitExceeded> {
@@ -226,9 +264,21 @@ impl Merger {
         let at = |spec: &ArraySpec, place: usize| {
             spec.prefix.get(place).copied().or(spec.items).unwrap_or(SchemaId::NEVER)
         };
-        let mut both = |place| self.interner.conjunction(&[at(left, place), at(right, place)]);
+        let mut both = |place| self.both(program, &[at(left, place), at(right, place)]);
         let prefix = (0..length).map(&mut both).collect::<Result<_, _>>()?;
         let items = both(length)?;
+        let mut contains: Vec<Contains> = left.contains.clone();
+        for other in &right.contains {
+            let same =
+                |known: &&mut Contains| known.schema == other.schema && known.from == other.from;
+            match contains.iter_mut().find(same) {
+                Some(known) => {
+                    known.min = known.min.max(other.min);
+                    known.max = [known.max, other.max].into_iter().flatten().min();
+                }
+                None => contains.push(other.clone()),
+            }
+        }
         let max_items = [left.max_items, right.max_items].into_iter().flatten().min();
         let min_items = left.min_items.max(right.min_items);
         Ok(settle_array(ArraySpec {
@@ -236,8 +286,9 @@ impl Merger {
             items: Some(items),
             min_items,
             max_items,
-            contains: Vec::new(),
+            contains,
             unique: left.unique || right.unique,
+            repeats: left.repeats || right.repeats,
         }))
     }
 }
@@ -245,6 +296,23 @@ impl Merger {
 /// The canonical form: no place past the longest array, no item that is plainly forbidden. `None`
 /// if no length is left.
 pub fn settle_array(mut spec: ArraySpec) -> Option<ArraySpec> {
+    if spec.unique && spec.repeats {
+        return None;
+    }
+    if spec.contains.iter().any(|c| c.max.is_some_and(|max| max < c.min)) {
+        return None;
+    }
+    for contains in &spec.contains {
+        if contains.min > 0 {
+            if contains.schema == SchemaId::NEVER {
+                return None;
+            }
+            spec.min_items = spec.min_items.max(contains.from.saturating_add(contains.min));
+        }
+    }
+    spec.contains.retain(|contains| {
+        contains.schema != SchemaId::NEVER && (contains.min > 0 || contains.max.is_some())
+    });
     spec.items = spec.items.filter(|&items| items != SchemaId::NEVER);
     if let Some(place) = spec.prefix.iter().position(|&item| item == SchemaId::NEVER) {
         spec.prefix.truncate(place);
@@ -261,6 +329,12 @@ pub fn settle_array(mut spec: ArraySpec) -> Option<ArraySpec> {
         if maximum <= prefix {
             spec.prefix.truncate(maximum as usize);
             spec.items = None;
+        }
+        if maximum < 2 {
+            if spec.repeats {
+                return None;
+            }
+            spec.unique = false;
         }
     }
     Some(spec)

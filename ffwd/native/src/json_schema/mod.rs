@@ -5,8 +5,10 @@
 //!
 //! 1. `parser`: JSON text to an arena of nodes (`document`);
 //! 2. `reader` (and the `read_` modules): the subschemas that the root reaches are read and
-//!    checked, keyword by keyword (`dialect`), to records of constraints (`schema`), with references
-//!    (`reference`, `uri`) resolved to nodes; `program` holds them;
+//!    checked, keyword by keyword (`dialect`, `rules`), to records of constraints (`schema`), with
+//!    references (`reference`, `resources`, `scopes`, `uri`) resolved to nodes, also those into other
+//!    documents (`registry`, `search`); `program` holds them, and
+//!    `fidelity` tells what became of each keyword;
 //! 3. `intern`: a [`SchemaId`] is a set of nodes that must all hold;
 //! 4. `expand` and `merge`: what applies to the same value becomes alternatives per JSON type
 //!    (`alternatives`, `number_range`, `lattice`);
@@ -14,19 +16,28 @@
 //!    the branches of `oneOf` exclude each other.
 
 mod alternatives;
+mod combine;
 mod dialect;
+mod distinct;
 mod document;
 mod emptiness;
 mod error;
+mod evidence;
+mod exclude;
 mod expand;
+mod fidelity;
 mod intern;
+mod keys;
+mod languages;
 mod lattice;
 mod merge;
 pub mod normal;
+mod normalise;
 mod number_range;
-mod one_of;
 mod options;
+mod own;
 mod parser;
+mod plain;
 mod program;
 mod read_arrays;
 mod read_logic;
@@ -34,20 +45,30 @@ mod read_objects;
 mod read_scalars;
 mod reader;
 mod reference;
+mod registry;
+mod resources;
+mod rules;
 mod satisfy;
 mod schema;
+mod scopes;
+mod search;
 mod set;
+mod shape;
 #[cfg(test)]
 mod test_emptiness;
 #[cfg(test)]
 mod test_validator;
 #[cfg(test)]
 mod tests;
+mod unevaluated;
 mod uri;
+mod values;
 
 pub use error::{LimitExceeded, SchemaError, SchemaErrorKind};
+pub use fidelity::{fidelity_report, Fidelity, KeywordFidelity};
 pub use normal::{
     ArraySpec, Contains, KeyClass, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec,
 };
 pub use options::{LanguageIsEmpty, Limits, Policy, SchemaOptions};
+pub use registry::Registry;
 pub use set::SchemaSet;

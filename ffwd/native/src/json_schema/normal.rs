@@ -89,6 +89,8 @@ pub struct ArraySpec {
     pub contains: Vec<Contains>,
     /// No two items are equal.
     pub unique: bool,
+    /// Some two items are equal.
+    pub repeats: bool,
 }
 
 /// How many items must satisfy a schema.

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::document::DocumentLimits;
 use super::error::LimitExceeded;
+use super::registry::Registry;
 use crate::regex::Ast;
 
 /// Decides whether a language has no string. Called while the schema's lock is held, so it must
@@ -15,6 +17,8 @@ pub type LanguageIsEmpty = dyn Fn(&Ast) -> Result<bool, LimitExceeded> + Send + 
 pub struct SchemaOptions {
     pub limits: Limits,
     pub policy: Policy,
+    /// What references may lead to.
+    pub registry: Arc<Registry>,
     /// Only asked about languages whose emptiness is not plain from their syntax.
     pub language_is_empty: Arc<LanguageIsEmpty>,
 }
@@ -27,6 +31,7 @@ impl SchemaOptions {
         Self {
             limits: Limits::default(),
             policy: Policy::default(),
+            registry: Arc::default(),
             language_is_empty: Arc::new(language_is_empty),
         }
     }
@@ -54,12 +59,14 @@ pub enum Policy {
 /// Budgets. Passing one is an error that names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Length of the document.
+    /// Length of the documents.
     pub schema_bytes: u64,
-    /// JSON values in the document.
+    /// JSON values in the documents.
     pub schema_nodes: u64,
     /// Containers in containers.
     pub schema_nesting: u64,
+    /// Dynamic scopes, and schemas that are reached in several of them.
+    pub dynamic_scopes: u64,
     /// Alternatives of one JSON type in one normal form.
     pub alternatives: u64,
     /// Distinct conjunctions of subschemas.
@@ -68,12 +75,24 @@ pub struct Limits {
     pub steps: u64,
 }
 
+impl Limits {
+    pub(super) fn document(&self) -> DocumentLimits {
+        DocumentLimits {
+            bytes: self.schema_bytes,
+            // Two bits of an atom are spent on what it is, and one on aliases, which are nodes too.
+            nodes: self.schema_nodes.min(1 << 29),
+            nesting: self.schema_nesting,
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             schema_bytes: 16 << 20,
             schema_nodes: 2_000_000,
             schema_nesting: 512,
+            dynamic_scopes: 200_000,
             alternatives: 4096,
             schemas: 1_000_000,
             steps: 20_000_000,

@@ -12,10 +12,13 @@ struct Open {
     children: usize,
 }
 
-/// Reads a text into a document.
+/// Reads a text as the next document.
 pub struct Parser<'t> {
     text: &'t str,
+    /// Where the text begins in the source of all documents.
+    before: usize,
     place: usize,
+    root: NodeId,
     document: Document,
     limits: DocumentLimits,
     /// The first object that has a key twice, and the key. Its pointer is known at the end.
@@ -25,8 +28,9 @@ pub struct Parser<'t> {
 const NO_TEXT: Text = Text { start: 0, length: 0, decoded: false };
 
 impl<'t> Parser<'t> {
-    pub fn new(text: &'t str, document: Document, limits: DocumentLimits) -> Self {
-        Self { text, place: 0, document, limits, repeated: None }
+    pub fn new(text: &'t str, before: usize, document: Document, limits: DocumentLimits) -> Self {
+        let root = NodeId(document.nodes.len() as u32);
+        Self { text, before, place: 0, root, document, limits, repeated: None }
     }
 
     pub fn run(mut self) -> Result<Document, SchemaError> {
@@ -37,7 +41,7 @@ impl<'t> Parser<'t> {
         loop {
             // A value begins here.
             self.skip_whitespace();
-            let parent = open.last().map_or(NodeId::ROOT, |container| container.node);
+            let parent = open.last().map_or(self.root, |container| container.node);
             let node = self.add(parent)?;
             if !open.is_empty() {
                 children.push((key, node));
@@ -225,7 +229,12 @@ impl<'t> Parser<'t> {
             self.digits()?;
         }
         let length = (self.place - start) as u32;
-        Ok(Text { start: start as u32, length, decoded: false })
+        Ok(self.raw(start, length))
+    }
+
+    /// Text as it stands in the source.
+    fn raw(&self, start: usize, length: u32) -> Text {
+        Text { start: (self.before + start) as u32, length, decoded: false }
     }
 
     /// A string, from its opening quote to past its closing one.
@@ -253,7 +262,7 @@ impl<'t> Parser<'t> {
         self.place += 1;
         let Some(decoded_start) = decoded_start else {
             let length = (end - start) as u32;
-            return Ok(Text { start: start as u32, length, decoded: false });
+            return Ok(self.raw(start, length));
         };
         let decoded = &mut self.document.decoded;
         decoded.push_str(&self.text[run..end]);
@@ -316,13 +325,14 @@ impl<'t> Parser<'t> {
         let column = 1 + String::from_utf8_lossy(&before[line_start..]).chars().count();
         SchemaError::invalid(
             None,
-            String::new(),
+            self.document.pointer(self.root),
             format!("the schema is not JSON: expected {expected} at line {line} column {column}"),
         )
     }
 
     fn passed(&self, limit: &'static str, maximum: u64) -> SchemaError {
-        SchemaError::limit(LimitExceeded { limit, maximum }, String::new())
+        let pointer = self.document.pointer(self.root);
+        SchemaError::limit(LimitExceeded { limit, maximum }, pointer)
     }
 }
 

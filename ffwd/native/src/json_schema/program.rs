@@ -6,19 +6,41 @@ use smallvec::SmallVec;
 use super::dialect::Dialect;
 use super::document::{Document, NodeId, Value};
 use super::error::SchemaError;
+use super::options::SchemaOptions;
 use super::reader::Reader;
+use super::resources::Resources;
+use super::rules::Rules;
 use super::schema::{InPlace, Meaning, Schema};
+use super::scopes::Scopes;
+use super::search::search;
+use super::uri;
 use crate::regex::Ast;
 
 /// A document whose reachable subschemas have been read.
 #[derive(Debug)]
 pub struct Program {
     pub document: Document,
-    pub dialect: Dialect,
+    /// Those of the root.
+    pub rules: Rules,
     pub schemas: Vec<Schema>,
     meanings: Vec<Meaning>,
     /// For the language of a format, a text that belongs to it.
     pub witnesses: FxHashMap<Ast, &'static str>,
+    scopes: Option<Scopes>,
+    resources: Option<Resources>,
+    /// What is not supported and was left out, where the policy allows that.
+    pub left_out: Vec<SchemaError>,
+}
+
+/// The rules that the `$schema` of the root asks for, if it is known.
+fn root_rules(document: &Document, named: NodeId) -> Option<Rules> {
+    let Value::String(uri) = document.value(named) else { return Some(Rules::ASSUMED) };
+    if let Some(dialect) = Dialect::of_uri(uri) {
+        return Some(Rules::draft(dialect));
+    }
+    let metaschema = document.root_of(uri::split_fragment(uri).0)?;
+    // What it requires and nobody knows is refused when the root is read.
+    Rules::of_metaschema(document, metaschema).ok()
 }
 
 impl Program {
@@ -27,28 +49,85 @@ impl Program {
         self.meanings[node.index()]
     }
 
-    /// The node that a subschema of a schema is known by.
-    pub fn child(&self, _of: &Schema, node: NodeId) -> NodeId {
-        node
+    /// Where a subschema or a value stands, as a JSON pointer.
+    pub fn pointer(&self, node: NodeId) -> String {
+        self.document.pointer(node)
     }
 
-    /// Reads what the root reaches.
+    /// What a subschema, the node below a schema's keyword or behind its reference, is known by: the
+    /// same subschema may mean different things on different ways.
+    pub fn child(&self, of: &Schema, node: NodeId) -> NodeId {
+        self.scopes.as_ref().map_or(node, |scopes| scopes.child(of.node, node))
+    }
+
+    /// Reads a schema: what its root reaches, in the documents that it leads to.
     ///
     /// # Errors
-    /// A keyword is used in a way that is not valid or not supported.
-    pub fn read(document: Document) -> Result<Self, SchemaError> {
-        let (dialect, explicit) =
-            match document.members(NodeId::ROOT).get("$schema").map(|node| document.value(node)) {
-                Some(Value::String(uri)) => (Dialect::of_uri(uri), true),
-                _ => (Dialect::Draft2020, false),
+    /// The text is not JSON, a keyword is used in a way that is not valid or not supported, or a
+    /// limit is passed.
+    pub fn read(text: &str, options: &SchemaOptions) -> Result<Self, SchemaError> {
+        let mut document = Document::parse(text, options.limits.document())?;
+        let mut searched = false;
+        loop {
+            let named = document.members(NodeId::ROOT).get("$schema");
+            let rules = match named.map(|node| root_rules(&document, node)) {
+                None => Rules::ASSUMED,
+                Some(Some(rules)) => rules,
+                Some(None) if searched => Rules::ASSUMED,
+                Some(None) => {
+                    document = search(document, options)?;
+                    searched = true;
+                    continue;
+                }
             };
-        let mut reader = Reader::new(&document, dialect, explicit);
-        reader.read()?;
-        let Reader { meanings, schemas, witnesses, .. } = reader;
-        let mut program = Self { document, dialect, schemas, meanings, witnesses };
-        program.refuse_circles()?;
-        program.shorten_chains();
-        Ok(program)
+            let mut reader = Reader::new(&document, options, rules, searched);
+            match reader.read() {
+                Err(_) if reader.missing.is_some() => {
+                    document = search(document, options)?;
+                    searched = true;
+                }
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    let resources = reader.take_resources();
+                    let Reader { meanings, schemas, witnesses, scopes, left_out, .. } = reader;
+                    for &node in scopes.iter().flat_map(Scopes::aliases) {
+                        document.add_alias(node);
+                    }
+                    let mut program = Self {
+                        document,
+                        rules,
+                        schemas,
+                        meanings,
+                        witnesses,
+                        scopes,
+                        resources,
+                        left_out,
+                    };
+                    program.refuse_circles()?;
+                    program.shorten_chains();
+                    return Ok(program);
+                }
+            }
+        }
+    }
+
+    /// The rules by which the schema at a node is read.
+    pub fn rules_at(&self, node: NodeId) -> Rules {
+        match &self.resources {
+            Some(resources) => resources.rules_of(resources.around(&self.document, node)),
+            None => self.rules,
+        }
+    }
+
+    /// For each node of the documents, whether the root reaches it as a schema.
+    pub fn reached(&self) -> Vec<bool> {
+        let mut reached = vec![false; self.meanings.len()];
+        for (place, meaning) in self.meanings.iter().enumerate() {
+            if *meaning != Meaning::Unseen {
+                reached[self.document.named(NodeId(place as u32)).index()] = true;
+            }
+        }
+        reached
     }
 
     /// Lets every `Same` name its end, so that following it is one step.
@@ -78,7 +157,8 @@ impl Program {
             match self.meanings[node.index()] {
                 Meaning::Same(target) => targets.push(target),
                 Meaning::Schema(number) => {
-                    for kind in &self.schemas[number as usize].in_place {
+                    let schema = &self.schemas[number as usize];
+                    for kind in &schema.in_place {
                         match *kind {
                             InPlace::Reference(target) => targets.push(target),
                             InPlace::AllOf(list) | InPlace::AnyOf(list) | InPlace::OneOf(list) => {
@@ -98,6 +178,7 @@ impl Program {
                             }
                         }
                     }
+                    targets.iter_mut().for_each(|target| *target = self.child(schema, *target));
                 }
                 _ => {}
             }

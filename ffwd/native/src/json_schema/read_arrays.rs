@@ -7,12 +7,17 @@ use super::reader::{Found, Reader};
 use super::schema::{ArrayKeywords, InPlace, Schema, Types};
 
 impl Reader<'_> {
-    pub(super) fn arrays(&mut self, schema: &mut Schema, found: &Found) -> Result<(), SchemaError> {
+    pub(super) fn arrays(
+        &mut self,
+        schema: &mut Schema,
+        node: NodeId,
+        found: &Found,
+    ) -> Result<(), SchemaError> {
         if !schema.types.has(Types::ARRAY) {
             return Ok(());
         }
         let mut keywords = ArrayKeywords::default();
-        self.items(&mut keywords, schema.node, found)?;
+        self.items(&mut keywords, node, found)?;
         if let Some(node) = found.get(Keyword::MinItems) {
             keywords.min_items = self.count(Keyword::MinItems, node)?;
         }
@@ -28,7 +33,7 @@ impl Reader<'_> {
         if let Some(node) = found.get(Keyword::UnevaluatedItems) {
             let evaluated_elsewhere =
                 schema.in_place.iter().any(|kind| !matches!(kind, InPlace::Not(_)))
-                    || (keywords.contains.is_some() && self.dialect.contains_evaluates());
+                    || (keywords.contains.is_some() && self.rules.dialect.contains_evaluates());
             if keywords.items.is_none() {
                 if evaluated_elsewhere && !self.is_any(node) {
                     keywords.unevaluated = Some(node);
@@ -70,7 +75,7 @@ impl Reader<'_> {
                 return Err(self.wrong(Keyword::PrefixItems, prefix, "a list of schemas"));
             }
             (None, Some(items)) if list(items) => {
-                if self.dialect == Dialect::Draft2020 && self.explicit {
+                if self.rules.dialect == Dialect::Draft2020 && self.rules.named {
                     let expected = "a schema in this draft; its list form is `prefixItems`";
                     return Err(self.wrong(Keyword::Items, items, expected));
                 }
@@ -116,7 +121,7 @@ impl Reader<'_> {
         if self.is_never(node) {
             return Ok(minimum == 0);
         }
-        let evaluates = self.dialect.contains_evaluates() && self.collects_evaluated();
+        let evaluates = self.rules.dialect.contains_evaluates() && self.collects_evaluated();
         if self.is_any(node) {
             keywords.min_items = keywords.min_items.max(minimum);
             keywords.max_items = [keywords.max_items, maximum].into_iter().flatten().min();

@@ -4,8 +4,9 @@ use super::dialect::Keyword;
 use super::document::{NodeId, Value};
 use super::error::SchemaError;
 use super::reader::{Found, Reader};
-use super::reference::References;
+use super::reference::{resolve, Unresolved};
 use super::schema::{InPlace, Schema, Types};
+use super::uri;
 
 impl Reader<'_> {
     pub(super) fn in_place(
@@ -24,10 +25,8 @@ impl Reader<'_> {
             }
             let Some(node) = found.get(keyword) else { continue };
             let kind = match keyword {
-                Keyword::Reference => {
-                    let target = self.reference(node)?;
-                    self.visit(target);
-                    Some(InPlace::Reference(target))
+                Keyword::Reference | Keyword::DynamicReference | Keyword::RecursiveReference => {
+                    self.reference(keyword, node)?
                 }
                 Keyword::AllOf => Some(InPlace::AllOf(self.branches(keyword, node)?)),
                 Keyword::AnyOf => Some(InPlace::AnyOf(self.branches(keyword, node)?)),
@@ -37,7 +36,7 @@ impl Reader<'_> {
                 Keyword::Dependencies | Keyword::DependentRequired | Keyword::DependentSchemas => {
                     self.dependencies(schema, keyword, node)?
                 }
-                _ => return Err(self.unsupported(keyword, node, "use `$ref`")),
+                _ => None,
             };
             schema.in_place.extend(kind);
         }
@@ -70,7 +69,7 @@ impl Reader<'_> {
             Value::Boolean(_) => return Ok(None),
             Value::Object(members) => {
                 let mut keywords =
-                    members.iter().filter(|(key, _)| Keyword::of(key, self.dialect).is_some());
+                    members.iter().filter(|(key, _)| self.rules.keyword(key).is_some());
                 if let (Some(("type", types)), None) = (keywords.next(), keywords.next()) {
                     let types = self.type_set(types)?;
                     let only_integers = types.has(Types::INTEGER) && !types.has(Types::NUMBER);
@@ -148,12 +147,42 @@ impl Reader<'_> {
         Ok(has_effect.then_some(InPlace::Dependencies(node)))
     }
 
-    fn reference(&mut self, node: NodeId) -> Result<NodeId, SchemaError> {
-        let Value::String(reference) = self.document.value(node) else {
-            return Err(self.wrong(Keyword::Reference, node, "a reference in a string"));
+    /// `$ref` and its like.
+    fn reference(
+        &mut self,
+        keyword: Keyword,
+        node: NodeId,
+    ) -> Result<Option<InPlace>, SchemaError> {
+        let document = self.document;
+        let Value::String(reference) = document.value(node) else {
+            return Err(self.wrong(keyword, node, "a reference in a string"));
         };
-        let references =
-            self.references.get_or_insert_with(|| References::new(self.document, self.dialect));
-        references.resolve(self.document, node, reference)
+        if keyword == Keyword::RecursiveReference && reference != "#" {
+            return Err(self.wrong(keyword, node, "\"#\""));
+        }
+        let resources = self.resources();
+        let target = match resolve(document, resources, keyword.name(), node, reference) {
+            Ok(target) => target,
+            Err(Unresolved::Wrong(error)) => return Err(error),
+            Err(Unresolved::Missing(uri)) => {
+                self.miss(keyword, node, uri)?;
+                return Ok(None);
+            }
+        };
+        // A dynamic reference to a dynamic anchor means the outermost schema of that name.
+        let anchors = resources.dynamic_anchors(target.resource).iter();
+        let mut anchors = anchors.filter(|(_, anchored)| *anchored == target.node);
+        let dynamic = match keyword {
+            Keyword::RecursiveReference => anchors.find(|(name, _)| name.is_empty()),
+            Keyword::DynamicReference if target.by_name => {
+                let fragment = uri::split_fragment(reference).1.and_then(uri::percent_decode);
+                anchors.find(|(name, _)| Some(name) == fragment.as_ref())
+            }
+            _ => None,
+        };
+        let bound = dynamic.and_then(|(name, _)| self.bound(name));
+        let target = bound.unwrap_or(target.node);
+        self.visit(target);
+        Ok(Some(InPlace::Reference(target)))
     }
 }

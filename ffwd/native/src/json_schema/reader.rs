@@ -7,12 +7,15 @@ use std::cell::OnceCell;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::dialect::{Dialect, Keyword};
+use super::dialect::Keyword;
 use super::document::{Document, NodeId, Value};
-use super::error::SchemaError;
+use super::error::{LimitExceeded, SchemaError, SchemaErrorKind};
+use super::options::{Policy, SchemaOptions};
 use super::read_scalars::decimal;
-use super::reference::References;
+use super::resources::Resources;
+use super::rules::Rules;
 use super::schema::{Meaning, Schema, Types};
+use super::scopes::Scopes;
 use crate::regex::{Ast, Decimal};
 
 /// The keywords of a subschema by kind.
@@ -46,15 +49,52 @@ impl Found {
     }
 }
 
+/// What a document has anywhere, which decides how it must be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Features {
+    /// Schemas that may be read by other rules than the root.
+    pub mixed_rules: bool,
+    /// References that depend on the way on which they are reached.
+    pub dynamic_references: bool,
+    /// Keywords that ask what others have evaluated.
+    pub unevaluated: bool,
+}
+
+impl Features {
+    pub fn of(document: &Document) -> Self {
+        let mut features = Self { mixed_rules: document.roots().count() > 1, ..Self::default() };
+        for (key, value) in document.all_members() {
+            match key {
+                "$schema" => features.mixed_rules |= document.parent(value) != Some(NodeId::ROOT),
+                "$dynamicRef" | "$recursiveRef" => features.dynamic_references = true,
+                "unevaluatedProperties" | "unevaluatedItems" => features.unevaluated = true,
+                _ => {}
+            }
+        }
+        features
+    }
+}
+
 /// Reads subschemas and notes which others they lead to.
 pub struct Reader<'d> {
     pub(super) document: &'d Document,
-    pub(super) dialect: Dialect,
-    /// Whether the document names its dialect.
-    pub(super) explicit: bool,
-    /// Whether any schema asks what others have evaluated.
-    collects: OnceCell<bool>,
-    pub(super) references: Option<References>,
+    options: &'d SchemaOptions,
+    features: Features,
+    /// Those of the first document.
+    root_rules: Rules,
+    /// Those of the schema that is being read.
+    pub(super) rules: Rules,
+    resources: OnceCell<Resources>,
+    pub scopes: Option<Scopes>,
+    /// The schema that is being read, by the node that it is known by.
+    current: NodeId,
+    /// A document that a reference leads to and that has not been looked for.
+    pub missing: Option<String>,
+    /// Whether documents that are missing have been looked for.
+    searched: bool,
+    /// What is not supported and was left out.
+    pub left_out: Vec<SchemaError>,
+    exceeded: Option<LimitExceeded>,
     /// Patterns (by text, `false`) and formats (by name, `true`) that were read before.
     pub(super) languages: FxHashMap<(bool, &'d str), Option<Ast>>,
     pub witnesses: FxHashMap<Ast, &'static str>,
@@ -64,13 +104,27 @@ pub struct Reader<'d> {
 }
 
 impl<'d> Reader<'d> {
-    pub fn new(document: &'d Document, dialect: Dialect, explicit: bool) -> Self {
+    /// `searched` says that no document can be added any more.
+    pub fn new(
+        document: &'d Document,
+        options: &'d SchemaOptions,
+        rules: Rules,
+        searched: bool,
+    ) -> Self {
+        let features = Features::of(document);
         Self {
             document,
-            dialect,
-            explicit,
-            collects: OnceCell::new(),
-            references: None,
+            options,
+            features,
+            root_rules: rules,
+            rules,
+            resources: OnceCell::new(),
+            scopes: None,
+            current: NodeId::ROOT,
+            missing: None,
+            searched,
+            left_out: Vec::new(),
+            exceeded: None,
             languages: FxHashMap::default(),
             witnesses: FxHashMap::default(),
             meanings: vec![Meaning::Unseen; document.len()],
@@ -81,14 +135,51 @@ impl<'d> Reader<'d> {
 
     /// Reads the root and all that it leads to.
     pub fn read(&mut self) -> Result<(), SchemaError> {
-        self.visit(NodeId::ROOT);
+        if self.features.mixed_rules {
+            for (place, unknown) in self.resources().unknown_vocabularies.clone() {
+                let message = format!(
+                    "the metaschema requires the vocabulary {:?}, which is not known",
+                    unknown.0
+                );
+                let pointer = self.document.pointer(place);
+                self.leave_out(SchemaError::unsupported("$schema", pointer, message))?;
+            }
+        }
+        if self.features.dynamic_references {
+            let maximum = self.options.limits.dynamic_scopes;
+            let mut scopes = Scopes::new(self.document.len(), maximum);
+            let anchors = self.resources().dynamic_anchors(NodeId::ROOT);
+            let root = scopes.enter(None, NodeId::ROOT, NodeId::ROOT, anchors);
+            root.map_err(|error| SchemaError::limit(error, String::new()))?;
+            self.scopes = Some(scopes);
+        }
+        self.meanings[NodeId::ROOT.index()] = Meaning::Pending;
+        self.pending.push(NodeId::ROOT);
         while let Some(node) = self.pending.pop() {
-            self.meanings[node.index()] = self.schema(node)?;
+            self.current = node;
+            let source = self.scopes.as_ref().map_or(node, |scopes| scopes.source(node));
+            self.meanings[node.index()] = self.schema(source)?;
+            if let Some(exceeded) = self.exceeded {
+                return Err(SchemaError::limit(exceeded, self.document.pointer(source)));
+            }
         }
         Ok(())
     }
 
+    pub(super) fn resources(&self) -> &Resources {
+        self.resources.get_or_init(|| Resources::new(self.document, self.root_rules))
+    }
+
+    /// The named places, if anything has asked for them.
+    pub fn take_resources(&mut self) -> Option<Resources> {
+        self.resources.take()
+    }
+
     fn schema(&mut self, node: NodeId) -> Result<Meaning, SchemaError> {
+        if self.features.mixed_rules {
+            let resources = self.resources();
+            self.rules = resources.rules_of(resources.around(self.document, node));
+        }
         let members = match self.document.value(node) {
             Value::Boolean(true) => return Ok(Meaning::Any),
             Value::Boolean(false) => return Ok(Meaning::Never),
@@ -101,34 +192,97 @@ impl<'d> Reader<'d> {
         };
         let mut found = Found::new();
         for (key, value) in members.iter() {
-            if let Some(keyword) = Keyword::of(key, self.dialect) {
+            if let Some(keyword) = self.rules.keyword(key) {
                 found.add(keyword, value);
             }
         }
-        if self.dialect.reference_hides_siblings() {
+        if self.rules.dialect.reference_hides_siblings() {
             found.hide_siblings_of_reference();
         }
-        let mut schema = Schema::new(node);
+        let mut schema = Schema::new(self.current, self.rules.dialect);
         self.types(&mut schema, &found)?;
         self.in_place(&mut schema, &found)?;
         self.numbers(&mut schema, &found)?;
         self.strings(&mut schema, &found)?;
         self.objects(&mut schema, &found)?;
-        self.arrays(&mut schema, &found)?;
+        self.arrays(&mut schema, node, &found)?;
         self.values(&mut schema, &found)?;
         let meaning = schema.meaning(|list| SmallVec::from_slice(self.document.items(list)));
-        if meaning != Meaning::Other {
-            return Ok(meaning);
+        match meaning {
+            Meaning::Other => {
+                self.schemas.push(schema);
+                Ok(Meaning::Schema(self.schemas.len() as u32 - 1))
+            }
+            Meaning::Same(target) => {
+                let scopes = self.scopes.as_ref();
+                Ok(Meaning::Same(
+                    scopes.map_or(target, |scopes| scopes.child(self.current, target)),
+                ))
+            }
+            meaning => Ok(meaning),
         }
-        self.schemas.push(schema);
-        Ok(Meaning::Schema(self.schemas.len() as u32 - 1))
     }
 
+    /// Notes that the schema that is being read leads to another one.
     pub(super) fn visit(&mut self, node: NodeId) {
+        let node = match self.enter(node) {
+            Ok(node) => node,
+            Err(exceeded) => {
+                self.exceeded = Some(exceeded);
+                return;
+            }
+        };
+        if node.index() >= self.meanings.len() {
+            self.meanings.resize(node.index() + 1, Meaning::Unseen);
+        }
         let meaning = &mut self.meanings[node.index()];
         if *meaning == Meaning::Unseen {
             *meaning = Meaning::Pending;
             self.pending.push(node);
+        }
+    }
+
+    /// What a subschema of the schema that is being read is known by.
+    fn enter(&mut self, node: NodeId) -> Result<NodeId, LimitExceeded> {
+        let Some(scopes) = &mut self.scopes else { return Ok(node) };
+        let resources =
+            self.resources.get_or_init(|| Resources::new(self.document, self.root_rules));
+        let resource = resources.around(self.document, node);
+        scopes.enter(Some(self.current), node, resource, resources.dynamic_anchors(resource))
+    }
+
+    /// What a dynamic anchor stands for where the schema that is being read is reached.
+    pub(super) fn bound(&self, name: &str) -> Option<NodeId> {
+        self.scopes.as_ref()?.bound(self.current, name)
+    }
+
+    /// Notes that a reference leads to a document that is not there.
+    pub(super) fn miss(
+        &mut self,
+        keyword: Keyword,
+        place: NodeId,
+        uri: String,
+    ) -> Result<(), SchemaError> {
+        let message = format!(
+            "there is no document {uri:?}, and nothing is fetched; give it in the registry, or \
+             copy what is needed of it into `$defs`"
+        );
+        let error = SchemaError::unsupported(keyword.name(), self.document.pointer(place), message);
+        if self.searched {
+            return self.leave_out(error);
+        }
+        self.missing = Some(uri);
+        Err(error)
+    }
+
+    /// Goes on without something that is not supported, if the caller wants that.
+    pub(super) fn leave_out(&mut self, error: SchemaError) -> Result<(), SchemaError> {
+        match (self.options.policy, &error.kind) {
+            (Policy::Lenient, SchemaErrorKind::Unsupported { .. }) => {
+                self.left_out.push(error);
+                Ok(())
+            }
+            _ => Err(error),
         }
     }
 
@@ -171,12 +325,7 @@ impl<'d> Reader<'d> {
 
     /// Whether it matters which members and items a keyword evaluates.
     pub(super) fn collects_evaluated(&self) -> bool {
-        *self.collects.get_or_init(|| {
-            let asks = |(key, _): (&str, NodeId)| {
-                matches!(key, "unevaluatedProperties" | "unevaluatedItems")
-            };
-            self.document.all_members().any(asks)
-        })
+        self.features.unevaluated
     }
 
     /// Whether a schema plainly accepts every value.
@@ -184,7 +333,7 @@ impl<'d> Reader<'d> {
         match self.document.value(node) {
             Value::Boolean(accepts) => accepts,
             Value::Object(members) => {
-                members.iter().all(|(key, _)| Keyword::of(key, self.dialect).is_none())
+                members.iter().all(|(key, _)| self.rules.keyword(key).is_none())
             }
             _ => false,
         }
@@ -223,11 +372,5 @@ impl<'d> Reader<'d> {
         let actual = self.document.value(node).type_name();
         let message = format!("`{name}` must be {expected}; it is {actual}");
         SchemaError::invalid(Some(name), self.document.pointer(node), message)
-    }
-
-    pub(super) fn unsupported(&self, keyword: Keyword, node: NodeId, hint: &str) -> SchemaError {
-        let name = keyword.name();
-        let message = format!("`{name}` is not supported in this form; {hint}");
-        SchemaError::unsupported(name, self.document.pointer(node), message)
     }
 }

@@ -1,27 +1,26 @@
-//! Satisfiability, and normal forms without dead alternatives.
+//! Satisfiability.
 //!
 //! Instances are finite, so a schema is satisfiable if and only if a finite derivation shows it:
-//! the least fixpoint of "some alternative has all its required parts satisfiable".
+//! the least fixpoint of "some way to build a value has all its required parts satisfiable".
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
 
 use super::alternatives::Alternatives;
 use super::emptiness::Emptiness;
 use super::error::{LimitExceeded, SchemaError};
+use super::evidence::{Needs, Way};
 use super::expand::Expander;
-use super::merge::settle_array;
 use super::program::Program;
-use super::{ArraySpec, Normal, NumberSpec, ObjectSpec, SchemaId};
+use super::{Normal, SchemaId};
 
 /// What is known about the schemas of a document.
 #[derive(Debug)]
 pub struct Solver {
     pub expander: Expander,
     satisfiable: Vec<Option<bool>>,
-    normals: Vec<Option<Arc<Normal>>>,
+    pub(super) normals: Vec<Option<Arc<Normal>>>,
 }
 
 /// What never changes while solving.
@@ -31,20 +30,41 @@ pub struct Context<'a> {
     pub emptiness: Emptiness<'a>,
 }
 
-/// What one alternative cannot do without.
-type Needs = SmallVec<[SchemaId; 8]>;
-
 enum Evidence {
     Satisfiable,
-    /// Satisfiable if all needs of one alternative are.
-    Depends(Vec<Needs>),
+    /// Satisfiable if one of the ways leads to a value.
+    Depends(Vec<Way>),
+}
+
+/// What is asked: a schema, or ways to build a value of which one must work.
+#[derive(Clone)]
+enum Question {
+    Schema(SchemaId),
+    Ways(Vec<Way>),
 }
 
 struct Frame {
-    id: SchemaId,
-    alternatives: Vec<Needs>,
-    alternative: usize,
+    /// `None` where ways were asked about.
+    id: Option<SchemaId>,
+    ways: Vec<Way>,
+    current: Option<Needs>,
+    /// How many needs of the current way have been seen to.
     need: usize,
+    /// How many of its `at_least` are satisfiable.
+    counted: u64,
+}
+
+impl Frame {
+    fn new(id: Option<SchemaId>, ways: Vec<Way>) -> Self {
+        Self { id, ways, current: None, need: 0, counted: 0 }
+    }
+}
+
+enum Next {
+    Shown,
+    Way,
+    Enter(SchemaId),
+    Again,
 }
 
 impl Solver {
@@ -58,7 +78,7 @@ impl Solver {
 
     fn learn(&mut self, id: SchemaId, satisfiable: bool) {
         if self.satisfiable.len() <= id.index() {
-            let length = self.expander.merger.interner.len().max(id.index() + 1);
+            let length = self.expander.interner.len().max(id.index() + 1);
             self.satisfiable.resize(length, None);
         }
         self.satisfiable[id.index()] = Some(satisfiable);
@@ -67,18 +87,32 @@ impl Solver {
     pub fn is_satisfiable(
         &mut self,
         context: Context<'_>,
-        root: SchemaId,
+        id: SchemaId,
     ) -> Result<bool, SchemaError> {
-        if let Some(known) = self.known(root) {
-            return Ok(known);
+        match self.known(id) {
+            Some(known) => Ok(known),
+            None => self.answer(context, &Question::Schema(id)),
         }
+    }
+
+    /// Whether one of the ways leads to a value.
+    pub fn is_possible(
+        &mut self,
+        context: Context<'_>,
+        ways: Vec<Way>,
+    ) -> Result<bool, SchemaError> {
+        self.answer(context, &Question::Ways(ways))
+    }
+
+    fn answer(&mut self, context: Context<'_>, question: &Question) -> Result<bool, SchemaError> {
         // Each round searches depth first and takes a schema that is on its own path as not shown
-        // yet. What a round shows holds. A round that shows nothing new has seen, for each
-        // alternative of each schema it visited, a need that is not shown: none of them can be.
+        // yet. What a round shows holds. A round that shows nothing new has seen, for each way of
+        // each schema it visited, a need that is not shown: none of them can be.
         loop {
-            let (visited, progress) = self.round(context, root)?;
-            if let Some(known) = self.known(root) {
-                return Ok(known);
+            let mut visited = FxHashSet::default();
+            let (shown, progress) = self.round(context, question, &mut visited)?;
+            if shown {
+                return Ok(true);
             }
             if !progress {
                 for id in visited {
@@ -86,6 +120,7 @@ impl Solver {
                         self.learn(id, false);
                     }
                 }
+                return Ok(false);
             }
         }
     }
@@ -93,12 +128,16 @@ impl Solver {
     fn round(
         &mut self,
         context: Context<'_>,
-        root: SchemaId,
-    ) -> Result<(FxHashSet<SchemaId>, bool), SchemaError> {
-        let mut visited = FxHashSet::default();
+        question: &Question,
+        visited: &mut FxHashSet<SchemaId>,
+    ) -> Result<(bool, bool), SchemaError> {
         let mut progress = false;
         let mut path: Vec<Frame> = Vec::new();
-        let mut entering = Some(root);
+        let mut entering = None;
+        match question {
+            Question::Schema(id) => entering = Some(*id),
+            Question::Ways(ways) => path.push(Frame::new(None, ways.clone())),
+        }
         loop {
             if let Some(id) = entering.take() {
                 visited.insert(id);
@@ -107,37 +146,105 @@ impl Solver {
                         self.learn(id, true);
                         progress = true;
                     }
-                    Evidence::Depends(alternatives) => {
-                        path.push(Frame { id, alternatives, alternative: 0, need: 0 });
-                    }
+                    Evidence::Depends(ways) => path.push(Frame::new(Some(id), ways)),
                 }
             }
-            let charge = self.expander.merger.charge(1);
-            charge.map_err(|e| self.exceeded(context, root, e))?;
-            let Some(frame) = path.last_mut() else { return Ok((visited, progress)) };
-            let Some(needs) = frame.alternatives.get(frame.alternative) else {
-                path.pop();
-                continue;
+            let Some(frame) = path.last_mut() else {
+                let shown = match question {
+                    Question::Schema(id) => self.known(*id) == Some(true),
+                    Question::Ways(_) => false,
+                };
+                return Ok((shown, progress));
             };
-            let Some(&need) = needs.get(frame.need) else {
-                let id = frame.id;
-                self.learn(id, true);
-                progress = true;
-                path.pop();
-                continue;
-            };
-            match self.satisfiable.get(need.index()).copied().flatten() {
-                Some(true) => frame.need += 1,
-                None if !visited.contains(&need) => entering = Some(need),
-                _ => {
-                    frame.alternative += 1;
-                    frame.need = 0;
+            let place = frame.id.unwrap_or(SchemaId::ANY);
+            match self.advance(context, frame, visited)? {
+                Next::Again => {}
+                Next::Enter(id) => entering = Some(id),
+                Next::Way => {
+                    let next = match frame.ways.pop() {
+                        None => {
+                            path.pop();
+                            continue;
+                        }
+                        Some(Way::Needs(needs)) => {
+                            frame.current = Some(needs);
+                            frame.need = 0;
+                            frame.counted = 0;
+                            continue;
+                        }
+                        Some(Way::Object(way)) => {
+                            self.expander.ways_of_object(context.program, way)
+                        }
+                        Some(Way::Array(way)) => self.expander.ways_of_array(context.program, way),
+                    };
+                    let next = next.map_err(|e| self.exceeded(context, place, e))?;
+                    frame.ways.extend(next);
+                }
+                Next::Shown => {
+                    let Some(id) = frame.id else { return Ok((true, true)) };
+                    self.learn(id, true);
+                    progress = true;
+                    path.pop();
                 }
             }
         }
     }
 
-    fn exceeded(&self, context: Context<'_>, id: SchemaId, error: LimitExceeded) -> SchemaError {
+    /// Looks at the next need of the way that a frame is on.
+    fn advance(
+        &mut self,
+        context: Context<'_>,
+        frame: &mut Frame,
+        visited: &FxHashSet<SchemaId>,
+    ) -> Result<Next, SchemaError> {
+        let place = frame.id.unwrap_or(SchemaId::ANY);
+        self.expander.charge(1).map_err(|e| self.exceeded(context, place, e))?;
+        let Some(needs) = &frame.current else { return Ok(Next::Way) };
+        if let Some(&need) = needs.all.get(frame.need) {
+            return Ok(match self.known(need) {
+                Some(true) => {
+                    frame.need += 1;
+                    Next::Again
+                }
+                None if !visited.contains(&need) => Next::Enter(need),
+                _ => {
+                    frame.current = None;
+                    Next::Again
+                }
+            });
+        }
+        if let Some((least, some)) = &needs.at_least {
+            if frame.counted < *least {
+                return Ok(match some.get(frame.need - needs.all.len()) {
+                    None => {
+                        frame.current = None;
+                        Next::Again
+                    }
+                    Some(&need) => match self.known(need) {
+                        None if !visited.contains(&need) => Next::Enter(need),
+                        known => {
+                            frame.counted += u64::from(known == Some(true));
+                            frame.need += 1;
+                            Next::Again
+                        }
+                    },
+                });
+            }
+        }
+        let distinct = needs.distinct.clone();
+        if !self.are_distinct(context, &distinct)? {
+            frame.current = None;
+            return Ok(Next::Again);
+        }
+        Ok(Next::Shown)
+    }
+
+    pub(super) fn exceeded(
+        &self,
+        context: Context<'_>,
+        id: SchemaId,
+        error: LimitExceeded,
+    ) -> SchemaError {
         self.expander.exceeded(context.program, id, error)
     }
 
@@ -159,15 +266,12 @@ impl Solver {
         if alternatives.null || alternatives.boolean_false || alternatives.boolean_true {
             return Ok(Evidence::Satisfiable);
         }
-        let objects = alternatives.objects.iter().map(|object| object_needs(object));
-        let arrays = alternatives.arrays.iter().map(|array| array_needs(array));
-        let needs: Vec<Needs> = objects.chain(arrays).collect();
-        if needs.iter().any(|needs| needs.is_empty()) {
+        if alternatives.objects.iter().any(|object| object.may_be_empty())
+            || alternatives.arrays.iter().any(|array| array.may_be_empty())
+        {
             return Ok(Evidence::Satisfiable);
         }
-        self.expander
-            .merger
-            .charge(alternatives.width() + needs.iter().map(|n| n.len()).sum::<usize>())?;
+        self.expander.charge(alternatives.width())?;
         for range in &alternatives.numbers {
             if !emptiness.number(range)? {
                 return Ok(Evidence::Satisfiable);
@@ -178,200 +282,9 @@ impl Solver {
                 return Ok(Evidence::Satisfiable);
             }
         }
-        Ok(Evidence::Depends(needs))
+        // The first is looked at first.
+        let arrays = alternatives.arrays.iter().rev().map(|spec| Way::array(spec.clone()));
+        let objects = alternatives.objects.iter().rev().map(|spec| Way::object(spec.clone()));
+        Ok(Evidence::Depends(arrays.chain(objects).collect()))
     }
-
-    /// Whether no value has both forms.
-    pub fn are_disjoint(
-        &mut self,
-        context: Context<'_>,
-        left: &Alternatives,
-        right: &Alternatives,
-    ) -> Result<bool, SchemaError> {
-        if (left.null && right.null)
-            || (left.boolean_false && right.boolean_false)
-            || (left.boolean_true && right.boolean_true)
-        {
-            return Ok(false);
-        }
-        let root = |error| SchemaError::limit(error, String::new());
-        self.expander.merger.charge(1).map_err(root)?;
-        for a in &left.numbers {
-            for b in &right.numbers {
-                self.expander.merger.charge(1).map_err(root)?;
-                if let Some(both) = a.intersect(b) {
-                    if !context.emptiness.number(&both).map_err(root)? {
-                        return Ok(false);
-                    }
-                }
-            }
-        }
-        for a in &left.strings {
-            for b in &right.strings {
-                self.expander.merger.charge(1).map_err(root)?;
-                if let Some(both) = super::merge::conjoin_strings(a, b) {
-                    if !context.emptiness.string(&both).map_err(root)? {
-                        return Ok(false);
-                    }
-                }
-            }
-        }
-        for a in &left.objects {
-            for b in &right.objects {
-                if !self.are_objects_disjoint(context, a, b)? {
-                    return Ok(false);
-                }
-            }
-        }
-        for a in &left.arrays {
-            for b in &right.arrays {
-                if !self.are_arrays_disjoint(context, a, b)? {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// Objects are disjoint if a property that one of them requires cannot satisfy both.
-    fn are_objects_disjoint(
-        &mut self,
-        context: Context<'_>,
-        left: &ObjectSpec,
-        right: &ObjectSpec,
-    ) -> Result<bool, SchemaError> {
-        let root = |error| SchemaError::limit(error, String::new());
-        for (one, other) in [(left, right), (right, left)] {
-            for property in one.properties.iter().filter(|property| property.required) {
-                self.expander.merger.charge(1 + other.properties.len()).map_err(root)?;
-                let declared = other.properties.iter().find(|p| p.name == property.name);
-                let Some(theirs) = declared.map(|p| p.schema).or(other.additional()) else {
-                    return Ok(true);
-                };
-                let both = self.expander.merger.interner.conjunction(&[property.schema, theirs]);
-                if !self.is_satisfiable(context, both.map_err(root)?)? {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    fn are_arrays_disjoint(
-        &mut self,
-        context: Context<'_>,
-        left: &ArraySpec,
-        right: &ArraySpec,
-    ) -> Result<bool, SchemaError> {
-        let root = |error| SchemaError::limit(error, String::new());
-        let longest = [left.max_items, right.max_items].into_iter().flatten().min();
-        let length = left.min_items.max(right.min_items);
-        if longest.is_some_and(|longest| longest < length) {
-            return Ok(true);
-        }
-        let places = (left.prefix.len().max(right.prefix.len()) as u64 + 1).min(length);
-        for place in 0..places as usize {
-            self.expander.merger.charge(1).map_err(root)?;
-            let at = |spec: &ArraySpec| spec.prefix.get(place).copied().or(spec.items);
-            let (Some(a), Some(b)) = (at(left), at(right)) else { return Ok(true) };
-            let both = self.expander.merger.interner.conjunction(&[a, b]).map_err(root)?;
-            if !self.is_satisfiable(context, both)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    pub fn normal(
-        &mut self,
-        context: Context<'_>,
-        id: SchemaId,
-    ) -> Result<Arc<Normal>, SchemaError> {
-        if let Some(Some(known)) = self.normals.get(id.index()) {
-            return Ok(known.clone());
-        }
-        let alternatives = self.expander.alternatives(context.program, id)?;
-        let emptiness = context.emptiness;
-        let mut normal = Normal {
-            null: alternatives.null,
-            boolean_false: alternatives.boolean_false,
-            boolean_true: alternatives.boolean_true,
-            ..Normal::default()
-        };
-        for range in &alternatives.numbers {
-            let text = emptiness.spellings(range).map_err(|e| self.exceeded(context, id, e))?;
-            if text != crate::regex::Ast::Empty {
-                normal.numbers.push(NumberSpec { text });
-            }
-        }
-        for spec in &alternatives.strings {
-            let pruned = emptiness.prune_string(spec);
-            normal.strings.extend(pruned.map_err(|e| self.exceeded(context, id, e))?);
-        }
-        for spec in &alternatives.objects {
-            if self.are_satisfiable(context, &object_needs(spec))? {
-                normal.objects.push(spec.clone());
-            }
-        }
-        let mut seen = FxHashSet::default();
-        for spec in &alternatives.arrays {
-            if let Some(pruned) = self.prune_array(context, spec)? {
-                if seen.insert(pruned.clone()) {
-                    normal.arrays.push(pruned);
-                }
-            }
-        }
-        let normal = Arc::new(normal);
-        if self.normals.len() <= id.index() {
-            let length = self.expander.merger.interner.len().max(id.index() + 1);
-            self.normals.resize(length, None);
-        }
-        self.normals[id.index()] = Some(normal.clone());
-        Ok(normal)
-    }
-
-    fn are_satisfiable(
-        &mut self,
-        context: Context<'_>,
-        needs: &[SchemaId],
-    ) -> Result<bool, SchemaError> {
-        for &need in needs {
-            if !self.is_satisfiable(context, need)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// The array without items that nothing satisfies.
-    fn prune_array(
-        &mut self,
-        context: Context<'_>,
-        spec: &Arc<ArraySpec>,
-    ) -> Result<Option<Arc<ArraySpec>>, SchemaError> {
-        let mut pruned = ArraySpec::clone(spec);
-        for item in pruned.prefix.iter_mut().chain(pruned.items.iter_mut()) {
-            if !self.is_satisfiable(context, *item)? {
-                *item = SchemaId::NEVER;
-            }
-        }
-        if pruned == **spec {
-            return Ok(Some(spec.clone()));
-        }
-        Ok(settle_array(pruned).map(Arc::new))
-    }
-}
-
-fn object_needs(spec: &ObjectSpec) -> Needs {
-    spec.properties.iter().filter(|p| p.required).map(|p| p.schema).collect()
-}
-
-fn array_needs(spec: &ArraySpec) -> Needs {
-    let prefix = spec.prefix.len() as u64;
-    let mut needs: Needs =
-        spec.prefix.iter().take(spec.min_items.min(prefix) as usize).copied().collect();
-    if spec.min_items > prefix {
-        needs.push(spec.items.unwrap_or(SchemaId::NEVER));
-    }
-    needs
 }

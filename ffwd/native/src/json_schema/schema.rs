@@ -2,13 +2,14 @@
 
 use smallvec::SmallVec;
 
+use super::dialect::Dialect;
 use super::document::NodeId;
 use super::number_range::NumberRange;
 use super::StringSpec;
 use crate::regex::Ast;
 
 /// A set of JSON types. `NUMBER` is all numbers, `INTEGER` those that are integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Types(u8);
 
 impl Types {
@@ -38,6 +39,10 @@ impl Types {
 
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    pub fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 
     pub fn with(self, other: Self) -> Self {
@@ -128,7 +133,9 @@ impl ArrayKeywords {
 /// A subschema that says something.
 #[derive(Clone, Debug)]
 pub struct Schema {
+    /// What it is known by.
     pub node: NodeId,
+    pub dialect: Dialect,
     pub types: Types,
     pub number: Option<Box<NumberRange>>,
     pub string: Option<Box<StringSpec>>,
@@ -146,9 +153,10 @@ pub struct Schema {
 }
 
 impl Schema {
-    pub fn new(node: NodeId) -> Self {
+    pub fn new(node: NodeId, dialect: Dialect) -> Self {
         Self {
             node,
+            dialect,
             types: Types::ALL,
             number: None,
             string: None,

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
-use super::document::{Document, DocumentLimits, NodeId};
+use super::document::{Document, NodeId};
 use super::emptiness::Emptiness;
-use super::error::{SchemaError, SchemaErrorKind};
+use super::error::{LimitExceeded, SchemaError, SchemaErrorKind};
+use super::evidence::Way;
 use super::expand::Expander;
-use super::intern::Interner;
-use super::merge::Merger;
-use super::one_of;
+use super::intern::Atom;
+use super::merge::settle_array;
 use super::options::SchemaOptions;
 use super::program::Program;
 use super::satisfy::{Context, Solver};
-use super::{Normal, SchemaId};
+use super::{ArraySpec, Normal, ObjectSpec, SchemaId};
 
 /// A schema document. Subschemas, and conjunctions of them, are brought to their normal form when
 /// they are first asked for. Can be shared between threads.
@@ -33,31 +33,12 @@ impl SchemaSet {
     /// The text is not a schema, uses something that is not supported, is satisfied by no value,
     /// or passes a limit.
     pub fn parse(text: &str, options: SchemaOptions) -> Result<Self, SchemaError> {
-        let limits = options.limits;
-        let document = Document::parse(
-            text,
-            DocumentLimits {
-                bytes: limits.schema_bytes,
-                // Two bits of an atom are spent on what it is.
-                nodes: limits.schema_nodes.min(1 << 30),
-                nesting: limits.schema_nesting,
-            },
-        )?;
-        let program = Program::read(document)?;
-        let mut solver = Solver::new(Expander::new(Merger {
-            interner: Interner::new(limits.schemas.min(u64::from(u32::MAX))),
-            max_alternatives: limits.alternatives,
-            steps_left: limits.steps,
-            max_steps: limits.steps,
-        }));
-        let root = solver
-            .expander
-            .id_of(&program, NodeId::ROOT)
-            .map_err(|error| SchemaError::limit(error, String::new()))?;
+        let program = Program::read(text, &options)?;
+        let mut solver = Solver::new(Expander::new(&options));
+        let root = solver.expander.id_of(&program, NodeId::ROOT)?;
         let set = Self { program, options, root, solver: Mutex::new(solver) };
         {
             let mut solver = set.solver.lock();
-            one_of::check(&mut solver, set.context())?;
             if !solver.is_satisfiable(set.context(), root)? {
                 return Err(SchemaError {
                     kind: SchemaErrorKind::Unsatisfiable,
@@ -86,9 +67,7 @@ impl SchemaSet {
     /// # Errors
     /// A limit is passed.
     pub fn normal(&self, id: SchemaId) -> Result<Arc<Normal>, SchemaError> {
-        let mut solver = self.solver.lock();
-        solver.expander.merger.steps_left = self.options.limits.steps;
-        solver.normal(self.context(), id)
+        self.begin().normal(self.context(), id)
     }
 
     /// Whether some value satisfies a schema.
@@ -96,9 +75,7 @@ impl SchemaSet {
     /// # Errors
     /// A limit is passed.
     pub fn is_satisfiable(&self, id: SchemaId) -> Result<bool, SchemaError> {
-        let mut solver = self.solver.lock();
-        solver.expander.merger.steps_left = self.options.limits.steps;
-        solver.is_satisfiable(self.context(), id)
+        self.begin().is_satisfiable(self.context(), id)
     }
 
     /// What satisfies all of `ids`.
@@ -106,9 +83,96 @@ impl SchemaSet {
     /// # Errors
     /// A limit is passed.
     pub fn conjunction(&self, ids: &[SchemaId]) -> Result<SchemaId, SchemaError> {
+        let mut solver = self.begin();
+        let both = solver.expander.both(&self.program, ids);
+        both.map_err(|e| self.exceeded(&solver, ids.first().copied(), e))
+    }
+
+    /// What does not satisfy `id`.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn negation(&self, id: SchemaId) -> Result<SchemaId, SchemaError> {
+        let mut solver = self.begin();
+        let negation = solver.expander.interner.negation(id);
+        negation.map_err(|e| self.exceeded(&solver, Some(id), e))
+    }
+
+    /// What equals the value of a JSON text: numbers by value, objects in any order.
+    ///
+    /// # Errors
+    /// The text is not JSON, or a limit is passed.
+    pub fn equal_to(&self, text: &str) -> Result<SchemaId, SchemaError> {
+        let document = Document::parse(text, self.options.limits.document())?;
+        let mut solver = self.begin();
+        let value = solver.expander.values.of_text(&document)?;
+        let equal = solver.expander.interner.single(Atom::equal(value));
+        equal.map_err(|e| self.exceeded(&solver, None, e))
+    }
+
+    /// Whether some object is as the specification says.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn object_is_satisfiable(&self, spec: &ObjectSpec) -> Result<bool, SchemaError> {
+        let mut solver = self.begin();
+        let settled = solver.expander.settle_object(&self.program, spec.clone());
+        match settled.map_err(|e| self.exceeded(&solver, None, e))? {
+            Some(spec) => solver.is_possible(self.context(), vec![Way::object(Arc::new(spec))]),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether some array is as the specification says.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn array_is_satisfiable(&self, spec: &ArraySpec) -> Result<bool, SchemaError> {
+        match settle_array(spec.clone()) {
+            Some(spec) => {
+                let ways = vec![Way::array(Arc::new(spec))];
+                self.begin().is_possible(self.context(), ways)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// What the next item of an array with `unique` must satisfy so that the items that must come
+    /// after it can still all differ. `spec` is what is left of the array, its schemas already
+    /// without the items that came.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn next_distinct_item(&self, spec: &ArraySpec) -> Result<SchemaId, SchemaError> {
+        self.begin().next_distinct_item(self.context(), spec)
+    }
+
+    /// What the value of a key must satisfy that the object does not declare; `None` if the key is
+    /// forbidden.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn other_schema(
+        &self,
+        spec: &ObjectSpec,
+        name: &Arc<str>,
+    ) -> Result<Option<SchemaId>, SchemaError> {
+        let mut solver = self.begin();
+        let schema = solver.expander.class_schema(&spec.others, name);
+        let schema = schema.map_err(|e| self.exceeded(&solver, None, e))?;
+        Ok(Some(schema).filter(|&schema| schema != SchemaId::NEVER))
+    }
+
+    /// The solver with the budget of a new call.
+    fn begin(&self) -> MutexGuard<'_, Solver> {
         let mut solver = self.solver.lock();
-        let interner = &mut solver.expander.merger.interner;
-        interner.conjunction(ids).map_err(|e| SchemaError::limit(e, String::new()))
+        solver.expander.steps_left = self.options.limits.steps;
+        solver
+    }
+
+    fn exceeded(&self, solver: &Solver, id: Option<SchemaId>, error: LimitExceeded) -> SchemaError {
+        let place = id.map(|id| solver.expander.place(&self.program, id));
+        SchemaError::limit(error, place.unwrap_or_default())
     }
 
     fn context(&self) -> Context<'_> {

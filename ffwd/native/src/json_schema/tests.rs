@@ -443,7 +443,12 @@ fn what_is_refused_names_keyword_and_place() {
         (r#"{"items":{"$ref":"other.json"}}"#, "unsupported $ref", "/items/$ref"),
         (r##"{"$ref":"#"}"##, "invalid $ref", ""),
         (r##"{"anyOf":[{"type":"null"},{"$ref":"#"}]}"##, "invalid $ref", ""),
-        (r##"{"$dynamicRef":"#a"}"##, "unsupported $dynamicRef", "/$dynamicRef"),
+        (r##"{"$dynamicRef":"#a"}"##, "invalid $dynamicRef", "/$dynamicRef"),
+        (
+            r##"{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveRef":"#a"}"##,
+            "invalid $recursiveRef",
+            "/$recursiveRef",
+        ),
         (r#"{"not":3}"#, "invalid not", "/not"),
         (r#"{"not":{"not":{"type":"x"}}}"#, "invalid type", "/not/not/type"),
         (r##"{"not":{"$ref":"#"}}"##, "invalid $ref", ""),
@@ -467,13 +472,6 @@ fn what_is_refused_names_keyword_and_place() {
         (r#"{"allOf":[{}],"unevaluatedItems":3}"#, "invalid ", "/unevaluatedItems"),
         (r#"{"contains":1}"#, "invalid ", "/contains"),
         (r#"{"contains":{},"minContains":0.5}"#, "invalid minContains", "/minContains"),
-        (
-            r#"{"anyOf":[{"oneOf":[{"minimum":1},{"maximum":2}]}]}"#,
-            "unsupported oneOf",
-            "/anyOf/0/oneOf",
-        ),
-        (r#"{"oneOf":[{"const":"a"},{"enum":["b","a"]}]}"#, "unsupported oneOf", "/oneOf"),
-        (r#"{"oneOf":[{"type":"integer"},{"type":"number"}]}"#, "unsupported oneOf", "/oneOf"),
         (r#"{"minimum":1e99999}"#, "limit number_exponent", "/minimum"),
         (r#"{"minLength":4294967296}"#, "limit min_length", "/minLength"),
     ] {
@@ -637,8 +635,7 @@ fn hostile_schemas_meet_limits() {
     // Many branches that all have to be compared.
     let branches: Vec<String> = (0..8000).map(|i| format!(r#"{{"const":{{"k":{i}}}}}"#)).collect();
     let one_of = format!(r#"{{"oneOf":[{}]}}"#, branches.join(","));
-    let (kind, _) = kind_and_pointer(&one_of);
-    assert!(kind == "limit steps" || kind == "limit alternatives", "{kind}");
+    assert_eq!(kind_and_pointer(&one_of).0, "limit steps");
 
     let limits = Limits { schemas: 10, ..Limits::default() };
     let options = SchemaOptions { limits, ..options() };

@@ -160,8 +160,7 @@ impl LexemeMaskStore {
         if let Some(known) = &*basis {
             return Ok(known.clone());
         }
-        let languages = Arc::from([Ast::any_text()]);
-        let any = Lexeme::new(LexemeSpec { spelling: Spelling::JsonString, languages })?;
+        let any = Lexeme::new(LexemeSpec::new(Spelling::JsonString, [Ast::any_text()]))?;
         let unbounded = Arc::new(compute(vocabulary, View::of(vocabulary), &any, any.inside())?);
         let lengths = Arc::new(Lengths::new(vocabulary));
         let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));

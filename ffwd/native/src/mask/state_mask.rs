@@ -8,9 +8,9 @@ use super::lexeme_mask_store::LexemeMaskStore;
 use super::slots::Slots;
 use super::token_set::{TokenMask, TokenMaskBuilder};
 use super::walk::View;
-use crate::automaton::keys::Terminal;
+use crate::automaton::keys::{Keys, Terminal};
 use crate::automaton::{
-    punctuation, Automaton, EngineError, KeyNodeId, StackId, StateId, TextId, Thread, ThreadLexeme,
+    Automaton, EngineError, KeyNodeId, Spare, StackId, StateId, TextId, Thread, ThreadLexeme,
     Threads,
 };
 use crate::expr::{LexState, Lexeme};
@@ -29,12 +29,22 @@ pub struct MaskCounters {
     pub bytes: AtomicU64,
 }
 
+/// The mask of a configuration without the texts that it has recorded.
+#[derive(Clone, Debug)]
+struct AnonymousMask {
+    mask: TokenMask,
+    /// Tokens, sorted, that only the texts decide.
+    doubtful: Box<[TokenId]>,
+}
+
 /// Computes the masks of one grammar for one vocabulary, and keeps them by state.
 #[derive(Debug)]
 pub struct Masker {
     vocabulary: Arc<Vocabulary>,
     lexeme_masks: Arc<LexemeMaskStore>,
     memo: Slots<TokenMask>,
+    /// By states in which the texts so far are not known.
+    anonymous: Slots<AnonymousMask>,
     max_bytes: u64,
     pub counters: MaskCounters,
 }
@@ -50,6 +60,7 @@ impl Masker {
             vocabulary,
             lexeme_masks,
             memo: Slots::default(),
+            anonymous: Slots::default(),
             max_bytes,
             counters: MaskCounters::default(),
         }
@@ -80,55 +91,72 @@ impl Masker {
         state: StateId,
     ) -> Result<Arc<TokenMask>, EngineError> {
         let threads = automaton.threads(state);
-        // The key so far decides almost nothing: masks are computed once for all keys.
-        let keyed = |thread: &Thread| !matches!(thread.text, TextId::NONE | TextId::ANY);
-        let mut mask = if threads.iter().any(keyed) {
-            let anonymous: Threads = threads
-                .iter()
-                .map(|thread| match thread.text {
-                    TextId::NONE => *thread,
-                    _ => Thread { text: TextId::ANY, ..*thread },
-                })
-                .collect();
-            let anonymous = automaton.intern(anonymous)?;
-            match self.memo.with(anonymous.0, TokenMask::clone) {
+        // The texts so far decide almost nothing: masks are computed once for all texts.
+        let texts =
+            |thread: &Thread| (thread.text, thread.transcript) != (TextId::NONE, TextId::NONE);
+        let AnonymousMask { mut mask, doubtful } = if threads.iter().any(texts) {
+            let anonymous = automaton.intern(threads.iter().map(without_texts).collect())?;
+            match self.anonymous.with(anonymous.0, AnonymousMask::clone) {
                 Some(shared) => shared,
-                None => (*self.state_mask(automaton, anonymous)?).clone(),
-            }
-        } else {
-            let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
-            let mut nodes = 0;
-            let view = View::of(&self.vocabulary);
-            self.collect(automaton, view, threads, &mut builder, &mut nodes)?;
-            if automaton.is_accepting(state) {
-                builder.added.extend_from_slice(self.vocabulary.eos());
-            }
-            self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
-            builder.build()
-        };
-        // But for the few tokens in which one key ends and the next begins, which may be the same.
-        let two_keys = self.vocabulary.tokens_with_two_keys();
-        let anonymous = threads.iter().any(|thread| thread.text == TextId::ANY);
-        if automaton.json().is_some() && !two_keys.is_empty() && !anonymous {
-            let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
-            builder.add_mask(&mask);
-            builder.remove(two_keys);
-            for &token in two_keys {
-                if automaton.walk(threads, self.vocabulary.text(token))?.is_some() {
-                    builder.added.push(token);
+                None => {
+                    let shared = self.collect_all(automaton, anonymous)?;
+                    self.make_room(shared.mask.memory_bytes() + shared.doubtful.len() * 4);
+                    self.anonymous.set(anonymous.0, Arc::new(shared.clone()));
+                    shared
                 }
             }
-            mask = builder.build();
+        } else {
+            self.collect_all(automaton, state)?
+        };
+        // But for the few tokens in which one key ends and the next begins, which may be the same,
+        // or in which an item ends that the next must differ from.
+        for some in [self.vocabulary.tokens_with_two_keys(), &doubtful] {
+            if automaton.json().is_some() && !some.is_empty() {
+                let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                builder.add_mask(&mask);
+                builder.remove(some);
+                for &token in some {
+                    if automaton.walk(threads, self.vocabulary.text(token))?.is_some() {
+                        builder.added.push(token);
+                    }
+                }
+                mask = builder.build();
+            }
         }
         let mask = Arc::new(mask);
         self.counters.computed.fetch_add(1, Ordering::Relaxed);
-        let bytes = mask.memory_bytes() as u64;
-        if self.counters.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.max_bytes {
-            self.memo.clear();
-            self.counters.bytes.store(bytes, Ordering::Relaxed);
-        }
+        self.make_room(mask.memory_bytes());
         self.memo.set(state.0, mask.clone());
         Ok(mask)
+    }
+
+    /// Counts the bytes of a mask that is about to be kept.
+    fn make_room(&self, bytes: usize) {
+        let bytes = bytes as u64;
+        if self.counters.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.max_bytes {
+            self.memo.clear();
+            self.anonymous.clear();
+            self.counters.bytes.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn collect_all(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+    ) -> Result<AnonymousMask, EngineError> {
+        let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
+        let mut nodes = 0;
+        let view = View::of(&self.vocabulary);
+        self.collect(automaton, view, automaton.threads(state), &mut builder, &mut nodes)?;
+        if automaton.is_accepting(state) {
+            builder.added.extend_from_slice(self.vocabulary.eos());
+        }
+        self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
+        let mut doubtful = std::mem::take(&mut builder.doubtful);
+        doubtful.sort_unstable();
+        doubtful.dedup();
+        Ok(AnonymousMask { mask: builder.build(), doubtful: doubtful.into() })
     }
 
     /// The tokens below a node of a trie that some thread can read.
@@ -150,15 +178,24 @@ impl Masker {
                     let mask = self.lexeme_mask(view, lexeme, state)?;
                     *nodes += 1;
                     add_inner(builder, &mask.inner);
+                    let compared = automaton.ends_compared_item(thread)?;
                     for group in &mask.exits {
                         let stack = automaton.exit_thread(thread, group.accept)?;
                         self.collect_exits(automaton, group, stack, builder, nodes)?;
+                        if compared {
+                            let spare = automaton.spare(stack)?;
+                            self.doubt_exits(group, spare, &mut builder.doubtful);
+                        }
                     }
                     if state.accepts() {
                         // The lexeme may have ended already: all that may follow it.
                         let stack = automaton.exit_thread(thread, lexeme.accept(state))?;
-                        let starts = automaton.starts(stack)?;
-                        self.collect(automaton, view, starts, builder, nodes)?;
+                        let starts = anonymous_starts(automaton, stack)?;
+                        self.collect(automaton, view, &starts, builder, nodes)?;
+                        if compared {
+                            let spare = automaton.spare(stack)?;
+                            self.doubt_below(view, spare, &mut builder.doubtful);
+                        }
                     }
                 }
             }
@@ -189,7 +226,7 @@ impl Masker {
         builder: &mut TokenMaskBuilder,
         nodes: &mut u64,
     ) -> Result<(), EngineError> {
-        let starts = automaton.starts(stack)?;
+        let starts = &anonymous_starts(automaton, stack)?;
         builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
         if !group.rests.is_leaf(NodeId::ROOT) {
             let view = View { trie: &group.rests, root: NodeId::ROOT };
@@ -225,88 +262,81 @@ impl Masker {
         let Some(json) = automaton.json() else { return Ok(()) };
         let trie = view.trie;
         let root = thread.key_node();
-        let base = json.keys.node(root).base;
-        let mut names: Vec<(Terminal, NodeId)> = Vec::new();
-        self.for_names(automaton, view, root, &mut |terminal, node| names.push((terminal, node)));
-        if let Some(state) = base {
-            let any_string = punctuation::index::ANY_STRING;
-            let lexeme = automaton.lexeme(any_string);
-            let mask = self.lexeme_mask(view, lexeme, state)?;
-            add_inner(builder, &mask.inner);
+        let KeyPlaces { names, cut, within } = key_places(&json.keys, view, root, nodes);
+        if let Some(base) = json.keys.node(root).base {
+            let mask = self.lexeme_mask(view, automaton.lexeme(base.lexeme), base.state)?;
             let mut others = TokenMaskBuilder::new(self.vocabulary.mask_words());
+            add_inner(if cut.is_empty() { &mut *builder } else { &mut others }, &mask.inner);
             let text = match thread.text {
                 TextId::NONE => TextId::NONE,
                 _ => TextId::ANY,
             };
             for group in &mask.exits {
-                let lexeme = ThreadLexeme::Lexeme(any_string);
+                let lexeme = ThreadLexeme::Lexeme(base.lexeme);
                 let stack = automaton.exit(thread.stack, lexeme, group.accept, text)?;
                 self.collect_exits(automaton, group, stack, &mut others, nodes)?;
             }
             // Names of their own are no other keys.
             let mut named: Vec<TokenId> = Vec::new();
-            for &(_, node) in &names {
+            for &node in names.iter().map(|(_, node)| node).chain(&cut) {
                 named.extend_from_slice(trie.tokens_below(node));
             }
             named.sort_unstable();
             others.remove(&named);
             builder.add_all(&others);
-        } else {
-            // Tokens that stay within the names.
-            let mut pending = vec![(root, view.root)];
-            while let Some((key, node)) = pending.pop() {
-                *nodes += 1;
-                for &(byte, child) in json.keys.node(key).children.iter() {
-                    if let Some(next) = trie.child(node, byte) {
-                        builder.added.extend_from_slice(trie.tokens_at(next));
-                        pending.push((child, next));
-                    }
-                }
-            }
+        }
+        for node in within {
+            builder.added.extend_from_slice(trie.tokens_at(node));
         }
         for (terminal, node) in names {
             if let Terminal::Allowed(name) = terminal {
                 let stack = automaton.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
                 builder.added.extend_from_slice(trie.tokens_at(node));
                 if !trie.is_leaf(node) {
-                    walk(
-                        automaton,
-                        trie,
-                        node,
-                        automaton.starts(stack)?,
-                        &mut builder.added,
-                        nodes,
-                    )?;
+                    let starts = anonymous_starts(automaton, stack)?;
+                    walk(automaton, trie, node, &starts, &mut builder.added, nodes)?;
+                    if thread.transcript != TextId::NONE {
+                        // The object may be such an item, and end within the token.
+                        let ends = |text: &[u8]| text.contains(&b'}');
+                        self.doubt(View { trie, root: node }, ends, &mut builder.doubtful);
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    /// Calls `found` for each name below a node of a key trie, that is declared and whose rest with
-    /// its closing quote begins some token: with the node of the vocabulary's trie after the quote.
-    fn for_names(
-        &self,
-        automaton: &Automaton,
-        view: View<'_>,
-        root: KeyNodeId,
-        found: &mut dyn FnMut(Terminal, NodeId),
-    ) {
-        let Some(json) = automaton.json() else { return };
-        let trie = view.trie;
-        let mut pending = vec![(root, view.root)];
-        while let Some((key, node)) = pending.pop() {
-            let key = json.keys.node(key);
-            // Before the opening quote a quote opens.
-            if key.terminal != Terminal::None && key.base != Some(LexState::QUOTE) {
-                if let Some(closed) = trie.child(node, b'"') {
-                    found(key.terminal, closed);
-                }
+    /// Of the tokens with which an item ends that later ones are compared with, those that it
+    /// depends on the item whether they may come.
+    fn doubt_exits(&self, group: &ExitGroup, spare: Spare, doubtful: &mut Vec<TokenId>) {
+        let trie = self.vocabulary.trie();
+        self.doubt_below(View { trie: &group.rests, root: NodeId::ROOT }, spare, doubtful);
+        for &(root, _) in &group.grafts {
+            self.doubt_below(View { trie, root }, spare, doubtful);
+        }
+        for &root in &group.everywhere {
+            self.doubt(View { trie, root }, |text| text.contains(&b','), doubtful);
+        }
+    }
+
+    /// As [`Self::doubt_exits`], where the item ends at the node.
+    fn doubt_below(&self, view: View<'_>, spare: Spare, doubtful: &mut Vec<TokenId>) {
+        let View { trie, root } = view;
+        let mut pending = vec![root];
+        while let Some(node) = pending.pop() {
+            pending.extend(b" \t\n\r".iter().filter_map(|&space| trie.child(node, space)));
+            if let Some(root) = trie.child(node, b',') {
+                self.doubt(View { trie, root }, |next| is_doubtful(next, spare), doubtful);
             }
-            for &(byte, child) in key.children.iter() {
-                if let Some(next) = trie.child(node, byte) {
-                    pending.push((child, next));
-                }
+        }
+    }
+
+    /// Adds the tokens below a node of which `is` holds, for what they spell after the node.
+    fn doubt(&self, view: View<'_>, is: impl Fn(&[u8]) -> bool, doubtful: &mut Vec<TokenId>) {
+        for (depth, token) in view.trie.below(view.root) {
+            let text = self.vocabulary.text(token);
+            if is(&text[text.len() - depth..]) {
+                doubtful.push(token);
             }
         }
     }
@@ -342,11 +372,70 @@ impl Masker {
     }
 }
 
+/// The thread with all that it has recorded forgotten.
+fn without_texts(thread: &Thread) -> Thread {
+    let forget = |text| if text == TextId::NONE { TextId::NONE } else { TextId::ANY };
+    Thread { text: forget(thread.text), transcript: forget(thread.transcript), ..*thread }
+}
+
+/// What may begin on a stack, whatever has been recorded.
+fn anonymous_starts(automaton: &Automaton, stack: StackId) -> Result<Threads, EngineError> {
+    automaton.following(stack, TextId::ANY)
+}
+
+/// Whether it may depend on which value an item was, if a text may follow it and a comma.
+fn is_doubtful(next: &[u8], spare: Spare) -> bool {
+    match (spare, next.trim_ascii_start()) {
+        (Spare::None, _) => true,
+        (_, []) | (Spare::String, b"\"") => false,
+        _ => true,
+    }
+}
+
 fn add_inner(builder: &mut TokenMaskBuilder, inner: &Inner) {
     match inner {
         Inner::Few(tokens) => builder.added.extend_from_slice(tokens),
         Inner::Many(bitmap) => builder.add_bitmap(bitmap),
     }
+}
+
+/// Where a trie of keys and a trie of tokens meet; nodes are those of the latter.
+struct KeyPlaces {
+    /// After the closing quote of each name with which, or with whose rest, some token begins.
+    names: Vec<(Terminal, NodeId)>,
+    /// Where the other keys end that may come: below are names only.
+    cut: Vec<NodeId>,
+    /// Within names, where no other keys may come.
+    within: Vec<NodeId>,
+}
+
+fn key_places(keys: &Keys, view: View<'_>, root: KeyNodeId, nodes: &mut u64) -> KeyPlaces {
+    let mut places = KeyPlaces { names: Vec::new(), cut: Vec::new(), within: Vec::new() };
+    let mut pending = vec![(root, view.root)];
+    while let Some((key, node)) = pending.pop() {
+        *nodes += 1;
+        let key = keys.node(key);
+        if key.terminal != Terminal::None && !key.is_before_quote() {
+            if let Some(closed) = view.trie.child(node, b'"') {
+                places.names.push((key.terminal, closed));
+            }
+        }
+        for &(byte, child) in key.children.iter() {
+            let Some(next) = view.trie.child(node, byte) else { continue };
+            let below = keys.node(child);
+            if below.base.is_none() {
+                if key.base.is_some() {
+                    places.cut.push(next);
+                }
+                if below.is_dead() {
+                    continue;
+                }
+                places.within.push(next);
+            }
+            pending.push((child, next));
+        }
+    }
+    places
 }
 
 /// Adds every token below a node of a trie that the threads can read.

@@ -100,7 +100,7 @@ fn depth_of(vocabulary: &Vocabulary, node: NodeId) -> usize {
 }
 
 fn lexeme(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Lexeme {
-    Lexeme::new(LexemeSpec { spelling, languages: languages.into_iter().collect() }).unwrap()
+    Lexeme::new(LexemeSpec::new(spelling, languages)).unwrap()
 }
 
 fn pattern(pattern: &str) -> Ast {
@@ -192,6 +192,47 @@ fn verdicts_of_masks_are_what_brute_force_finds() {
         for spelling in [Spelling::Utf8, Spelling::JsonString] {
             let lexeme = lexeme(spelling, texts.map(pattern));
             compare(&vocabulary, &lexeme, &mut seeded(number as u8), &texts.join(" & "));
+        }
+    }
+}
+
+/// Languages that are only observed tell their bits, and keep nothing alive.
+#[test]
+fn observed_languages_are_told_and_let_nothing_in() {
+    let vocabulary = vocabulary(23, 500);
+    let cases: [(&[&str], u128); 6] = [
+        (&["a{2,60}", "[ab]*"], 1),
+        (&["[ab]{2,60}", "(?s:.*)", "a*"], 1),
+        (&["(?s:.*)", "a{2,60}", "na(me)?"], 1),
+        (&["(?s:.*)name(?s:.*)", "(?s:.){0,40}", "b*"], 1),
+        (&["a{3,50}", "b*c", "(?s:.*)"], 0b11),
+        (&["true|null", "(?s:.{4,70})"], 1),
+    ];
+    for (number, (texts, required)) in cases.into_iter().enumerate() {
+        for spelling in [Spelling::Utf8, Spelling::JsonString] {
+            let languages = texts.iter().map(|text| pattern(text)).collect();
+            let observing = Lexeme::new(LexemeSpec { spelling, languages, required }).unwrap();
+            let what = texts.join(" & ");
+            compare(&vocabulary, &observing, &mut seeded(number as u8), &what);
+            // Every text of the required languages, and no other, with all its bits.
+            let all = lexeme(spelling, texts.iter().map(|text| pattern(text)));
+            let kept = texts.iter().enumerate().filter(|(at, _)| required >> at & 1 == 1);
+            let kept = lexeme(spelling, kept.map(|(_, text)| pattern(text)));
+            let mut rng = seeded(number as u8);
+            for _ in 0..300 {
+                let mut states = Some((observing.start(), all.start(), kept.start()));
+                for _ in 0..80 {
+                    let Some((state, of_all, of_kept)) = states else { break };
+                    let expected = if kept.accept(of_kept) == 0 { 0 } else { all.accept(of_all) };
+                    assert_eq!(observing.accept(state), expected, "{what}");
+                    let byte = b"aab\"namecul tr"[rng.random_range(0..14)];
+                    let next = observing.next(state, byte).unwrap();
+                    let kept_next = kept.next(of_kept, byte).unwrap();
+                    assert_eq!(next.is_some(), kept_next.is_some(), "{what}");
+                    let all_next = all.next(of_all, byte).unwrap();
+                    states = next.zip(all_next).zip(kept_next).map(|((a, b), c)| (a, b, c));
+                }
+            }
         }
     }
 }

@@ -92,12 +92,14 @@ pub struct TokenMaskBuilder {
     words: usize,
     bases: Vec<Bitmap>,
     pub added: Vec<TokenId>,
+    /// Tokens of which what was collected does not say whether they belong to the set.
+    pub doubtful: Vec<TokenId>,
 }
 
 impl TokenMaskBuilder {
     /// `words`: the length of a bitmap.
     pub fn new(words: usize) -> Self {
-        Self { words, bases: Vec::new(), added: Vec::new() }
+        Self { words, bases: Vec::new(), added: Vec::new(), doubtful: Vec::new() }
     }
 
     pub fn add_bitmap(&mut self, bitmap: &Bitmap) {
@@ -119,6 +121,7 @@ impl TokenMaskBuilder {
             self.add_bitmap(base);
         }
         self.added.extend_from_slice(&other.added);
+        self.doubtful.extend_from_slice(&other.doubtful);
     }
 
     /// Takes single tokens, which are sorted, out of what has been collected.

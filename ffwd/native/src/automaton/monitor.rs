@@ -1,0 +1,333 @@
+//! One alternative of an object: what it says of each key, and whether it may still be met.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+
+use super::error::EngineError;
+use super::name_set::NameSet;
+use crate::expr::Verdict;
+use crate::json_schema::{ObjectSpec, SchemaId, SchemaSet};
+
+/// Excluded alternatives of a monitor, one bit each.
+pub type Exclusions = u128;
+
+/// How many exclusions one alternative may have.
+pub const MAX_EXCLUSIONS: usize = Exclusions::BITS as usize;
+
+/// Whether a schema has valid values, found out once.
+#[derive(Debug, Default)]
+pub struct Satisfiable(AtomicU8);
+
+impl Satisfiable {
+    fn get(&self, set: &SchemaSet, schema: SchemaId) -> Result<bool, EngineError> {
+        match self.0.load(Ordering::Relaxed) {
+            1 => Ok(false),
+            2 => Ok(true),
+            _ => {
+                let known = set.is_satisfiable(schema)?;
+                self.0.store(1 + u8::from(known), Ordering::Relaxed);
+                Ok(known)
+            }
+        }
+    }
+}
+
+/// What a name of the group is to a monitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It may not come.
+    Forbidden,
+    /// A declared property.
+    Property(u32),
+    /// A further key of a class.
+    Class(u32),
+}
+
+/// What an excluded alternative says of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// An object with the key is none of it.
+    Forbids,
+    /// The value must satisfy a schema.
+    Value(SchemaId),
+}
+
+/// A class of keys that are no names of the group, with one answer from the alternative and from
+/// each of its exclusions.
+#[derive(Debug)]
+pub struct Unnamed {
+    /// Which of the group's languages of keys it is.
+    pub language: u32,
+    pub schema: SchemaId,
+    /// For each exclusion.
+    pub asks: Box<[Ask]>,
+    satisfiable: Satisfiable,
+}
+
+impl Unnamed {
+    pub fn new(language: u32, schema: SchemaId, asks: Box<[Ask]>) -> Self {
+        Self { language, schema, asks, satisfiable: Satisfiable::default() }
+    }
+}
+
+/// An alternative that the object must not meet.
+#[derive(Debug)]
+pub struct Exclusion {
+    pub spec: Arc<ObjectSpec>,
+    /// For each name of the group.
+    pub asks: Vec<Ask>,
+    /// The names that it requires.
+    pub required: Vec<u32>,
+}
+
+impl Exclusion {
+    /// Whether an object with these names, all of whose members suited the exclusion, meets it.
+    fn is_met(&self, seen: &NameSet, count: u64) -> bool {
+        count >= self.spec.min_properties
+            && self.spec.max_properties.is_none_or(|max| count <= max)
+            && self.required.iter().all(|&name| seen.contains(name))
+    }
+}
+
+/// A key, as a monitor sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// A name of the group.
+    Name(u32),
+    /// Any other key of a class, by its index.
+    Unnamed(u32),
+}
+
+/// Where a monitor stands between the members of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// How far it has come in the properties that have an order.
+    pub ordered: u32,
+    /// The exclusions that all members so far suited.
+    pub pending: Exclusions,
+}
+
+#[derive(Debug)]
+pub struct Monitor {
+    pub spec: Arc<ObjectSpec>,
+    pub owners: Verdict,
+    /// The first so many properties come in the order in which they are declared.
+    ordered: u32,
+    /// For each name of the group.
+    roles: Vec<Role>,
+    pub unnamed: Vec<Unnamed>,
+    pub exclusions: Vec<Exclusion>,
+    /// For each place the first required property at or after it; `ordered` if there is none.
+    next_required: Vec<u32>,
+    /// For each place how many properties at or after it are required.
+    required_from: Vec<u32>,
+    /// The names of required properties without an order.
+    required_free: Vec<u32>,
+    /// Whether the number of members makes a difference.
+    is_counted: bool,
+    satisfiable: Vec<Satisfiable>,
+}
+
+impl Monitor {
+    /// `roles` and what follows belong to the names of the group, `name_of` has the name of each
+    /// property.
+    pub fn new(
+        spec: Arc<ObjectSpec>,
+        owners: Verdict,
+        in_order: bool,
+        roles: Vec<Role>,
+        name_of: &[u32],
+        unnamed: Vec<Unnamed>,
+        exclusions: Vec<Exclusion>,
+    ) -> Self {
+        let ordered = match in_order {
+            true => spec.properties.iter().take_while(|property| !property.free).count(),
+            false => 0,
+        };
+        let mut next_required = vec![ordered as u32; ordered + 1];
+        let mut required_from = vec![0; ordered + 1];
+        for (place, property) in spec.properties[..ordered].iter().enumerate().rev() {
+            let required = property.required;
+            next_required[place] = if required { place as u32 } else { next_required[place + 1] };
+            required_from[place] = required_from[place + 1] + u32::from(required);
+        }
+        let free = spec.properties.iter().zip(name_of).skip(ordered);
+        let required_free =
+            free.filter(|(property, _)| property.required).map(|(_, &name)| name).collect();
+        Self {
+            owners,
+            ordered: ordered as u32,
+            next_required,
+            required_from,
+            required_free,
+            is_counted: spec.min_properties > 0 || spec.max_properties.is_some(),
+            satisfiable: roles.iter().map(|_| Satisfiable::default()).collect(),
+            spec,
+            roles,
+            unnamed,
+            exclusions,
+        }
+    }
+
+    /// Whether more than the value of a key decides if the key may come.
+    pub fn is_constrained(&self) -> bool {
+        self.is_counted || !self.exclusions.is_empty()
+    }
+
+    /// The key of a class, of which the group's languages that it belongs to are known.
+    pub fn key_of(&self, languages: Verdict) -> Option<Key> {
+        let class = self.unnamed.iter().position(|class| languages >> class.language & 1 == 1);
+        class.map(|class| Key::Unnamed(class as u32))
+    }
+
+    /// Before any member.
+    pub fn start(&self) -> Place {
+        let pending = match self.exclusions.len() {
+            MAX_EXCLUSIONS.. => Exclusions::MAX,
+            count => (1 << count) - 1,
+        };
+        Place { ordered: 0, pending }
+    }
+
+    /// From this many members on their number makes no difference to the monitor.
+    pub fn cap(&self) -> u64 {
+        let of = |spec: &ObjectSpec| {
+            spec.min_properties.max(spec.max_properties.map_or(0, |max| max.saturating_add(1)))
+        };
+        let excluded = self.exclusions.iter().map(|exclusion| of(&exclusion.spec)).max();
+        of(&self.spec).max(excluded.unwrap_or(0))
+    }
+
+    /// Whether a name that came must be remembered for this monitor, for its place does not tell.
+    pub fn remembers(&self, name: u32) -> bool {
+        !self.exclusions.is_empty()
+            || !matches!(self.roles[name as usize], Role::Property(p) if p < self.ordered)
+    }
+
+    /// The schema of a key that may come, and how far the monitor is after it.
+    pub fn child(
+        &self,
+        set: &SchemaSet,
+        place: Place,
+        seen: &NameSet,
+        key: Key,
+    ) -> Result<Option<(SchemaId, u32)>, EngineError> {
+        let is_through = self.next_required[place.ordered as usize] == self.ordered;
+        let (schema, next, satisfiable) = match key {
+            Key::Unnamed(class) => {
+                if !is_through {
+                    return Ok(None);
+                }
+                let class = &self.unnamed[class as usize];
+                (class.schema, self.ordered, &class.satisfiable)
+            }
+            Key::Name(name) => {
+                let satisfiable = &self.satisfiable[name as usize];
+                match self.roles[name as usize] {
+                    Role::Forbidden => return Ok(None),
+                    Role::Property(at) if at < self.ordered => {
+                        let from = place.ordered;
+                        if at < from || at > self.next_required[from as usize] {
+                            return Ok(None);
+                        }
+                        (self.spec.properties[at as usize].schema, at + 1, satisfiable)
+                    }
+                    _ if !is_through || seen.contains(name) => return Ok(None),
+                    Role::Property(at) => {
+                        (self.spec.properties[at as usize].schema, self.ordered, satisfiable)
+                    }
+                    Role::Class(class) => {
+                        (self.spec.others[class as usize].schema, self.ordered, satisfiable)
+                    }
+                }
+            }
+        };
+        Ok(satisfiable.get(set, schema)?.then_some((schema, next)))
+    }
+
+    /// What an exclusion says of a key.
+    pub fn ask(&self, exclusion: usize, key: Key) -> Ask {
+        match key {
+            Key::Name(name) => self.exclusions[exclusion].asks[name as usize],
+            Key::Unnamed(class) => self.unnamed[class as usize].asks[exclusion],
+        }
+    }
+
+    /// Whether the object may end here as far as this monitor goes.
+    pub fn may_close(&self, place: Place, seen: &NameSet, count: u64) -> bool {
+        self.next_required[place.ordered as usize] == self.ordered
+            && count >= self.spec.min_properties
+            && self.spec.max_properties.is_none_or(|max| count <= max)
+            && self.required_free.iter().all(|&name| seen.contains(name))
+            && self.pending(place.pending).all(|exclusion| !exclusion.is_met(seen, count))
+    }
+
+    fn pending(&self, pending: Exclusions) -> impl Iterator<Item = &Exclusion> {
+        let is_pending = move |at: &usize| pending >> at & 1 == 1;
+        (0..self.exclusions.len()).filter(is_pending).map(|at| &self.exclusions[at])
+    }
+
+    /// Without the exclusions that no object from here on can meet any more.
+    pub fn settle(&self, place: Place, seen: &NameSet, count: u64) -> Place {
+        let mut pending = place.pending;
+        for (at, exclusion) in self.exclusions.iter().enumerate() {
+            let may_come = |&name: &u32| {
+                seen.contains(name)
+                    || match self.roles[name as usize] {
+                        Role::Forbidden => false,
+                        Role::Property(at) => at >= self.ordered || at >= place.ordered,
+                        Role::Class(_) => true,
+                    }
+            };
+            let too_many = exclusion.spec.max_properties.is_some_and(|max| count > max);
+            if too_many || !exclusion.required.iter().all(may_come) {
+                pending &= !(1 << at);
+            }
+        }
+        Place { pending, ..place }
+    }
+
+    /// Whether the members that are left suffice for the counts of the alternative and do not
+    /// exceed them, its exclusions aside.
+    pub fn counts_suffice(
+        &self,
+        set: &SchemaSet,
+        place: Place,
+        seen: &NameSet,
+        count: u64,
+    ) -> Result<bool, EngineError> {
+        if !self.is_counted {
+            return Ok(true);
+        }
+        let free = self.required_free.iter().filter(|&&name| !seen.contains(name)).count() as u64;
+        let required = free + u64::from(self.required_from[place.ordered as usize]);
+        let least = count.saturating_add(required);
+        if self.spec.max_properties.is_some_and(|max| least > max) {
+            return Ok(false);
+        }
+        if least >= self.spec.min_properties {
+            return Ok(true);
+        }
+        for class in &self.unnamed {
+            if class.satisfiable.get(set, class.schema)? {
+                return Ok(true);
+            }
+        }
+        let mut most = count;
+        for (name, role) in self.roles.iter().enumerate() {
+            let schema = match *role {
+                Role::Forbidden => continue,
+                Role::Property(at) if at < place.ordered => continue,
+                Role::Property(at) if at >= self.ordered && seen.contains(name as u32) => continue,
+                Role::Property(at) => self.spec.properties[at as usize].schema,
+                Role::Class(_) if seen.contains(name as u32) => continue,
+                Role::Class(class) => self.spec.others[class as usize].schema,
+            };
+            most += u64::from(self.satisfiable[name].get(set, schema)?);
+            if most >= self.spec.min_properties {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

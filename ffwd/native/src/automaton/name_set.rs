@@ -1,0 +1,73 @@
+//! Sets of an object's names.
+
+/// Names by their place in the sorted list of all names of an object's alternatives.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NameSet(Box<[u64]>);
+
+impl NameSet {
+    #[inline]
+    pub fn contains(&self, name: u32) -> bool {
+        self.0.get(name as usize / 64).is_some_and(|word| word >> (name % 64) & 1 == 1)
+    }
+
+    /// The set with one name more.
+    pub fn with(&self, name: u32) -> Self {
+        if self.contains(name) {
+            return self.clone();
+        }
+        let mut words = self.0.to_vec();
+        let word = name as usize / 64;
+        if words.len() <= word {
+            words.resize(word + 1, 0);
+        }
+        words[word] |= 1 << (name % 64);
+        Self(words.into())
+    }
+
+    /// The names in exactly one of two sets, in order.
+    pub fn changed<'s>(&'s self, other: &'s Self) -> impl Iterator<Item = u32> + 's {
+        let words = self.0.len().max(other.0.len());
+        let at = |set: &Self, word: usize| set.0.get(word).copied().unwrap_or(0);
+        (0..words).flat_map(move |word| {
+            let mut left = at(self, word) ^ at(other, word);
+            std::iter::from_fn(move || {
+                if left == 0 {
+                    return None;
+                }
+                let bit = left.trailing_zeros();
+                left &= left - 1;
+                Some(word as u32 * 64 + bit)
+            })
+        })
+    }
+}
+
+impl FromIterator<bool> for NameSet {
+    /// Whether each name is in the set, in order.
+    fn from_iter<I: IntoIterator<Item = bool>>(names: I) -> Self {
+        let mut words: Vec<u64> = Vec::new();
+        for (name, is_in) in names.into_iter().enumerate() {
+            if is_in {
+                words.resize(name / 64 + 1, 0);
+                words[name / 64] |= 1 << (name % 64);
+            }
+        }
+        Self(words.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_equal_if_their_names_are() {
+        let small = NameSet::default().with(3).with(70).with(3);
+        let listed: NameSet = (0..300).map(|name| name == 3 || name == 70).collect();
+        assert_eq!(small, listed);
+        assert!(small.contains(70) && !small.contains(69) && !small.contains(4000));
+        let other = NameSet::default().with(70).with(200);
+        assert_eq!(small.changed(&other).collect::<Vec<_>>(), [3, 200]);
+        assert_eq!(other.changed(&other).count(), 0);
+    }
+}

@@ -1,0 +1,374 @@
+//! The object alternatives of one query: their names, and the languages of all other keys.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use super::config::{Automaton, JsonParts};
+use super::error::EngineError;
+use super::keys::TextId;
+use super::monitor::{Ask, Exclusion, Monitor, Role, Unnamed, MAX_EXCLUSIONS};
+use super::punctuation::{index, spec as lexeme_spec};
+use super::PropertyOrder;
+use crate::error::LimitExceeded;
+use crate::expr::lexeme::MAX_LANGUAGES;
+use crate::expr::{LexemeSpec, Spelling, Verdict};
+use crate::json_schema::{ObjectSpec, SchemaId};
+use crate::regex::Ast;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectGroupId(pub u32);
+
+/// How many keys of a pattern are treated as names where the pattern has no more.
+const MAX_LISTED: u64 = 4096;
+/// How many classes the keys that one alternative and its exclusions tell apart may fall in.
+const MAX_CLASSES: usize = 1024;
+
+/// Which of a group's languages a key without a name may belong to: to one of the `required` ones;
+/// whether it belongs to the `observed` ones is to be told as well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OpenKeys {
+    pub required: Verdict,
+    pub observed: Verdict,
+}
+
+impl OpenKeys {
+    /// The group's languages, in the order of the bits of the lexeme for these keys.
+    fn languages(self) -> impl Iterator<Item = usize> {
+        let all = self.required | self.observed;
+        (0..MAX_LANGUAGES).filter(move |language| all >> language & 1 == 1)
+    }
+
+    /// The group's languages to which a key belongs, from the verdict of the lexeme.
+    pub fn of_verdict(self, accept: Verdict) -> Verdict {
+        let holds = self.languages().enumerate().filter(|(bit, _)| accept >> bit & 1 == 1);
+        holds.fold(0, |bits, (_, language)| bits | 1 << language)
+    }
+}
+
+#[derive(Debug)]
+pub struct ObjectGroup {
+    pub monitors: Vec<Monitor>,
+    /// The schemas of the query of which one must hold.
+    required: Verdict,
+    /// Every name that some alternative or exclusion declares, sorted by its bytes.
+    pub names: Vec<(TextId, Vec<u8>)>,
+    pub positions: FxHashMap<TextId, u32>,
+    /// The languages of the other keys; `None` for any.
+    languages: Vec<Option<Ast>>,
+    lexemes: Mutex<FxHashMap<OpenKeys, u32>>,
+    /// From this many members on their number makes no difference.
+    pub cap: u64,
+    /// Whether keys without a name may come, be forbidden and come again, so that those that came
+    /// are to be remembered apart.
+    pub remembers_keys: bool,
+}
+
+impl ObjectGroup {
+    /// Whether a monitor can keep the object alive; the others are only observed.
+    pub fn is_required(&self, monitor: &Monitor) -> bool {
+        monitor.owners & self.required != 0
+    }
+
+    /// The verdict of an object for which these schemas hold.
+    pub fn verdict(&self, holds: Verdict) -> Verdict {
+        if holds & self.required == 0 {
+            0
+        } else {
+            holds
+        }
+    }
+}
+
+/// The keys without a name that an alternative and its exclusions do not tell apart.
+struct Class {
+    keys: Option<Ast>,
+    schema: SchemaId,
+    asks: Vec<Ask>,
+}
+
+/// Puts a group together.
+struct Builder<'a> {
+    automaton: &'a Automaton,
+    json: &'a JsonParts,
+    texts: FxHashMap<TextId, ()>,
+    languages: Vec<Option<Ast>>,
+}
+
+impl Automaton {
+    pub(super) fn object_group(
+        &self,
+        json: &JsonParts,
+        objects: Vec<(Arc<ObjectSpec>, Verdict)>,
+        required: Verdict,
+    ) -> Result<ObjectGroupId, EngineError> {
+        // Whether an observed alternative holds does not depend on the order of the properties.
+        let in_order = |owners: Verdict| {
+            json.property_order == PropertyOrder::Declared && owners & required != 0
+        };
+        let mut alternatives: Vec<(Arc<ObjectSpec>, Verdict)> = Vec::with_capacity(objects.len());
+        for (spec, owners) in objects {
+            let same = |known: &&mut (Arc<ObjectSpec>, Verdict)| {
+                known.0 == spec && (known.1 & required != 0) == (owners & required != 0)
+            };
+            match alternatives.iter_mut().find(same) {
+                Some((_, known)) => *known |= owners,
+                None => alternatives.push((spec, owners)),
+            }
+        }
+        let mut builder =
+            Builder { automaton: self, json, texts: FxHashMap::default(), languages: Vec::new() };
+        let mut classes = Vec::with_capacity(alternatives.len());
+        for (spec, _) in &alternatives {
+            builder.add_names(spec)?;
+            for excluded in &spec.excluded {
+                builder.add_names(excluded)?;
+            }
+            classes.push(builder.classes(spec)?);
+        }
+        let mut names: Vec<(TextId, Vec<u8>)> =
+            builder.texts.keys().map(|&text| (text, json.keys.bytes(text))).collect();
+        names.sort_by(|a, b| a.1.cmp(&b.1));
+        let positions: FxHashMap<TextId, u32> =
+            names.iter().enumerate().map(|(at, &(text, _))| (text, at as u32)).collect();
+        let mut monitors = Vec::with_capacity(alternatives.len());
+        for ((spec, owners), classes) in alternatives.into_iter().zip(classes) {
+            let in_order = in_order(owners);
+            monitors.push(builder.monitor(spec, owners, in_order, &names, &positions, classes)?);
+        }
+        let cap = monitors.iter().map(Monitor::cap).max().unwrap_or(0);
+        let group = ObjectGroup {
+            remembers_keys: builder.languages.iter().any(Option::is_some)
+                || monitors.iter().any(|monitor| !monitor.exclusions.is_empty()),
+            monitors,
+            required,
+            names,
+            positions,
+            languages: builder.languages,
+            lexemes: Mutex::default(),
+            cap,
+        };
+        Ok(ObjectGroupId(json.object_groups.push(group) as u32))
+    }
+
+    /// The lexeme of the keys without a name, if such may come.
+    pub(super) fn other_keys(
+        &self,
+        group: &ObjectGroup,
+        open: OpenKeys,
+    ) -> Result<Option<u32>, EngineError> {
+        if open.required == 0 {
+            return Ok(None);
+        }
+        if open.languages().all(|language| group.languages[language].is_none()) {
+            return Ok(Some(index::ANY_STRING));
+        }
+        if let Some(&known) = group.lexemes.lock().get(&open) {
+            return Ok(Some(known));
+        }
+        let languages = open
+            .languages()
+            .map(|language| group.languages[language].clone().unwrap_or_else(Ast::any_text))
+            .collect();
+        let required = open
+            .languages()
+            .enumerate()
+            .filter(|(_, language)| open.required >> language & 1 == 1)
+            .fold(0, |bits, (bit, _)| bits | 1 << bit);
+        let spec = LexemeSpec { spelling: Spelling::JsonString, languages, required };
+        let lexeme = self.add_lexeme(&spec)?;
+        group.lexemes.lock().insert(open, lexeme);
+        Ok(Some(lexeme))
+    }
+}
+
+impl Builder<'_> {
+    fn add_names(&mut self, spec: &ObjectSpec) -> Result<(), EngineError> {
+        for property in &spec.properties {
+            self.texts.insert(self.json.keys.name(&property.name)?, ());
+        }
+        Ok(())
+    }
+
+    fn language(&mut self, keys: &Option<Ast>) -> Result<u32, EngineError> {
+        if let Some(known) = self.languages.iter().position(|known| known == keys) {
+            return Ok(known as u32);
+        }
+        if self.languages.len() >= MAX_LANGUAGES {
+            let what = "patterns of keys that one object may have to be checked against";
+            return Err(LimitExceeded::new(what, MAX_LANGUAGES).into());
+        }
+        self.languages.push(keys.clone());
+        Ok(self.languages.len() as u32 - 1)
+    }
+
+    /// The classes of the keys without a name. Where these are few the keys become names.
+    fn classes(&mut self, spec: &ObjectSpec) -> Result<Vec<Unnamed>, EngineError> {
+        if spec.excluded.len() > MAX_EXCLUSIONS {
+            let what = "alternatives that one object must not meet";
+            return Err(LimitExceeded::new(what, MAX_EXCLUSIONS).into());
+        }
+        let mut classes: Vec<Class> = spec
+            .others
+            .iter()
+            .map(|class| Class { keys: class.keys.clone(), schema: class.schema, asks: Vec::new() })
+            .collect();
+        for excluded in &spec.excluded {
+            classes = self.refine(classes, excluded)?;
+        }
+        let mut unnamed = Vec::with_capacity(classes.len());
+        for class in classes {
+            let language = self.language(&class.keys)?;
+            unnamed.push(Unnamed::new(language, class.schema, class.asks.into()));
+        }
+        Ok(unnamed)
+    }
+
+    /// Splits classes by what an excluded alternative asks of their keys.
+    fn refine(
+        &mut self,
+        classes: Vec<Class>,
+        excluded: &ObjectSpec,
+    ) -> Result<Vec<Class>, EngineError> {
+        let mut rest = Vec::new();
+        let mut parts: Vec<(Option<Ast>, Ask)> = Vec::new();
+        for class in &excluded.others {
+            rest.extend(class.keys.clone());
+            parts.push((class.keys.clone(), ask(class.schema)));
+        }
+        if rest.len() == excluded.others.len() {
+            let rest = match rest.is_empty() {
+                true => None,
+                false => Some(Ast::complement(Ast::alternation(rest))),
+            };
+            parts.push((rest, Ask::Forbids));
+        }
+        let mut refined = Vec::new();
+        for class in classes {
+            for (keys, ask) in &parts {
+                let both = match (&class.keys, keys) {
+                    (mine, None) => mine.clone(),
+                    (None, theirs) => theirs.clone(),
+                    (Some(mine), Some(theirs)) => {
+                        Some(Ast::intersection([mine.clone(), theirs.clone()]))
+                    }
+                };
+                if both != class.keys && !self.is_endless(both.as_ref())? {
+                    continue;
+                }
+                let mut asks = class.asks.clone();
+                asks.push(*ask);
+                refined.push(Class { keys: both, schema: class.schema, asks });
+                if refined.len() > MAX_CLASSES {
+                    let what = "classes of keys of one object";
+                    return Err(LimitExceeded::new(what, MAX_CLASSES).into());
+                }
+            }
+        }
+        Ok(refined)
+    }
+
+    /// Whether there are more keys than can be listed; those that can become names.
+    fn is_endless(&mut self, keys: Option<&Ast>) -> Result<bool, EngineError> {
+        let Some(keys) = keys else { return Ok(true) };
+        let lexeme =
+            self.automaton.add_lexeme(&lexeme_spec(Spelling::JsonString, [keys.clone()]))?;
+        let lexeme = self.automaton.lexeme(lexeme);
+        if !lexeme.is_alive() {
+            return Ok(false);
+        }
+        let Some(texts) = self.json.keys.texts(lexeme, MAX_LISTED)? else { return Ok(true) };
+        for text in texts {
+            let open = &text[..text.len() - 1];
+            let name = open
+                .iter()
+                .try_fold(TextId::EMPTY, |text, &byte| self.json.keys.append(text, byte));
+            self.texts.insert(name?, ());
+        }
+        Ok(false)
+    }
+
+    /// The class of a name that is not declared.
+    fn class_of(&self, spec: &ObjectSpec, name: &[u8]) -> Result<Option<usize>, EngineError> {
+        for (at, class) in spec.others.iter().enumerate() {
+            let Some(keys) = &class.keys else { return Ok(Some(at)) };
+            let lexeme =
+                self.automaton.add_lexeme(&lexeme_spec(Spelling::JsonString, [keys.clone()]))?;
+            let lexeme = self.automaton.lexeme(lexeme);
+            let mut state = lexeme.is_alive().then(|| lexeme.start());
+            for &byte in name.iter().chain(b"\"") {
+                state = match state {
+                    Some(state) => lexeme.next(state, byte)?,
+                    None => break,
+                };
+            }
+            if state.is_some_and(|state| state.accepts()) {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn roles(
+        &self,
+        spec: &ObjectSpec,
+        names: &[(TextId, Vec<u8>)],
+        name_of: &[u32],
+    ) -> Result<Vec<Role>, EngineError> {
+        let mut declared: Vec<Option<u32>> = vec![None; names.len()];
+        for (property, &name) in name_of.iter().enumerate() {
+            declared[name as usize] = Some(property as u32);
+        }
+        let role = |(declared, (_, bytes)): (&Option<u32>, &(TextId, Vec<u8>))| {
+            Ok(match declared {
+                Some(property) => Role::Property(*property),
+                None => match self.class_of(spec, bytes)? {
+                    Some(class) => Role::Class(class as u32),
+                    None => Role::Forbidden,
+                },
+            })
+        };
+        declared.iter().zip(names).map(role).collect()
+    }
+
+    fn monitor(
+        &self,
+        spec: Arc<ObjectSpec>,
+        owners: Verdict,
+        in_order: bool,
+        names: &[(TextId, Vec<u8>)],
+        positions: &FxHashMap<TextId, u32>,
+        unnamed: Vec<Unnamed>,
+    ) -> Result<Monitor, EngineError> {
+        let names_of = |spec: &ObjectSpec| -> Result<Vec<u32>, EngineError> {
+            let place = |name: &str| Ok(positions[&self.json.keys.name(name)?]);
+            spec.properties.iter().map(|property| place(&property.name)).collect()
+        };
+        let name_of = names_of(&spec)?;
+        let roles = self.roles(&spec, names, &name_of)?;
+        let mut exclusions = Vec::with_capacity(spec.excluded.len());
+        for excluded in &spec.excluded {
+            let name_of = names_of(excluded)?;
+            let roles = self.roles(excluded, names, &name_of)?;
+            let asks = roles.into_iter().map(|role| match role {
+                Role::Forbidden => Ask::Forbids,
+                Role::Property(at) => ask(excluded.properties[at as usize].schema),
+                Role::Class(at) => ask(excluded.others[at as usize].schema),
+            });
+            let required = excluded.properties.iter().zip(&name_of);
+            let required =
+                required.filter(|(property, _)| property.required).map(|(_, &name)| name).collect();
+            exclusions.push(Exclusion { spec: excluded.clone(), asks: asks.collect(), required });
+        }
+        Ok(Monitor::new(spec, owners, in_order, roles, &name_of, unnamed, exclusions))
+    }
+}
+
+fn ask(schema: SchemaId) -> Ask {
+    if schema == SchemaId::NEVER {
+        Ask::Forbids
+    } else {
+        Ask::Value(schema)
+    }
+}

@@ -1,0 +1,233 @@
+//! Objects that must not be as another specification says: what is plain about it is turned into
+//! what they must be; the rest stays an exclusion.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::alternatives::Alternatives;
+use super::error::LimitExceeded;
+use super::expand::Expander;
+use super::program::Program;
+use super::{KeyClass, ObjectSpec, Property, SchemaId};
+
+/// What an exclusion comes to beside the rest of an object.
+enum Exclusion {
+    /// No such object is meant by it.
+    Vacuous,
+    /// All such objects are.
+    Everything,
+    /// Only this must not hold.
+    Spec(ObjectSpec),
+}
+
+impl Expander {
+    pub(super) fn objects_without(
+        &mut self,
+        program: &Program,
+        mut left: Vec<Arc<ObjectSpec>>,
+        right: &Alternatives,
+    ) -> Result<Vec<Arc<ObjectSpec>>, LimitExceeded> {
+        for spec in &right.objects {
+            if left.is_empty() {
+                break;
+            }
+            let mut kept = Vec::with_capacity(left.len());
+            let mut seen = FxHashSet::default();
+            for mine in &left {
+                self.charge(1)?;
+                for rest in self.object_without(program, mine, spec)? {
+                    if seen.insert(rest.clone()) {
+                        kept.push(rest);
+                    }
+                }
+            }
+            self.check_width(kept.len())?;
+            left = kept;
+        }
+        Ok(left)
+    }
+
+    fn object_without(
+        &mut self,
+        program: &Program,
+        left: &Arc<ObjectSpec>,
+        right: &Arc<ObjectSpec>,
+    ) -> Result<Vec<Arc<ObjectSpec>>, LimitExceeded> {
+        let mut rest = Vec::new();
+        // What `right` excludes itself is no part of it.
+        for excluded in &right.excluded {
+            rest.extend(self.conjoin_objects(program, &[left, excluded])?.map(Arc::new));
+        }
+        let plain = if right.excluded.is_empty() {
+            right.clone()
+        } else {
+            Arc::new(ObjectSpec { excluded: Vec::new(), ..ObjectSpec::clone(right) })
+        };
+        let mut spec = ObjectSpec::clone(left);
+        if !spec.excluded.contains(&plain) {
+            spec.excluded.push(plain);
+        }
+        rest.extend(self.settle_exclusions(program, spec)?.map(Arc::new));
+        Ok(rest)
+    }
+
+    /// The object with exclusions that are plain resolved; `None` if nothing is left.
+    pub(super) fn settle_exclusions(
+        &mut self,
+        program: &Program,
+        mut spec: ObjectSpec,
+    ) -> Result<Option<ObjectSpec>, LimitExceeded> {
+        let mut open: Vec<Arc<ObjectSpec>> = Vec::new();
+        let excluded = std::mem::take(&mut spec.excluded);
+        let mut positive: Vec<ObjectSpec> = Vec::new();
+        for exclusion in excluded {
+            self.charge(1 + spec.properties.len() + exclusion.properties.len())?;
+            match self.exclusion_beside(program, &spec, &exclusion)? {
+                Exclusion::Vacuous => {}
+                Exclusion::Everything => return Ok(None),
+                Exclusion::Spec(exclusion) => match self.opposite(&exclusion)? {
+                    Some(opposite) => positive.push(opposite),
+                    None => {
+                        let exclusion = Arc::new(exclusion);
+                        if !open.contains(&exclusion) {
+                            open.push(exclusion);
+                        }
+                    }
+                },
+            }
+        }
+        spec.excluded = open;
+        if positive.is_empty() {
+            return Ok(Some(spec));
+        }
+        // With more known, more may be plain; each round leaves fewer exclusions.
+        let parts: Vec<&ObjectSpec> = std::iter::once(&spec).chain(&positive).collect();
+        self.conjoin_objects(program, &parts)
+    }
+
+    /// What of an exclusion the rest of the object does not settle.
+    fn exclusion_beside(
+        &mut self,
+        program: &Program,
+        spec: &ObjectSpec,
+        exclusion: &ObjectSpec,
+    ) -> Result<Exclusion, LimitExceeded> {
+        let mine: FxHashMap<&str, &Property> =
+            spec.properties.iter().map(|property| (&*property.name, property)).collect();
+        let theirs: FxHashSet<&str> =
+            exclusion.properties.iter().map(|property| &*property.name).collect();
+        let mut rest = ObjectSpec { properties: Vec::new(), ..exclusion.clone() };
+        for property in &exclusion.properties {
+            let here = mine.get(&*property.name);
+            let schema = match here {
+                Some(here) => here.schema,
+                None => self.class_schema(&spec.others, &property.name)?,
+            };
+            let required = here.is_some_and(|here| here.required);
+            let (both, implied) = self.beside(program, schema, property.schema)?;
+            if both == SchemaId::NEVER && (required || property.required) {
+                return Ok(Exclusion::Vacuous);
+            }
+            rest.properties.push(Property {
+                name: property.name.clone(),
+                schema: if implied { SchemaId::ANY } else { property.schema },
+                required: property.required && !required,
+                free: true,
+            });
+        }
+        let open = [KeyClass { keys: None, schema: SchemaId::ANY }];
+        if rest.others != open {
+            let mut implied = spec.others.is_empty() || spec.others == rest.others;
+            if !implied {
+                if let ([mine], [theirs]) = (&spec.others[..], &rest.others[..]) {
+                    implied = theirs.keys.is_none()
+                        && self.beside(program, mine.schema, theirs.schema)?.1;
+                }
+            }
+            let undeclared: Vec<&Property> =
+                spec.properties.iter().filter(|p| !theirs.contains(&*p.name)).collect();
+            for property in undeclared {
+                let schema = self.class_schema(&exclusion.others, &property.name)?;
+                let (both, implied) = self.beside(program, property.schema, schema)?;
+                if both == SchemaId::NEVER && property.required {
+                    return Ok(Exclusion::Vacuous);
+                }
+                let (name, required) = (property.name.clone(), false);
+                let schema = if implied { SchemaId::ANY } else { schema };
+                rest.properties.push(Property { name, schema, required, free: true });
+            }
+            if implied {
+                rest.others = open.to_vec();
+            }
+        }
+        if rest.others == open {
+            let trivial = |p: &Property| p.schema == SchemaId::ANY && !p.required;
+            rest.properties.retain(|property| !trivial(property));
+        }
+        let required = spec.properties.iter().filter(|p| p.required).count() as u64;
+        let least = spec.min_properties.max(required);
+        let most = match spec.others.is_empty() {
+            true => Some(spec.max_properties.unwrap_or(spec.properties.len() as u64)),
+            false => spec.max_properties,
+        };
+        if rest.min_properties <= least {
+            rest.min_properties = 0;
+        }
+        if most.is_some_and(|most| rest.min_properties > most)
+            || rest.max_properties.is_some_and(|max| max < least)
+        {
+            return Ok(Exclusion::Vacuous);
+        }
+        if let (Some(max), Some(most)) = (rest.max_properties, most) {
+            if most <= max {
+                rest.max_properties = None;
+            }
+        }
+        rest.properties.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(if rest.is_any() { Exclusion::Everything } else { Exclusion::Spec(rest) })
+    }
+
+    /// The conjunction of two schemas, and whether the first plainly implies the second.
+    fn beside(
+        &mut self,
+        program: &Program,
+        schema: SchemaId,
+        other: SchemaId,
+    ) -> Result<(SchemaId, bool), LimitExceeded> {
+        let schema = self.canonical(program, schema)?;
+        let other = self.canonical(program, other)?;
+        let both = self.both(program, &[schema, other])?;
+        Ok((both, both == schema))
+    }
+
+    /// What holds if and only if `spec` does not, where that is one specification.
+    fn opposite(&mut self, spec: &ObjectSpec) -> Result<Option<ObjectSpec>, LimitExceeded> {
+        let any = ObjectSpec::any();
+        let same = |spec: &ObjectSpec, other: ObjectSpec| *spec == other;
+        if let (Some(max), []) = (spec.max_properties, &spec.properties[..]) {
+            if same(spec, ObjectSpec { max_properties: Some(max), ..any.clone() }) {
+                let min_properties = max.saturating_add(1);
+                return Ok(Some(ObjectSpec { min_properties, ..any }));
+            }
+        }
+        if let (Some(max), []) = (spec.min_properties.checked_sub(1), &spec.properties[..]) {
+            if same(spec, ObjectSpec { min_properties: max + 1, ..any.clone() }) {
+                return Ok(Some(ObjectSpec { max_properties: Some(max), ..any }));
+            }
+        }
+        let [property] = &spec.properties[..] else { return Ok(None) };
+        if !same(spec, ObjectSpec { properties: vec![property.clone()], ..any.clone() }) {
+            return Ok(None);
+        }
+        // Required: absent or otherwise; not required: there and otherwise.
+        let schema = self.interner.negation(property.schema)?;
+        let opposite = Property {
+            name: property.name.clone(),
+            schema,
+            required: !property.required,
+            free: true,
+        };
+        Ok(Some(ObjectSpec { properties: vec![opposite], ..any }))
+    }
+}

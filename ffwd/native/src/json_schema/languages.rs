@@ -1,0 +1,184 @@
+//! Questions about the languages of keys.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::error::LimitExceeded;
+use super::options::LanguageIsEmpty;
+use crate::regex::Ast;
+
+/// How many keys a pattern may have to be listed as properties.
+const MAX_LISTED: usize = 4096;
+
+/// A text that hardly any pattern is about.
+const UNLIKELY: &str = "\u{1}\u{fffd}unlikely\u{2}";
+
+/// Remembers what was asked.
+pub struct Languages {
+    is_empty: Arc<LanguageIsEmpty>,
+    empty: FxHashMap<Ast, bool>,
+    members: FxHashMap<Ast, FxHashMap<Arc<str>, bool>>,
+}
+
+impl std::fmt::Debug for Languages {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Languages").field("known", &self.empty.len()).finish_non_exhaustive()
+    }
+}
+
+impl Languages {
+    pub fn new(is_empty: Arc<LanguageIsEmpty>) -> Self {
+        Self { is_empty, empty: FxHashMap::default(), members: FxHashMap::default() }
+    }
+
+    pub fn is_empty(&mut self, language: &Ast) -> Result<bool, LimitExceeded> {
+        if *language == Ast::Empty {
+            return Ok(true);
+        }
+        // Few patterns say anything of such a text, so that what excludes some keys has it.
+        if matches!(language.matches(UNLIKELY), Ok(true)) {
+            return Ok(false);
+        }
+        if let Some(&known) = self.empty.get(language) {
+            return Ok(known);
+        }
+        let empty = (self.is_empty)(language)?;
+        self.empty.insert(language.clone(), empty);
+        Ok(empty)
+    }
+
+    pub fn contains(&mut self, language: &Ast, text: &Arc<str>) -> Result<bool, LimitExceeded> {
+        let known = self.members.get(language).and_then(|texts| texts.get(text));
+        if let Some(&known) = known {
+            return Ok(known);
+        }
+        let contains = language.matches(text).map_err(|exceeded| LimitExceeded {
+            limit: exceeded.limit,
+            maximum: exceeded.maximum as u64,
+        })?;
+        self.members.entry(language.clone()).or_default().insert(text.clone(), contains);
+        Ok(contains)
+    }
+
+    /// All keys of a language, where it plainly has few.
+    pub fn list(&mut self, language: &Ast) -> Result<Option<Vec<Arc<str>>>, LimitExceeded> {
+        let Some(words) = words(language) else { return Ok(None) };
+        let mut listed = Vec::with_capacity(words.len());
+        for word in words {
+            let word: Arc<str> = word.into();
+            if !needs_check(language) || self.contains(language, &word)? {
+                listed.push(word);
+            }
+        }
+        listed.sort_unstable();
+        listed.dedup();
+        Ok(Some(listed))
+    }
+}
+
+/// Whether [`words`] may give more than the language has.
+fn needs_check(language: &Ast) -> bool {
+    match language {
+        Ast::Intersection(_) | Ast::Complement(_) => true,
+        Ast::Concat(parts) | Ast::Alternation(parts) => parts.iter().any(needs_check),
+        Ast::Repeat { inner, .. } => needs_check(inner),
+        _ => false,
+    }
+}
+
+/// A finite list with all strings of a language, and where it has an intersection perhaps others;
+/// `None` if it is not plainly finite and small.
+fn words(language: &Ast) -> Option<Vec<String>> {
+    let within = |words: Vec<String>| (words.len() <= MAX_LISTED).then_some(words);
+    let append = |heads: Vec<String>, tails: &[String]| {
+        if heads.len().saturating_mul(tails.len()) > MAX_LISTED {
+            return None;
+        }
+        Some(
+            heads
+                .iter()
+                .flat_map(|head| tails.iter().map(move |tail| format!("{head}{tail}")))
+                .collect::<Vec<_>>(),
+        )
+    };
+    match language {
+        Ast::Empty => Some(Vec::new()),
+        Ast::Epsilon => Some(vec![String::new()]),
+        Ast::Literal(text) => Some(vec![text.to_string()]),
+        Ast::Class(class) => {
+            let size: usize = class.ranges().iter().map(|&(a, b)| (b - a) as usize + 1).sum();
+            (size <= 64).then(|| {
+                class
+                    .ranges()
+                    .iter()
+                    .flat_map(|&(a, b)| a..=b)
+                    .filter_map(char::from_u32)
+                    .map(String::from)
+                    .collect()
+            })
+        }
+        Ast::Concat(parts) => {
+            parts.iter().try_fold(vec![String::new()], |heads, part| append(heads, &words(part)?))
+        }
+        Ast::Alternation(parts) => {
+            let mut all = Vec::new();
+            for part in parts.iter() {
+                all.extend(words(part)?);
+                if all.len() > MAX_LISTED {
+                    return None;
+                }
+            }
+            within(all)
+        }
+        Ast::Repeat { inner, min, max } => {
+            let max = (*max)?;
+            let one = words(inner)?;
+            if max > 64 || one.iter().any(String::is_empty) {
+                return None;
+            }
+            let mut all = Vec::new();
+            let mut current = vec![String::new()];
+            for count in 0..=max {
+                if count >= *min {
+                    all.extend(current.iter().cloned());
+                }
+                if all.len() > MAX_LISTED {
+                    return None;
+                }
+                if count < max {
+                    current = append(current, &one)?;
+                }
+            }
+            within(all)
+        }
+        Ast::Intersection(parts) => parts.iter().filter_map(words).min_by_key(Vec::len),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json_schema::test_emptiness::is_empty;
+    use crate::regex::ecma::search;
+
+    #[test]
+    fn finite_languages_are_listed() {
+        let mut languages = Languages::new(Arc::new(is_empty));
+        let mut list = |pattern: &str| {
+            let words = languages.list(&search(pattern).unwrap()).unwrap()?;
+            Some(words.iter().map(|word| word.to_string()).collect::<Vec<_>>().join(","))
+        };
+        assert_eq!(list("^(a|bc)$").as_deref(), Some("a,bc"));
+        assert_eq!(list("^x[12]?$").as_deref(), Some("x,x1,x2"));
+        assert_eq!(list("^(ab){1,2}$").as_deref(), Some("ab,abab"));
+        assert_eq!(list("^a+$"), None);
+        assert_eq!(list("a"), None);
+        let both =
+            Ast::intersection([search("^(a|bc)$").unwrap(), Ast::complement(Ast::literal("a"))]);
+        assert_eq!(languages.list(&both).unwrap(), Some(vec!["bc".into()]));
+        assert!(languages.contains(&search("b").unwrap(), &"abc".into()).unwrap());
+        assert!(!languages.contains(&search("^b").unwrap(), &"abc".into()).unwrap());
+    }
+}
