@@ -40,6 +40,7 @@ def compile(grammar: Grammar, vocabulary: Vocabulary) -> CompiledGrammar:
             max_whitespace=grammar.max_whitespace,
             separators=grammar.layout_separators,
             indent=grammar.layout_indent,
+            any_order=grammar.property_order == "any",
             registry=grammar.registry,
             lenient=grammar.policy == "lenient",
         )

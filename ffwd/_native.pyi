@@ -143,6 +143,7 @@ def compile_json_schema(
     max_whitespace: int = 64,
     separators: tuple[str, str] | None = None,
     indent: str | None = None,
+    any_order: bool = False,
     registry: Sequence[tuple[str, str]] = [],
     lenient: bool = False,
 ) -> CompiledGrammar: ...

@@ -13,6 +13,9 @@ Whitespace: TypeAlias = Literal["flexible", "compact", "single-space"]
 Policy: TypeAlias = Literal["strict", "lenient"]
 """What happens to a keyword that is not supported; see `json_schema`."""
 
+PropertyOrder: TypeAlias = Literal["declared", "any"]
+"""In which order the properties of objects come; see `json_schema`."""
+
 MAX_WHITESPACE = 4096
 # Of one separator or of one step of indentation.
 MAX_LAYOUT = 64
@@ -29,6 +32,7 @@ class JsonSchema:
         max_whitespace: The longest run of whitespace, in characters, 0 to 4096.
         separators: Between items, and between a key and its value; see `json_schema`.
         indent: How far each level is indented; see `json_schema`.
+        property_order: In which order properties come; see `json_schema`.
         registry: The documents that references may lead to: pairs of a URI and JSON text.
         policy: What happens to a keyword that is not supported; see `json_schema`.
 
@@ -39,6 +43,7 @@ class JsonSchema:
     max_whitespace: int = 64
     separators: tuple[str, str] | None = None
     indent: int | str | None = None
+    property_order: PropertyOrder = "declared"
     registry: tuple[tuple[str, str], ...] = ()
     policy: Policy = "strict"
 
@@ -68,6 +73,11 @@ class JsonSchema:
         if self.whitespace != "flexible" and (self.separators, self.indent) != (None, None):
             raise ValueError(
                 f"whitespace={self.whitespace!r} cannot be combined with separators or indent"
+            )
+        if self.property_order not in get_args(PropertyOrder):
+            raise ValueError(
+                f"property_order must be one of {', '.join(get_args(PropertyOrder))}, "
+                f"not {self.property_order!r}"
             )
         if self.policy not in get_args(Policy):
             raise ValueError(
@@ -140,13 +150,13 @@ def json_schema(
     max_whitespace: int = 64,
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
+    property_order: PropertyOrder = "declared",
     registry: Mapping[str, str | bool | dict[str, Any]] | None = None,
     policy: Policy = "strict",
 ) -> JsonSchema:
     """JSON text that is valid against a schema.
 
-    Properties come in the order in which the schema declares them. What the schema means is looked
-    at by `ffwd.compile`; here only its form is.
+    What the schema means is looked at by `ffwd.compile`; here only its form is.
 
     Args:
         schema: The schema: JSON text, or the Python values that `json.loads` makes of such text.
@@ -162,6 +172,8 @@ def json_schema(
         indent: Exactly the layout of `json.dumps` with this `indent`: each item and member on a
             line of its own, indented by so many spaces, or by this whitespace, for each container
             around it. The separators are then `(",", ": ")` unless given.
+        property_order: `"declared"` asks for properties in the order in which the schema declares
+            them, those that it does not declare after them; `"any"` takes every order.
         registry: The documents that `$ref` and its like may lead to, and metaschemas that `$schema`
             may name, by their absolute URIs; each as JSON text or Python values. Nothing is
             fetched. The metaschemas of all drafts are known without it.
@@ -189,6 +201,7 @@ def json_schema(
         max_whitespace=max_whitespace,
         separators=separators,
         indent=indent,
+        property_order=property_order,
         registry=tuple(
             (uri, _schema_text(document, f"the document {uri!r}"))
             for uri, document in documents.items()

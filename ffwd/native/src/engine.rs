@@ -182,14 +182,14 @@ impl Engine {
         schema: &str,
         writing: impl Into<Writing>,
     ) -> Result<Compiled, CompileError> {
-        self.compile_json_schema_with(schema, whitespace, Arc::default(), Policy::default())
+        self.compile_json_schema_with(schema, writing, Arc::default(), Policy::default())
     }
 
     /// With a registry of documents for references, and a policy for what is not supported.
     pub fn compile_json_schema_with(
         self: &Arc<Self>,
         schema: &str,
-        whitespace: Whitespace,
+        writing: impl Into<Writing>,
         registry: Arc<Registry>,
         policy: Policy,
     ) -> Result<Compiled, CompileError> {

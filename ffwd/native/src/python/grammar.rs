@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use super::errors;
 use super::matcher::PyMatcher;
 use super::vocabulary::PyVocabulary;
-use crate::automaton::{Layout, Whitespace, WhitespaceMode};
+use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{CompileError, Compiled};
 use crate::json_schema::{self, Policy, Registry, SchemaOptions};
 use crate::matcher::Matcher;
@@ -58,12 +58,14 @@ fn wrap(
 ///
 /// `whitespace` is `"flexible"` (JSON white space where JSON allows it, each run at most
 /// `max_whitespace` characters), `"compact"` or `"single-space"`. Where `separators` are given
-/// (between items, and between a key and its value), they and `indent` say it all. `registry` has
+/// (between items, and between a key and its value), they and `indent` say it all. With `any_order`
+/// properties come in any order, otherwise in that in which they are declared. `registry` has
 /// the documents that references may lead to, by URI, as JSON text; `lenient` leaves out what is not
 /// supported.
 #[pyfunction]
 #[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64,
-                    separators=None, indent=None, registry=Vec::new(), lenient=false))]
+                    separators=None, indent=None, any_order=false, registry=Vec::new(),
+                    lenient=false))]
 pub fn compile_json_schema(
     py: Python<'_>,
     schema: &str,
@@ -72,6 +74,7 @@ pub fn compile_json_schema(
     max_whitespace: u32,
     separators: Option<(String, String)>,
     indent: Option<&str>, // only looked at where separators are given
+    any_order: bool,
     registry: Vec<(String, String)>,
     lenient: bool,
 ) -> PyResult<PyCompiledGrammar> {
@@ -97,7 +100,9 @@ pub fn compile_json_schema(
     let engine = &vocabulary.get().engine;
     let compiled = py.detach(|| {
         let registry = Arc::new(Registry::new(registry));
-        engine.compile_json_schema_with(schema, Whitespace { mode }, registry, policy(lenient))
+        let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
+        let writing = Writing { whitespace: Whitespace { mode }, property_order };
+        engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
     });
     wrap(py, vocabulary, compiled)
 }
