@@ -31,7 +31,9 @@ from ffwd._native import fill_bitmasks as fill_bitmasks
 from ffwd.grammar import Choice as Choice
 from ffwd.grammar import Grammar as Grammar
 from ffwd.grammar import JsonSchema as JsonSchema
+from ffwd.grammar import KeywordFidelity as KeywordFidelity
 from ffwd.grammar import Regex as Regex
 from ffwd.grammar import choice as choice
+from ffwd.grammar import fidelity_report as fidelity_report
 from ffwd.grammar import json_schema as json_schema
 from ffwd.grammar import regex as regex

@@ -23,9 +23,10 @@ def compile(grammar: Grammar, vocabulary: Vocabulary) -> CompiledGrammar:
     Raises:
         GrammarError: A regular expression that cannot be read, with `line` and `column`.
         InvalidSchemaError: A schema that is not one, with the `pointer` to the place.
-        UnsupportedSchemaError: A keyword that is not supported yet, with `keyword` and `pointer`.
+        UnsupportedSchemaError: A keyword that is not supported, with `keyword` and `pointer`.
         UnsatisfiableSchemaError: No JSON value is valid against the schema.
-        LimitExceededError: A budget ran out, with `limit` and `maximum`.
+        LimitExceededError: A budget ran out, with `limit`, `maximum`, and the `pointer` if the
+            place is known.
         TypeError: An argument of another type.
 
     """
@@ -39,6 +40,9 @@ def compile(grammar: Grammar, vocabulary: Vocabulary) -> CompiledGrammar:
             max_whitespace=grammar.max_whitespace,
             separators=grammar.layout_separators,
             indent=grammar.layout_indent,
+            any_order=grammar.property_order == "any",
+            registry=grammar.registry,
+            lenient=grammar.policy == "lenient",
         )
     if isinstance(grammar, Regex):
         return compile_regex(grammar.pattern, vocabulary)

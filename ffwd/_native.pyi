@@ -21,6 +21,7 @@ __all__ = [
     "compile_choice",
     "compile_json_schema",
     "compile_regex",
+    "fidelity_report",
     "fill_bitmasks",
 ]
 
@@ -58,10 +59,14 @@ class UnsatisfiableSchemaError(SchemaError):
     """No JSON value is valid against the schema."""
 
 class LimitExceededError(FfwdError):
-    """A budget ran out. `limit` names it, `maximum` is its value."""
+    """A budget ran out. `limit` names it, `maximum` is its value.
+
+    `pointer` is the place in the schema, if it is known.
+    """
 
     limit: str
     maximum: int
+    pointer: str
 
 class TokenError(FfwdError):
     """A token id outside the vocabulary, or a token after the end. `token` is the id."""
@@ -138,9 +143,15 @@ def compile_json_schema(
     max_whitespace: int = 64,
     separators: tuple[str, str] | None = None,
     indent: str | None = None,
+    any_order: bool = False,
+    registry: Sequence[tuple[str, str]] = [],
+    lenient: bool = False,
 ) -> CompiledGrammar: ...
 def compile_regex(pattern: str, vocabulary: Vocabulary) -> CompiledGrammar: ...
 def compile_choice(options: Sequence[str], vocabulary: Vocabulary) -> CompiledGrammar: ...
+def fidelity_report(
+    schema: str, *, registry: Sequence[tuple[str, str]] = [], lenient: bool = False
+) -> list[tuple[str, str, str, str]]: ...
 def fill_bitmasks(
     matchers: Sequence[Matcher],
     bitmask: Any,

@@ -31,6 +31,7 @@ from maskbench.data import (
 )
 from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace, prepare
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
+from maskbench.gates.command import fuzz_command, walks_command
 from maskbench.runner import EngineStartError, RunSettings, run
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
 
@@ -79,6 +80,10 @@ def main() -> None:
     """Measures engines for constrained decoding on JSON schemas."""
 
 
+main.add_command(fuzz_command)
+main.add_command(walks_command)
+
+
 @main.command("run")
 @click.option(
     "--engine",
@@ -122,6 +127,13 @@ def main() -> None:
     show_default=True,
 )
 @click.option(
+    "--property-order",
+    type=click.Choice(["declared", "any"]),
+    default="declared",
+    show_default=True,
+    help="For ffwd and XGrammar; llguidance has the declared one only.",
+)
+@click.option(
     "--chunk",
     type=click.IntRange(min=1),
     default=20,
@@ -144,6 +156,7 @@ def run_command(
     part: Slice | None,
     time_limit: float,
     whitespace: str,
+    property_order: str,
     chunk: int,
     no_forced: bool,
     cold_store: bool,
@@ -169,7 +182,7 @@ def run_command(
                 logs = run(
                     engines,
                     preparation.chunks(sources, HuggingFaceEncoder(spec), mode, chunk),
-                    EngineSetup(spec, mode, cold_store),
+                    EngineSetup(spec, mode, property_order, cold_store),
                     settings,
                     scratch,
                     advance,
@@ -186,6 +199,7 @@ def run_command(
         "machine": results.machine(),
         "settings": {
             "whitespace": mode.value,
+            "property_order": property_order,
             "time_limit_s": time_limit,
             "chunk": chunk,
             "forced": not no_forced,

@@ -1,6 +1,6 @@
 """The grammars that can be compiled, as immutable descriptions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -9,6 +9,12 @@ from ffwd.grammar._text import invalid_schema, lone_surrogate, schema_text
 
 Whitespace: TypeAlias = Literal["flexible", "compact", "single-space"]
 """How much whitespace may stand between the tokens of JSON; see `json_schema`."""
+
+Policy: TypeAlias = Literal["strict", "lenient"]
+"""What happens to a keyword that is not supported; see `json_schema`."""
+
+PropertyOrder: TypeAlias = Literal["declared", "any"]
+"""In which order the properties of objects come; see `json_schema`."""
 
 MAX_WHITESPACE = 4096
 # Of one separator or of one step of indentation.
@@ -26,6 +32,9 @@ class JsonSchema:
         max_whitespace: The longest run of whitespace, in characters, 0 to 4096.
         separators: Between items, and between a key and its value; see `json_schema`.
         indent: How far each level is indented; see `json_schema`.
+        property_order: In which order properties come; see `json_schema`.
+        registry: The documents that references may lead to: pairs of a URI and JSON text.
+        policy: What happens to a keyword that is not supported; see `json_schema`.
 
     """
 
@@ -34,6 +43,9 @@ class JsonSchema:
     max_whitespace: int = 64
     separators: tuple[str, str] | None = None
     indent: int | str | None = None
+    property_order: PropertyOrder = "declared"
+    registry: tuple[tuple[str, str], ...] = ()
+    policy: Policy = "strict"
 
     def __post_init__(self) -> None:
         if not isinstance(self.schema, str):
@@ -62,6 +74,16 @@ class JsonSchema:
             raise ValueError(
                 f"whitespace={self.whitespace!r} cannot be combined with separators or indent"
             )
+        if self.property_order not in get_args(PropertyOrder):
+            raise ValueError(
+                f"property_order must be one of {', '.join(get_args(PropertyOrder))}, "
+                f"not {self.property_order!r}"
+            )
+        if self.policy not in get_args(Policy):
+            raise ValueError(
+                f"policy must be one of {', '.join(get_args(Policy))}, not {self.policy!r}"
+            )
+        _check_registry(self.registry)
 
     @property
     def layout_separators(self) -> tuple[str, str] | None:
@@ -128,11 +150,13 @@ def json_schema(
     max_whitespace: int = 64,
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
+    property_order: PropertyOrder = "declared",
+    registry: Mapping[str, str | bool | dict[str, Any]] | None = None,
+    policy: Policy = "strict",
 ) -> JsonSchema:
     """JSON text that is valid against a schema.
 
-    Properties come in the order in which the schema declares them. What the schema means is looked
-    at by `ffwd.compile`; here only its form is.
+    What the schema means is looked at by `ffwd.compile`; here only its form is.
 
     Args:
         schema: The schema: JSON text, or the Python values that `json.loads` makes of such text.
@@ -148,6 +172,14 @@ def json_schema(
         indent: Exactly the layout of `json.dumps` with this `indent`: each item and member on a
             line of its own, indented by so many spaces, or by this whitespace, for each container
             around it. The separators are then `(",", ": ")` unless given.
+        property_order: `"declared"` asks for properties in the order in which the schema declares
+            them, those that it does not declare after them; `"any"` takes every order.
+        registry: The documents that `$ref` and its like may lead to, and metaschemas that `$schema`
+            may name, by their absolute URIs; each as JSON text or Python values. Nothing is
+            fetched. The metaschemas of all drafts are known without it.
+        policy: `"strict"` refuses a schema with a keyword that is not supported. `"lenient"` leaves
+            such a keyword out, so that values may come which it forbids;
+            `ffwd.fidelity_report` lists them as widened.
 
     Raises:
         InvalidSchemaError: A value that JSON does not have: NaN, an infinity, a lone surrogate, a
@@ -160,18 +192,21 @@ def json_schema(
             with `separators` or `indent`.
 
     """
-    if isinstance(schema, str):
-        text = schema
-    elif isinstance(schema, (bool, dict)):
-        text = schema_text(schema)
-    else:
-        raise TypeError(f"schema must be a str, a dict or a bool, not {type(schema).__name__}")
+    documents = {} if registry is None else registry
+    if not isinstance(documents, Mapping):
+        raise TypeError(f"registry must be a mapping, not {type(documents).__name__}")
     return JsonSchema(
-        schema=text,
+        schema=_schema_text(schema, "schema"),
         whitespace=whitespace,
         max_whitespace=max_whitespace,
         separators=separators,
         indent=indent,
+        property_order=property_order,
+        registry=tuple(
+            (uri, _schema_text(document, f"the document {uri!r}"))
+            for uri, document in documents.items()
+        ),
+        policy=policy,
     )
 
 
@@ -232,6 +267,28 @@ def _check_indent(indent: int | str) -> None:
         raise ValueError(
             f"indent must be whitespace of at most {MAX_LAYOUT} characters, not {indent[:80]!r}"
         )
+
+
+def _schema_text(schema: object, what: str) -> str:
+    if isinstance(schema, str):
+        return schema
+    if isinstance(schema, (bool, dict)):
+        return schema_text(schema)
+    raise TypeError(f"{what} must be a str, a dict or a bool, not {type(schema).__name__}")
+
+
+def _check_registry(registry: object) -> None:
+    if not isinstance(registry, tuple):
+        raise TypeError(f"registry must be a tuple of pairs, not {type(registry).__name__}")
+    for uri, text in registry:
+        if not isinstance(uri, str) or not isinstance(text, str):
+            raise TypeError("registry must be pairs of a URI and JSON text")
+        for part in (uri, text):
+            index = lone_surrogate(part)
+            if index is not None:
+                raise invalid_schema(
+                    f"the registry has a lone surrogate at index {index} of {part[:80]!r}", ""
+                )
 
 
 def _refuse_surrogates(text: str, what: str) -> None:

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::automaton::{punctuation, Automaton, EngineError, Grammar, Writing};
 use crate::error::LimitExceeded;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
-use crate::json_schema::{self, SchemaError, SchemaOptions, SchemaSet};
+use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::mask::{LexemeMaskStore, Masker};
 use crate::regex::{rust_dialect, Ast, PatternError};
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -182,6 +182,17 @@ impl Engine {
         schema: &str,
         writing: impl Into<Writing>,
     ) -> Result<Compiled, CompileError> {
+        self.compile_json_schema_with(schema, writing, Arc::default(), Policy::default())
+    }
+
+    /// With a registry of documents for references, and a policy for what is not supported.
+    pub fn compile_json_schema_with(
+        self: &Arc<Self>,
+        schema: &str,
+        writing: impl Into<Writing>,
+        registry: Arc<Registry>,
+        policy: Policy,
+    ) -> Result<Compiled, CompileError> {
         let lexemes = self.lexemes.clone();
         let options = SchemaOptions::new(move |ast: &Ast| {
             let spec = LexemeSpec::new(Spelling::Utf8, [ast.clone()]);
@@ -189,6 +200,7 @@ impl Engine {
                 json_schema::LimitExceeded { limit: limit.limit, maximum: limit.maximum as u64 }
             })
         });
+        let options = SchemaOptions { registry, policy, ..options };
         let schema = Box::new(SchemaSet::parse(schema, options)?);
         self.compile(Grammar::Json { schema, writing: writing.into() }, "the schema")
     }
@@ -223,6 +235,8 @@ impl Engine {
     }
 }
 
+#[cfg(test)]
+mod array_tests;
 #[cfg(test)]
 mod test_objects;
 #[cfg(test)]

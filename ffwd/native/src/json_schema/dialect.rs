@@ -80,6 +80,11 @@ macro_rules! keywords {
                 (first <= dialect && dialect <= last).then_some(keyword)
             }
 
+            /// Whether any draft has a keyword of this name.
+            pub fn exists(text: &str) -> bool {
+                matches!(text, $($text)|*)
+            }
+
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*

@@ -189,7 +189,7 @@ impl Document {
     }
 
     /// The node that a node is another name of, or itself.
-    fn named(&self, node: NodeId) -> NodeId {
+    pub fn named(&self, node: NodeId) -> NodeId {
         let first = self.nodes.len() - self.aliases.len();
         match node.index().checked_sub(first) {
             Some(place) => self.aliases[place],

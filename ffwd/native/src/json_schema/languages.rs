@@ -11,6 +11,9 @@ use crate::regex::Ast;
 /// How many keys a pattern may have to be listed as properties.
 const MAX_LISTED: usize = 4096;
 
+/// A text that hardly any pattern is about.
+const UNLIKELY: &str = "\u{1}\u{fffd}unlikely\u{2}";
+
 /// Remembers what was asked.
 pub struct Languages {
     is_empty: Arc<LanguageIsEmpty>,
@@ -33,6 +36,10 @@ impl Languages {
         if *language == Ast::Empty {
             return Ok(true);
         }
+        // Few patterns say anything of such a text, so that what excludes some keys has it.
+        if matches!(language.matches(UNLIKELY), Ok(true)) {
+            return Ok(false);
+        }
         if let Some(&known) = self.empty.get(language) {
             return Ok(known);
         }
@@ -46,8 +53,10 @@ impl Languages {
         if let Some(&known) = known {
             return Ok(known);
         }
-        let both = Ast::intersection([language.clone(), Ast::literal(text)]);
-        let contains = !(self.is_empty)(&both)?;
+        let contains = language.matches(text).map_err(|exceeded| LimitExceeded {
+            limit: exceeded.limit,
+            maximum: exceeded.maximum as u64,
+        })?;
         self.members.entry(language.clone()).or_default().insert(text.clone(), contains);
         Ok(contains)
     }

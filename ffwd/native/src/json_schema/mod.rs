@@ -7,7 +7,8 @@
 //! 2. `reader` (and the `read_` modules): the subschemas that the root reaches are read and
 //!    checked, keyword by keyword (`dialect`, `rules`), to records of constraints (`schema`), with
 //!    references (`reference`, `resources`, `scopes`, `uri`) resolved to nodes, also those into other
-//!    documents (`registry`, `search`); `program` holds them;
+//!    documents (`registry`, `search`); `program` holds them, and
+//!    `fidelity` tells what became of each keyword;
 //! 3. `intern`: a [`SchemaId`] is a set of nodes that must all hold;
 //! 4. `expand` and `merge`: what applies to the same value becomes alternatives per JSON type
 //!    (`alternatives`, `number_range`, `lattice`);
@@ -24,6 +25,7 @@ mod error;
 mod evidence;
 mod exclude;
 mod expand;
+mod fidelity;
 mod intern;
 mod keys;
 mod languages;
@@ -63,6 +65,7 @@ mod uri;
 mod values;
 
 pub use error::{LimitExceeded, SchemaError, SchemaErrorKind};
+pub use fidelity::{fidelity_report, Fidelity, KeywordFidelity};
 pub use normal::{
     ArraySpec, Contains, KeyClass, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec,
 };

@@ -119,6 +119,17 @@ impl Program {
         }
     }
 
+    /// For each node of the documents, whether the root reaches it as a schema.
+    pub fn reached(&self) -> Vec<bool> {
+        let mut reached = vec![false; self.meanings.len()];
+        for (place, meaning) in self.meanings.iter().enumerate() {
+            if *meaning != Meaning::Unseen {
+                reached[self.document.named(NodeId(place as u32)).index()] = true;
+            }
+        }
+        reached
+    }
+
     /// Lets every `Same` name its end, so that following it is one step.
     fn shorten_chains(&mut self) {
         let mut chain: Vec<usize> = Vec::new();

@@ -7,7 +7,6 @@ use super::document::{NodeId, Value};
 use super::error::SchemaError;
 use super::reader::{Found, Reader};
 use super::schema::{InPlace, ObjectKeywords, Schema, Types};
-use crate::regex::Ast;
 
 impl<'d> Reader<'d> {
     pub(super) fn objects(
@@ -57,7 +56,7 @@ impl<'d> Reader<'d> {
             }
         }
         if let Some(node) = found.get(Keyword::PatternProperties) {
-            keywords.patterns = self.key_patterns(node, keywords.additional)?;
+            self.key_patterns(&mut keywords, node)?;
         }
         self.member_counts(&mut keywords, found, &mut required)?;
         let least = keywords.min_properties.max(required.len() as u64);
@@ -72,29 +71,49 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
+    /// `patternProperties`.
     fn key_patterns(
         &mut self,
+        keywords: &mut ObjectKeywords,
         node: NodeId,
-        additional: Option<NodeId>,
-    ) -> Result<Vec<(Ast, NodeId)>, SchemaError> {
+    ) -> Result<(), SchemaError> {
         let document = self.document;
         let Value::Object(members) = document.value(node) else {
             return Err(self.wrong(Keyword::PatternProperties, node, "an object"));
         };
-        let others_free = match additional {
+        let others_free = match keywords.additional {
             Some(additional) => self.is_any(additional),
             None => members.is_empty() || !self.collects_evaluated(),
         };
-        let mut patterns = Vec::with_capacity(members.len());
         for (pattern, child) in members.iter() {
-            let language = self.pattern_language(Keyword::PatternProperties, pattern, child)?;
-            // Further keys are as free without it.
-            if !(others_free && self.is_any(child)) {
-                self.visit(child);
-                patterns.push((language, child));
+            match self.pattern_language(Keyword::PatternProperties, pattern, child)? {
+                // Further keys are as free without it.
+                Some(_) if others_free && self.is_any(child) => {}
+                Some(language) => {
+                    self.visit(child);
+                    keywords.patterns.push((language, child));
+                }
+                // Any further key may be one of the pattern's.
+                None => {
+                    for further in [keywords.additional.take(), keywords.unevaluated.take()] {
+                        let Some(further) = further else { continue };
+                        let pointer = document.pointer(further);
+                        let keyword = match pointer.ends_with(Keyword::AdditionalProperties.name())
+                        {
+                            true => Keyword::AdditionalProperties,
+                            false => Keyword::UnevaluatedProperties,
+                        };
+                        let message = "a pattern of `patternProperties` beside it is not supported";
+                        self.leave_out(SchemaError::unsupported(
+                            keyword.name(),
+                            pointer,
+                            message.into(),
+                        ))?;
+                    }
+                }
             }
         }
-        Ok(patterns)
+        Ok(())
     }
 
     /// `minProperties` and `maxProperties`, left out where the other keywords imply them. Also

@@ -83,7 +83,7 @@ impl<'d> Reader<'d> {
             spec.max_length = u32::try_from(self.count(Keyword::MaxLength, node)?).ok();
         }
         if let Some(node) = found.get(Keyword::Pattern) {
-            spec.languages.push(self.pattern(node)?);
+            spec.languages.extend(self.pattern(node)?);
         }
         if let Some(node) = found.get(Keyword::Format) {
             spec.languages.extend(self.format(node)?);
@@ -100,35 +100,37 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    fn pattern(&mut self, node: NodeId) -> Result<Ast, SchemaError> {
+    fn pattern(&mut self, node: NodeId) -> Result<Option<Ast>, SchemaError> {
         match self.document.value(node) {
             Value::String(pattern) => self.pattern_language(Keyword::Pattern, pattern, node),
             _ => Err(self.wrong(Keyword::Pattern, node, "a regular expression in a string")),
         }
     }
 
-    /// The texts that a pattern of `keyword` is found in.
+    /// The texts that a pattern of `keyword` is found in; `None` if it was left out.
     pub(super) fn pattern_language(
         &mut self,
         keyword: Keyword,
         pattern: &'d str,
         place: NodeId,
-    ) -> Result<Ast, SchemaError> {
+    ) -> Result<Option<Ast>, SchemaError> {
         if let Some(Some(known)) = self.languages.get(&(false, pattern)) {
-            return Ok(known.clone());
+            return Ok(Some(known.clone()));
         }
-        let language = ecma::search(pattern).map_err(|error| {
-            let pointer = self.document.pointer(place);
-            let message = format!("the pattern {pattern:?}: {error}");
-            match error.kind {
-                PatternErrorKind::Unsupported(_) => {
-                    SchemaError::unsupported(keyword.name(), pointer, message)
-                }
-                _ => SchemaError::invalid(Some(keyword.name()), pointer, message),
+        let error = match ecma::search(pattern) {
+            Ok(language) => {
+                self.languages.insert((false, pattern), Some(language.clone()));
+                return Ok(Some(language));
             }
-        })?;
-        self.languages.insert((false, pattern), Some(language.clone()));
-        Ok(language)
+            Err(error) => error,
+        };
+        let pointer = self.document.pointer(place);
+        let message = format!("the pattern {pattern:?}: {error}");
+        if !matches!(error.kind, PatternErrorKind::Unsupported(_)) {
+            return Err(SchemaError::invalid(Some(keyword.name()), pointer, message));
+        }
+        self.leave_out(SchemaError::unsupported(keyword.name(), pointer, message))?;
+        Ok(None)
     }
 
     fn format(&mut self, node: NodeId) -> Result<Option<Ast>, SchemaError> {
@@ -142,7 +144,9 @@ impl<'d> Reader<'d> {
         if language.is_none() && formats::KNOWN_2020_12.contains(&name) {
             let message =
                 format!("the format {name:?} is not supported; remove it or use `pattern`");
-            return Err(SchemaError::unsupported("format", self.document.pointer(node), message));
+            let pointer = self.document.pointer(node);
+            self.leave_out(SchemaError::unsupported("format", pointer, message))?;
+            return Ok(None);
         }
         if let (Some(language), Some(witness)) = (&language, format_witness(name)) {
             self.witnesses.insert(language.clone(), witness);

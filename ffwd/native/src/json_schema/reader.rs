@@ -373,10 +373,4 @@ impl<'d> Reader<'d> {
         let message = format!("`{name}` must be {expected}; it is {actual}");
         SchemaError::invalid(Some(name), self.document.pointer(node), message)
     }
-
-    pub(super) fn unsupported(&self, keyword: Keyword, node: NodeId, hint: &str) -> SchemaError {
-        let name = keyword.name();
-        let message = format!("`{name}` is not supported in this form; {hint}");
-        SchemaError::unsupported(name, self.document.pointer(node), message)
-    }
 }

@@ -28,7 +28,7 @@ pub struct Resources {
 }
 
 /// Keywords whose value is a schema, a list of schemas, or (`items`) either.
-const WITH_SCHEMA: &[&str] = &[
+pub const WITH_SCHEMA: &[&str] = &[
     "additionalItems",
     "additionalProperties",
     "allOf",
@@ -47,7 +47,7 @@ const WITH_SCHEMA: &[&str] = &[
     "unevaluatedProperties",
 ];
 /// Keywords whose value is an object of schemas.
-const WITH_SCHEMA_MAP: &[&str] = &[
+pub const WITH_SCHEMA_MAP: &[&str] = &[
     "$defs",
     "definitions",
     "dependencies",

@@ -443,7 +443,12 @@ fn what_is_refused_names_keyword_and_place() {
         (r#"{"items":{"$ref":"other.json"}}"#, "unsupported $ref", "/items/$ref"),
         (r##"{"$ref":"#"}"##, "invalid $ref", ""),
         (r##"{"anyOf":[{"type":"null"},{"$ref":"#"}]}"##, "invalid $ref", ""),
-        (r##"{"$dynamicRef":"#a"}"##, "unsupported $dynamicRef", "/$dynamicRef"),
+        (r##"{"$dynamicRef":"#a"}"##, "invalid $dynamicRef", "/$dynamicRef"),
+        (
+            r##"{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveRef":"#a"}"##,
+            "invalid $recursiveRef",
+            "/$recursiveRef",
+        ),
         (r#"{"not":3}"#, "invalid not", "/not"),
         (r#"{"not":{"not":{"type":"x"}}}"#, "invalid type", "/not/not/type"),
         (r##"{"not":{"$ref":"#"}}"##, "invalid $ref", ""),

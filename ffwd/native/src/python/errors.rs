@@ -52,7 +52,8 @@ create_exception!(
     ffwd._native,
     LimitExceededError,
     FfwdError,
-    "A budget ran out. `limit` names it, `maximum` is its value."
+    "A budget ran out. `limit` names it, `maximum` is its value, and `pointer` the place in the \
+     schema, if it is known."
 );
 create_exception!(
     ffwd._native,
@@ -77,6 +78,7 @@ pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
     let limit = LimitExceededError::type_object(py);
     limit.setattr("limit", "")?;
     limit.setattr("maximum", 0)?;
+    limit.setattr("pointer", "")?;
     TokenError::type_object(py).setattr("token", -1)
 }
 
@@ -97,7 +99,7 @@ fn limit_of(py: Python<'_>, message: String, limit: &str, maximum: u64) -> PyErr
     with(py, error, "maximum", maximum)
 }
 
-fn schema(py: Python<'_>, error: &json_schema::SchemaError) -> PyErr {
+pub fn schema(py: Python<'_>, error: &json_schema::SchemaError) -> PyErr {
     let message = error.to_string();
     let raised = match &error.kind {
         SchemaErrorKind::Invalid { .. } => InvalidSchemaError::new_err(message),
@@ -105,7 +107,7 @@ fn schema(py: Python<'_>, error: &json_schema::SchemaError) -> PyErr {
             with(py, UnsupportedSchemaError::new_err(message), "keyword", keyword)
         }
         SchemaErrorKind::Unsatisfiable => UnsatisfiableSchemaError::new_err(message),
-        SchemaErrorKind::Limit { limit, maximum } => return limit_of(py, message, limit, *maximum),
+        SchemaErrorKind::Limit { limit, maximum } => limit_of(py, message, limit, *maximum),
     };
     with(py, raised, "pointer", &error.pointer)
 }

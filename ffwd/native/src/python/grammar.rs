@@ -9,8 +9,9 @@ use pyo3::types::PyDict;
 use super::errors;
 use super::matcher::PyMatcher;
 use super::vocabulary::PyVocabulary;
-use crate::automaton::{Layout, Whitespace, WhitespaceMode};
+use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{CompileError, Compiled};
+use crate::json_schema::{self, Policy, Registry, SchemaOptions};
 use crate::matcher::Matcher;
 
 /// A grammar compiled for one vocabulary. Safe to share between threads: all its matchers share
@@ -57,10 +58,14 @@ fn wrap(
 ///
 /// `whitespace` is `"flexible"` (JSON white space where JSON allows it, each run at most
 /// `max_whitespace` characters), `"compact"` or `"single-space"`. Where `separators` are given
-/// (between items, and between a key and its value), they and `indent` say it all.
+/// (between items, and between a key and its value), they and `indent` say it all. With `any_order`
+/// properties come in any order, otherwise in that in which they are declared. `registry` has
+/// the documents that references may lead to, by URI, as JSON text; `lenient` leaves out what is not
+/// supported.
 #[pyfunction]
 #[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64,
-                    separators=None, indent=None))]
+                    separators=None, indent=None, any_order=false, registry=Vec::new(),
+                    lenient=false))]
 pub fn compile_json_schema(
     py: Python<'_>,
     schema: &str,
@@ -69,6 +74,9 @@ pub fn compile_json_schema(
     max_whitespace: u32,
     separators: Option<(String, String)>,
     indent: Option<&str>, // only looked at where separators are given
+    any_order: bool,
+    registry: Vec<(String, String)>,
+    lenient: bool,
 ) -> PyResult<PyCompiledGrammar> {
     let mode = match (separators, whitespace) {
         (Some((item, key)), _) => {
@@ -90,8 +98,47 @@ pub fn compile_json_schema(
         }
     };
     let engine = &vocabulary.get().engine;
-    let compiled = py.detach(|| engine.compile_json_schema(schema, Whitespace { mode }));
+    let compiled = py.detach(|| {
+        let registry = Arc::new(Registry::new(registry));
+        let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
+        let writing = Writing { whitespace: Whitespace { mode }, property_order };
+        engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
+    });
     wrap(py, vocabulary, compiled)
+}
+
+fn policy(lenient: bool) -> Policy {
+    if lenient {
+        Policy::Lenient
+    } else {
+        Policy::Strict
+    }
+}
+
+/// What becomes of each keyword of a schema: its JSON pointer, its name, `"enforced"`, `"ignored"`,
+/// `"widened"` or `"refused"`, and why.
+#[pyfunction]
+#[pyo3(signature = (schema, *, registry=Vec::new(), lenient=false))]
+pub fn fidelity_report(
+    py: Python<'_>,
+    schema: &str,
+    registry: Vec<(String, String)>,
+    lenient: bool,
+) -> PyResult<Vec<(String, String, &'static str, String)>> {
+    let report = py.detach(|| {
+        let options = SchemaOptions {
+            registry: Arc::new(Registry::new(registry)),
+            policy: policy(lenient),
+            // Nothing is compiled, so no language is looked into.
+            ..SchemaOptions::new(|_| Ok(false))
+        };
+        json_schema::fidelity_report(schema, &options)
+    });
+    let report = report.map_err(|error| errors::schema(py, &error))?;
+    Ok(report
+        .into_iter()
+        .map(|line| (line.pointer, line.keyword, line.fidelity.name(), line.reason))
+        .collect())
 }
 
 /// Compiles a regular expression in the dialect of Rust's `regex` crate, for whole texts.

@@ -20,7 +20,9 @@ mod _native {
         TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
     };
     #[pymodule_export]
-    use super::grammar::{compile_choice, compile_json_schema, compile_regex, PyCompiledGrammar};
+    use super::grammar::{
+        compile_choice, compile_json_schema, compile_regex, fidelity_report, PyCompiledGrammar,
+    };
     #[pymodule_export]
     use super::matcher::PyMatcher;
     #[pymodule_export]

@@ -1,0 +1,120 @@
+"""The verdict of two validators on a text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from decimal import Context, Decimal, localcontext
+from typing import Any
+
+import jsonschema
+import jsonschema_rs
+
+MAX_DIGITS = 5000
+"""Numbers are exact if neither their digits nor their exponent pass this."""
+
+# The formats that Python's jsonschema has without further packages.
+_FORMATS = ("date", "ipv4", "ipv6", "uuid", "email")
+_PRECISE = Context(prec=3 * MAX_DIGITS)
+
+
+class UnjudgeableError(ValueError):
+    """A text that is JSON, and that the validators cannot be asked about."""
+
+
+def parse(text: str) -> Any:
+    """A JSON text: no key twice, no NaN; numbers with a point or an exponent are decimals.
+
+    Raises `ValueError` if it is none, and `UnjudgeableError` if it has astronomic numbers.
+    """
+
+    def refuse(name: str) -> Any:
+        raise ValueError(f"{name} is not JSON")
+
+    return json.loads(
+        text,
+        object_pairs_hook=_unique_keys,
+        parse_int=_integer,
+        parse_float=_decimal,
+        parse_constant=refuse,
+    )
+
+
+class Judges:
+    """Both validators for one schema, with formats asserted as jsonschema-rs has them."""
+
+    def __init__(self, schema: Any) -> None:
+        """Raises `ValueError` if one of them does not take the schema."""
+        text = json.dumps(schema, ensure_ascii=False)
+        try:
+            self._rust = jsonschema_rs.validator_for(
+                text, validate_formats=True, ignore_unknown_formats=True
+            )
+        except Exception as error:
+            raise ValueError(f"jsonschema-rs: {error}") from error
+        # Bounds as decimals, for 0.1 as a float is not the 0.1 of the schema's text.
+        exact = json.loads(text, parse_float=Decimal)
+        plain = jsonschema.validators.validator_for(exact, jsonschema.Draft202012Validator)
+        is_integer = _is_spelled_integer if plain is jsonschema.Draft4Validator else _is_integer
+        numbers = plain.TYPE_CHECKER.redefine_many({"number": _is_number, "integer": is_integer})
+        exact_type = jsonschema.validators.extend(
+            plain, validators={"multipleOf": _multiple_of}, type_checker=numbers
+        )
+        self._python = exact_type(exact, format_checker=jsonschema.FormatChecker(_FORMATS))
+
+    def verdict(self, instance: Any) -> bool | None:
+        """Whether the instance is valid; None if the validators disagree, or one gives up."""
+        try:
+            rust = bool(self._rust.is_valid(instance))
+            python = bool(self._python.is_valid(instance))
+        except Exception:
+            # Whatever a validator gives up with, there is nothing to compare.
+            return None
+        return rust if rust == python else None
+
+    def refusals(self, instance: Any) -> list[str]:
+        """Which of them refuse the instance, with their reasons."""
+        refusals = [f"jsonschema-rs: {error.message}" for error in self._rust.iter_errors(instance)]
+        refusals += [f"jsonschema: {error.message}" for error in self._python.iter_errors(instance)]
+        return refusals
+
+
+def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError(f"a key twice among {[key for key, _ in pairs]}")
+    return members
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise UnjudgeableError(f"a number of {len(text)} digits")
+    # Not `int`, which refuses more digits than a setting of the interpreter.
+    return int(Decimal(text)) if len(text) > 4000 else int(text)
+
+
+def _decimal(text: str) -> Decimal:
+    mantissa, _, exponent = text.lower().partition("e")
+    if len(mantissa) > MAX_DIGITS or len(exponent) > 5 or abs(int(exponent or 0)) > MAX_DIGITS:
+        raise UnjudgeableError(f"the number {text[:80]}")
+    return Decimal(text)
+
+
+def _is_number(_: Any, value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _is_integer(_: Any, value: Any) -> bool:
+    return _is_number(_, value) and value == int(value)
+
+
+def _is_spelled_integer(_: Any, value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _multiple_of(validator: Any, divisor: Any, instance: Any, schema: Any) -> Any:
+    if not validator.is_type(instance, "number"):
+        return
+    with localcontext(_PRECISE):
+        if Decimal(instance) % Decimal(divisor):
+            yield jsonschema.ValidationError(f"{instance!r} is not a multiple of {divisor}")

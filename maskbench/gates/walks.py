@@ -1,0 +1,208 @@
+"""Random walks through the masks of a grammar: each must end in a valid document.
+
+A walk takes any token that its mask allows, uniformly, for some steps. Then it goes for the end: it
+closes what it can, prefers short values, and spells names and texts that the schema mentions, since
+a required name would hardly come up by chance among all the keys that may come.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import ffwd
+from maskbench.gates.judges import Judges, UnjudgeableError, parse
+from maskbench.gates.patterns import likely_match
+
+MAX_STEPS = 6000
+MAX_FREE_STEPS = 80
+# What leads to the end of a value soonest, where no string is being written.
+_CLOSERS = b'}],"0123456789ntfe-:.[{'
+
+
+class Ending(str, Enum):
+    """How a walk ended."""
+
+    VALID = "valid"
+    INVALID = "invalid"
+    """A document that a validator refuses."""
+
+    DEAD_END = "dead end"
+    """No token is allowed, or one that is allowed is refused."""
+
+    ENDLESS = "endless"
+    """No end within the steps, which may be bad luck."""
+
+    UNJUDGED = "unjudged"
+    """A document that the validators cannot be asked about."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A walk's ending, with its text so far and what is wrong with it."""
+
+    ending: Ending
+    text: bytes
+    detail: str = ""
+
+
+class Tokens:
+    """The texts of a vocabulary's tokens, and its tokens of one byte."""
+
+    def __init__(self, vocabulary: ffwd.Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.texts = [vocabulary.token_bytes(t) for t in range(vocabulary.vocab_size)]
+        self.single = {text: t for t, text in enumerate(self.texts) if text and len(text) == 1}
+        self.ends = frozenset(vocabulary.eos_token_ids)
+
+
+def byte_tokens() -> Tokens:
+    """A vocabulary of single bytes."""
+    tokens = [bytes([byte]) for byte in range(256)]
+    return Tokens(ffwd.Vocabulary([*tokens, None], eos_token_ids=[256]))
+
+
+class Walker:
+    """Walks through the masks of one compiled schema."""
+
+    def __init__(
+        self, schema: Any, compiled: ffwd.CompiledGrammar, tokens: Tokens, judges: Judges
+    ) -> None:
+        self._compiled = compiled
+        self._tokens = tokens
+        self._judges = judges
+        self._texts = sorted(set(_texts(schema)))
+        self._patterns = sorted(set(_patterns(schema)))
+
+    def walk(self, source: random.Random) -> Walk:
+        """One walk, judged."""
+        walk = self._free_walk(source)
+        if walk.ending is not Ending.VALID:
+            return walk
+        try:
+            instance = parse(walk.text.decode())
+        except UnjudgeableError as error:
+            return Walk(Ending.UNJUDGED, walk.text, str(error))
+        except ValueError as error:
+            return Walk(Ending.INVALID, walk.text, str(error))
+        try:
+            refusals = self._judges.refusals(instance)
+        except Exception as error:
+            # Whatever a validator gives up with, there is no verdict.
+            return Walk(Ending.UNJUDGED, walk.text, f"{type(error).__name__}: {error}")
+        return Walk(Ending.INVALID, walk.text, "; ".join(refusals)) if refusals else walk
+
+    def _free_walk(self, source: random.Random) -> Walk:
+        tokens = self._tokens
+        matcher = self._compiled.matcher()
+        place = _Place()
+        plan = b""
+        free_steps = source.randint(0, MAX_FREE_STEPS)
+        for step in range(MAX_STEPS):
+            allowed = matcher.allowed_token_ids()
+            if not allowed:
+                return Walk(Ending.DEAD_END, place.text, "no token is allowed")
+            if step >= free_steps or len(allowed) <= len(tokens.ends):
+                end = next((token for token in allowed if token in tokens.ends), None)
+                if end is not None:
+                    if not matcher.accept_token(end):
+                        return Walk(Ending.DEAD_END, place.text, "the end is refused")
+                    return Walk(Ending.VALID, place.text)
+            token = source.choice(allowed)
+            if step >= free_steps and source.random() < 0.9:
+                if place.in_string and not plan and source.random() < 0.5:
+                    plan = self._plan(source, at_start=place.opened)
+                chosen, plan = self._towards_the_end(source, set(allowed), place, plan)
+                token = token if chosen is None else chosen
+            text = tokens.texts[token]
+            if text is None:
+                if token in tokens.ends:
+                    continue
+                return Walk(Ending.DEAD_END, place.text, f"token {token} is no text")
+            if not matcher.accept_token(token):
+                return Walk(Ending.DEAD_END, place.text, f"the mask allows {text!r}")
+            place.append(text)
+        return Walk(Ending.ENDLESS, place.text)
+
+    def _plan(self, source: random.Random, *, at_start: bool) -> bytes:
+        """A text to spell from here on: one of the schema's, or what its patterns search for."""
+        if self._patterns and source.random() < 0.5:
+            text = likely_match(source, source.choice(self._patterns))
+        elif at_start and self._texts:
+            text = source.choice(self._texts)
+        else:
+            return b""
+        return json.dumps(text, ensure_ascii=False)[1:].encode(errors="replace")
+
+    def _towards_the_end(
+        self, source: random.Random, allowed: set[int], place: _Place, plan: bytes
+    ) -> tuple[int | None, bytes]:
+        """A token of one byte, and the rest of the text that is being spelled."""
+        single = self._tokens.single
+        if place.in_string:
+            planned = single.get(plan[:1])
+            if planned in allowed:
+                return planned, plan[1:]
+            if single.get(b'"') in allowed:
+                return single.get(b'"'), b""
+            short = [token for token in single.values() if token in allowed]
+            return (source.choice(short) if short else None), b""
+        for byte in _CLOSERS:
+            token = single.get(bytes([byte]))
+            if token in allowed:
+                return token, b""
+        return None, b""
+
+
+class _Place:
+    """The text so far, and whether it stops inside a string."""
+
+    def __init__(self) -> None:
+        self.text = b""
+        self.in_string = False
+        self.opened = False
+        """Whether the last byte opened a string."""
+        self._escaped = False
+
+    def append(self, text: bytes) -> None:
+        self.text += text
+        for byte in text:
+            self.opened = False
+            if self._escaped:
+                self._escaped = False
+            elif self.in_string and byte == ord("\\"):
+                self._escaped = True
+            elif byte == ord('"'):
+                self.in_string = not self.in_string
+                self.opened = self.in_string
+
+
+def _patterns(value: Any) -> Iterator[str]:
+    """Every pattern of a schema."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if key == "pattern" and isinstance(member, str):
+                yield member
+            if key == "patternProperties" and isinstance(member, dict):
+                yield from member
+            yield from _patterns(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _patterns(item)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every string of a schema and every name in it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            yield key
+            yield from _texts(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
