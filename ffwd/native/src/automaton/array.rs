@@ -161,7 +161,11 @@ impl Automaton {
     ) -> Result<ArrayGroupId, EngineError> {
         let mut monitors: Vec<Monitor> = Vec::with_capacity(arrays.len());
         for (spec, owners) in arrays {
-            match monitors.iter_mut().find(|known| known.spec == spec) {
+            // What is observed does not depend on the order of properties in the items.
+            let same = |known: &&mut Monitor| {
+                known.spec == spec && (known.owners & required == 0) == (owners & required == 0)
+            };
+            match monitors.iter_mut().find(same) {
                 Some(known) => known.owners |= owners,
                 None => monitors.push(Monitor { spec, owners }),
             }
