@@ -7,8 +7,9 @@
 //! intersected with the rest of it.
 
 use super::ecma_class::words;
+use super::error::MAX_SIZE;
 use super::node::Node;
-use super::piece::{nullable, size, MAX_SIZE};
+use super::piece::{nullable, size};
 use super::{Ast, CharClass, Look, PatternError};
 
 /// Copies that a repetition with a lookaround in it must have.

@@ -4,6 +4,9 @@ use std::fmt;
 
 use thiserror::Error;
 
+/// Largest number of nodes of a pattern's language, shared parts counted as often as they occur.
+pub const MAX_SIZE: usize = 1 << 20;
+
 /// A pattern that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message} (at character {offset})")]

@@ -1,9 +1,8 @@
 //! Building [`Ast`]s under a budget.
 
+use super::error::MAX_SIZE;
 use super::{Ast, CharClass, PatternError};
 
-/// Largest number of nodes of a tree, shared parts counted as often as they occur.
-pub(super) const MAX_SIZE: usize = 1 << 20;
 /// Largest number of operands that all steps together may handle.
 const MAX_WORK: usize = 1 << 22;
 
