@@ -208,6 +208,11 @@ def test_regexes_outside_the_dialect_or_empty(pattern: str) -> None:
         {"max_whitespace": 10**6},
         {"max_whitespace": "8"},
         {"max_whitespace": True},
+        {"policy": "loose"},
+        {"policy": None},
+        {"registry": [("http://example.com", {})]},
+        {"registry": {"http://example.com": []}},
+        {"registry": {1: {}}},
     ],
     ids=str,
 )
@@ -513,6 +518,7 @@ BAD_VOCABULARIES: dict[str, tuple[list[bytes | None], dict[str, Any], str]] = {
     "end outside": ([*ALL_BYTES, None], {"eos_token_ids": [257]}, "257"),
     "end far outside": ([*ALL_BYTES, None], {"eos_token_ids": [2**32 - 1]}, "4294967295"),
     "narrow": ([*ALL_BYTES, None], {"eos_token_ids": [256], "width": 10}, ""),
+    "wide": ([*ALL_BYTES, None], {"eos_token_ids": [256], "width": 2**60}, "1152921504606846976"),
     "no width": ([*ALL_BYTES, None], {"eos_token_ids": [256], "width": 0}, ""),
 }
 
