@@ -115,13 +115,15 @@ INVALID = [
 ]
 
 UNSUPPORTED = [
-    ({"properties": {"a": {"not": {"type": "object", "required": ["b"]}}}}, "not", "/properties/a"),
-    ({"items": {"uniqueItems": True, "type": "array"}}, "uniqueItems", "/items"),
-    ({"if": {"minimum": 1}, "then": {"maximum": 5}}, "if", ""),
-    ({"type": "array", "contains": {"type": "integer"}}, "contains", ""),
-    ({"type": "integer", "multipleOf": 7}, "multipleOf", ""),
-    ({"pattern": "(a)\\1"}, "pattern", ""),
-    ({"$ref": "https://example.com/other.json"}, "$ref", ""),
+    ({"pattern": "(a)\\1"}, "pattern", "/pattern"),
+    ({"not": {"pattern": "(a)\\1"}}, "pattern", "/not/pattern"),
+    (
+        {"patternProperties": {"(a)\\1": {}}},
+        "patternProperties",
+        "/patternProperties/(a)\\1",
+    ),
+    ({"$ref": "https://example.com/other.json"}, "$ref", "/$ref"),
+    ({"items": {"$dynamicRef": "other.json#a"}}, "$dynamicRef", "/items/$dynamicRef"),
 ]
 
 UNSATISFIABLE = [
@@ -169,8 +171,8 @@ def test_unsupported_keywords(schema: Any, keyword: str, pointer: str) -> None:
     with pytest.raises(ffwd.UnsupportedSchemaError) as caught:
         ffwd.compile(ffwd.json_schema(schema), byte_vocabulary())
     assert caught.value.keyword == keyword
-    assert caught.value.pointer == f"{pointer}/{keyword}"
-    assert keyword in str(caught.value)
+    assert caught.value.pointer == pointer
+    assert pointer in str(caught.value)
 
 
 @pytest.mark.parametrize("schema", UNSATISFIABLE, ids=str)
