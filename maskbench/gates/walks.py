@@ -16,6 +16,7 @@ from typing import Any
 
 import ffwd
 from maskbench.gates.judges import Judges, UnjudgeableError, parse
+from maskbench.gates.patterns import likely_match
 
 MAX_STEPS = 6000
 MAX_FREE_STEPS = 80
@@ -74,7 +75,8 @@ class Walker:
         self._compiled = compiled
         self._tokens = tokens
         self._judges = judges
-        self._hints = sorted({json.dumps(t, ensure_ascii=False)[1:] for t in _texts(schema)})
+        self._texts = sorted(set(_texts(schema)))
+        self._patterns = sorted(set(_patterns(schema)))
 
     def walk(self, source: random.Random) -> Walk:
         """One walk, judged."""
@@ -112,8 +114,8 @@ class Walker:
                     return Walk(Ending.VALID, place.text)
             token = source.choice(allowed)
             if step >= free_steps and source.random() < 0.9:
-                if place.opened and source.random() < 0.8 and self._hints:
-                    plan = source.choice(self._hints).encode()
+                if place.in_string and not plan and source.random() < 0.5:
+                    plan = self._plan(source, at_start=place.opened)
                 chosen, plan = self._towards_the_end(source, set(allowed), place, plan)
                 token = token if chosen is None else chosen
             text = tokens.texts[token]
@@ -125,6 +127,16 @@ class Walker:
                 return Walk(Ending.DEAD_END, place.text, f"the mask allows {text!r}")
             place.append(text)
         return Walk(Ending.ENDLESS, place.text)
+
+    def _plan(self, source: random.Random, *, at_start: bool) -> bytes:
+        """A text to spell from here on: one of the schema's, or what its patterns search for."""
+        if self._patterns and source.random() < 0.5:
+            text = likely_match(source, source.choice(self._patterns))
+        elif at_start and self._texts:
+            text = source.choice(self._texts)
+        else:
+            return b""
+        return json.dumps(text, ensure_ascii=False)[1:].encode(errors="replace")
 
     def _towards_the_end(
         self, source: random.Random, allowed: set[int], place: _Place, plan: bytes
@@ -167,6 +179,20 @@ class _Place:
             elif byte == ord('"'):
                 self.in_string = not self.in_string
                 self.opened = self.in_string
+
+
+def _patterns(value: Any) -> Iterator[str]:
+    """Every pattern of a schema."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if key == "pattern" and isinstance(member, str):
+                yield member
+            if key == "patternProperties" and isinstance(member, dict):
+                yield from member
+            yield from _patterns(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _patterns(item)
 
 
 def _texts(value: Any) -> Iterator[str]:

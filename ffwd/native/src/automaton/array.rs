@@ -437,7 +437,9 @@ impl Automaton {
         let mut kept = Vec::with_capacity(live.len());
         for progress in live {
             let monitor = &group.monitors[progress.monitor as usize];
-            let alive = monitor.is_plain() || {
+            // An item that is not known may be one that a later one must repeat.
+            let unknown = text == TextId::ANY && monitor.spec.repeats;
+            let alive = monitor.is_plain() || unknown || {
                 let rest = monitor.rest(&json.schema, &next, &progress)?;
                 items::is_satisfiable(&json.schema, &rest, &next.came)?
             };

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::array::{ArrayGroup, ArrayPending, ArrayPendingId, ArrayState, ArrayStateId, Spare};
 use super::error::EngineError;
+use super::exclusion::Feasibility;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::Interner;
 use super::keys::{KeyNodeId, Keys, Terminal, TextId};
@@ -85,6 +86,7 @@ pub struct JsonParts {
     pub(super) queries: Interner<Query>,
     pub(super) value_starts: Mutex<FxHashMap<QueryId, Arc<ValueStarts>>>,
     pub(super) object_groups: boxcar::Vec<ObjectGroup>,
+    pub(super) feasible: Mutex<FxHashMap<Feasibility, bool>>,
     pub(super) object_states: Interner<ObjectState>,
     pub(super) object_pendings: Interner<ObjectPending>,
     pub(super) array_groups: boxcar::Vec<ArrayGroup>,
@@ -152,6 +154,7 @@ impl Automaton {
                     queries: Interner::new(frames, MAX_FRAMES),
                     value_starts: Mutex::default(),
                     object_groups: boxcar::Vec::new(),
+                    feasible: Mutex::default(),
                     object_states: Interner::new(frames, MAX_FRAMES),
                     object_pendings: Interner::new(frames, MAX_FRAMES),
                     array_groups: boxcar::Vec::new(),

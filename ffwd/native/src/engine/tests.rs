@@ -10,9 +10,10 @@ use crate::automaton::{Layout, StateId, Whitespace, WhitespaceMode};
 use crate::json_schema::SchemaErrorKind;
 use crate::vocabulary::testing::{seeded, vocabulary};
 
-const COMPACT: Whitespace = Whitespace { mode: WhitespaceMode::Compact };
+pub(super) const COMPACT: Whitespace = Whitespace { mode: WhitespaceMode::Compact };
 const SPACED: Whitespace = Whitespace { mode: WhitespaceMode::SingleSpace };
-const FLEXIBLE: Whitespace = Whitespace { mode: WhitespaceMode::Flexible { max_run: 2 } };
+pub(super) const FLEXIBLE: Whitespace =
+    Whitespace { mode: WhitespaceMode::Flexible { max_run: 2 } };
 
 fn layout(item: &str, key: &str, indent: Option<&str>) -> Whitespace {
     let layout = Layout::new(item, key, indent).unwrap();
@@ -93,7 +94,7 @@ const PATTERNS: [&str; 22] = [
     "(((a?b?)c?)d?)*",
 ];
 
-fn engine(vocabulary: Vocabulary) -> Arc<Engine> {
+pub(super) fn engine(vocabulary: Vocabulary) -> Arc<Engine> {
     Arc::new(Engine::new(vocabulary, None, EngineConfig::default()))
 }
 
@@ -108,7 +109,12 @@ fn mask_by_brute_force(compiled: &Compiled, state: StateId) -> Vec<TokenId> {
     (0..vocabulary.width() as u32).map(TokenId).filter(allowed).collect()
 }
 
-fn assert_mask(compiled: &Compiled, state: StateId, so_far: &[u8], what: &str) -> Vec<TokenId> {
+pub(super) fn assert_mask(
+    compiled: &Compiled,
+    state: StateId,
+    so_far: &[u8],
+    what: &str,
+) -> Vec<TokenId> {
     let vocabulary = compiled.engine.vocabulary();
     let mask = compiled.masker.compute(&compiled.automaton, state).unwrap();
     let expected = mask_by_brute_force(compiled, state);
@@ -145,7 +151,7 @@ fn ends_something(text: &[u8]) -> bool {
 
 /// Follows random tokens from the start, and compares every mask on the way. Returns the text if
 /// it came to an end.
-fn walk_and_compare(
+pub(super) fn walk_and_compare(
     compiled: &Compiled,
     rng: &mut TestRng,
     steps: usize,
@@ -176,7 +182,7 @@ fn walk_and_compare(
 }
 
 /// Reads one JSON text and panics where an object has a key twice.
-fn assert_no_key_twice(text: &str) {
+pub(super) fn assert_no_key_twice(text: &str) {
     let value: serde_json::Value = serde_json::from_str(text).unwrap();
     // Canonical spelling: equal keys are equal bytes, and a colon follows each key.
     let mut open: Vec<HashSet<&str>> = Vec::new();
@@ -272,7 +278,7 @@ fn masks_do_not_depend_on_what_was_kept_or_let_go() {
 }
 
 /// Whether a whole text belongs to a grammar, and if not how many of its bytes could be read.
-fn read(compiled: &Compiled, text: &str) -> Result<(), usize> {
+pub(super) fn read(compiled: &Compiled, text: &str) -> Result<(), usize> {
     let automaton = &compiled.automaton;
     let mut state = automaton.start();
     for (at, byte) in text.bytes().enumerate() {

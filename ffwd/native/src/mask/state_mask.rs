@@ -324,6 +324,10 @@ impl Masker {
         let View { trie, root } = view;
         let mut pending = vec![root];
         while let Some(node) = pending.pop() {
+            if spare == Spare::None && node != root {
+                // White space, after which there may be no comma.
+                doubtful.extend_from_slice(trie.tokens_at(node));
+            }
             pending.extend(b" \t\n\r".iter().filter_map(|&space| trie.child(node, space)));
             if let Some(root) = trie.child(node, b',') {
                 self.doubt(View { trie, root }, |next| is_doubtful(next, spare), doubtful);

@@ -21,8 +21,7 @@ const MAX_RANGES: usize = 1 << 19;
 
 /// The language of all texts in which the pattern matches somewhere.
 ///
-/// Backreferences, lookbehind, word boundaries, and most lookaheads in unbounded repetitions are
-/// refused by name.
+/// Backreferences, and lookaheads in a lookbehind, are refused by name.
 pub fn search(pattern: &str) -> Result<Ast, PatternError> {
     searched(&parse(pattern)?)
 }
@@ -135,7 +134,10 @@ impl<'p> Parser<'p> {
         let atom = self.atom()?;
         let Some((min, max)) = self.quantifier()? else { return Ok(atom) };
         match atom {
-            Node::Start | Node::End => Err(self.invalid(start, "an anchor cannot be repeated")),
+            Node::Start | Node::End | Node::WordBoundary { .. } => {
+                Err(self.invalid(start, "an anchor cannot be repeated"))
+            }
+            Node::Lookbehind { .. } => Err(self.invalid(start, "a lookbehind cannot be repeated")),
             Node::Lookahead { .. } if !self.lenient => {
                 Err(self.invalid(start, "a lookahead cannot be repeated"))
             }
@@ -261,15 +263,17 @@ impl<'p> Parser<'p> {
     /// A group, past its parenthesis.
     fn group(&mut self, start: usize) -> Result<Node, PatternError> {
         let unsupported = |feature| Err(PatternError::unsupported(start, feature));
-        let mut lookahead = None;
+        let mut look = None;
         if self.eat('?') {
-            if self.eat(':') {
-            } else if self.eat('=') {
-                lookahead = Some(false);
-            } else if self.eat('!') {
-                lookahead = Some(true);
-            } else if self.eat_all("<=") || self.eat_all("<!") {
-                return unsupported("lookbehind");
+            // Behind or ahead, negative or not.
+            let kinds = [
+                ("=", (false, false)),
+                ("!", (false, true)),
+                ("<=", (true, false)),
+                ("<!", (true, true)),
+            ];
+            look = kinds.into_iter().find_map(|(mark, kind)| self.eat_all(mark).then_some(kind));
+            if look.is_some() || self.eat(':') {
             } else if self.eat('<') {
                 self.group_name()?;
             } else if matches!(self.peek(), Some('i' | 'm' | 's' | '-')) {
@@ -288,8 +292,13 @@ impl<'p> Parser<'p> {
         if !self.eat(')') {
             return Err(self.invalid(start, "a group is not closed"));
         }
-        Ok(match lookahead {
-            Some(negative) => Node::Lookahead { inner: Box::new(inner), negative, offset: start },
+        Ok(match look {
+            Some((true, negative)) => {
+                Node::Lookbehind { inner: Box::new(inner), negative, offset: start }
+            }
+            Some((false, negative)) => {
+                Node::Lookahead { inner: Box::new(inner), negative, offset: start }
+            }
             // An anchor or lookahead alone in a group may be repeated, unlike the bare one.
             None => Node::Concat(vec![inner]),
         })
@@ -317,7 +326,10 @@ impl<'p> Parser<'p> {
     fn atom_escape(&mut self, start: usize) -> Result<Node, PatternError> {
         let unsupported = |feature| Err(PatternError::unsupported(start, feature));
         match self.peek() {
-            Some('b' | 'B') => return unsupported("word boundary"),
+            Some(letter @ ('b' | 'B')) => {
+                self.at += 1;
+                return Ok(Node::WordBoundary { negative: letter == 'B' });
+            }
             Some('k') if self.named_groups || !self.lenient => {
                 if !self.named_groups {
                     return Err(self.invalid(start, "a reference to a group that does not exist"));
