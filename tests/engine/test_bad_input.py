@@ -192,6 +192,22 @@ def test_bad_regexes(pattern: str, line: int, column: int) -> None:
     assert (caught.value.line, caught.value.column) == (line, column), str(caught.value)
 
 
+LARGE = {"long": "a" * 100_000, "nested": "(" * 1000 + ")" * 1000, "classes": r"\pL" * 9000}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_patterns(name: str) -> None:
+    schema = {"items": {"pattern": LARGE[name].replace(r"\pL", r"\p{L}")}}
+    for grammar, pointer in (
+        (ffwd.regex(LARGE[name]), ""),
+        (ffwd.json_schema(schema), "/items/pattern"),
+    ):
+        with pytest.raises(ffwd.LimitExceededError) as caught:
+            ffwd.compile(grammar, byte_vocabulary())
+        assert (bool(caught.value.limit), caught.value.pointer) == (True, pointer)
+        assert caught.value.maximum > 0
+
+
 @pytest.mark.parametrize(
     "pattern", ["(?=a)b", "(a)\\1", "a(?!b)", "(?<=a)b", "\\ba\\b", "x^", "[b&&a]"]
 )

@@ -2,7 +2,7 @@
 //! a stack.
 
 use super::document::{escaped, Document, DocumentLimits, Kind, Node, NodeId, Text, SMALL_OBJECT};
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{shortened, LimitExceeded, SchemaError};
 
 /// A container whose end has not been read.
 struct Open {
@@ -152,7 +152,10 @@ impl<'t> Parser<'t> {
             Some((node, name)) => Err(SchemaError::invalid(
                 None,
                 self.document.pointer(node),
-                format!("the key {name:?} appears twice in one object; keep one of them"),
+                format!(
+                    "the key {:?} appears twice in one object; keep one of them",
+                    shortened(&name)
+                ),
             )),
         }
     }

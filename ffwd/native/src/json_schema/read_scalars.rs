@@ -2,7 +2,7 @@
 
 use super::dialect::{Dialect, Keyword};
 use super::document::{Document, NodeId, Value};
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{shortened, LimitExceeded, SchemaError};
 use super::number_range::{NumberRange, RangeEnd};
 use super::reader::{Found, Reader};
 use super::schema::{Schema, Types};
@@ -125,12 +125,20 @@ impl<'d> Reader<'d> {
             Err(error) => error,
         };
         let pointer = self.document.pointer(place);
-        let message = format!("the pattern {pattern:?}: {error}");
-        if !matches!(error.kind, PatternErrorKind::Unsupported(_)) {
-            return Err(SchemaError::invalid(Some(keyword.name()), pointer, message));
+        let message = format!("the pattern {:?}: {error}", shortened(pattern));
+        match error.kind {
+            PatternErrorKind::Unsupported(_) => {
+                self.leave_out(SchemaError::unsupported(keyword.name(), pointer, message))?;
+                Ok(None)
+            }
+            PatternErrorKind::Invalid => {
+                Err(SchemaError::invalid(Some(keyword.name()), pointer, message))
+            }
+            PatternErrorKind::TooLarge(passed) => {
+                let maximum = passed.maximum as u64;
+                Err(SchemaError::limit(LimitExceeded { limit: passed.limit, maximum }, pointer))
+            }
         }
-        self.leave_out(SchemaError::unsupported(keyword.name(), pointer, message))?;
-        Ok(None)
     }
 
     fn format(&mut self, node: NodeId) -> Result<Option<Ast>, SchemaError> {
