@@ -2,13 +2,12 @@
 
 use super::dialect::{Dialect, Keyword};
 use super::document::{Document, NodeId, Value};
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{shortened, LimitExceeded, SchemaError};
 use super::number_range::{NumberRange, RangeEnd};
 use super::reader::{Found, Reader};
 use super::schema::{Schema, Types};
 use super::StringSpec;
 use crate::regex::decimal::{MAX_DIGITS, MAX_EXPONENT};
-use crate::regex::error::MAX_SIZE;
 use crate::regex::{ecma, formats, Ast, Decimal, DecimalError, PatternErrorKind};
 
 impl<'d> Reader<'d> {
@@ -126,18 +125,18 @@ impl<'d> Reader<'d> {
             Err(error) => error,
         };
         let pointer = self.document.pointer(place);
-        let message = format!("the pattern {pattern:?}: {error}");
+        let message = format!("the pattern {:?}: {error}", shortened(pattern));
         match error.kind {
-            PatternErrorKind::Invalid => {
-                Err(SchemaError::invalid(Some(keyword.name()), pointer, message))
-            }
-            PatternErrorKind::TooLarge => {
-                let exceeded = LimitExceeded { limit: "pattern_size", maximum: MAX_SIZE as u64 };
-                Err(SchemaError::limit(exceeded, pointer))
-            }
             PatternErrorKind::Unsupported(_) => {
                 self.leave_out(SchemaError::unsupported(keyword.name(), pointer, message))?;
                 Ok(None)
+            }
+            PatternErrorKind::Invalid => {
+                Err(SchemaError::invalid(Some(keyword.name()), pointer, message))
+            }
+            PatternErrorKind::TooLarge(passed) => {
+                let maximum = passed.maximum as u64;
+                Err(SchemaError::limit(LimitExceeded { limit: passed.limit, maximum }, pointer))
             }
         }
     }

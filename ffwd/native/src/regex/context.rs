@@ -7,7 +7,7 @@
 //! intersected with the rest of it.
 
 use super::ecma_class::words;
-use super::error::MAX_SIZE;
+use super::error::{EXPRESSION_SIZE, MAX_SIZE};
 use super::node::Node;
 use super::piece::{nullable, size};
 use super::{Ast, CharClass, Look, PatternError};
@@ -32,8 +32,7 @@ impl Spans {
     fn charge(&mut self, ast: Ast) -> Result<Ast, PatternError> {
         self.work = self.work.saturating_add(size(&ast));
         if self.work > MAX_SIZE {
-            let message = "the pattern stands for too large an expression";
-            return Err(PatternError::too_large(0, message));
+            return Err(PatternError::too_large(0, EXPRESSION_SIZE, MAX_SIZE));
         }
         Ok(ast)
     }
@@ -91,12 +90,11 @@ fn repeat(inner: Ast, min: u32, max: Option<u32>) -> Result<Ast, PatternError> {
         return Ok(Ast::repeat(inner, min, max));
     }
     if size(&inner) > MAX_REPEATED {
-        let message = "a repetition of too large an expression with a lookaround";
-        return Err(PatternError::too_large(0, message));
+        let limit = "the size of a repeated expression with a lookaround";
+        return Err(PatternError::too_large(0, limit, MAX_REPEATED));
     }
     if min > MAX_COPIES {
-        let message = format!("more than {MAX_COPIES} copies of a lookaround");
-        return Err(PatternError::too_large(0, message));
+        return Err(PatternError::too_large(0, "copies of a lookaround", MAX_COPIES as usize));
     }
     let more = Ast::repeat(nonempty(&inner), 0, max.map(|max| max.saturating_sub(min)));
     let copies = (0..min).map(|_| inner.clone());

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use super::anchors::searched;
 use super::ecma_class::{control, digits, hexadecimal, line_ends, property, spaces, words};
+use super::error::{CLASS_RANGES, NESTED_GROUPS};
 use super::node::Node;
 use super::{Ast, CharClass, PatternError};
 
@@ -29,8 +30,7 @@ pub fn search(pattern: &str) -> Result<Ast, PatternError> {
 fn parse(pattern: &str) -> Result<Node, PatternError> {
     let characters: Vec<char> = pattern.chars().take(MAX_LENGTH + 1).collect();
     if characters.len() > MAX_LENGTH {
-        let message = format!("the pattern has more than {MAX_LENGTH} characters");
-        return Err(PatternError::too_large(MAX_LENGTH, message));
+        return Err(PatternError::too_large(MAX_LENGTH, "characters of a pattern", MAX_LENGTH));
     }
     match Parser::new(&characters, false).parse() {
         Err(PatternError { kind: super::PatternErrorKind::Invalid, .. }) => {
@@ -181,7 +181,7 @@ impl<'p> Parser<'p> {
         };
         let number = |text: &str| {
             text.parse::<u32>().map_err(|_| {
-                PatternError::too_large(start, "the count of a quantifier is too large")
+                PatternError::too_large(start, "the count of a quantifier", u32::MAX as usize)
             })
         };
         let (min_count, max_count) = (number(&min)?, max.as_deref().map(number).transpose()?);
@@ -255,7 +255,7 @@ impl<'p> Parser<'p> {
     fn charge(&mut self, class: &CharClass) -> Result<(), PatternError> {
         self.ranges += class.ranges().len();
         if self.ranges > MAX_RANGES {
-            return Err(PatternError::too_large(self.at, "the character classes are too large"));
+            return Err(PatternError::too_large(self.at, CLASS_RANGES, MAX_RANGES));
         }
         Ok(())
     }
@@ -284,8 +284,7 @@ impl<'p> Parser<'p> {
         }
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
-            let message = format!("more than {MAX_NESTING} nested groups");
-            return Err(PatternError::too_large(start, message));
+            return Err(PatternError::too_large(start, NESTED_GROUPS, MAX_NESTING));
         }
         let inner = self.disjunction()?;
         self.nesting -= 1;

@@ -228,7 +228,7 @@ fn hostile_patterns_are_refused_quickly() {
         r"(?:\ba){17}".to_string(),
     ] {
         let error = search(&pattern).unwrap_err();
-        assert_eq!(error.kind, PatternErrorKind::TooLarge, "{error}");
+        assert!(matches!(error.kind, PatternErrorKind::TooLarge(_)), "{error}");
     }
     // Large, but harmless.
     for pattern in [

@@ -1,6 +1,6 @@
 //! Building [`Ast`]s under a budget.
 
-use super::error::MAX_SIZE;
+use super::error::{EXPRESSION_SIZE, MAX_SIZE};
 use super::{Ast, CharClass, PatternError};
 
 /// Largest number of operands that all steps together may handle.
@@ -34,10 +34,7 @@ impl Builder {
     fn charge(&mut self, work: usize, size: usize) -> Result<usize, PatternError> {
         self.work = self.work.saturating_add(work).saturating_add(1);
         if size > MAX_SIZE || self.work > MAX_WORK {
-            return Err(PatternError::too_large(
-                0,
-                "the pattern stands for too large an expression",
-            ));
+            return Err(PatternError::too_large(0, EXPRESSION_SIZE, MAX_SIZE));
         }
         Ok(size)
     }
