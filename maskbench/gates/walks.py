@@ -29,7 +29,10 @@ class Ending(str, Enum):
 
     VALID = "valid"
     INVALID = "invalid"
-    """A document that a validator refuses."""
+    """A document that both validators refuse."""
+
+    DISPUTED = "disputed"
+    """A document that one of them refuses."""
 
     DEAD_END = "dead end"
     """No token is allowed, or one that is allowed is refused."""
@@ -75,6 +78,7 @@ class Walker:
         self._compiled = compiled
         self._tokens = tokens
         self._judges = judges
+        self._required = sorted(set(_required(schema)))
         self._texts = sorted(set(_texts(schema)))
         self._patterns = sorted(set(_patterns(schema)))
 
@@ -84,17 +88,20 @@ class Walker:
         if walk.ending is not Ending.VALID:
             return walk
         try:
-            instance = parse(walk.text.decode())
+            instance = parse(walk.text.decode(), exactly=self._judges.exactly)
         except UnjudgeableError as error:
             return Walk(Ending.UNJUDGED, walk.text, str(error))
         except ValueError as error:
             return Walk(Ending.INVALID, walk.text, str(error))
         try:
-            refusals = self._judges.refusals(instance)
+            rust, python = self._judges.refusals(instance)
         except Exception as error:
             # Whatever a validator gives up with, there is no verdict.
             return Walk(Ending.UNJUDGED, walk.text, f"{type(error).__name__}: {error}")
-        return Walk(Ending.INVALID, walk.text, "; ".join(refusals)) if refusals else walk
+        if not rust and not python:
+            return walk
+        ending = Ending.INVALID if rust and python else Ending.DISPUTED
+        return Walk(ending, walk.text, "; ".join(rust + python))
 
     def _free_walk(self, source: random.Random) -> Walk:
         tokens = self._tokens
@@ -114,7 +121,7 @@ class Walker:
                     return Walk(Ending.VALID, place.text)
             token = source.choice(allowed)
             if step >= free_steps and source.random() < 0.9:
-                if place.in_string and not plan and source.random() < 0.5:
+                if place.in_string and (place.opened or source.random() < 0.2) and not plan:
                     plan = self._plan(source, at_start=place.opened)
                 chosen, plan = self._towards_the_end(source, set(allowed), place, plan)
                 token = token if chosen is None else chosen
@@ -130,7 +137,9 @@ class Walker:
 
     def _plan(self, source: random.Random, *, at_start: bool) -> bytes:
         """A text to spell from here on: one of the schema's, or what its patterns search for."""
-        if self._patterns and source.random() < 0.5:
+        if at_start and self._required and source.random() < 0.6:
+            text = source.choice(self._required)
+        elif self._patterns and source.random() < 0.5:
             text = likely_match(source, source.choice(self._patterns))
         elif at_start and self._texts:
             text = source.choice(self._texts)
@@ -179,6 +188,18 @@ class _Place:
             elif byte == ord('"'):
                 self.in_string = not self.in_string
                 self.opened = self.in_string
+
+
+def _required(value: Any) -> Iterator[str]:
+    """Names that some object of a schema needs."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if key == "required" and isinstance(member, list):
+                yield from (name for name in member if isinstance(name, str))
+            yield from _required(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _required(item)
 
 
 def _patterns(value: Any) -> Iterator[str]:
