@@ -25,6 +25,8 @@ pub(super) struct Query {
     /// Distinct; the required ones come first.
     schemas: Box<[SchemaId]>,
     required: u32,
+    /// Whether later values are compared with this one.
+    compared: bool,
 }
 
 impl Query {
@@ -105,7 +107,11 @@ impl Automaton {
         let mut starts = ValueStarts::default();
         self.add_scalar(&mut starts, Spelling::Utf8, asked, literals)?;
         self.add_scalar(&mut starts, Spelling::Utf8, asked, |normal| {
-            Ast::alternation(normal.numbers.iter().map(|number| number.text.clone()))
+            let numbers = Ast::alternation(normal.numbers.iter().map(|number| number.text.clone()));
+            match query.compared && numbers != Ast::Empty {
+                true => Ast::intersection([numbers, with_short_exponent()]),
+                false => numbers,
+            }
         })?;
         self.add_scalar(&mut starts, Spelling::JsonString, asked, |normal| {
             Ast::alternation(normal.strings.iter().map(string_language))
@@ -171,6 +177,27 @@ impl Automaton {
         required: &[SchemaId],
         observed: &[SchemaId],
     ) -> Result<QueryId, EngineError> {
+        self.add_query(json, required, observed, false)
+    }
+
+    /// The same for a value that later ones are compared with. Numbers are then written with
+    /// exponents of at most three digits.
+    pub fn compared_query(
+        &self,
+        json: &JsonParts,
+        required: &[SchemaId],
+        observed: &[SchemaId],
+    ) -> Result<QueryId, EngineError> {
+        self.add_query(json, required, observed, true)
+    }
+
+    fn add_query(
+        &self,
+        json: &JsonParts,
+        required: &[SchemaId],
+        observed: &[SchemaId],
+        compared: bool,
+    ) -> Result<QueryId, EngineError> {
         if required.len() + observed.len() > MAX_QUERY {
             return Err(crate::error::LimitExceeded::new(
                 "schemas that one value may have to be checked against",
@@ -179,7 +206,8 @@ impl Automaton {
             .into());
         }
         let schemas = [required, observed].concat().into();
-        Ok(QueryId(json.queries.intern(Query { schemas, required: required.len() as u32 })?))
+        let required = required.len() as u32;
+        Ok(QueryId(json.queries.intern(Query { schemas, required, compared })?))
     }
 }
 
@@ -199,6 +227,22 @@ impl Asked<'_> {
         }
         alternatives
     }
+}
+
+/// Numbers of any size, but for those that are written with a longer exponent. Every number can be
+/// written without one.
+fn with_short_exponent() -> Ast {
+    let digits = CharClass::new([(0x30, 0x39)]);
+    let class = |characters: &[char]| {
+        Ast::Class(CharClass::new(characters.iter().map(|&c| (u32::from(c), u32::from(c)))))
+    };
+    let mantissa = Ast::Class(CharClass::new([(0x2B, 0x39)]));
+    let exponent = Ast::concat([
+        class(&['e', 'E']),
+        Ast::repeat(class(&['+', '-']), 0, Some(1)),
+        Ast::repeat(Ast::Class(digits), 1, Some(3)),
+    ]);
+    Ast::concat([Ast::repeat(mantissa, 0, None), Ast::repeat(exponent, 0, Some(1))])
 }
 
 fn literals(normal: &Normal) -> Ast {

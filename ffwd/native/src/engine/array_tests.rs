@@ -24,7 +24,9 @@ fn is_valid(schema: &Value, value: &Value) -> bool {
             },
             ("minimum", Value::Number(_)) => value.as_f64() >= operand.as_f64(),
             ("maximum", Value::Number(_)) => value.as_f64() <= operand.as_f64(),
-            ("maxLength", Value::String(text)) => Some(text.len() as u64) <= operand.as_u64(),
+            ("maxLength", Value::String(text)) => {
+                Some(text.chars().count() as u64) <= operand.as_u64()
+            }
             ("not", _) => !is_valid(operand, value),
             ("anyOf", _) => all().any(|schema| is_valid(schema, value)),
             ("allOf", _) => all().all(|schema| is_valid(schema, value)),
@@ -91,35 +93,95 @@ fn arrays(items: &[&str], length: u32) -> Vec<String> {
 /// Schemas of arrays, and the items that tell something about them.
 const CASES: [(&str, &[&str]); 30] = [
     (r#"{"contains": {"const": 1}}"#, &["1", "1.0", "2", "\"1\""]),
-    (r#"{"contains": {"type": "integer"}, "minContains": 2, "maxContains": 3}"#, &["1", "2.5", "3", "[]"]),
-    (r#"{"contains": {"type": "integer"}, "maxContains": 1, "minItems": 3}"#, &["1", "2.5", "null"]),
+    (
+        r#"{"contains": {"type": "integer"}, "minContains": 2, "maxContains": 3}"#,
+        &["1", "2.5", "3", "[]"],
+    ),
+    (
+        r#"{"contains": {"type": "integer"}, "maxContains": 1, "minItems": 3}"#,
+        &["1", "2.5", "null"],
+    ),
     (r#"{"contains": {"const": 1}, "minContains": 2, "maxItems": 3}"#, &["1", "2", "\"a\""]),
     (r#"{"contains": {"const": 1}, "minContains": 0}"#, &["1", "2"]),
     (r#"{"contains": {"type": "integer"}, "minContains": 0, "maxContains": 0}"#, &["1", "\"a\""]),
-    (r#"{"items": {"type": "integer", "minimum": 0, "maximum": 3}, "contains": {"enum": [2, 3, "x"]}, "maxItems": 2}"#, &["0", "1", "2", "3", "\"x\""]),
-    (r#"{"prefixItems": [{"type": "string"}, {"const": 2}], "contains": {"type": "integer"}, "maxContains": 2}"#, &["\"a\"", "2", "3", "null"]),
+    (
+        r#"{"items": {"type": "integer", "minimum": 0, "maximum": 3}, "contains": {"enum": [2, 3, "x"]}, "maxItems": 2}"#,
+        &["0", "1", "2", "3", "\"x\""],
+    ),
+    (
+        r#"{"prefixItems": [{"type": "string"}, {"const": 2}], "contains": {"type": "integer"}, "maxContains": 2}"#,
+        &["\"a\"", "2", "3", "null"],
+    ),
     (r#"{"contains": {"type": "array", "contains": {"const": 1}}}"#, &["[1]", "[2]", "[2,1]", "1"]),
-    (r#"{"allOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}], "maxItems": 3}"#, &["1", "2", "3"]),
-    (r#"{"allOf": [{"contains": {"type": "integer"}, "maxContains": 2}, {"contains": {"enum": [1, "a"]}, "minContains": 2}], "maxItems": 3}"#, &["1", "2", "\"a\""]),
+    (
+        r#"{"allOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}], "maxItems": 3}"#,
+        &["1", "2", "3"],
+    ),
+    (
+        r#"{"allOf": [{"contains": {"type": "integer"}, "maxContains": 2}, {"contains": {"enum": [1, "a"]}, "minContains": 2}], "maxItems": 3}"#,
+        &["1", "2", "\"a\""],
+    ),
     (r#"{"not": {"contains": {"const": 1}}}"#, &["1", "2", "[1]"]),
     (r#"{"not": {"type": "array", "items": {"type": "integer"}}}"#, &["1", "2", "\"a\""]),
-    (r#"{"oneOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}], "type": "array"}"#, &["1", "2", "3"]),
-    (r#"{"anyOf": [{"contains": {"const": 1}, "maxItems": 2}, {"items": {"const": 2}}], "type": "array"}"#, &["1", "2", "3"]),
+    (
+        r#"{"oneOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}], "type": "array"}"#,
+        &["1", "2", "3"],
+    ),
+    (
+        r#"{"anyOf": [{"contains": {"const": 1}, "maxItems": 2}, {"items": {"const": 2}}], "type": "array"}"#,
+        &["1", "2", "3"],
+    ),
     (r#"{"uniqueItems": true}"#, &["1", "1.0", "\"1\"", "[1]", "{\"a\":1}"]),
-    (r#"{"type": "array", "uniqueItems": true, "items": {"type": "string", "maxLength": 4}}"#, &["\"a\"", "\"b\"", "\"\"", "\"ab\""]),
-    (r#"{"type": "array", "uniqueItems": true, "items": {"enum": ["a", "b", "ab"]}}"#, &["\"a\"", "\"b\"", "\"ab\""]),
-    (r#"{"type": "array", "uniqueItems": true, "items": {"enum": [1, 2, 3, 12]}, "minItems": 3}"#, &["1", "2", "3", "12"]),
-    (r#"{"type": "array", "uniqueItems": true, "prefixItems": [{"enum": [1, 2]}, {"enum": [1, 2, 3]}, {"const": 1}], "minItems": 3}"#, &["1", "2", "3"]),
-    (r#"{"type": "array", "uniqueItems": true, "items": {"type": "integer", "minimum": 1, "maximum": 4}, "contains": {"enum": [1, 2]}, "minContains": 2}"#, &["1", "2", "3", "4"]),
-    (r#"{"type": "array", "uniqueItems": true, "items": {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 2}}"#, &["[]", "[1]", "[1,2]", "[2,1]"]),
-    (r#"{"type": "array", "uniqueItems": true, "items": {"type": "array", "uniqueItems": true}}"#, &["[]", "[1]", "[1,2]", "[2,2]"]),
-    (r#"{"type": "array", "items": {"uniqueItems": true, "items": {"type": "integer"}}}"#, &["[1,1]", "[1,2]", "[]"]),
-    (r#"{"type": "array", "items": {"type": "object", "properties": {"a": {"uniqueItems": true}}}}"#, &["{\"a\":[1,1]}", "{\"a\":[1,2]}", "{}"]),
+    (
+        r#"{"type": "array", "uniqueItems": true, "items": {"type": "string", "maxLength": 4}}"#,
+        &["\"a\"", "\"b\"", "\"\"", "\"ab\""],
+    ),
+    (
+        r#"{"type": "array", "uniqueItems": true, "items": {"enum": ["a", "b", "ab"]}}"#,
+        &["\"a\"", "\"b\"", "\"ab\""],
+    ),
+    (
+        r#"{"type": "array", "uniqueItems": true, "items": {"enum": [1, 2, 3, 12]}, "minItems": 3}"#,
+        &["1", "2", "3", "12"],
+    ),
+    (
+        r#"{"type": "array", "uniqueItems": true, "prefixItems": [{"enum": [1, 2]}, {"enum": [1, 2, 3]}, {"const": 1}], "minItems": 3}"#,
+        &["1", "2", "3"],
+    ),
+    (
+        r#"{"type": "array", "uniqueItems": true, "items": {"type": "integer", "minimum": 1, "maximum": 4}, "contains": {"enum": [1, 2]}, "minContains": 2}"#,
+        &["1", "2", "3", "4"],
+    ),
+    (
+        r#"{"type": "array", "uniqueItems": true, "items": {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 2}}"#,
+        &["[]", "[1]", "[1,2]", "[2,1]"],
+    ),
+    (
+        r#"{"type": "array", "uniqueItems": true, "items": {"type": "array", "uniqueItems": true}}"#,
+        &["[]", "[1]", "[1,2]", "[2,2]"],
+    ),
+    (
+        r#"{"type": "array", "items": {"uniqueItems": true, "items": {"type": "integer"}}}"#,
+        &["[1,1]", "[1,2]", "[]"],
+    ),
+    (
+        r#"{"type": "array", "items": {"type": "object", "properties": {"a": {"uniqueItems": true}}}}"#,
+        &["{\"a\":[1,1]}", "{\"a\":[1,2]}", "{}"],
+    ),
     (r#"{"not": {"uniqueItems": true}}"#, &["1", "2", "1.0", "\"a\""]),
     (r#"{"not": {"uniqueItems": true}, "maxItems": 2}"#, &["1", "2", "[1]"]),
-    (r#"{"type": "array", "not": {"uniqueItems": true}, "prefixItems": [{"enum": [1, 2]}, {"enum": [2, 3]}], "maxItems": 3, "items": {"enum": [2, 4]}}"#, &["1", "2", "3", "4"]),
-    (r#"{"oneOf": [{"uniqueItems": true}, {"contains": {"const": 1}}], "type": "array"}"#, &["1", "2", "\"a\""]),
-    (r#"{"type": "array", "anyOf": [{"uniqueItems": true}, {"items": {"const": 2}}]}"#, &["1", "2", "3"]),
+    (
+        r#"{"type": "array", "not": {"uniqueItems": true}, "prefixItems": [{"enum": [1, 2]}, {"enum": [2, 3]}], "maxItems": 3, "items": {"enum": [2, 4]}}"#,
+        &["1", "2", "3", "4"],
+    ),
+    (
+        r#"{"oneOf": [{"uniqueItems": true}, {"contains": {"const": 1}}], "type": "array"}"#,
+        &["1", "2", "\"a\""],
+    ),
+    (
+        r#"{"type": "array", "anyOf": [{"uniqueItems": true}, {"items": {"const": 2}}]}"#,
+        &["1", "2", "3"],
+    ),
 ];
 
 #[test]
