@@ -21,8 +21,8 @@ __all__ = [
     "compile_choice",
     "compile_json_schema",
     "compile_regex",
-    "fidelity_report",
     "fill_bitmasks",
+    "json_schema_fidelity",
 ]
 
 __version__: str
@@ -149,7 +149,7 @@ def compile_json_schema(
 ) -> CompiledGrammar: ...
 def compile_regex(pattern: str, vocabulary: Vocabulary) -> CompiledGrammar: ...
 def compile_choice(options: Sequence[str], vocabulary: Vocabulary) -> CompiledGrammar: ...
-def fidelity_report(
+def json_schema_fidelity(
     schema: str, *, registry: Sequence[tuple[str, str]] = [], lenient: bool = False
 ) -> list[tuple[str, str, str, str]]: ...
 def fill_bitmasks(

@@ -127,6 +127,13 @@ main.add_command(walks_command)
     show_default=True,
 )
 @click.option(
+    "--property-order",
+    type=click.Choice(["declared", "any"]),
+    default="declared",
+    show_default=True,
+    help="For ffwd and XGrammar; llguidance has the declared one only.",
+)
+@click.option(
     "--chunk",
     type=click.IntRange(min=1),
     default=20,
@@ -149,6 +156,7 @@ def run_command(
     part: Slice | None,
     time_limit: float,
     whitespace: str,
+    property_order: str,
     chunk: int,
     no_forced: bool,
     cold_store: bool,
@@ -174,7 +182,7 @@ def run_command(
                 logs = run(
                     engines,
                     preparation.chunks(sources, HuggingFaceEncoder(spec), mode, chunk),
-                    EngineSetup(spec, mode, cold_store),
+                    EngineSetup(spec, mode, property_order, cold_store),
                     settings,
                     scratch,
                     advance,
@@ -191,6 +199,7 @@ def run_command(
         "machine": results.machine(),
         "settings": {
             "whitespace": mode.value,
+            "property_order": property_order,
             "time_limit_s": time_limit,
             "chunk": chunk,
             "forced": not no_forced,

@@ -11,8 +11,8 @@ import ffwd.grammar
 from ffwd import _native
 
 STUB = Path(ffwd.__file__).parent / "_native.pyi"
-# What `ffwd.compile` dispatches to. Nobody needs them by name.
-INTERNAL = {"compile_json_schema", "compile_regex", "compile_choice"}
+# What `ffwd.compile` and `ffwd.fidelity_report` call. Nobody needs them by name.
+INTERNAL = {"compile_json_schema", "compile_regex", "compile_choice", "json_schema_fidelity"}
 
 
 def stub_names() -> set[str]:
@@ -43,7 +43,7 @@ def test_every_grammar_name_is_public() -> None:
         for alias in node.names
     }
     assert {"json_schema", "regex", "choice", "Grammar"} <= exported
-    for name in exported - {"Whitespace"}:
+    for name in exported - {"Fidelity", "Policy", "Whitespace"}:
         assert name is not None
         assert getattr(ffwd, name) is getattr(ffwd.grammar, name)
 

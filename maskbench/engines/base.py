@@ -39,6 +39,8 @@ class EngineSetup:
 
     tokenizer: TokenizerSpec
     whitespace: Whitespace
+    property_order: str = "declared"
+    """`declared`, or `any` where the engine has such a mode."""
     cold_store: bool = False
     """Whether `Engine.forget` drops what the engine keeps between schemas."""
 

@@ -31,7 +31,10 @@ class FfwdEngine(Engine):
         self._vocabulary = ffwd.tokenizer.from_huggingface(
             spec.directory, vocab_size=spec.vocab_size
         )
-        self._whitespace = setup.whitespace.value
+        self._options = {
+            "whitespace": setup.whitespace.value,
+            "property_order": setup.property_order,
+        }
         self._cold_store = setup.cold_store
         self._rows = ffwd.allocate_bitmask(1, spec.vocab_size)
         self.bitmask = self._rows[0]
@@ -40,7 +43,7 @@ class FfwdEngine(Engine):
         """The package version and the options that schemas are compiled with."""
         return {
             "ffwd": self._ffwd.__version__,
-            "options": f"whitespace={self._whitespace}, cold_store={self._cold_store}",
+            "options": f"{self._options}, cold_store={self._cold_store}",
         }
 
     def forget(self) -> None:
@@ -51,7 +54,7 @@ class FfwdEngine(Engine):
     def compile(self, schema: str) -> Compiled:
         """Compiles a schema; raises `RefusedError`."""
         ffwd = self._ffwd
-        grammar = ffwd.grammar.json_schema(schema, whitespace=self._whitespace)
+        grammar = ffwd.grammar.json_schema(schema, **self._options)
         try:
             compiled = ffwd.compile(grammar, self._vocabulary)
         except ffwd.UnsupportedSchemaError as error:

@@ -59,6 +59,10 @@ class XGrammarEngine(Engine):
             }
         )
 
+        if setup.property_order == "any":
+            # Older releases do not know the option, and have the declared order only.
+            self._options["any_order"] = True
+
     def versions(self) -> dict[str, str]:
         """The package version and the options that schemas are compiled with."""
         return {

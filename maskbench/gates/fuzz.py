@@ -42,6 +42,9 @@ class FuzzReport:
     pairs: int = 0
     valid: int = 0
     walks: int = 0
+    disputed: list[Failure] = field(default_factory=list)
+    """Walks to documents that one validator accepts and one refuses."""
+
     disagreements: int = 0
     """Instances on which the two validators differ, or one gives up."""
 
@@ -115,6 +118,8 @@ def _compare(
                 report.failures.append(
                     Failure(schema, text, expected, f"{walk.ending.value}: {walk.detail}")
                 )
+            elif walk.ending is Ending.DISPUTED:
+                report.disputed.append(Failure(schema, text, None, walk.detail))
             elif walk.ending is Ending.VALID:
                 texts += _edits(source, text)
     for _ in range(INSTANCES_PER_SCHEMA):

@@ -10,6 +10,8 @@ from typing import Any
 import jsonschema
 import jsonschema_rs
 
+from maskbench.gates.dialects import for_python
+
 MAX_DIGITS = 5000
 """Numbers are exact if neither their digits nor their exponent pass this."""
 
@@ -22,10 +24,12 @@ class UnjudgeableError(ValueError):
     """A text that is JSON, and that the validators cannot be asked about."""
 
 
-def parse(text: str) -> Any:
+def parse(text: str, *, exactly: bool = True) -> Any:
     """A JSON text: no key twice, no NaN; numbers with a point or an exponent are decimals.
 
-    Raises `ValueError` if it is none, and `UnjudgeableError` if it has astronomic numbers.
+    Astronomic numbers are brought nearer unless `exactly`, which makes no difference to bounds.
+
+    Raises `ValueError` if the text is no JSON, and `UnjudgeableError` if a number cannot be had.
     """
 
     def refuse(name: str) -> Any:
@@ -34,8 +38,8 @@ def parse(text: str) -> Any:
     return json.loads(
         text,
         object_pairs_hook=_unique_keys,
-        parse_int=_integer,
-        parse_float=_decimal,
+        parse_int=lambda text: _integer(text, exactly),
+        parse_float=lambda text: _decimal(text, exactly),
         parse_constant=refuse,
     )
 
@@ -46,6 +50,8 @@ class Judges:
     def __init__(self, schema: Any) -> None:
         """Raises `ValueError` if one of them does not take the schema."""
         text = json.dumps(schema, ensure_ascii=False)
+        # Whether numbers may be brought nearer.
+        self.exactly = any(f'"{word}"' in text for word in ("multipleOf", "uniqueItems"))
         try:
             self._rust = jsonschema_rs.validator_for(
                 text, validate_formats=True, ignore_unknown_formats=True
@@ -53,7 +59,7 @@ class Judges:
         except Exception as error:
             raise ValueError(f"jsonschema-rs: {error}") from error
         # Bounds as decimals, for 0.1 as a float is not the 0.1 of the schema's text.
-        exact = json.loads(text, parse_float=Decimal)
+        exact = for_python(json.loads(text, parse_float=Decimal))
         plain = jsonschema.validators.validator_for(exact, jsonschema.Draft202012Validator)
         is_integer = _is_spelled_integer if plain is jsonschema.Draft4Validator else _is_integer
         numbers = plain.TYPE_CHECKER.redefine_many({"number": _is_number, "integer": is_integer})
@@ -72,11 +78,11 @@ class Judges:
             return None
         return rust if rust == python else None
 
-    def refusals(self, instance: Any) -> list[str]:
-        """Which of them refuse the instance, with their reasons."""
-        refusals = [f"jsonschema-rs: {error.message}" for error in self._rust.iter_errors(instance)]
-        refusals += [f"jsonschema: {error.message}" for error in self._python.iter_errors(instance)]
-        return refusals
+    def refusals(self, instance: Any) -> tuple[list[str], list[str]]:
+        """The reasons for which jsonschema-rs, and jsonschema, refuse the instance."""
+        rust = [f"jsonschema-rs: {error.message}" for error in self._rust.iter_errors(instance)]
+        python = [f"jsonschema: {error.message}" for error in self._python.iter_errors(instance)]
+        return rust, python
 
 
 def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -86,18 +92,27 @@ def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _integer(text: str) -> int:
-    if len(text) > MAX_DIGITS:
+def _integer(text: str, exactly: bool) -> int:
+    if len(text) <= MAX_DIGITS:
+        # `int` itself refuses more digits than a setting of the interpreter allows.
+        return int(Decimal(text)) if len(text) > 4000 else int(text)
+    if exactly:
         raise UnjudgeableError(f"a number of {len(text)} digits")
-    # Not `int`, which refuses more digits than a setting of the interpreter.
-    return int(Decimal(text)) if len(text) > 4000 else int(text)
+    return -(10**MAX_DIGITS) if text.startswith("-") else 10**MAX_DIGITS
 
 
-def _decimal(text: str) -> Decimal:
+def _decimal(text: str, exactly: bool) -> Decimal:
     mantissa, _, exponent = text.lower().partition("e")
-    if len(mantissa) > MAX_DIGITS or len(exponent) > 5 or abs(int(exponent or 0)) > MAX_DIGITS:
-        raise UnjudgeableError(f"the number {text[:80]}")
-    return Decimal(text)
+    digits = exponent.lstrip("+-0")
+    power = min(int(digits[:9] or 0), 2 * MAX_DIGITS) * (-1 if exponent.startswith("-") else 1)
+    if len(mantissa) <= MAX_DIGITS:
+        value = Decimal(f"{mantissa}e{power}")
+        if not value or abs(value.adjusted()) <= MAX_DIGITS:
+            return value
+        if not exactly:
+            nearer = MAX_DIGITS if value.adjusted() > 0 else -MAX_DIGITS
+            return Decimal(f"1e{nearer}").copy_sign(value)
+    raise UnjudgeableError(f"the number {text[:80]}")
 
 
 def _is_number(_: Any, value: Any) -> bool:

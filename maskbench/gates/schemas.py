@@ -218,7 +218,10 @@ class _Draw:
                 name = "prefixItems" if self._dialect == "2020-12" else "items"
                 schema[name] = [self._inside(depth) for _ in self._few(1, 3)]
             case "contains":
-                self._add_contains(schema, depth)
+                # In 2019-09 the validators let `contains` decide what is evaluated, against the
+                # standard.
+                if self._dialect != "2019-09" or "unevaluatedItems" not in schema:
+                    self._add_contains(schema, depth)
             case "required":
                 schema[keyword] = self._names(3)
             case "properties":
@@ -242,6 +245,8 @@ class _Draw:
             case "additionalItems" | "additionalProperties":
                 schema[keyword] = source.choice((False, self._inside(depth)))
             case "unevaluatedItems" | "unevaluatedProperties":
+                if self._dialect == "2019-09" and "contains" in schema:
+                    return
                 schema[keyword] = source.choice((False, self._inside(depth)))
             case "allOf" | "anyOf" | "oneOf":
                 schema[keyword] = [self._in_place(depth, first) for _ in self._few(1, 3)]

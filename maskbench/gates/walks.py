@@ -16,6 +16,7 @@ from typing import Any
 
 import ffwd
 from maskbench.gates.judges import Judges, UnjudgeableError, parse
+from maskbench.gates.patterns import likely_match
 
 MAX_STEPS = 6000
 MAX_FREE_STEPS = 80
@@ -28,7 +29,10 @@ class Ending(str, Enum):
 
     VALID = "valid"
     INVALID = "invalid"
-    """A document that a validator refuses."""
+    """A document that both validators refuse."""
+
+    DISPUTED = "disputed"
+    """A document that one of them refuses."""
 
     DEAD_END = "dead end"
     """No token is allowed, or one that is allowed is refused."""
@@ -74,7 +78,9 @@ class Walker:
         self._compiled = compiled
         self._tokens = tokens
         self._judges = judges
-        self._hints = sorted({json.dumps(t, ensure_ascii=False)[1:] for t in _texts(schema)})
+        self._required = sorted(set(_required(schema)))
+        self._texts = sorted(set(_texts(schema)))
+        self._patterns = sorted(set(_patterns(schema)))
 
     def walk(self, source: random.Random) -> Walk:
         """One walk, judged."""
@@ -82,17 +88,20 @@ class Walker:
         if walk.ending is not Ending.VALID:
             return walk
         try:
-            instance = parse(walk.text.decode())
+            instance = parse(walk.text.decode(), exactly=self._judges.exactly)
         except UnjudgeableError as error:
             return Walk(Ending.UNJUDGED, walk.text, str(error))
         except ValueError as error:
             return Walk(Ending.INVALID, walk.text, str(error))
         try:
-            refusals = self._judges.refusals(instance)
+            rust, python = self._judges.refusals(instance)
         except Exception as error:
             # Whatever a validator gives up with, there is no verdict.
             return Walk(Ending.UNJUDGED, walk.text, f"{type(error).__name__}: {error}")
-        return Walk(Ending.INVALID, walk.text, "; ".join(refusals)) if refusals else walk
+        if not rust and not python:
+            return walk
+        ending = Ending.INVALID if rust and python else Ending.DISPUTED
+        return Walk(ending, walk.text, "; ".join(rust + python))
 
     def _free_walk(self, source: random.Random) -> Walk:
         tokens = self._tokens
@@ -112,8 +121,8 @@ class Walker:
                     return Walk(Ending.VALID, place.text)
             token = source.choice(allowed)
             if step >= free_steps and source.random() < 0.9:
-                if place.opened and source.random() < 0.8 and self._hints:
-                    plan = source.choice(self._hints).encode()
+                if place.in_string and (place.opened or source.random() < 0.2) and not plan:
+                    plan = self._plan(source, at_start=place.opened)
                 chosen, plan = self._towards_the_end(source, set(allowed), place, plan)
                 token = token if chosen is None else chosen
             text = tokens.texts[token]
@@ -125,6 +134,18 @@ class Walker:
                 return Walk(Ending.DEAD_END, place.text, f"the mask allows {text!r}")
             place.append(text)
         return Walk(Ending.ENDLESS, place.text)
+
+    def _plan(self, source: random.Random, *, at_start: bool) -> bytes:
+        """A text to spell from here on: one of the schema's, or what its patterns search for."""
+        if at_start and self._required and source.random() < 0.6:
+            text = source.choice(self._required)
+        elif self._patterns and source.random() < 0.5:
+            text = likely_match(source, source.choice(self._patterns))
+        elif at_start and self._texts:
+            text = source.choice(self._texts)
+        else:
+            return b""
+        return json.dumps(text, ensure_ascii=False)[1:].encode(errors="replace")
 
     def _towards_the_end(
         self, source: random.Random, allowed: set[int], place: _Place, plan: bytes
@@ -167,6 +188,32 @@ class _Place:
             elif byte == ord('"'):
                 self.in_string = not self.in_string
                 self.opened = self.in_string
+
+
+def _required(value: Any) -> Iterator[str]:
+    """Names that some object of a schema needs."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if key == "required" and isinstance(member, list):
+                yield from (name for name in member if isinstance(name, str))
+            yield from _required(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _required(item)
+
+
+def _patterns(value: Any) -> Iterator[str]:
+    """Every pattern of a schema."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if key == "pattern" and isinstance(member, str):
+                yield member
+            if key == "patternProperties" and isinstance(member, dict):
+                yield from member
+            yield from _patterns(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _patterns(item)
 
 
 def _texts(value: Any) -> Iterator[str]:

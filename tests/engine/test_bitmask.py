@@ -191,10 +191,11 @@ def test_the_same_matcher_state_in_many_rows() -> None:
     assert (bitmask.numpy() == single).all()
 
 
-def test_bad_number_of_threads(matcher: ffwd.Matcher) -> None:
+@pytest.mark.parametrize("threads", [0, -1])
+def test_bad_number_of_threads(matcher: ffwd.Matcher, threads: int) -> None:
     bitmask = np.full((1, WORDS), GUARD, dtype=np.int32)
-    with pytest.raises((ValueError, OverflowError)):
-        ffwd.fill_bitmasks([matcher], bitmask, threads=-1)
+    with pytest.raises(ffwd.BitmaskError):
+        ffwd.fill_bitmasks([matcher], bitmask, threads=threads)
     assert (bitmask == GUARD).all()
 
 

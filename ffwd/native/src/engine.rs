@@ -12,7 +12,7 @@ use crate::error::LimitExceeded;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::mask::{LexemeMaskStore, Masker};
-use crate::regex::{rust_dialect, Ast, PatternError};
+use crate::regex::{rust_dialect, Ast, PatternError, PatternErrorKind};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// Byte budgets of what is kept.
@@ -207,9 +207,12 @@ impl Engine {
 
     /// A whole text that a regular expression matches, in the dialect of the `regex` crate.
     pub fn compile_regex(self: &Arc<Self>, pattern: &str) -> Result<Compiled, CompileError> {
-        let ast = rust_dialect::anchored(pattern).map_err(|error| {
-            let (line, column) = error.line_and_column(pattern);
-            CompileError::Pattern { error, line, column }
+        let ast = rust_dialect::anchored(pattern).map_err(|error| match error.kind {
+            PatternErrorKind::TooLarge(passed) => EngineError::Limit(passed).into(),
+            _ => {
+                let (line, column) = error.line_and_column(pattern);
+                CompileError::Pattern { error, line, column }
+            }
         })?;
         self.compile(Grammar::Text(ast), "the regular expression")
     }
@@ -237,5 +240,7 @@ impl Engine {
 
 #[cfg(test)]
 mod array_tests;
+#[cfg(test)]
+mod test_objects;
 #[cfg(test)]
 mod tests;

@@ -166,7 +166,11 @@ impl Automaton {
     ) -> Result<ArrayGroupId, EngineError> {
         let mut monitors: Vec<Monitor> = Vec::with_capacity(arrays.len());
         for (spec, owners) in arrays {
-            match monitors.iter_mut().find(|known| known.spec == spec) {
+            // What is observed does not depend on the order of properties in the items.
+            let same = |known: &&mut Monitor| {
+                known.spec == spec && (known.owners & required == 0) == (owners & required == 0)
+            };
+            match monitors.iter_mut().find(same) {
                 Some(known) => known.owners |= owners,
                 None => monitors.push(Monitor { spec, owners }),
             }
@@ -319,7 +323,7 @@ impl Automaton {
         if state.containers >= MAX_DISTINCT_CONTAINERS && self.array_verdict(json, id) != 0 {
             return Ok(None);
         }
-        let mut schemas = Schemas::default();
+        let mut schemas = Schemas::new(json.property_order);
         let mut going_on = Vec::with_capacity(state.live.len());
         let mut compared = false;
         for progress in state.live.iter() {
@@ -340,7 +344,7 @@ impl Automaton {
             compared |= monitor.compares(state.count.saturating_add(1), progress);
             if monitor.owners & group.required != 0 {
                 if monitor.is_plain() {
-                    schemas.add(schema);
+                    schemas.require(schema);
                 } else {
                     let rest = monitor.rest(set, state, progress)?;
                     let demands = items::demands(set, &rest, &state.came)?;
@@ -349,14 +353,13 @@ impl Automaton {
                         schema = demand;
                     }
                     for demand in demands {
-                        schemas.add(demand);
+                        schemas.require(demand);
                     }
                 }
             }
             going_on.push((progress, schema));
         }
-        let required = schemas.len();
-        if required == 0 {
+        if !schemas.is_any_required() {
             return Ok(None);
         }
         let equals_earlier = match going_on.iter().any(|(progress, _)| {
@@ -368,26 +371,26 @@ impl Automaton {
         };
         let mut entries = Vec::with_capacity(going_on.len());
         for (progress, schema) in going_on {
-            let spec = &group.monitors[progress.monitor as usize].spec;
+            let monitor = &group.monitors[progress.monitor as usize];
+            let spec = &monitor.spec;
             let contains = spec.contains.iter().zip(progress.counts.iter()).enumerate();
             let contains = contains
                 .filter(|(_, (contains, &count))| items::counts(contains, count, state.count))
-                .map(|(place, (contains, _))| (place as u8, schemas.add(contains.schema) as u8))
+                .map(|(place, (contains, _))| (place as u8, schemas.observe(contains.schema) as u8))
                 .collect();
             let repeats = equals_earlier.filter(|_| spec.repeats && !progress.repeated);
             entries.push(Entry {
                 before: progress.clone(),
-                item: schemas.add(schema) as u8,
+                item: match monitor.owners & group.required {
+                    0 => schemas.observe(schema),
+                    _ => schemas.hold(schema),
+                } as u8,
                 contains,
-                repeats: repeats.map(|schema| schemas.add(schema) as u8),
+                repeats: repeats.map(|schema| schemas.observe(schema) as u8),
             });
         }
-        let (required, observed) = schemas.as_slice().split_at(required);
-        let query = if compared {
-            self.compared_query(json, required, observed)?
-        } else {
-            self.query(json, required, observed)?
-        };
+        schemas.compared = compared;
+        let query = self.query(json, schemas)?;
         let pending = ArrayPending { from: id, entries: entries.into(), query, compared };
         Ok(Some(ArrayPendingId(json.array_pendings.intern(pending)?)))
     }

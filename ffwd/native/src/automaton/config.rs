@@ -8,13 +8,14 @@ use smallvec::SmallVec;
 
 use super::array::{ArrayGroup, ArrayPending, ArrayPendingId, ArrayState, ArrayStateId, Spare};
 use super::error::EngineError;
+use super::exclusion::Feasibility;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::Interner;
 use super::keys::{KeyNodeId, Keys, Terminal, TextId};
 use super::object::{ObjectPending, ObjectState};
 use super::object_group::ObjectGroup;
 use super::punctuation::{self, index, Indentation, Marks};
-use super::value::{Query, QueryId, ValueStarts};
+use super::value::{Query, QueryId, Schemas, ValueStarts};
 use super::{Grammar, PropertyOrder, Writing};
 use crate::error::LimitExceeded;
 use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
@@ -85,6 +86,7 @@ pub struct JsonParts {
     pub(super) queries: Interner<Query>,
     pub(super) value_starts: Mutex<FxHashMap<QueryId, Arc<ValueStarts>>>,
     pub(super) object_groups: boxcar::Vec<ObjectGroup>,
+    pub(super) feasible: Mutex<FxHashMap<Feasibility, bool>>,
     pub(super) object_states: Interner<ObjectState>,
     pub(super) object_pendings: Interner<ObjectPending>,
     pub(super) array_groups: boxcar::Vec<ArrayGroup>,
@@ -152,6 +154,7 @@ impl Automaton {
                     queries: Interner::new(frames, MAX_FRAMES),
                     value_starts: Mutex::default(),
                     object_groups: boxcar::Vec::new(),
+                    feasible: Mutex::default(),
                     object_states: Interner::new(frames, MAX_FRAMES),
                     object_pendings: Interner::new(frames, MAX_FRAMES),
                     array_groups: boxcar::Vec::new(),
@@ -160,7 +163,9 @@ impl Automaton {
                     array_items: Mutex::default(),
                     array_spares: Mutex::default(),
                 };
-                let query = automaton.query(&json, &[root], &[])?;
+                let mut schemas = Schemas::new(property_order);
+                schemas.require(root);
+                let query = automaton.query(&json, schemas)?;
                 automaton.json = Some(json);
                 Frame::Value(query)
             }

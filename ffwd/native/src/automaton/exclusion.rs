@@ -1,6 +1,9 @@
 //! What a monitor asks of the next member, so that the object can still be completed without
 //! meeting an alternative that is excluded.
 
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashSet;
 use smallvec::{smallvec, SmallVec};
 
 use super::config::{Automaton, JsonParts};
@@ -9,7 +12,23 @@ use super::monitor::{Ask, Exclusions, Key, Place};
 use super::name_set::NameSet;
 use super::object::Members;
 use super::object_group::ObjectGroupId;
+use crate::error::LimitExceeded;
 use crate::json_schema::SchemaId;
+
+/// How many answers of [`Automaton::is_feasible`] are remembered at once.
+const MAX_REMEMBERED: usize = 1 << 18;
+/// How many sets of exclusions are tried for one member.
+const MAX_WAYS: usize = 4096;
+
+/// What [`Automaton::is_feasible`] was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Feasibility {
+    group: ObjectGroupId,
+    monitor: u32,
+    place: Place,
+    seen: NameSet,
+    count: u64,
+}
 
 /// What a monitor asks of a member's value.
 #[derive(Clone, Debug)]
@@ -87,20 +106,87 @@ impl Automaton {
         seen: &NameSet,
         count: u64,
     ) -> Result<bool, EngineError> {
+        let names = &self.group(json, group).names;
         let monitor = &self.group(json, group).monitors[at as usize];
-        monitor.counts_suffice(&json.schema, place, seen, count)
+        if !monitor.counts_suffice(&json.schema, place, seen, count)? {
+            return Ok(false);
+        }
+        if place.pending == 0 || monitor.may_close(place, seen, count) {
+            return Ok(true);
+        }
+        let key = Feasibility { group, monitor: at, place, seen: seen.clone(), count };
+        if let Some(&known) = json.feasible.lock().get(&key) {
+            return Ok(known);
+        }
+        let name = |name: u32| json.keys.decoded(names[name as usize].0);
+        let left = monitor.left(place, seen, count, name);
+        let feasible = json.schema.object_is_satisfiable(&left)?;
+        let mut known = json.feasible.lock();
+        if known.len() >= MAX_REMEMBERED {
+            known.clear();
+        }
+        known.insert(key, feasible);
+        Ok(feasible)
     }
 
+    /// The schemas of which a member's value must satisfy one, so that the object can still be
+    /// completed: what the alternative asks, and in addition that the member does not suit certain
+    /// exclusions, as few as possible.
     fn ways(
         &self,
-        _json: &JsonParts,
+        json: &JsonParts,
         demand: &Demand,
         mut is_feasible: impl FnMut(Exclusions) -> Result<bool, EngineError>,
     ) -> Result<SmallVec<[SchemaId; 1]>, EngineError> {
-        let all = demand.watched.iter().fold(demand.kept, |bits, &(at, _)| bits | 1 << at);
+        let bit = |at: u8| -> Exclusions { 1 << at };
+        let watched = demand.watched.iter().fold(0, |bits, &(at, _)| bits | bit(at));
+        let all = demand.kept | watched;
         if is_feasible(all)? {
             return Ok(smallvec![demand.schema]);
         }
-        Ok(smallvec![])
+        let mut ways = SmallVec::new();
+        if watched == 0 || !is_feasible(demand.kept)? {
+            return Ok(ways);
+        }
+        // The more exclusions are pending, the harder it is: what cannot stay pending even alone
+        // is left out first, and sets of more exclusions only where none of fewer does.
+        let mut must_leave: Exclusions = 0;
+        for &(at, _) in &demand.watched {
+            if !is_feasible(demand.kept | bit(at))? {
+                must_leave |= bit(at);
+            }
+        }
+        let mut left_out: Vec<Exclusions> = Vec::new();
+        let mut seen: FxHashSet<Exclusions> = FxHashSet::default();
+        let mut pending = VecDeque::from([must_leave]);
+        while let Some(leaving) = pending.pop_front() {
+            if left_out.iter().any(|&fewer| fewer & leaving == fewer) {
+                continue;
+            }
+            if is_feasible(all & !leaving)? {
+                left_out.push(leaving);
+                continue;
+            }
+            for &(at, _) in demand.watched.iter().filter(|&&(at, _)| leaving & bit(at) == 0) {
+                if seen.insert(leaving | bit(at)) {
+                    pending.push_back(leaving | bit(at));
+                }
+            }
+            if seen.len() > MAX_WAYS {
+                let what = "ways to complete an object without what is excluded";
+                return Err(LimitExceeded::new(what, MAX_WAYS).into());
+            }
+        }
+        for leaving in left_out {
+            let mut parts: Vec<SchemaId> = vec![demand.schema];
+            for &(_, schema) in demand.watched.iter().filter(|&&(at, _)| leaving & bit(at) != 0) {
+                parts.push(json.schema.negation(schema)?);
+            }
+            let way = json.schema.conjunction(&parts)?;
+            if json.schema.is_satisfiable(way)? {
+                ways.push(way);
+            }
+        }
+        Ok(ways)
     }
 }

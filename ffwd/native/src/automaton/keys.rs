@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::intern::Interner;
 use super::punctuation::index;
 use crate::error::LimitExceeded;
-use crate::expr::lower::{spell, Spelling};
+use crate::expr::lower::{spell, unspell_json, Spelling};
 use crate::expr::texts::{texts, TextCounter};
 use crate::expr::{LexState, Lexeme};
 
@@ -179,6 +179,12 @@ impl Keys {
         }
         bytes.reverse();
         bytes
+    }
+
+    /// The name that a text writes, which is a whole name with its opening quote.
+    pub fn decoded(&self, text: TextId) -> Arc<str> {
+        let bytes = self.bytes(text);
+        unspell_json(bytes.get(1..).unwrap_or_default()).unwrap_or_default().into()
     }
 
     /// The node, in its canonical form: without a base where all keys of the lexeme are names, and

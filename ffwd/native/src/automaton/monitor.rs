@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::error::EngineError;
 use super::name_set::NameSet;
 use crate::expr::Verdict;
-use crate::json_schema::{ObjectSpec, SchemaId, SchemaSet};
+use crate::json_schema::{ObjectSpec, Property, SchemaId, SchemaSet};
 
 /// Excluded alternatives of a monitor, one bit each.
 pub type Exclusions = u128;
@@ -76,6 +76,8 @@ pub struct Exclusion {
     pub spec: Arc<ObjectSpec>,
     /// For each name of the group.
     pub asks: Vec<Ask>,
+    /// For each of its properties the name of the group.
+    pub name_of: Vec<u32>,
     /// The names that it requires.
     pub required: Vec<u32>,
 }
@@ -105,6 +107,22 @@ pub struct Place {
     pub ordered: u32,
     /// The exclusions that all members so far suited.
     pub pending: Exclusions,
+}
+
+/// A specification with these properties and exclusions, for all but `count` members.
+fn without(
+    spec: &ObjectSpec,
+    properties: Vec<Property>,
+    count: u64,
+    excluded: Vec<Arc<ObjectSpec>>,
+) -> ObjectSpec {
+    ObjectSpec {
+        properties,
+        others: spec.others.clone(),
+        min_properties: spec.min_properties.saturating_sub(count),
+        max_properties: spec.max_properties.map(|max| max.saturating_sub(count)),
+        excluded,
+    }
 }
 
 #[derive(Debug)]
@@ -285,6 +303,46 @@ impl Monitor {
             }
         }
         Place { pending, ..place }
+    }
+
+    /// What the rest of an object must be, its exclusions included, that the monitor accepts.
+    /// `decoded` has the names of the group.
+    pub fn left(
+        &self,
+        place: Place,
+        seen: &NameSet,
+        count: u64,
+        decoded: impl Fn(u32) -> Arc<str>,
+    ) -> ObjectSpec {
+        let gone = |name: &Arc<str>, free| Property {
+            name: name.clone(),
+            schema: SchemaId::NEVER,
+            required: false,
+            free,
+        };
+        let mut came: Vec<u32> =
+            (0..self.roles.len() as u32).filter(|&n| seen.contains(n)).collect();
+        let mut properties = self.spec.properties.clone();
+        for (name, role) in self.roles.iter().enumerate() {
+            let Role::Property(at) = *role else { continue };
+            if at < place.ordered || seen.contains(name as u32) {
+                let property = &mut properties[at as usize];
+                *property = gone(&property.name, property.free);
+            }
+        }
+        came.retain(|&name| !matches!(self.roles[name as usize], Role::Property(_)));
+        properties.extend(came.into_iter().map(|name| gone(&decoded(name), true)));
+        let excluded = self.pending(place.pending).map(|exclusion| {
+            let mut properties = exclusion.spec.properties.clone();
+            for (property, &name) in properties.iter_mut().zip(&exclusion.name_of) {
+                if seen.contains(name) {
+                    *property = gone(&property.name, property.free);
+                }
+            }
+            Arc::new(without(&exclusion.spec, properties, count, Vec::new()))
+        });
+        let excluded = excluded.collect();
+        without(&self.spec, properties, count, excluded)
     }
 
     /// Whether the members that are left suffice for the counts of the alternative and do not

@@ -234,7 +234,7 @@ impl Automaton {
             Some(_) => None,
         };
         let languages = accept.map_or(0, |accept| state.open.of_verdict(accept));
-        let mut required = Schemas::default();
+        let mut schemas = Schemas::new(json.property_order);
         let mut demands: Vec<(u32, Demand)> = Vec::with_capacity(state.live.len());
         let mut remembers = false;
         for &Live { monitor: at, place } in state.live.iter() {
@@ -248,28 +248,26 @@ impl Automaton {
             let Some(demand) = demand else { continue };
             remembers |= name.is_some_and(|name| monitor.remembers(name));
             for &schema in &demand.required {
-                required.add(schema);
+                schemas.require(schema);
             }
             demands.push((at, demand));
         }
-        let mut observed = Schemas::default();
         let entries: Box<[Entry]> = demands
             .into_iter()
             .map(|(monitor, demand)| {
-                // A required schema is checked in the declared order, an observed one in any.
-                let bit = match demand.required.contains(&demand.schema) {
-                    true => required.add(demand.schema),
-                    false => required.as_slice().len() + observed.add(demand.schema),
+                let bit = match demand.required.is_empty() {
+                    true => schemas.observe(demand.schema),
+                    false => schemas.hold(demand.schema),
                 };
-                let mut watch = |(exclusion, schema): (u8, _)| {
-                    (exclusion, (required.as_slice().len() + observed.add(schema)) as u8)
-                };
-                let watched = demand.watched.into_iter().map(&mut watch).collect();
+                let watched = demand.watched.into_iter();
+                let watched =
+                    watched.map(|(exclusion, schema)| (exclusion, schemas.observe(schema) as u8));
+                let watched = watched.collect();
                 let (ordered, kept) = (demand.ordered, demand.kept);
                 Entry { monitor, ordered, bit: bit as u8, kept, watched }
             })
             .collect();
-        let query = self.query(json, required.as_slice(), observed.as_slice())?;
+        let query = self.query(json, schemas)?;
         let Members { mut seen, count, mut used } = state.members.clone();
         let mut keys = state.keys;
         match name {

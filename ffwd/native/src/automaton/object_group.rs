@@ -359,7 +359,8 @@ impl Builder<'_> {
             let required = excluded.properties.iter().zip(&name_of);
             let required =
                 required.filter(|(property, _)| property.required).map(|(_, &name)| name).collect();
-            exclusions.push(Exclusion { spec: excluded.clone(), asks: asks.collect(), required });
+            let (spec, asks) = (excluded.clone(), asks.collect());
+            exclusions.push(Exclusion { spec, asks, name_of, required });
         }
         Ok(Monitor::new(spec, owners, in_order, roles, &name_of, unnamed, exclusions))
     }

@@ -8,6 +8,7 @@ use super::array::ArrayGroupId;
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::object_group::ObjectGroupId;
+use super::PropertyOrder;
 use crate::expr::lexeme::first_bits;
 use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::json_schema::{Normal, SchemaId, StringSpec};
@@ -22,7 +23,7 @@ pub const MAX_QUERY: usize = Verdict::BITS as usize;
 /// What a value is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Query {
-    /// Distinct; the required ones come first.
+    /// The required ones come first.
     schemas: Box<[SchemaId]>,
     required: u32,
     /// Whether later values are compared with this one.
@@ -36,28 +37,61 @@ impl Query {
     }
 }
 
-/// The schemas that a query is put together from: the place of each is its bit of the verdict.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Schemas(Vec<SchemaId>);
+/// The schemas that a query is put together from, first those that are required: the place of each
+/// is its bit of the verdict.
+#[derive(Clone, Debug)]
+pub(super) struct Schemas {
+    schemas: Vec<SchemaId>,
+    required: Option<usize>,
+    /// Whether a required schema asks for an order of properties, which an observed one never
+    /// does: what is observed must be exact.
+    in_order: bool,
+    /// Whether later values are compared with this one: numbers are then written with exponents of
+    /// at most three digits.
+    pub compared: bool,
+}
 
 impl Schemas {
-    /// The place of a schema, which is added if it is not there yet.
-    pub fn add(&mut self, schema: SchemaId) -> usize {
-        match self.0.iter().position(|&known| known == schema) {
+    pub fn new(property_order: PropertyOrder) -> Self {
+        let in_order = property_order == PropertyOrder::Declared;
+        Self { schemas: Vec::new(), required: None, in_order, compared: false }
+    }
+
+    pub fn is_any_required(&self) -> bool {
+        !self.required().is_empty()
+    }
+
+    /// Adds a schema of which one must hold. All of them come before what is observed.
+    pub fn require(&mut self, schema: SchemaId) {
+        if !self.schemas.contains(&schema) {
+            self.schemas.push(schema);
+        }
+    }
+
+    /// The place of a schema that is required, or else is observed.
+    pub fn hold(&mut self, schema: SchemaId) -> usize {
+        let required = self.required().len();
+        match self.schemas[..required].iter().position(|&known| known == schema) {
             Some(place) => place,
+            None => self.observe(schema),
+        }
+    }
+
+    /// The place of a schema of which the verdict says exactly whether it holds.
+    pub fn observe(&mut self, schema: SchemaId) -> usize {
+        let required = *self.required.get_or_insert(self.schemas.len());
+        let from = if self.in_order { required } else { 0 };
+        match self.schemas[from..].iter().position(|&known| known == schema) {
+            Some(place) => from + place,
             None => {
-                self.0.push(schema);
-                self.0.len() - 1
+                self.schemas.push(schema);
+                self.schemas.len() - 1
             }
         }
     }
 
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub fn as_slice(&self) -> &[SchemaId] {
-        &self.0
+    fn required(&self) -> &[SchemaId] {
+        &self.schemas[..self.required.unwrap_or(self.schemas.len())]
     }
 }
 
@@ -168,46 +202,18 @@ impl Automaton {
         Ok(())
     }
 
-    /// The query for these schemas, all distinct: a value's verdict has the bits of the required
-    /// ones first, then those of the observed ones, in the order given. Some required schema must
-    /// be satisfiable.
-    pub fn query(
-        &self,
-        json: &JsonParts,
-        required: &[SchemaId],
-        observed: &[SchemaId],
-    ) -> Result<QueryId, EngineError> {
-        self.add_query(json, required, observed, false)
-    }
-
-    /// The same for a value that later ones are compared with. Numbers are then written with
-    /// exponents of at most three digits.
-    pub fn compared_query(
-        &self,
-        json: &JsonParts,
-        required: &[SchemaId],
-        observed: &[SchemaId],
-    ) -> Result<QueryId, EngineError> {
-        self.add_query(json, required, observed, true)
-    }
-
-    fn add_query(
-        &self,
-        json: &JsonParts,
-        required: &[SchemaId],
-        observed: &[SchemaId],
-        compared: bool,
-    ) -> Result<QueryId, EngineError> {
-        if required.len() + observed.len() > MAX_QUERY {
+    /// The query for these schemas. Some required schema must be satisfiable.
+    pub(super) fn query(&self, json: &JsonParts, schemas: Schemas) -> Result<QueryId, EngineError> {
+        let required = schemas.required().len() as u32;
+        let Schemas { schemas, compared, .. } = schemas;
+        if schemas.len() > MAX_QUERY {
             return Err(crate::error::LimitExceeded::new(
                 "schemas that one value may have to be checked against",
                 MAX_QUERY,
             )
             .into());
         }
-        let schemas = [required, observed].concat().into();
-        let required = required.len() as u32;
-        Ok(QueryId(json.queries.intern(Query { schemas, required, compared })?))
+        Ok(QueryId(json.queries.intern(Query { schemas: schemas.into(), required, compared })?))
     }
 }
 

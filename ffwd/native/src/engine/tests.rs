@@ -12,7 +12,8 @@ use crate::vocabulary::testing::{seeded, vocabulary};
 
 pub(super) const COMPACT: Whitespace = Whitespace { mode: WhitespaceMode::Compact };
 const SPACED: Whitespace = Whitespace { mode: WhitespaceMode::SingleSpace };
-pub(super) const FLEXIBLE: Whitespace = Whitespace { mode: WhitespaceMode::Flexible { max_run: 2 } };
+pub(super) const FLEXIBLE: Whitespace =
+    Whitespace { mode: WhitespaceMode::Flexible { max_run: 2 } };
 
 fn layout(item: &str, key: &str, indent: Option<&str>) -> Whitespace {
     let layout = Layout::new(item, key, indent).unwrap();
@@ -108,7 +109,12 @@ fn mask_by_brute_force(compiled: &Compiled, state: StateId) -> Vec<TokenId> {
     (0..vocabulary.width() as u32).map(TokenId).filter(allowed).collect()
 }
 
-fn assert_mask(compiled: &Compiled, state: StateId, so_far: &[u8], what: &str) -> Vec<TokenId> {
+pub(super) fn assert_mask(
+    compiled: &Compiled,
+    state: StateId,
+    so_far: &[u8],
+    what: &str,
+) -> Vec<TokenId> {
     let vocabulary = compiled.engine.vocabulary();
     let mask = compiled.masker.compute(&compiled.automaton, state).unwrap();
     let expected = mask_by_brute_force(compiled, state);
@@ -176,7 +182,7 @@ pub(super) fn walk_and_compare(
 }
 
 /// Reads one JSON text and panics where an object has a key twice.
-fn assert_no_key_twice(text: &str) {
+pub(super) fn assert_no_key_twice(text: &str) {
     let value: serde_json::Value = serde_json::from_str(text).unwrap();
     // Canonical spelling: equal keys are equal bytes, and a colon follows each key.
     let mut open: Vec<HashSet<&str>> = Vec::new();

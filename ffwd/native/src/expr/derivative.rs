@@ -41,7 +41,10 @@ impl ByteClasses {
                 }
                 Expr::Concat(head, tail) => pending.extend([*head, *tail]),
                 Expr::Or(ids) | Expr::And(ids) => pending.extend(ids.iter()),
-                Expr::Not(inner) | Expr::Repeat { inner, .. } => pending.push(*inner),
+                Expr::Not(inner)
+                | Expr::Repeat { inner, .. }
+                | Expr::Before(inner)
+                | Expr::After(inner) => pending.push(*inner),
             }
         }
         sets.sort_unstable();
@@ -97,6 +100,8 @@ impl ByteClasses {
 #[derive(Debug, Default)]
 pub struct Derivatives {
     memo: FxHashMap<(ExprId, u8), ExprId>,
+    /// Expressions that look behind, with a byte more behind them.
+    pub(super) advanced: FxHashMap<(ExprId, u8), ExprId>,
     /// Expressions with intersection or complement whose emptiness is known.
     alive: FxHashMap<ExprId, bool>,
 }
@@ -125,9 +130,17 @@ impl Derivatives {
                 Some(next) => store.magnitude(Arc::new(next))?,
                 None => ExprId::EMPTY,
             },
+            Expr::Concat(head, tail) if store.looks_ahead(head) => {
+                self.derive_loop(store, head, tail, byte)?
+            }
+            Expr::Repeat { inner, .. } if store.looks_ahead(inner) => {
+                self.derive_loop(store, id, ExprId::EPSILON, byte)?
+            }
+            Expr::Before(_) | Expr::After(_) => ExprId::EMPTY,
             Expr::Concat(head, tail) => {
                 let first = self.derive(store, head, byte)?;
-                let first = store.concat(first, tail)?;
+                let rest = self.advance(store, tail, byte)?;
+                let first = store.concat(first, rest)?;
                 if store.nullable(head) {
                     let second = self.derive(store, tail, byte)?;
                     store.or(&[first, second])?
@@ -165,6 +178,7 @@ impl Derivatives {
             Expr::Repeat { inner, min, max } => {
                 let first = self.derive(store, inner, byte)?;
                 let rest = store.repeat(inner, min.saturating_sub(1), max.map(|max| max - 1))?;
+                let rest = self.advance(store, rest, byte)?;
                 store.concat(first, rest)?
             }
         };
@@ -234,9 +248,10 @@ impl Derivatives {
     /// Forgets memos that can be computed again.
     pub fn clear(&mut self) {
         self.memo.clear();
+        self.advanced.clear();
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.memo.capacity() * 16 + self.alive.capacity() * 12
+        (self.memo.capacity() + self.advanced.capacity()) * 16 + self.alive.capacity() * 12
     }
 }

@@ -8,9 +8,10 @@ use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
 use rustc_hash::FxHashMap;
 
 use super::byte_set::ByteSet;
+use super::lookaround::resolve;
 use super::store::{ExprId, ExprStore};
 use crate::error::LimitExceeded;
-use crate::regex::{Ast, CharClass};
+use crate::regex::{Ast, CharClass, Look};
 
 /// How characters are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,7 +50,16 @@ impl<'s> Lowering<'s> {
         self.classes.values().copied().filter(|&id| id != ExprId::EMPTY)
     }
 
+    /// The expression of a language of whole texts.
     pub fn lower(&mut self, ast: &Ast) -> Result<ExprId, LimitExceeded> {
+        if ast.looks_around() == Look::Ahead && !matches!(ast, Ast::Intersection(_)) {
+            let span = self.span(ast)?;
+            return resolve(self.store, span, ExprId::EPSILON);
+        }
+        self.span(ast)
+    }
+
+    fn span(&mut self, ast: &Ast) -> Result<ExprId, LimitExceeded> {
         match ast {
             Ast::Empty => Ok(ExprId::EMPTY),
             Ast::Epsilon => Ok(ExprId::EPSILON),
@@ -62,7 +72,7 @@ impl<'s> Lowering<'s> {
             Ast::Concat(parts) => {
                 let mut id = ExprId::EPSILON;
                 for part in parts.iter().rev() {
-                    let head = self.lower(part)?;
+                    let head = self.span(part)?;
                     id = self.store.concat(head, id)?;
                 }
                 Ok(id)
@@ -74,7 +84,7 @@ impl<'s> Lowering<'s> {
                     match part {
                         Ast::Literal(text) => literals.push(spell(text, self.spelling)),
                         Ast::Epsilon => literals.push(Vec::new()),
-                        other => ids.push(self.lower(other)?),
+                        other => ids.push(self.span(other)?),
                     }
                 }
                 literals.sort_unstable();
@@ -83,8 +93,16 @@ impl<'s> Lowering<'s> {
                 self.store.or(&ids)
             }
             Ast::Repeat { inner, min, max } => {
-                let inner = self.lower(inner)?;
+                let inner = self.span(inner)?;
                 self.store.repeat(inner, *min, *max)
+            }
+            Ast::Before(text) => {
+                let text = self.lower(text)?;
+                self.store.before(text)
+            }
+            Ast::After(text) => {
+                let text = self.lower(text)?;
+                self.store.after(text)
             }
             Ast::Intersection(parts) => {
                 let mut ids = Vec::with_capacity(parts.len());

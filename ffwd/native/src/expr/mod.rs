@@ -3,6 +3,7 @@
 //! * [`byte_set`] sets of bytes
 //! * [`store`] hash-consed expressions with their algebraic simplifications
 //! * [`derivative`] Brzozowski derivatives, and whether a language is empty
+//! * `lookaround` conditions on what surrounds a place
 //! * [`lower`] from text languages to byte expressions, in a given spelling
 //! * [`lexeme`] a lazily determinised automaton, shared by every grammar that uses the same text
 //! * [`relax`] expressions without the counters that no token can exhaust
@@ -13,6 +14,7 @@ pub mod byte_set;
 pub mod derivative;
 pub mod lexeme;
 pub mod lexeme_store;
+mod lookaround;
 pub mod lower;
 pub mod relax;
 pub mod store;

@@ -43,7 +43,9 @@ fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
                 let copies = store.min_len(*inner).saturating_mul(min.saturating_sub(1));
                 pending.push((*inner, after.saturating_add(copies)));
             }
-            Expr::And(_) | Expr::Not(_) | Expr::Magnitude(_) => return u32::MAX,
+            Expr::And(_) | Expr::Not(_) | Expr::Magnitude(_) | Expr::Before(_) | Expr::After(_) => {
+                return u32::MAX
+            }
         }
     }
     bound
@@ -61,6 +63,9 @@ pub fn relax(
     id: ExprId,
     limits: Limits,
 ) -> Result<(ExprId, u32), LimitExceeded> {
+    if store.looks_behind(id) || store.looks_ahead(id) {
+        return Ok((id, u32::MAX));
+    }
     if let Some(&known) = memo.get(&(id, limits.longest)) {
         return Ok(known);
     }
@@ -105,9 +110,13 @@ pub fn relax(
             let min = min.min(limits.longest.saturating_add(1));
             (store.repeat(inner, min, None)?, within.min(bytes))
         }
-        Expr::Empty | Expr::Epsilon | Expr::Bytes(_) | Expr::Not(_) | Expr::Magnitude(_) => {
-            (id, u32::MAX)
-        }
+        Expr::Empty
+        | Expr::Epsilon
+        | Expr::Bytes(_)
+        | Expr::Not(_)
+        | Expr::Magnitude(_)
+        | Expr::Before(_)
+        | Expr::After(_) => (id, u32::MAX),
     };
     memo.insert((id, limits.longest), relaxed);
     Ok(relaxed)

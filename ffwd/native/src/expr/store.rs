@@ -50,19 +50,43 @@ pub enum Expr {
         min: u32,
         max: Option<u32>,
     },
+    /// The empty string where all that was read before is in this language: what of it is left.
+    Before(ExprId),
+    /// The empty string where all that follows is in this language. Only in the inside of a
+    /// repetition; elsewhere it is intersected with what follows.
+    After(ExprId),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     nullable: bool,
-    /// Built without intersection and complement: then it is empty only if it is `EMPTY`.
+    /// Built without intersection, complement and conditions on what is around: then it is empty
+    /// only if it is `EMPTY`.
     positive: bool,
+    /// Whether it depends on what was read before.
+    behind: bool,
+    /// Whether it depends on what follows.
+    ahead: bool,
     /// How deep a derivative recurses.
     depth: u32,
     /// A lower bound on the length of its strings, exact where `positive` but for magnitudes.
     min_len: u32,
     /// An upper bound on the length of its strings; `u32::MAX` if there is none.
     max_len: u32,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self {
+            nullable: false,
+            positive: true,
+            behind: false,
+            ahead: false,
+            depth: 1,
+            min_len: 0,
+            max_len: 0,
+        }
+    }
 }
 
 /// How deep an expression may nest, so that derivatives stay within a small native stack.
@@ -102,7 +126,7 @@ impl ExprStore {
             let id = ExprId(store.exprs.len() as u32);
             store.exprs.push(expr.clone());
             let max_len = if expr == Expr::Epsilon { 0 } else { u32::MAX };
-            store.facts.push(Facts { nullable, positive, depth: 1, min_len: 0, max_len });
+            store.facts.push(Facts { nullable, positive, max_len, ..Facts::default() });
             store.ids.insert(expr, id);
         }
         store
@@ -130,6 +154,23 @@ impl ExprStore {
     #[inline]
     pub fn positive(&self, id: ExprId) -> bool {
         self.facts[id.index()].positive
+    }
+
+    /// Whether the expression depends on what was read before it.
+    #[inline]
+    pub fn looks_behind(&self, id: ExprId) -> bool {
+        self.facts[id.index()].behind
+    }
+
+    /// Whether the expression has conditions on what follows it that are not yet part of it.
+    #[inline]
+    pub fn looks_ahead(&self, id: ExprId) -> bool {
+        self.facts[id.index()].ahead
+    }
+
+    /// Whether the strings of the expression are the same wherever it stands.
+    fn stands_alone(&self, id: ExprId) -> bool {
+        !self.looks_behind(id) && !self.looks_ahead(id)
     }
 
     /// A lower bound on the length of the strings of an expression, in bytes.
@@ -176,18 +217,22 @@ impl ExprStore {
         };
         match expr {
             Expr::Empty | Expr::Epsilon => {
-                let nullable = *expr == Expr::Epsilon;
-                Facts { nullable, positive: true, depth: 1, min_len: 0, max_len: 0 }
+                Facts { nullable: *expr == Expr::Epsilon, ..Facts::default() }
             }
-            Expr::Bytes(_) => {
-                Facts { nullable: false, positive: true, depth: 1, min_len: 1, max_len: 1 }
-            }
+            Expr::Bytes(_) => Facts { min_len: 1, max_len: 1, ..Facts::default() },
             Expr::Magnitude(magnitude) => Facts {
                 nullable: magnitude.accepts(),
-                positive: true,
-                depth: 1,
                 min_len: u32::from(!magnitude.accepts()),
                 max_len: u32::MAX,
+                ..Facts::default()
+            },
+            Expr::Before(id) | Expr::After(id) => Facts {
+                nullable: of(id).nullable,
+                positive: false,
+                behind: matches!(expr, Expr::Before(_)) || of(id).behind,
+                ahead: matches!(expr, Expr::After(_)),
+                depth: of(id).depth + 1,
+                ..Facts::default()
             },
             Expr::Concat(head, tail) => {
                 let (head, tail) = (of(head), of(tail));
@@ -196,6 +241,8 @@ impl ExprStore {
                 Facts {
                     nullable: head.nullable && tail.nullable,
                     positive: head.positive && tail.positive,
+                    behind: head.behind || tail.behind,
+                    ahead: head.ahead || tail.ahead,
                     depth: depth + 1,
                     min_len: head.min_len.saturating_add(tail.min_len),
                     max_len: head.max_len.saturating_add(tail.max_len),
@@ -204,6 +251,8 @@ impl ExprStore {
             Expr::Or(ids) => Facts {
                 nullable: any(ids, |of| of.nullable),
                 positive: all(ids, |of| of.positive),
+                behind: any(ids, |of| of.behind),
+                ahead: any(ids, |of| of.ahead),
                 depth: most(ids, |of| of.depth) + 1,
                 min_len: least(ids, |of| of.min_len),
                 max_len: most(ids, |of| of.max_len),
@@ -211,6 +260,8 @@ impl ExprStore {
             Expr::And(ids) => Facts {
                 nullable: all(ids, |of| of.nullable),
                 positive: false,
+                behind: any(ids, |of| of.behind),
+                ahead: any(ids, |of| of.ahead),
                 depth: most(ids, |of| of.depth) + 1,
                 min_len: most(ids, |of| of.min_len),
                 max_len: least(ids, |of| of.max_len),
@@ -218,6 +269,8 @@ impl ExprStore {
             Expr::Not(id) => Facts {
                 nullable: !of(id).nullable,
                 positive: false,
+                behind: of(id).behind,
+                ahead: of(id).ahead,
                 depth: of(id).depth + 1,
                 min_len: u32::from(of(id).nullable),
                 max_len: u32::MAX,
@@ -231,6 +284,8 @@ impl ExprStore {
                 Facts {
                     nullable: *min == 0 || inner.nullable,
                     positive: inner.positive,
+                    behind: inner.behind,
+                    ahead: inner.ahead,
                     depth: inner.depth + 1,
                     min_len: inner.min_len.saturating_mul(*min),
                     max_len,
@@ -328,7 +383,10 @@ impl ExprStore {
         }
         if kept.len() > 1 && kept.contains(&ExprId::EPSILON) {
             // Another operand already has the empty string.
-            if kept.iter().any(|&id| id != ExprId::EPSILON && self.nullable(id)) {
+            if kept
+                .iter()
+                .any(|&id| id != ExprId::EPSILON && self.nullable(id) && self.stands_alone(id))
+            {
                 kept.retain(|&id| id != ExprId::EPSILON);
             }
         }
@@ -351,7 +409,7 @@ impl ExprStore {
         }
         kept.sort_unstable();
         kept.dedup();
-        if kept.contains(&ExprId::EPSILON) {
+        if kept.contains(&ExprId::EPSILON) && kept.iter().all(|&id| self.stands_alone(id)) {
             let all = kept.iter().all(|&id| self.nullable(id));
             return Ok(if all { ExprId::EPSILON } else { ExprId::EMPTY });
         }
@@ -389,6 +447,20 @@ impl ExprStore {
         }
     }
 
+    pub fn before(&mut self, text: ExprId) -> Result<ExprId, LimitExceeded> {
+        if text == ExprId::EMPTY {
+            return Ok(text);
+        }
+        self.intern(Expr::Before(text))
+    }
+
+    pub fn after(&mut self, text: ExprId) -> Result<ExprId, LimitExceeded> {
+        if text == ExprId::EMPTY {
+            return Ok(text);
+        }
+        self.intern(Expr::After(text))
+    }
+
     pub fn repeat(
         &mut self,
         inner: ExprId,
@@ -403,11 +475,24 @@ impl ExprStore {
             (_, 1, Some(1)) => return Ok(inner),
             _ => {}
         }
-        // Copies of what may be empty: the lower bound means nothing.
+        // Copies of what may be empty: the lower bound means nothing. What depends on its
+        // surroundings is never empty here.
         let min = if self.nullable(inner) { 0 } else { min };
         if let Expr::Repeat { min: 0, max: None, .. } = *self.get(inner) {
             if max.is_none_or(|max| max >= 1) {
                 return Ok(inner);
+            }
+        }
+        // Copies of copies are copies, where their numbers leave no gap.
+        if let Expr::Repeat { inner: copy, min: low, max: Some(high) } = *self.get(inner) {
+            let gapless = match min.checked_mul(high) {
+                Some(last) => min.saturating_add(1).saturating_mul(low) <= last.saturating_add(1),
+                None => false,
+            };
+            let least = min.checked_mul(low);
+            let most = max.map(|max| max.checked_mul(high));
+            if let (true, Some(least), None | Some(Some(_))) = (gapless, least, most) {
+                return self.repeat(copy, least, most.flatten());
             }
         }
         self.intern(Expr::Repeat { inner, min, max })

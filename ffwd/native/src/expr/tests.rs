@@ -10,7 +10,7 @@ use super::lower::{spell, unspell_json, Lowering};
 use super::store::{Expr, ExprId, ExprStore};
 use super::*;
 use crate::regex::oracle::matches;
-use crate::regex::{rust_dialect, Ast, CharClass};
+use crate::regex::{ecma, rust_dialect, Ast, CharClass};
 
 fn seeded(seed: u8) -> TestRng {
     TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32])
@@ -98,6 +98,88 @@ fn all_texts(characters: &str, longest: usize) -> Vec<String> {
         from = to;
     }
     texts
+}
+
+#[test]
+fn what_surrounds_a_place_is_followed_along() {
+    let patterns = [
+        "(?<=a)b",
+        "(?<!a)b$",
+        "(?<=^a|bb)-",
+        "(?<=a+b)-",
+        r"\ba\b",
+        r"^\B.\B",
+        r"(?<!é)\b-",
+        "^((?!ab).)*-",
+        "^(?:(?=a).|b)+-$",
+        "^(?:(?=a)|b){2}a",
+        r"^(?:\w+\b-?)+$",
+        "^(?:a(?<!aa)|b(?!-))*$",
+        "(?<=a)(?<!ba)b(?=-$)",
+        "^(?:(?<!a)(?!b-).){2,3}$",
+        "(?<=b(?<!ab))a",
+        "a$(?<=b)",
+    ];
+    let texts = all_texts("abé-", 4);
+    for pattern in patterns {
+        let language = ecma::search(pattern).unwrap();
+        let both = Ast::intersection([language.clone(), ecma::search("a").unwrap()]);
+        let other = Ast::complement(language.clone());
+        for spelling in [Spelling::Utf8, Spelling::JsonString] {
+            let lexeme = lexeme(spelling, [language.clone(), both.clone(), other.clone()]);
+            for text in &texts {
+                let found = matches(&language, text);
+                let a = u128::from(found && text.contains('a')) << 1;
+                let expected = u128::from(found) | a | u128::from(!found) << 2;
+                assert_eq!(verdict(&lexeme, text), expected, "{pattern} {text}");
+            }
+        }
+        let lexeme = lexeme(Spelling::JsonString, [language.clone()]);
+        let found = texts.iter().any(|text| matches(&language, text));
+        assert_eq!(lexeme.is_alive(), found, "{pattern}");
+        if lexeme.is_alive() {
+            let mut seen = vec![lexeme.start()];
+            let mut at = 0;
+            while at < seen.len().min(60) {
+                assert!(completes(&lexeme, seen[at]), "{:?} of {pattern}", seen[at]);
+                for byte in 0..=255u8 {
+                    if let Some(next) = lexeme.next(seen[at], byte).unwrap() {
+                        if !seen.contains(&next) {
+                            seen.push(next);
+                        }
+                    }
+                }
+                at += 1;
+            }
+            assert!(seen.len() < 400, "{pattern} has {} states", seen.len());
+        }
+    }
+}
+
+#[test]
+fn multiples_are_lexemes() {
+    use crate::regex::numbers::{spellings, NumberConstraint};
+    use crate::regex::Decimal;
+    let decimal = |text: &str| Decimal::parse(text).unwrap();
+    let constraint = NumberConstraint {
+        multiple_of: Some(decimal("0.7")),
+        none_of: vec![decimal("1.4")],
+        ..NumberConstraint::default()
+    };
+    let language = spellings(&constraint).unwrap();
+    let lexeme = lexeme(Spelling::Utf8, [language.clone()]);
+    for tenths in 0..300 {
+        for text in [
+            format!("{}.{}", tenths / 10, tenths % 10),
+            format!("-{}.{}0", tenths / 10, tenths % 10),
+            format!("{tenths}e1"),
+        ] {
+            let expected = matches(&language, &text);
+            assert_eq!(verdict(&lexeme, &text) == 1, expected, "{text}");
+            assert_eq!(language.matches(&text), Ok(expected));
+        }
+    }
+    assert!(verdict(&lexeme, "0.7") == 1 && verdict(&lexeme, "1.4") == 0);
 }
 
 proptest! {

@@ -265,7 +265,7 @@ impl Document {
                 }
                 Value::Object(members) => {
                     let key = members.iter().find(|&(_, member)| member == child);
-                    steps.extend(key.map(|(key, _)| key.replace('~', "~0").replace('/', "~1")));
+                    steps.extend(key.map(|(key, _)| escaped(key)));
                 }
                 _ => {}
             }
@@ -282,4 +282,9 @@ impl Document {
             _ => pointer,
         }
     }
+}
+
+/// A step of a JSON pointer.
+pub fn escaped(step: &str) -> String {
+    step.replace('~', "~0").replace('/', "~1")
 }

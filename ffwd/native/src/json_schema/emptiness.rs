@@ -115,10 +115,15 @@ impl Emptiness<'_> {
 }
 
 /// The length in characters of the shortest string of a language that is written without
-/// intersection and complement; `None` if it has none, or that is not plain.
+/// intersection, complement and lookaround; `None` if it has none, or that is not plain.
 fn shortest(language: &Ast) -> Option<u64> {
     match language {
-        Ast::Empty | Ast::Intersection(_) | Ast::Complement(_) | Ast::Magnitude(_) => None,
+        Ast::Empty
+        | Ast::Intersection(_)
+        | Ast::Complement(_)
+        | Ast::Magnitude(_)
+        | Ast::Before(_)
+        | Ast::After(_) => None,
         Ast::Epsilon => Some(0),
         Ast::Class(class) => (!class.is_empty()).then_some(1),
         Ast::Literal(text) => Some(text.chars().count() as u64),

@@ -1,5 +1,6 @@
 //! What is wrong with a schema, and where.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use thiserror::Error;
@@ -43,8 +44,21 @@ impl fmt::Display for Place<'_> {
         if self.0.is_empty() {
             f.write_str("the root")
         } else {
-            f.write_str(self.0)
+            shortened(self.0).fmt(f)
         }
+    }
+}
+
+/// The most characters of a schema's text that a message repeats at a time.
+const MAX_SHOWN: usize = 160;
+
+/// A text of the schema for a message: without its middle if it is long.
+pub(super) fn shortened(text: &str) -> Cow<'_, str> {
+    let mut ends = text.char_indices().map(|(place, _)| place);
+    let Some(head_end) = ends.nth(MAX_SHOWN / 2) else { return text.into() };
+    match ends.nth_back(MAX_SHOWN / 2) {
+        Some(tail) => format!("{}…{}", &text[..head_end], &text[tail..]).into(),
+        None => text.into(),
     }
 }
 
@@ -82,5 +96,15 @@ mod tests {
         let exceeded = LimitExceeded { limit: "depth", maximum: 9 };
         let error = SchemaError::limit(exceeded, String::new());
         assert!(error.to_string().ends_with("(at the root)"), "{error}");
+    }
+
+    #[test]
+    fn long_texts_are_shortened() {
+        for length in [0, 10, MAX_SHOWN] {
+            let text = "é".repeat(length);
+            assert_eq!(shortened(&text), text);
+        }
+        let text = shortened(&"é".repeat(1000)).into_owned();
+        assert!(text.contains("é…é") && text.chars().count() <= MAX_SHOWN + 2, "{text}");
     }
 }

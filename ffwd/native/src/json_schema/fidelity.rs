@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::dialect::{Dialect, Keyword};
-use super::document::{Document, NodeId, Value};
+use super::document::{escaped, Document, NodeId, Value};
 use super::error::{LimitExceeded, SchemaError};
 use super::options::{Policy, SchemaOptions};
 use super::program::Program;
@@ -272,10 +272,6 @@ fn no_keyword(document: &Document, rules: Rules, key: &str, value: NodeId) -> Op
         _ if Keyword::exists(key) => format!("not a keyword of {}", dialect.name()),
         _ => "an unknown keyword".into(),
     })
-}
-
-fn escaped(step: &str) -> String {
-    step.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

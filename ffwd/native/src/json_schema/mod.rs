@@ -57,7 +57,7 @@ mod shape;
 #[cfg(test)]
 mod test_emptiness;
 #[cfg(test)]
-mod test_validator;
+pub(crate) mod test_validator;
 #[cfg(test)]
 mod tests;
 mod unevaluated;

@@ -1,8 +1,8 @@
 //! From JSON text to a [`Document`]. No native recursion, so nesting is bounded by a limit and not by
 //! a stack.
 
-use super::document::{Document, DocumentLimits, Kind, Node, NodeId, Text, SMALL_OBJECT};
-use super::error::{LimitExceeded, SchemaError};
+use super::document::{escaped, Document, DocumentLimits, Kind, Node, NodeId, Text, SMALL_OBJECT};
+use super::error::{shortened, LimitExceeded, SchemaError};
 
 /// A container whose end has not been read.
 struct Open {
@@ -53,7 +53,9 @@ impl<'t> Parser<'t> {
                     let is_object = opening == b'{';
                     open.push(Open { node, is_object, children: children.len() });
                     if open.len() as u64 > self.limits.nesting {
-                        return Err(self.passed("schema_nesting", self.limits.nesting));
+                        let exceeded =
+                            LimitExceeded { limit: "schema_nesting", maximum: self.limits.nesting };
+                        return Err(SchemaError::limit(exceeded, self.pointer(&open, &children)));
                     }
                     self.skip_whitespace();
                     if self.peek() != Some(if is_object { b'}' } else { b']' }) {
@@ -150,7 +152,10 @@ impl<'t> Parser<'t> {
             Some((node, name)) => Err(SchemaError::invalid(
                 None,
                 self.document.pointer(node),
-                format!("the key {name:?} appears twice in one object; keep one of them"),
+                format!(
+                    "the key {:?} appears twice in one object; keep one of them",
+                    shortened(&name)
+                ),
             )),
         }
     }
@@ -316,6 +321,21 @@ impl<'t> Parser<'t> {
         });
         self.place += 4;
         Ok(value)
+    }
+
+    /// The place of the innermost open container, while none of them is a value yet.
+    fn pointer(&self, open: &[Open], children: &[(Text, NodeId)]) -> String {
+        let mut pointer = self.document.pointer(self.root);
+        for (outer, inner) in open.iter().zip(open.iter().skip(1)) {
+            pointer.push('/');
+            let Some(place) = inner.children.checked_sub(1) else { continue };
+            if outer.is_object {
+                pointer += &escaped(self.document.text(children[place].0));
+            } else {
+                pointer += &(place - outer.children).to_string();
+            }
+        }
+        pointer
     }
 
     fn fault(&self, expected: &str) -> SchemaError {

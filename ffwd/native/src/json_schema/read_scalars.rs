@@ -2,7 +2,7 @@
 
 use super::dialect::{Dialect, Keyword};
 use super::document::{Document, NodeId, Value};
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{shortened, LimitExceeded, SchemaError};
 use super::number_range::{NumberRange, RangeEnd};
 use super::reader::{Found, Reader};
 use super::schema::{Schema, Types};
@@ -125,12 +125,20 @@ impl<'d> Reader<'d> {
             Err(error) => error,
         };
         let pointer = self.document.pointer(place);
-        let message = format!("the pattern {pattern:?}: {error}");
-        if !matches!(error.kind, PatternErrorKind::Unsupported(_)) {
-            return Err(SchemaError::invalid(Some(keyword.name()), pointer, message));
+        let message = format!("the pattern {:?}: {error}", shortened(pattern));
+        match error.kind {
+            PatternErrorKind::Unsupported(_) => {
+                self.leave_out(SchemaError::unsupported(keyword.name(), pointer, message))?;
+                Ok(None)
+            }
+            PatternErrorKind::Invalid => {
+                Err(SchemaError::invalid(Some(keyword.name()), pointer, message))
+            }
+            PatternErrorKind::TooLarge(passed) => {
+                let maximum = passed.maximum as u64;
+                Err(SchemaError::limit(LimitExceeded { limit: passed.limit, maximum }, pointer))
+            }
         }
-        self.leave_out(SchemaError::unsupported(keyword.name(), pointer, message))?;
-        Ok(None)
     }
 
     fn format(&mut self, node: NodeId) -> Result<Option<Ast>, SchemaError> {
@@ -141,13 +149,6 @@ impl<'d> Reader<'d> {
             return Ok(known.clone());
         }
         let language = formats::format(name);
-        if language.is_none() && formats::KNOWN_2020_12.contains(&name) {
-            let message =
-                format!("the format {name:?} is not supported; remove it or use `pattern`");
-            let pointer = self.document.pointer(node);
-            self.leave_out(SchemaError::unsupported("format", pointer, message))?;
-            return Ok(None);
-        }
         if let (Some(language), Some(witness)) = (&language, format_witness(name)) {
             self.witnesses.insert(language.clone(), witness);
         }
@@ -197,8 +198,9 @@ fn format_witness(name: &str) -> Option<&'static str> {
         "date" => "2000-01-01",
         "date-time" => "2000-01-01T00:00:00Z",
         "duration" => "P1D",
-        "email" => "a@example.com",
-        "hostname" => "example.com",
+        "email" | "idn-email" => "a@example.com",
+        "regex" => "",
+        "hostname" | "idn-hostname" => "example.com",
         "ipv4" => "127.0.0.1",
         "ipv6" => "::1",
         "iri" | "uri" => "http://example.com/",

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::dialect::Keyword;
 use super::document::{Document, NodeId, Value};
-use super::error::{LimitExceeded, SchemaError, SchemaErrorKind};
+use super::error::{shortened, LimitExceeded, SchemaError, SchemaErrorKind};
 use super::options::{Policy, SchemaOptions};
 use super::read_scalars::decimal;
 use super::resources::Resources;
@@ -139,7 +139,7 @@ impl<'d> Reader<'d> {
             for (place, unknown) in self.resources().unknown_vocabularies.clone() {
                 let message = format!(
                     "the metaschema requires the vocabulary {:?}, which is not known",
-                    unknown.0
+                    shortened(&unknown.0)
                 );
                 let pointer = self.document.pointer(place);
                 self.leave_out(SchemaError::unsupported("$schema", pointer, message))?;
@@ -264,8 +264,9 @@ impl<'d> Reader<'d> {
         uri: String,
     ) -> Result<(), SchemaError> {
         let message = format!(
-            "there is no document {uri:?}, and nothing is fetched; give it in the registry, or \
-             copy what is needed of it into `$defs`"
+            "there is no document {:?}, and nothing is fetched; give it in the registry, or copy \
+             what is needed of it into `$defs`",
+            shortened(&uri)
         );
         let error = SchemaError::unsupported(keyword.name(), self.document.pointer(place), message);
         if self.searched {
@@ -314,8 +315,9 @@ impl<'d> Reader<'d> {
                     Some("type"),
                     self.document.pointer(name),
                     format!(
-                        "{text:?} is not a type; the types are null, boolean, integer, number, \
-                         string, array and object"
+                        "{:?} is not a type; the types are null, boolean, integer, number, \
+                         string, array and object",
+                        shortened(text)
                     ),
                 )),
             },

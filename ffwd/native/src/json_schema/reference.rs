@@ -1,7 +1,7 @@
 //! Where a reference points: JSON pointers, anchors and the `$id`s of the documents.
 
 use super::document::{Document, NodeId, Value};
-use super::error::SchemaError;
+use super::error::{shortened, SchemaError};
 use super::resources::Resources;
 use super::uri;
 
@@ -42,7 +42,7 @@ pub fn resolve(
         }
     }
     let wrong = |what: String| {
-        let message = format!("the reference {reference:?} points to {what}");
+        let message = format!("the reference {:?} points to {what}", shortened(reference));
         let pointer = document.pointer(place);
         Unresolved::Wrong(SchemaError::invalid(Some(keyword), pointer, message))
     };

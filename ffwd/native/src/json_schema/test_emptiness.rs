@@ -48,7 +48,10 @@ fn collect_borders(language: &Ast, borders: &mut BTreeSet<u32>) {
         Ast::Concat(parts) | Ast::Alternation(parts) | Ast::Intersection(parts) => {
             parts.iter().for_each(|part| collect_borders(part, borders));
         }
-        Ast::Repeat { inner, .. } | Ast::Complement(inner) => collect_borders(inner, borders),
+        Ast::Repeat { inner, .. }
+        | Ast::Complement(inner)
+        | Ast::Before(inner)
+        | Ast::After(inner) => collect_borders(inner, borders),
     }
 }
 
@@ -62,6 +65,7 @@ fn accepts_nothing_more(language: &Ast) -> bool {
         Ast::Alternation(parts) => parts.iter().any(accepts_nothing_more),
         Ast::Repeat { inner, min, .. } => *min == 0 || accepts_nothing_more(inner),
         Ast::Complement(inner) => !accepts_nothing_more(inner),
+        Ast::Before(_) | Ast::After(_) => panic!("the test has no lookaround"),
     }
 }
 
@@ -117,6 +121,7 @@ fn derivative(language: &Ast, letter: char) -> Ast {
             Ast::concat([derivative(inner, letter), rest])
         }
         Ast::Complement(inner) => Ast::complement(derivative(inner, letter)),
+        Ast::Before(_) | Ast::After(_) => panic!("the test has no lookaround"),
     }
 }
 

@@ -116,8 +116,8 @@ impl<'py> Rows<'py> {
 ///     threads: How many threads may compute masks at once; by default one per processor.
 ///
 /// Raises:
-///     BitmaskError: As for `Matcher.fill_bitmask`, or a row that is given twice; then no row has
-///         been written.
+///     BitmaskError: As for `Matcher.fill_bitmask`, a row that is given twice, or less than one
+///         thread; then no row has been written.
 #[pyfunction]
 #[pyo3(signature = (matchers, bitmask, rows=None, *, threads=None))]
 pub fn fill_bitmasks(
@@ -125,8 +125,13 @@ pub fn fill_bitmasks(
     matchers: Vec<PyRef<'_, PyMatcher>>,
     bitmask: &Bound<'_, PyAny>,
     rows: Option<Vec<usize>>,
-    threads: Option<usize>,
+    threads: Option<i64>,
 ) -> PyResult<()> {
+    let threads = match threads.map(usize::try_from) {
+        None => None,
+        Some(Ok(threads @ 1..)) => Some(threads),
+        Some(_) => return Err(error("threads must be at least 1")),
+    };
     let rows = rows.unwrap_or_else(|| (0..matchers.len()).collect());
     if rows.len() != matchers.len() {
         let counts = (rows.len(), matchers.len());

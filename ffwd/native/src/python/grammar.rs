@@ -119,7 +119,7 @@ fn policy(lenient: bool) -> Policy {
 /// `"widened"` or `"refused"`, and why.
 #[pyfunction]
 #[pyo3(signature = (schema, *, registry=Vec::new(), lenient=false))]
-pub fn fidelity_report(
+pub fn json_schema_fidelity(
     py: Python<'_>,
     schema: &str,
     registry: Vec<(String, String)>,

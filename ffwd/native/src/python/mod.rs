@@ -21,7 +21,7 @@ mod _native {
     };
     #[pymodule_export]
     use super::grammar::{
-        compile_choice, compile_json_schema, compile_regex, fidelity_report, PyCompiledGrammar,
+        compile_choice, compile_json_schema, compile_regex, json_schema_fidelity, PyCompiledGrammar,
     };
     #[pymodule_export]
     use super::matcher::PyMatcher;

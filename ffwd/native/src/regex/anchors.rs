@@ -8,18 +8,29 @@
 //! **Lookaheads** ask about all the text that follows, so a pattern that has some is read from its
 //! end: for a node and the language of what may follow its span, the language of the whole rest of
 //! the text from the span's start, where a lookahead is an intersection. A repetition has no last
-//! copy to begin with, so lookaheads inside unbounded ones are refused, but for a common kind that ends
-//! with the text.
+//! copy to begin with, so lookaheads inside unbounded ones, but for a common kind that ends with the
+//! text, are left to [`super::context`], and so is all that looks behind.
 
 use super::node::Node;
 use super::piece::{beside_anything, Builder, Piece, Side};
-use super::{Ast, PatternError};
+use super::{context, Ast, PatternError, PatternErrorKind};
 
 /// Copies that a repetition with a lookahead in it may have.
 const MAX_LOOKAHEAD_COPIES: u32 = 16;
 
 /// The texts in which the pattern matches some span.
 pub(super) fn searched(node: &Node) -> Result<Ast, PatternError> {
+    if node.looks_behind() {
+        return context::searched(node);
+    }
+    match without_context(node) {
+        Err(PatternError { kind: PatternErrorKind::Unsupported(_), .. }) => context::searched(node),
+        result => result,
+    }
+}
+
+/// [`searched`] without lookbehind, and with lookaheads in few repetitions only.
+fn without_context(node: &Node) -> Result<Ast, PatternError> {
     let mut builder = Builder::default();
     let any = Piece::new(Ast::any_text());
     if node.lookahead().is_some() {
@@ -113,7 +124,10 @@ fn slots(builder: &mut Builder, node: &Node) -> Result<Slots, PatternError> {
         Node::Text(ast) => Ok(Slots::only(Slot::Free, Piece::new(ast.clone()))),
         Node::Start => Ok(Slots::only(Slot::Start, epsilon())),
         Node::End => Ok(Slots::only(Slot::End, epsilon())),
-        Node::Lookahead { offset, .. } => Err(PatternError::unsupported(*offset, "lookahead")),
+        Node::Lookahead { offset, .. } | Node::Lookbehind { offset, .. } => {
+            Err(PatternError::unsupported(*offset, "lookaround"))
+        }
+        Node::WordBoundary { .. } => Err(PatternError::unsupported(0, "word boundary")),
         Node::Alternation(parts) => {
             let parts: Vec<Slots> =
                 parts.iter().map(|part| slots(builder, part)).collect::<Result<_, _>>()?;
@@ -305,7 +319,11 @@ fn tail(builder: &mut Builder, node: &Node, after: &Tail) -> Result<Tail, Patter
                 later: builder.restrict(&after.later, &seen.later, *negative)?,
             })
         }
-        Node::Text(_) | Node::Start | Node::End => Ok(after.clone()),
+        Node::Text(_)
+        | Node::Start
+        | Node::End
+        | Node::Lookbehind { .. }
+        | Node::WordBoundary { .. } => Ok(after.clone()),
     }
 }
 

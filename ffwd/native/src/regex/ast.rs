@@ -118,6 +118,22 @@ pub enum Ast {
     Intersection(Arc<[Ast]>),
     /// Strings of Unicode scalar values that do not belong to the operand.
     Complement(Arc<Ast>),
+    /// The empty span where all the text before it belongs to the operand. Only in a language of
+    /// whole texts.
+    Before(Arc<Ast>),
+    /// The empty span where all the text after it belongs to the operand. Only in a language of
+    /// whole texts, and not within `Before`, an intersection or a complement of spans.
+    After(Arc<Ast>),
+}
+
+/// What the spans of a language depend on beside themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Look {
+    Nowhere,
+    /// On the text before them.
+    Behind,
+    /// On the text after them, and perhaps on that before.
+    Ahead,
 }
 
 impl Ast {
@@ -208,6 +224,37 @@ impl Ast {
             0 => Self::any_text(),
             1 => kept.swap_remove(0),
             _ => Self::Intersection(kept.into()),
+        }
+    }
+
+    pub fn before(text: Ast) -> Self {
+        match text {
+            Self::Empty => Self::Empty,
+            other => Self::Before(Arc::new(other)),
+        }
+    }
+
+    pub fn after(text: Ast) -> Self {
+        match text {
+            Self::Empty => Self::Empty,
+            other => Self::After(Arc::new(other)),
+        }
+    }
+
+    /// Whether a span of the language depends on the text around it, and on that after it.
+    pub fn looks_around(&self) -> Look {
+        match self {
+            Self::Empty
+            | Self::Epsilon
+            | Self::Class(_)
+            | Self::Literal(_)
+            | Self::Magnitude(_) => Look::Nowhere,
+            Self::Before(_) => Look::Behind,
+            Self::After(_) => Look::Ahead,
+            Self::Concat(parts) | Self::Alternation(parts) | Self::Intersection(parts) => {
+                parts.iter().map(Self::looks_around).max().unwrap_or(Look::Nowhere)
+            }
+            Self::Repeat { inner, .. } | Self::Complement(inner) => inner.looks_around(),
         }
     }
 

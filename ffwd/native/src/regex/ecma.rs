@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use super::anchors::searched;
 use super::ecma_class::{control, digits, hexadecimal, line_ends, property, spaces, words};
+use super::error::{CLASS_RANGES, NESTED_GROUPS};
 use super::node::Node;
 use super::{Ast, CharClass, PatternError};
 
@@ -21,8 +22,7 @@ const MAX_RANGES: usize = 1 << 19;
 
 /// The language of all texts in which the pattern matches somewhere.
 ///
-/// Backreferences, lookbehind, word boundaries, and most lookaheads in unbounded repetitions are
-/// refused by name.
+/// Backreferences, and lookaheads in a lookbehind, are refused by name.
 pub fn search(pattern: &str) -> Result<Ast, PatternError> {
     searched(&parse(pattern)?)
 }
@@ -30,8 +30,7 @@ pub fn search(pattern: &str) -> Result<Ast, PatternError> {
 fn parse(pattern: &str) -> Result<Node, PatternError> {
     let characters: Vec<char> = pattern.chars().take(MAX_LENGTH + 1).collect();
     if characters.len() > MAX_LENGTH {
-        let message = format!("the pattern has more than {MAX_LENGTH} characters");
-        return Err(PatternError::too_large(MAX_LENGTH, message));
+        return Err(PatternError::too_large(MAX_LENGTH, "characters of a pattern", MAX_LENGTH));
     }
     match Parser::new(&characters, false).parse() {
         Err(PatternError { kind: super::PatternErrorKind::Invalid, .. }) => {
@@ -135,7 +134,10 @@ impl<'p> Parser<'p> {
         let atom = self.atom()?;
         let Some((min, max)) = self.quantifier()? else { return Ok(atom) };
         match atom {
-            Node::Start | Node::End => Err(self.invalid(start, "an anchor cannot be repeated")),
+            Node::Start | Node::End | Node::WordBoundary { .. } => {
+                Err(self.invalid(start, "an anchor cannot be repeated"))
+            }
+            Node::Lookbehind { .. } => Err(self.invalid(start, "a lookbehind cannot be repeated")),
             Node::Lookahead { .. } if !self.lenient => {
                 Err(self.invalid(start, "a lookahead cannot be repeated"))
             }
@@ -179,7 +181,7 @@ impl<'p> Parser<'p> {
         };
         let number = |text: &str| {
             text.parse::<u32>().map_err(|_| {
-                PatternError::too_large(start, "the count of a quantifier is too large")
+                PatternError::too_large(start, "the count of a quantifier", u32::MAX as usize)
             })
         };
         let (min_count, max_count) = (number(&min)?, max.as_deref().map(number).transpose()?);
@@ -253,7 +255,7 @@ impl<'p> Parser<'p> {
     fn charge(&mut self, class: &CharClass) -> Result<(), PatternError> {
         self.ranges += class.ranges().len();
         if self.ranges > MAX_RANGES {
-            return Err(PatternError::too_large(self.at, "the character classes are too large"));
+            return Err(PatternError::too_large(self.at, CLASS_RANGES, MAX_RANGES));
         }
         Ok(())
     }
@@ -261,15 +263,17 @@ impl<'p> Parser<'p> {
     /// A group, past its parenthesis.
     fn group(&mut self, start: usize) -> Result<Node, PatternError> {
         let unsupported = |feature| Err(PatternError::unsupported(start, feature));
-        let mut lookahead = None;
+        let mut look = None;
         if self.eat('?') {
-            if self.eat(':') {
-            } else if self.eat('=') {
-                lookahead = Some(false);
-            } else if self.eat('!') {
-                lookahead = Some(true);
-            } else if self.eat_all("<=") || self.eat_all("<!") {
-                return unsupported("lookbehind");
+            // Behind or ahead, negative or not.
+            let kinds = [
+                ("=", (false, false)),
+                ("!", (false, true)),
+                ("<=", (true, false)),
+                ("<!", (true, true)),
+            ];
+            look = kinds.into_iter().find_map(|(mark, kind)| self.eat_all(mark).then_some(kind));
+            if look.is_some() || self.eat(':') {
             } else if self.eat('<') {
                 self.group_name()?;
             } else if matches!(self.peek(), Some('i' | 'm' | 's' | '-')) {
@@ -280,16 +284,20 @@ impl<'p> Parser<'p> {
         }
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
-            let message = format!("more than {MAX_NESTING} nested groups");
-            return Err(PatternError::too_large(start, message));
+            return Err(PatternError::too_large(start, NESTED_GROUPS, MAX_NESTING));
         }
         let inner = self.disjunction()?;
         self.nesting -= 1;
         if !self.eat(')') {
             return Err(self.invalid(start, "a group is not closed"));
         }
-        Ok(match lookahead {
-            Some(negative) => Node::Lookahead { inner: Box::new(inner), negative, offset: start },
+        Ok(match look {
+            Some((true, negative)) => {
+                Node::Lookbehind { inner: Box::new(inner), negative, offset: start }
+            }
+            Some((false, negative)) => {
+                Node::Lookahead { inner: Box::new(inner), negative, offset: start }
+            }
             // An anchor or lookahead alone in a group may be repeated, unlike the bare one.
             None => Node::Concat(vec![inner]),
         })
@@ -317,7 +325,10 @@ impl<'p> Parser<'p> {
     fn atom_escape(&mut self, start: usize) -> Result<Node, PatternError> {
         let unsupported = |feature| Err(PatternError::unsupported(start, feature));
         match self.peek() {
-            Some('b' | 'B') => return unsupported("word boundary"),
+            Some(letter @ ('b' | 'B')) => {
+                self.at += 1;
+                return Ok(Node::WordBoundary { negative: letter == 'B' });
+            }
             Some('k') if self.named_groups || !self.lenient => {
                 if !self.named_groups {
                     return Err(self.invalid(start, "a reference to a group that does not exist"));

@@ -1,3 +1,8 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+
 use super::super::oracle::{matches, size};
 use super::super::PatternErrorKind;
 use super::*;
@@ -99,6 +104,26 @@ const CASES: &[Case] = &[
     ("x(?=^y)", &[], &["xy", "x"]),
     ("(?=^y|x)[xy]z", &["yz", "axz"], &["ayz"]),
     ("(?!^y)yz", &["ayz", "yzyz"], &["yz"]),
+    // Lookbehind, word boundaries, and lookaheads in repetitions.
+    ("(?<=a)b", &["ab", "xabx"], &["b", "bb", "ba", "a"]),
+    ("(?<!a)b", &["b", "bb", "cb", "abb"], &["ab", "a", ""]),
+    ("^(?<!a)b", &["b"], &["ab"]),
+    ("(?<=^a|bb)c", &["ac", "xbbc"], &["xac", "bc"]),
+    ("(?<=a+b)c", &["abc", "aabc"], &["bc", "cbc"]),
+    ("(?<![0-9]{2,})x", &["x", "1x"], &["12x", "123x"]),
+    ("(?<=(?<!a)b)c", &["bc", "bbc"], &["abc", "c"]),
+    ("(?=.b(?<=ab)c)a", &["abc"], &["xbc", "ab"]),
+    ("^(?:a(?<!aa)|b)*$", &["", "a", "aba"], &["aa", "baa"]),
+    (r"\bfoo\b", &["foo", "a foo!", "é foo"], &["foos", "a_foo", ""]),
+    (r"^\b", &["a", "a!"], &["", "!a"]),
+    (r"\B", &["", "!", "ab", "!a"], &["a", "a-b"]),
+    (r"^(?:\w+\b ?)+$", &["ab cd", "ab"], &["", "ab  cd"]),
+    (r"a\Bb\b", &["ab", "ab c"], &["a b", "abc"]),
+    ("^((?!ab).)*c", &["c", "bac", "cab"], &["abc", "ab"]),
+    ("^(?:(?=a).|b)+c$", &["abac", "bc"], &["c", "acc"]),
+    ("^(?:(?=a)|b){2}a", &["a", "ba", "bba"], &["bbba", "c"]),
+    (r"^(?:(?!\.\.)[a.])+/$", &["a.a/"], &["a..a/", "/", "./."]),
+    (r"(?:^|\s)(?<!\S)x(?!\S)", &["x", "a x b"], &["ax", "xa"]),
 ];
 
 #[test]
@@ -175,12 +200,9 @@ fn what_is_not_supported_is_refused_by_name() {
     for (pattern, feature) in [
         (r"(a)\1", "backreference"),
         (r"(?<n>a)\k<n>", "backreference"),
-        (r"\bfoo\b", "word boundary"),
-        (r"a\B", "word boundary"),
-        ("(?<=a)b", "lookbehind"),
-        ("(?<!a)b", "lookbehind"),
+        ("(?<=a(?=b))", "lookahead in a lookbehind"),
+        (r"(?<=a\b)", "lookahead in a lookbehind"),
         ("(?i)a", "inline flags"),
-        ("^((?!ab).)*c", "lookahead in a repetition"),
     ] {
         assert_eq!(
             search(pattern).unwrap_err().kind,
@@ -200,9 +222,13 @@ fn hostile_patterns_are_refused_quickly() {
         r"[\p{L}]".repeat(9000),
         "a{99999999999}".to_string(),
         format!("^{}", "(?:a(?=x)|b(?=y))".repeat(200)),
+        format!("(?:{})*", r"\ba?".repeat(20_000)),
+        format!(r"(?:{})*", r"(?:\ba|b)?(?=c)?".repeat(60)),
+        r"(?:(?:(?:(?:(?:\ba){16}){16}){16}){16}){16}".to_string(),
+        r"(?:\ba){17}".to_string(),
     ] {
         let error = search(&pattern).unwrap_err();
-        assert_eq!(error.kind, PatternErrorKind::TooLarge, "{error}");
+        assert!(matches!(error.kind, PatternErrorKind::TooLarge(_)), "{error}");
     }
     // Large, but harmless.
     for pattern in [
@@ -215,4 +241,83 @@ fn hostile_patterns_are_refused_quickly() {
     }
     let nested = format!("{}a{}", "(".repeat(190), ")*".repeat(190));
     assert!(search(&nested).is_ok());
+}
+
+/// Where a span of the node may end that begins at `from`, by the definition of each node.
+fn ends(node: &Node, text: &[char], from: usize) -> BTreeSet<usize> {
+    let here = |holds: bool| holds.then_some(from).into_iter().collect::<BTreeSet<usize>>();
+    let word =
+        |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(|&c| words().contains(c));
+    match node {
+        Node::Text(ast) => (from..=text.len())
+            .filter(|&end| matches(ast, &text[from..end].iter().collect::<String>()))
+            .collect(),
+        Node::Start => here(from == 0),
+        Node::End => here(from == text.len()),
+        Node::Concat(parts) => parts.iter().fold(here(true), |starts, part| {
+            starts.into_iter().flat_map(|start| ends(part, text, start)).collect()
+        }),
+        Node::Alternation(parts) => parts.iter().flat_map(|p| ends(p, text, from)).collect(),
+        Node::Repeat { inner, min, max } => {
+            let step = |starts: &BTreeSet<usize>| -> BTreeSet<usize> {
+                starts.iter().flat_map(|&start| ends(inner, text, start)).collect()
+            };
+            let mut now = (0..*min).fold(here(true), |now, _| step(&now));
+            let mut all = now.clone();
+            for _ in *min..max.unwrap_or(min + 10) {
+                now = step(&now);
+                all.extend(&now);
+            }
+            all
+        }
+        Node::Lookahead { inner, negative, .. } => {
+            here(ends(inner, text, from).is_empty() == *negative)
+        }
+        Node::Lookbehind { inner, negative, .. } => {
+            let found = (0..=from).any(|start| ends(inner, text, start).contains(&from));
+            here(found != *negative)
+        }
+        Node::WordBoundary { negative } => {
+            here((word(from.checked_sub(1)) != word(Some(from))) != *negative)
+        }
+    }
+}
+
+#[test]
+fn languages_agree_with_the_definition_of_a_match() {
+    let leaf = prop::sample::select(vec![
+        "a", "b", "ab", "[ab]", ".", "^", "$", r"\b", r"\B", "(?:)", r"\W", "a?", "b*",
+    ]);
+    let leaf = leaf.prop_map(str::to_owned);
+    let pattern = leaf.prop_recursive(4, 12, 3, |inner| {
+        let many = prop::collection::vec(inner.clone(), 1..4);
+        let look = prop::sample::select(vec!["?=", "?!", "?<=", "?<!"]);
+        let count = prop::sample::select(vec!["*", "+", "?", "{2}", "{1,2}", "{2,}"]);
+        prop_oneof![
+            many.clone().prop_map(|parts| parts.concat()),
+            many.prop_map(|parts| format!("(?:{})", parts.join("|"))),
+            (look, inner.clone()).prop_map(|(kind, inner)| format!("({kind}{inner})")),
+            (inner, count).prop_map(|(inner, count)| format!("(?:{inner}){count}")),
+        ]
+    });
+    let letters = prop::sample::select("ab-".chars().collect::<Vec<char>>());
+    let texts = prop::collection::vec(prop::collection::vec(letters, 0..5), 6);
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let config = ProptestConfig { cases: 1500, failure_persistence: None, ..Default::default() };
+    TestRunner::new_with_rng(config, rng)
+        .run(&(pattern, texts), |(pattern, texts)| {
+            let node = parse(&pattern).unwrap();
+            let plain = search(&pattern);
+            let contextual = crate::regex::context::searched(&node);
+            for text in &texts {
+                let expected = (0..=text.len()).any(|start| !ends(&node, text, start).is_empty());
+                let text: String = text.iter().collect();
+                for language in [&plain, &contextual].into_iter().flatten() {
+                    prop_assert_eq!(matches(language, &text), expected, "{} {:?}", pattern, text);
+                    prop_assert_eq!(language.matches(&text), Ok(expected));
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
 }

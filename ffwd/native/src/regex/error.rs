@@ -4,6 +4,16 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::error::LimitExceeded;
+
+/// Largest number of nodes of a pattern's language, shared parts counted as often as they occur.
+pub const MAX_SIZE: usize = 1 << 20;
+
+/// Limits that several dialects have.
+pub(super) const NESTED_GROUPS: &str = "nested groups of a pattern";
+pub(super) const CLASS_RANGES: &str = "ranges of the character classes of a pattern";
+pub(super) const EXPRESSION_SIZE: &str = "the size of what a pattern stands for";
+
 /// A pattern that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message} (at character {offset})")]
@@ -22,7 +32,7 @@ pub enum PatternErrorKind {
     /// The pattern is well formed but uses this feature, which is not supported.
     Unsupported(&'static str),
     /// The pattern, or what it stands for, passes a limit.
-    TooLarge,
+    TooLarge(LimitExceeded),
 }
 
 impl fmt::Display for PatternErrorKind {
@@ -30,7 +40,7 @@ impl fmt::Display for PatternErrorKind {
         match self {
             Self::Invalid => f.write_str("invalid"),
             Self::Unsupported(feature) => write!(f, "unsupported: {feature}"),
-            Self::TooLarge => f.write_str("too large"),
+            Self::TooLarge(limit) => limit.fmt(f),
         }
     }
 }
@@ -45,8 +55,9 @@ impl PatternError {
         Self { offset, kind: PatternErrorKind::Unsupported(feature), message }
     }
 
-    pub(super) fn too_large(offset: usize, message: impl Into<String>) -> Self {
-        Self { offset, kind: PatternErrorKind::TooLarge, message: message.into() }
+    pub(super) fn too_large(offset: usize, limit: &'static str, maximum: usize) -> Self {
+        let limit = LimitExceeded::new(limit, maximum);
+        Self { offset, message: limit.to_string(), kind: PatternErrorKind::TooLarge(limit) }
     }
 
     /// The line and column of the error in its pattern, both counted from 1, columns in characters.

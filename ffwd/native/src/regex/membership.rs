@@ -140,6 +140,18 @@ impl Matcher<'_> {
                     }
                 }
             }
+            Ast::Before(inner) => {
+                let places = self.ends(inner, &self.single(0))?;
+                ends.merge(starts);
+                ends.keep(&places);
+            }
+            Ast::After(inner) => {
+                for start in starts.iter() {
+                    if self.ends(inner, &self.single(start))?.contains(self.text.len()) {
+                        ends.insert(start);
+                    }
+                }
+            }
         }
         Ok(ends)
     }

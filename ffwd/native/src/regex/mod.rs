@@ -6,6 +6,7 @@
 
 mod anchors;
 pub mod ast;
+mod context;
 pub mod decimal;
 mod digit_range;
 pub mod ecma;
@@ -23,7 +24,7 @@ mod piece;
 pub mod rust_dialect;
 mod stepped_numbers;
 
-pub use ast::{Ast, CharClass};
+pub use ast::{Ast, CharClass, Look};
 pub use decimal::{Decimal, DecimalError};
 pub use error::{PatternError, PatternErrorKind};
 pub use magnitude::Magnitude;

@@ -26,6 +26,17 @@ pub(super) enum Node {
         /// Where in the pattern, in characters.
         offset: usize,
     },
+    /// The empty span where `inner` matches some span that ends there (or, negative, none).
+    Lookbehind {
+        inner: Box<Node>,
+        negative: bool,
+        offset: usize,
+    },
+    /// The empty span between a word character and another, or an end of the text (or, negative,
+    /// where there is none of these).
+    WordBoundary {
+        negative: bool,
+    },
 }
 
 impl Node {
@@ -33,10 +44,21 @@ impl Node {
         Self::Text(Ast::Epsilon)
     }
 
+    /// Whether what a span must follow is asked for, other than by an anchor.
+    pub(super) fn looks_behind(&self) -> bool {
+        match self {
+            Self::Text(_) | Self::Start | Self::End => false,
+            Self::Concat(parts) | Self::Alternation(parts) => parts.iter().any(Self::looks_behind),
+            Self::Repeat { inner, .. } | Self::Lookahead { inner, .. } => inner.looks_behind(),
+            Self::Lookbehind { .. } | Self::WordBoundary { .. } => true,
+        }
+    }
+
     /// The place of some lookahead in the node.
     pub(super) fn lookahead(&self) -> Option<usize> {
         match self {
             Self::Text(_) | Self::Start | Self::End => None,
+            Self::Lookbehind { .. } | Self::WordBoundary { .. } => None,
             Self::Concat(parts) | Self::Alternation(parts) => {
                 parts.iter().find_map(Self::lookahead)
             }

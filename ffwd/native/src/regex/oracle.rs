@@ -22,7 +22,10 @@ pub fn size(ast: &Ast) -> usize {
         Ast::Concat(parts) | Ast::Alternation(parts) | Ast::Intersection(parts) => {
             1 + parts.iter().map(size).sum::<usize>()
         }
-        Ast::Repeat { inner, .. } | Ast::Complement(inner) => 1 + size(inner),
+        Ast::Repeat { inner, .. }
+        | Ast::Complement(inner)
+        | Ast::Before(inner)
+        | Ast::After(inner) => 1 + size(inner),
     }
 }
 
@@ -120,6 +123,16 @@ impl Matcher<'_> {
                     if !contains(&inside, position) {
                         insert(&mut ends, position);
                     }
+                }
+            }
+            Ast::Before(inner) => {
+                if contains(&self.ends(inner, 0), from) {
+                    insert(&mut ends, from);
+                }
+            }
+            Ast::After(inner) => {
+                if contains(&self.ends(inner, from), self.text.len()) {
+                    insert(&mut ends, from);
                 }
             }
         }

@@ -1,9 +1,8 @@
 //! Building [`Ast`]s under a budget.
 
+use super::error::{EXPRESSION_SIZE, MAX_SIZE};
 use super::{Ast, CharClass, PatternError};
 
-/// Largest number of nodes of a tree, shared parts counted as often as they occur.
-const MAX_SIZE: usize = 1 << 20;
 /// Largest number of operands that all steps together may handle.
 const MAX_WORK: usize = 1 << 22;
 
@@ -35,10 +34,7 @@ impl Builder {
     fn charge(&mut self, work: usize, size: usize) -> Result<usize, PatternError> {
         self.work = self.work.saturating_add(work).saturating_add(1);
         if size > MAX_SIZE || self.work > MAX_WORK {
-            return Err(PatternError::too_large(
-                0,
-                "the pattern stands for too large an expression",
-            ));
+            return Err(PatternError::too_large(0, EXPRESSION_SIZE, MAX_SIZE));
         }
         Ok(size)
     }
@@ -159,14 +155,17 @@ fn total(parts: &[Piece]) -> usize {
     parts.iter().fold(1, |sum, part| sum.saturating_add(part.size))
 }
 
-fn size(ast: &Ast) -> usize {
+pub(super) fn size(ast: &Ast) -> usize {
     match ast {
         Ast::Empty | Ast::Epsilon | Ast::Literal(_) | Ast::Magnitude(_) => 1,
         Ast::Class(class) => 1 + class.ranges().len() / 8,
         Ast::Concat(parts) | Ast::Alternation(parts) | Ast::Intersection(parts) => {
             parts.iter().fold(1, |sum, part| sum.saturating_add(size(part)))
         }
-        Ast::Repeat { inner, .. } | Ast::Complement(inner) => size(inner).saturating_add(1),
+        Ast::Repeat { inner, .. }
+        | Ast::Complement(inner)
+        | Ast::Before(inner)
+        | Ast::After(inner) => size(inner).saturating_add(1),
     }
 }
 
@@ -179,6 +178,8 @@ pub(super) fn nullable(ast: &Ast) -> bool {
         Ast::Alternation(parts) => parts.iter().any(nullable),
         Ast::Repeat { inner, min, .. } => *min == 0 || nullable(inner),
         Ast::Complement(inner) => !nullable(inner),
+        // Of the empty text, both sides are empty.
+        Ast::Before(inner) | Ast::After(inner) => nullable(inner),
     }
 }
 

@@ -5,6 +5,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use regex_syntax::ParserBuilder;
 
 use super::anchors::whole;
+use super::error::{CLASS_RANGES, NESTED_GROUPS};
 use super::node::Node;
 use super::{Ast, CharClass, PatternError, PatternErrorKind};
 
@@ -22,8 +23,7 @@ const MAX_RANGES: usize = 1 << 19;
 /// Word boundaries and multi-line anchors are refused by name.
 pub fn anchored(pattern: &str) -> Result<Ast, PatternError> {
     if pattern.len() > MAX_LENGTH {
-        let message = format!("the pattern has more than {MAX_LENGTH} bytes");
-        return Err(PatternError::too_large(0, message));
+        return Err(PatternError::too_large(0, "bytes of a pattern", MAX_LENGTH));
     }
     let mut parser = ParserBuilder::new().utf8(true).nest_limit(MAX_NESTING).build();
     let hir = parser.parse(pattern).map_err(|error| parse_error(pattern, &error))?;
@@ -80,8 +80,11 @@ fn parse_error(pattern: &str, error: &regex_syntax::Error) -> PatternError {
         regex_syntax::Error::Parse(error) => {
             let (offset, message) = (place(error.span()), error.kind().to_string());
             match error.kind() {
-                ErrorKind::NestLimitExceeded(_) | ErrorKind::CaptureLimitExceeded => {
-                    PatternError::too_large(offset, message)
+                ErrorKind::NestLimitExceeded(_) => {
+                    PatternError::too_large(offset, NESTED_GROUPS, MAX_NESTING as usize)
+                }
+                ErrorKind::CaptureLimitExceeded => {
+                    PatternError::too_large(offset, "groups of a pattern", u32::MAX as usize)
                 }
                 ErrorKind::UnsupportedBackreference => {
                     PatternError::unsupported(offset, "backreference")
@@ -116,7 +119,7 @@ fn convert(hir: &Hir, ranges: &mut usize) -> Result<Node, PatternError> {
             };
             *ranges += class.ranges().len();
             if *ranges > MAX_RANGES {
-                return Err(PatternError::too_large(0, "the character classes are too large"));
+                return Err(PatternError::too_large(0, CLASS_RANGES, MAX_RANGES));
             }
             Node::Text(Ast::class(class))
         }
@@ -265,7 +268,8 @@ mod tests {
             "a".repeat(100_000),
             r"\pL".repeat(9000),
         ] {
-            assert_eq!(anchored(&pattern).unwrap_err().kind, PatternErrorKind::TooLarge);
+            let kind = anchored(&pattern).unwrap_err().kind;
+            assert!(matches!(kind, PatternErrorKind::TooLarge(_)), "{kind}");
         }
     }
 }

@@ -32,6 +32,9 @@ impl fmt::Display for TokenId {
     }
 }
 
+/// The most ids of a vocabulary: far more than any model has, and what a mask can be kept of.
+const MAX_WIDTH: usize = 1 << 24;
+
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VocabularyError {
     #[error("the vocabulary has no tokens that spell text")]
@@ -42,6 +45,8 @@ pub enum VocabularyError {
     EosOutOfRange(TokenId, usize),
     #[error("the width of {width} ids is smaller than the {tokens} tokens given")]
     TooNarrow { width: usize, tokens: usize },
+    #[error("the width of {0} ids is more than the {MAX_WIDTH} that a vocabulary may have")]
+    TooWide(usize),
     #[error("the {0} tokens spell more than the 16,777,216 bytes that a vocabulary may have")]
     TooLarge(usize),
     #[error(
@@ -102,6 +107,9 @@ impl Vocabulary {
         let width = width.unwrap_or(tokens.len());
         if width < tokens.len() {
             return Err(VocabularyError::TooNarrow { width, tokens: tokens.len() });
+        }
+        if width > MAX_WIDTH {
+            return Err(VocabularyError::TooWide(width));
         }
         if eos.is_empty() {
             return Err(VocabularyError::NoEos);

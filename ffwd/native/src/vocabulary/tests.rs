@@ -138,6 +138,7 @@ fn what_is_wrong_with_a_vocabulary_is_named() {
         error(&all, &end, Some(255)),
         VocabularyError::TooNarrow { width: 255, tokens: 256 }
     );
+    assert_eq!(error(&all, &end, Some(1 << 60)), VocabularyError::TooWide(1 << 60));
     assert_eq!(error(&[None], &[TokenId(0)], None), VocabularyError::NoText);
     // A lone end token leaves no text either: its own is not written.
     assert_eq!(error(&[Some(b"a")], &[TokenId(0)], None), VocabularyError::NoText);

@@ -5,16 +5,20 @@
 //!
 //! * `hostname` (and the domain of `email`) has no label with hyphens in both its third and fourth
 //!   place, so none in Punycode;
-//! * `email` has no display name before the address.
+//! * `email` has no display name before the address;
+//! * `idn-hostname` and `idn-email` know the larger scripts (see `international`);
+//! * `regex` has few levels of groups, without names (see `pattern`).
 
+mod international;
 mod network;
+mod pattern;
 mod reference;
 mod text;
 mod time;
 
 use super::{Ast, CharClass};
 
-/// The names of all formats that the 2020-12 dialect defines, supported here or not.
+/// The names of all formats that the 2020-12 dialect defines.
 pub const KNOWN_2020_12: &[&str] = &[
     "date",
     "date-time",
@@ -37,7 +41,7 @@ pub const KNOWN_2020_12: &[&str] = &[
     "uuid",
 ];
 
-/// The language of a format; none if it is not supported or not known.
+/// The language of a format; none if it is not known.
 pub fn format(name: &str) -> Option<Ast> {
     Some(match name {
         "date" => time::date(),
@@ -45,11 +49,14 @@ pub fn format(name: &str) -> Option<Ast> {
         "duration" => time::duration(),
         "email" => network::email(),
         "hostname" => network::hostname(),
+        "idn-email" => network::international_email(),
+        "idn-hostname" => international::hostname_or_international(),
         "ipv4" => network::ipv4(),
         "ipv6" => network::ipv6(),
         "iri" => reference::absolute(reference::Repertoire::Iri),
         "iri-reference" => reference::reference(reference::Repertoire::Iri),
         "json-pointer" => text::json_pointer(),
+        "regex" => pattern::pattern(),
         "relative-json-pointer" => text::relative_json_pointer(),
         "time" => time::time(),
         "uri" => reference::absolute(reference::Repertoire::Uri),

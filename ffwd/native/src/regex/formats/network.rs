@@ -1,5 +1,6 @@
 //! Addresses: IP, hosts, mail.
 
+use super::international::hostname_or_international;
 use super::{class, digit, exactly, hexadecimal, literal, many, one_of, some};
 use crate::regex::{Ast, CharClass};
 
@@ -46,11 +47,16 @@ pub(super) fn hostname() -> Ast {
 }
 
 fn labels() -> Ast {
+    let further = Ast::concat([literal("."), label()]);
+    Ast::concat([label(), many(further)])
+}
+
+pub(super) fn label() -> Ast {
     let letter = || one_of("azAZ09");
     let inner = || one_of("azAZ09--");
     // By the place of a label's end: the third and fourth character are not both hyphens.
     let rest = |max: u32| Ast::concat([Ast::repeat(inner(), 0, Some(max)), letter()]);
-    let label = Ast::concat([
+    Ast::concat([
         letter(),
         Ast::optional(Ast::alternation([
             letter(),
@@ -65,18 +71,26 @@ fn labels() -> Ast {
                 rest(58),
             ]),
         ])),
-    ]);
-    let further = Ast::concat([literal("."), label.clone()]);
-    Ast::concat([label, many(further)])
+    ])
 }
 
 /// A local part of at most 64 characters (words with dots between them, or quoted), and a host
 /// name or a bracketed IP address.
 pub(super) fn email() -> Ast {
-    let word = || some(one_of("azAZ09!!##$$%%&&''**++--//==??^^__``{{||}}~~"));
+    mail(&CharClass::new([]), hostname())
+}
+
+/// As `email`, with characters that are not ASCII before and after the at sign.
+pub(super) fn international_email() -> Ast {
+    mail(&CharClass::new([(0, 0x7F)]).negate(), hostname_or_international())
+}
+
+fn mail(more: &CharClass, host: Ast) -> Ast {
+    let atom = class("azAZ09!!##$$%%&&''**++--//==??^^__``{{||}}~~").union(more);
+    let word = || some(Ast::class(atom.clone()));
     let words = Ast::concat([word(), many(Ast::concat([literal("."), word()]))]);
     // White space, printable ASCII but for quote and backslash, and escaped printable ASCII.
-    let plain = class("\t\t  !!#[]~");
+    let plain = class("\t\t  !!#[]~").union(more);
     let escaped = Ast::concat([literal("\\"), one_of("!~")]);
     let quoted_text = many(Ast::alternation([Ast::class(plain), escaped]));
     let quoted = Ast::concat([literal("\""), quoted_text, literal("\"")]);
@@ -93,5 +107,5 @@ pub(super) fn email() -> Ast {
         Ast::alternation([ipv4(), Ast::concat([tag, ipv6()])]),
         literal("]"),
     ]);
-    Ast::concat([local, literal("@"), Ast::alternation([hostname(), address])])
+    Ast::concat([local, literal("@"), Ast::alternation([host, address])])
 }
