@@ -167,6 +167,7 @@ impl Lexeme {
             roots.push(lowering.lower(language)?);
         }
         let characters = lowering.characters().collect();
+        store.limit_derivatives();
         let universe = store.universe().unwrap_or(ExprId::EVERYTHING);
         let apart: &[u8] = match spec.spelling {
             Spelling::Utf8 => &[],
