@@ -178,8 +178,13 @@ impl ExprStore {
     }
 
     /// Whether the strings of the expression are the same wherever it stands.
-    fn stands_alone(&self, id: ExprId) -> bool {
+    pub fn stands_alone(&self, id: ExprId) -> bool {
         !self.looks_behind(id) && !self.looks_ahead(id)
+    }
+
+    /// An upper bound on the length of the strings of an expression, in bytes; `u32::MAX` for none.
+    pub fn max_len(&self, id: ExprId) -> u32 {
+        self.facts[id.index()].max_len
     }
 
     /// A lower bound on the length of the strings of an expression, in bytes.

@@ -189,20 +189,30 @@ impl Masker {
                     let compared = automaton.ends_compared_item(thread)?;
                     for group in &mask.exits {
                         let stack = automaton.exit_thread(thread, group.accept)?;
-                        self.collect_exits(automaton, group, stack, builder, nodes)?;
                         if compared {
                             let spare = automaton.spare(stack)?;
-                            self.doubt_exits(group, spare, &mut builder.doubtful);
+                            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                            self.collect_exits(automaton, group, stack, &mut after, nodes)?;
+                            let mut doubtful = Vec::new();
+                            self.doubt_exits(group, spare, &mut doubtful);
+                            add_compared(builder, &after, spare, doubtful);
+                        } else {
+                            self.collect_exits(automaton, group, stack, builder, nodes)?;
                         }
                     }
                     if state.accepts() {
                         // The lexeme may have ended already: all that may follow it.
                         let stack = automaton.exit_thread(thread, lexeme.accept(state))?;
                         let starts = anonymous_starts(automaton, stack)?;
-                        self.collect(automaton, view, &starts, builder, nodes)?;
                         if compared {
                             let spare = automaton.spare(stack)?;
-                            self.doubt_below(view, spare, &mut builder.doubtful);
+                            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                            self.collect(automaton, view, &starts, &mut after, nodes)?;
+                            let mut doubtful = Vec::new();
+                            self.doubt_below(view, spare, &mut doubtful);
+                            add_compared(builder, &after, spare, doubtful);
+                        } else {
+                            self.collect(automaton, view, &starts, builder, nodes)?;
                         }
                     }
                 }
@@ -381,6 +391,24 @@ impl Masker {
             }
         }
         Ok(false)
+    }
+}
+
+/// Takes in what may come after an item that later ones are compared with. Of the tokens that may
+/// depend on the item only those are doubtful that come where it is not known which it was, unless
+/// the array asks for an item that comes twice.
+fn add_compared(
+    builder: &mut TokenMaskBuilder,
+    after: &TokenMaskBuilder,
+    spare: Spare,
+    doubtful: Vec<TokenId>,
+) {
+    builder.add_all(after);
+    if spare == Spare::None {
+        builder.doubtful.extend(doubtful);
+    } else {
+        let may_come = after.to_set();
+        builder.doubtful.extend(doubtful.into_iter().filter(|token| may_come.contains(token)));
     }
 }
 
