@@ -182,7 +182,7 @@ fn text_grammar(pattern: &str) -> Automaton {
 }
 
 fn json_grammar(schema: &str) -> Automaton {
-    let options = SchemaOptions::new(|_| Ok(false));
+    let options = SchemaOptions::new(|_| Ok((false, 0)));
     let schema = Box::new(SchemaSet::parse(schema, options).unwrap());
     let whitespace = Whitespace { mode: WhitespaceMode::Compact };
     let store = Arc::new(LexemeStore::new(1 << 20));

@@ -26,6 +26,8 @@ pub(super) struct Query {
     /// The required ones come first.
     schemas: Box<[SchemaId]>,
     required: u32,
+    /// Whether later values are compared with this one.
+    compared: bool,
 }
 
 impl Query {
@@ -44,12 +46,15 @@ pub(super) struct Schemas {
     /// Whether a required schema asks for an order of properties, which an observed one never
     /// does: what is observed must be exact.
     in_order: bool,
+    /// Whether later values are compared with this one: numbers are then written with exponents of
+    /// at most three digits.
+    pub compared: bool,
 }
 
 impl Schemas {
     pub fn new(property_order: PropertyOrder) -> Self {
         let in_order = property_order == PropertyOrder::Declared;
-        Self { schemas: Vec::new(), required: None, in_order }
+        Self { schemas: Vec::new(), required: None, in_order, compared: false }
     }
 
     pub fn is_any_required(&self) -> bool {
@@ -136,7 +141,11 @@ impl Automaton {
         let mut starts = ValueStarts::default();
         self.add_scalar(&mut starts, Spelling::Utf8, asked, literals)?;
         self.add_scalar(&mut starts, Spelling::Utf8, asked, |normal| {
-            Ast::alternation(normal.numbers.iter().map(|number| number.text.clone()))
+            let numbers = Ast::alternation(normal.numbers.iter().map(|number| number.text.clone()));
+            match query.compared && numbers != Ast::Empty {
+                true => Ast::intersection([numbers, with_short_exponent()]),
+                false => numbers,
+            }
         })?;
         self.add_scalar(&mut starts, Spelling::JsonString, asked, |normal| {
             Ast::alternation(normal.strings.iter().map(string_language))
@@ -196,7 +205,7 @@ impl Automaton {
     /// The query for these schemas. Some required schema must be satisfiable.
     pub(super) fn query(&self, json: &JsonParts, schemas: Schemas) -> Result<QueryId, EngineError> {
         let required = schemas.required().len() as u32;
-        let schemas = schemas.schemas;
+        let Schemas { schemas, compared, .. } = schemas;
         if schemas.len() > MAX_QUERY {
             return Err(crate::error::LimitExceeded::new(
                 "schemas that one value may have to be checked against",
@@ -204,7 +213,7 @@ impl Automaton {
             )
             .into());
         }
-        Ok(QueryId(json.queries.intern(Query { schemas: schemas.into(), required })?))
+        Ok(QueryId(json.queries.intern(Query { schemas: schemas.into(), required, compared })?))
     }
 }
 
@@ -224,6 +233,22 @@ impl Asked<'_> {
         }
         alternatives
     }
+}
+
+/// Numbers of any size, but for those that are written with a longer exponent. Every number can be
+/// written without one.
+fn with_short_exponent() -> Ast {
+    let digits = CharClass::new([(0x30, 0x39)]);
+    let class = |characters: &[char]| {
+        Ast::Class(CharClass::new(characters.iter().map(|&c| (u32::from(c), u32::from(c)))))
+    };
+    let mantissa = Ast::Class(CharClass::new([(0x2B, 0x39)]));
+    let exponent = Ast::concat([
+        class(&['e', 'E']),
+        Ast::repeat(class(&['+', '-']), 0, Some(1)),
+        Ast::repeat(Ast::Class(digits), 1, Some(3)),
+    ]);
+    Ast::concat([Ast::repeat(mantissa, 0, None), Ast::repeat(exponent, 0, Some(1))])
 }
 
 fn literals(normal: &Normal) -> Ast {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::error::LimitExceeded;
-use super::options::LanguageIsEmpty;
+use super::options::{Limits, Oracle, SchemaOptions};
 use crate::regex::Ast;
 
 /// How many keys a pattern may have to be listed as properties.
@@ -16,7 +16,8 @@ const UNLIKELY: &str = "\u{1}\u{fffd}unlikely\u{2}";
 
 /// Remembers what was asked.
 pub struct Languages {
-    is_empty: Arc<LanguageIsEmpty>,
+    oracle: Oracle,
+    limits: Limits,
     empty: FxHashMap<Ast, bool>,
     members: FxHashMap<Ast, FxHashMap<Arc<str>, bool>>,
 }
@@ -28,8 +29,9 @@ impl std::fmt::Debug for Languages {
 }
 
 impl Languages {
-    pub fn new(is_empty: Arc<LanguageIsEmpty>) -> Self {
-        Self { is_empty, empty: FxHashMap::default(), members: FxHashMap::default() }
+    pub fn new(options: &SchemaOptions) -> Self {
+        let (oracle, limits) = (options.languages.clone(), options.limits);
+        Self { oracle, limits, empty: FxHashMap::default(), members: FxHashMap::default() }
     }
 
     pub fn is_empty(&mut self, language: &Ast) -> Result<bool, LimitExceeded> {
@@ -43,7 +45,7 @@ impl Languages {
         if let Some(&known) = self.empty.get(language) {
             return Ok(known);
         }
-        let empty = (self.is_empty)(language)?;
+        let empty = self.oracle.is_empty(language, self.limits)?;
         self.empty.insert(language.clone(), empty);
         Ok(empty)
     }
@@ -160,12 +162,12 @@ fn words(language: &Ast) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json_schema::test_emptiness::is_empty;
+    use crate::json_schema::test_emptiness::options;
     use crate::regex::ecma::search;
 
     #[test]
     fn finite_languages_are_listed() {
-        let mut languages = Languages::new(Arc::new(is_empty));
+        let mut languages = Languages::new(&options());
         let mut list = |pattern: &str| {
             let words = languages.list(&search(pattern).unwrap()).unwrap()?;
             Some(words.iter().map(|word| word.to_string()).collect::<Vec<_>>().join(","))

@@ -108,6 +108,14 @@ impl Masker {
         } else {
             self.collect_all(automaton, state)?
         };
+        let mut doubtful = doubtful.into_vec();
+        if threads.iter().any(|thread| is_hard_to_compare(automaton, thread.transcript)) {
+            let commas = |token: &TokenId| self.vocabulary.text(*token).contains(&b',');
+            let all = (0..self.vocabulary.width() as u32).map(TokenId);
+            doubtful.extend(all.filter(commas));
+            doubtful.sort_unstable();
+            doubtful.dedup();
+        }
         // But for the few tokens in which one key ends and the next begins, which may be the same,
         // or in which an item ends that the next must differ from.
         for some in [self.vocabulary.tokens_with_two_keys(), &doubtful] {
@@ -385,6 +393,17 @@ fn without_texts(thread: &Thread) -> Thread {
 /// What may begin on a stack, whatever has been recorded.
 fn anonymous_starts(automaton: &Automaton, stack: StackId) -> Result<Threads, EngineError> {
     automaton.following(stack, TextId::ANY)
+}
+
+/// Whether an item has a number of so many digits that later items may not be compared with it.
+fn is_hard_to_compare(automaton: &Automaton, transcript: TextId) -> bool {
+    let Some(json) = automaton.json().filter(|_| transcript != TextId::NONE) else { return false };
+    let bytes = json.keys.bytes(transcript);
+    let is_number = |byte: &u8| b"+-.eE".contains(byte) || byte.is_ascii_digit();
+    bytes.split(|byte| !is_number(byte)).any(|number| {
+        let exponent = number.iter().rposition(|byte| b"eE".contains(byte));
+        number.len() > 64 || exponent.is_some_and(|at| number.len() - at > 4)
+    })
 }
 
 /// Whether it may depend on which value an item was, if a text may follow it and a comma.
