@@ -15,7 +15,7 @@ use super::keys::TextId;
 use super::value::{QueryId, Schemas};
 use crate::expr::texts::TextCounter;
 use crate::expr::{Spelling, Verdict};
-use crate::json_schema::{ArraySpec, SchemaId, SchemaSet};
+use crate::json_schema::{ArraySpec, SchemaError, SchemaErrorKind, SchemaId, SchemaSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ArrayGroupId(pub u32);
@@ -63,7 +63,8 @@ pub struct ArrayState {
     /// The items so far, where it matters whether later ones differ from them: as the schemas of
     /// what equals them, sorted.
     came: Arc<[SchemaId]>,
-    /// How many of these are arrays or objects.
+    /// How many of these are arrays or objects; as many as make the array end, if some item cannot
+    /// be compared with others.
     containers: u32,
 }
 
@@ -152,6 +153,10 @@ impl Monitor {
     }
 }
 
+fn is_limit(error: &SchemaError) -> bool {
+    matches!(error.kind, SchemaErrorKind::Limit { .. })
+}
+
 impl Automaton {
     pub(super) fn array_group(
         &self,
@@ -202,7 +207,10 @@ impl Automaton {
 
     /// The schemas that hold if the array closes here; 0 if it may not.
     pub(super) fn array_verdict(&self, json: &JsonParts, id: ArrayStateId) -> Verdict {
-        let state = json.array_states.get(id.0);
+        self.verdict_of(json, json.array_states.get(id.0))
+    }
+
+    fn verdict_of(&self, json: &JsonParts, state: &ArrayState) -> Verdict {
         let group = self.monitors(json, state);
         let holds = state
             .live
@@ -381,6 +389,7 @@ impl Automaton {
                 repeats: repeats.map(|schema| schemas.observe(schema) as u8),
             });
         }
+        schemas.compared = compared;
         let query = self.query(json, schemas)?;
         let pending = ArrayPending { from: id, entries: entries.into(), query, compared };
         Ok(Some(ArrayPendingId(json.array_pendings.intern(pending)?)))
@@ -406,6 +415,7 @@ impl Automaton {
             came: Arc::from([]),
             containers: 0,
         };
+        let mut hard = None;
         let mut live: Vec<Progress> = Vec::with_capacity(pending.entries.len());
         for entry in pending.entries.iter().filter(|entry| holds(entry.item)) {
             let spec = &group.monitors[entry.before.monitor as usize].spec;
@@ -431,12 +441,19 @@ impl Automaton {
             if text != TextId::ANY {
                 let bytes = json.keys.bytes(text);
                 let item = items::last_value(&bytes);
-                let equal = json.schema.equal_to(&String::from_utf8_lossy(item))?;
-                if let Err(place) = next.came.binary_search(&equal) {
-                    let mut came = next.came.to_vec();
-                    came.insert(place, equal);
-                    next.came = came.into();
-                    next.containers += u32::from(matches!(item.first(), Some(b'[' | b'{')));
+                match json.schema.equal_to(&String::from_utf8_lossy(item)) {
+                    Ok(equal) => {
+                        if let Err(place) = next.came.binary_search(&equal) {
+                            let mut came = next.came.to_vec();
+                            came.insert(place, equal);
+                            next.came = came.into();
+                            let is_container = matches!(item.first(), Some(b'[' | b'{'));
+                            next.containers += u32::from(is_container);
+                        }
+                    }
+                    // A number of too many digits: nothing can be compared with it.
+                    Err(error) if is_limit(&error) => hard = Some(error),
+                    Err(error) => return Err(error.into()),
                 }
             }
         }
@@ -454,6 +471,13 @@ impl Automaton {
             }
         }
         next.live = kept.into();
+        let is_unique = |progress: &Progress| group.monitors[progress.monitor as usize].spec.unique;
+        if let Some(error) = hard.filter(|_| next.live.iter().any(is_unique)) {
+            next.containers = MAX_DISTINCT_CONTAINERS;
+            if self.verdict_of(json, &next) == 0 {
+                return Err(error.into());
+            }
+        }
         Ok(ArrayStateId(json.array_states.intern(next)?))
     }
 }

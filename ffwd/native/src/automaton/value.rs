@@ -12,7 +12,7 @@ use super::PropertyOrder;
 use crate::expr::lexeme::first_bits;
 use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::json_schema::{Normal, SchemaId, StringSpec};
-use crate::regex::{Ast, CharClass};
+use crate::regex::{numbers, Ast, CharClass};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueryId(pub u32);
@@ -26,6 +26,10 @@ pub(super) struct Query {
     /// The required ones come first.
     schemas: Box<[SchemaId]>,
     required: u32,
+    /// Whether later values are compared with this one.
+    compared: bool,
+    /// Whether something depends on a schema that does not hold.
+    exact: bool,
 }
 
 impl Query {
@@ -44,12 +48,18 @@ pub(super) struct Schemas {
     /// Whether a required schema asks for an order of properties, which an observed one never
     /// does: what is observed must be exact.
     in_order: bool,
+    /// Whether later values are compared with this one: numbers are then written with exponents of
+    /// at most three digits.
+    pub compared: bool,
+    /// Whether something depends on a schema that does not hold: numbers are then written without
+    /// an exponent, as the languages of numbers are narrower than their values only there.
+    exact: bool,
 }
 
 impl Schemas {
     pub fn new(property_order: PropertyOrder) -> Self {
         let in_order = property_order == PropertyOrder::Declared;
-        Self { schemas: Vec::new(), required: None, in_order }
+        Self { schemas: Vec::new(), required: None, in_order, compared: false, exact: false }
     }
 
     pub fn is_any_required(&self) -> bool {
@@ -74,6 +84,7 @@ impl Schemas {
 
     /// The place of a schema of which the verdict says exactly whether it holds.
     pub fn observe(&mut self, schema: SchemaId) -> usize {
+        self.exact = true;
         let required = *self.required.get_or_insert(self.schemas.len());
         let from = if self.in_order { required } else { 0 };
         match self.schemas[from..].iter().position(|&known| known == schema) {
@@ -135,8 +146,22 @@ impl Automaton {
         let asked = Asked { normals: &normals, required: query.required() };
         let mut starts = ValueStarts::default();
         self.add_scalar(&mut starts, Spelling::Utf8, asked, literals)?;
-        self.add_scalar(&mut starts, Spelling::Utf8, asked, |normal| {
+        let numbers_of = |normal: &Normal| {
             Ast::alternation(normal.numbers.iter().map(|number| number.text.clone()))
+        };
+        let narrow = |numbers: Ast| numbers != Ast::Empty && numbers != numbers::any();
+        let plain = query.exact && normals.iter().any(|normal| narrow(numbers_of(normal)));
+        self.add_scalar(&mut starts, Spelling::Utf8, asked, |normal| {
+            let numbers = numbers_of(normal);
+            if numbers == Ast::Empty {
+                numbers
+            } else if plain {
+                Ast::intersection([numbers, numbers::without_exponent()])
+            } else if query.compared {
+                Ast::intersection([numbers, with_short_exponent()])
+            } else {
+                numbers
+            }
         })?;
         self.add_scalar(&mut starts, Spelling::JsonString, asked, |normal| {
             Ast::alternation(normal.strings.iter().map(string_language))
@@ -196,7 +221,7 @@ impl Automaton {
     /// The query for these schemas. Some required schema must be satisfiable.
     pub(super) fn query(&self, json: &JsonParts, schemas: Schemas) -> Result<QueryId, EngineError> {
         let required = schemas.required().len() as u32;
-        let schemas = schemas.schemas;
+        let Schemas { schemas, compared, exact, .. } = schemas;
         if schemas.len() > MAX_QUERY {
             return Err(crate::error::LimitExceeded::new(
                 "schemas that one value may have to be checked against",
@@ -204,7 +229,12 @@ impl Automaton {
             )
             .into());
         }
-        Ok(QueryId(json.queries.intern(Query { schemas: schemas.into(), required })?))
+        Ok(QueryId(json.queries.intern(Query {
+            schemas: schemas.into(),
+            required,
+            compared,
+            exact,
+        })?))
     }
 }
 
@@ -224,6 +254,22 @@ impl Asked<'_> {
         }
         alternatives
     }
+}
+
+/// Numbers of any size, but for those that are written with a longer exponent. Every number can be
+/// written without one.
+fn with_short_exponent() -> Ast {
+    let digits = CharClass::new([(0x30, 0x39)]);
+    let class = |characters: &[char]| {
+        Ast::Class(CharClass::new(characters.iter().map(|&c| (u32::from(c), u32::from(c)))))
+    };
+    let mantissa = Ast::Class(CharClass::new([(0x2B, 0x39)]));
+    let exponent = Ast::concat([
+        class(&['e', 'E']),
+        Ast::repeat(class(&['+', '-']), 0, Some(1)),
+        Ast::repeat(Ast::Class(digits), 1, Some(3)),
+    ]);
+    Ast::concat([Ast::repeat(mantissa, 0, None), Ast::repeat(exponent, 0, Some(1))])
 }
 
 fn literals(normal: &Normal) -> Ast {

@@ -24,7 +24,9 @@ fn is_valid(schema: &Value, value: &Value) -> bool {
             },
             ("minimum", Value::Number(_)) => value.as_f64() >= operand.as_f64(),
             ("maximum", Value::Number(_)) => value.as_f64() <= operand.as_f64(),
-            ("maxLength", Value::String(text)) => Some(text.len() as u64) <= operand.as_u64(),
+            ("maxLength", Value::String(text)) => {
+                Some(text.chars().count() as u64) <= operand.as_u64()
+            }
             ("not", _) => !is_valid(operand, value),
             ("anyOf", _) => all().any(|schema| is_valid(schema, value)),
             ("allOf", _) => all().all(|schema| is_valid(schema, value)),

@@ -108,6 +108,14 @@ impl Masker {
         } else {
             self.collect_all(automaton, state)?
         };
+        let mut doubtful = doubtful.into_vec();
+        if threads.iter().any(|thread| is_hard_to_compare(automaton, thread.transcript)) {
+            let commas = |token: &TokenId| self.vocabulary.text(*token).contains(&b',');
+            let all = (0..self.vocabulary.width() as u32).map(TokenId);
+            doubtful.extend(all.filter(commas));
+            doubtful.sort_unstable();
+            doubtful.dedup();
+        }
         // But for the few tokens in which one key ends and the next begins, which may be the same,
         // or in which an item ends that the next must differ from.
         for some in [self.vocabulary.tokens_with_two_keys(), &doubtful] {
@@ -181,20 +189,30 @@ impl Masker {
                     let compared = automaton.ends_compared_item(thread)?;
                     for group in &mask.exits {
                         let stack = automaton.exit_thread(thread, group.accept)?;
-                        self.collect_exits(automaton, group, stack, builder, nodes)?;
                         if compared {
                             let spare = automaton.spare(stack)?;
-                            self.doubt_exits(group, spare, &mut builder.doubtful);
+                            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                            self.collect_exits(automaton, group, stack, &mut after, nodes)?;
+                            let mut doubtful = Vec::new();
+                            self.doubt_exits(group, spare, &mut doubtful);
+                            add_compared(builder, &after, spare, doubtful);
+                        } else {
+                            self.collect_exits(automaton, group, stack, builder, nodes)?;
                         }
                     }
                     if state.accepts() {
                         // The lexeme may have ended already: all that may follow it.
                         let stack = automaton.exit_thread(thread, lexeme.accept(state))?;
                         let starts = anonymous_starts(automaton, stack)?;
-                        self.collect(automaton, view, &starts, builder, nodes)?;
                         if compared {
                             let spare = automaton.spare(stack)?;
-                            self.doubt_below(view, spare, &mut builder.doubtful);
+                            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                            self.collect(automaton, view, &starts, &mut after, nodes)?;
+                            let mut doubtful = Vec::new();
+                            self.doubt_below(view, spare, &mut doubtful);
+                            add_compared(builder, &after, spare, doubtful);
+                        } else {
+                            self.collect(automaton, view, &starts, builder, nodes)?;
                         }
                     }
                 }
@@ -376,6 +394,24 @@ impl Masker {
     }
 }
 
+/// Takes in what may come after an item that later ones are compared with. Of the tokens that may
+/// depend on the item only those are doubtful that come where it is not known which it was, unless
+/// the array asks for an item that comes twice.
+fn add_compared(
+    builder: &mut TokenMaskBuilder,
+    after: &TokenMaskBuilder,
+    spare: Spare,
+    doubtful: Vec<TokenId>,
+) {
+    builder.add_all(after);
+    if spare == Spare::None {
+        builder.doubtful.extend(doubtful);
+    } else {
+        let may_come = after.to_set();
+        builder.doubtful.extend(doubtful.into_iter().filter(|token| may_come.contains(token)));
+    }
+}
+
 /// The thread with all that it has recorded forgotten.
 fn without_texts(thread: &Thread) -> Thread {
     let forget = |text| if text == TextId::NONE { TextId::NONE } else { TextId::ANY };
@@ -385,6 +421,17 @@ fn without_texts(thread: &Thread) -> Thread {
 /// What may begin on a stack, whatever has been recorded.
 fn anonymous_starts(automaton: &Automaton, stack: StackId) -> Result<Threads, EngineError> {
     automaton.following(stack, TextId::ANY)
+}
+
+/// Whether an item has a number of so many digits that later items may not be compared with it.
+fn is_hard_to_compare(automaton: &Automaton, transcript: TextId) -> bool {
+    let Some(json) = automaton.json().filter(|_| transcript != TextId::NONE) else { return false };
+    let bytes = json.keys.bytes(transcript);
+    let is_number = |byte: &u8| b"+-.eE".contains(byte) || byte.is_ascii_digit();
+    bytes.split(|byte| !is_number(byte)).any(|number| {
+        let exponent = number.iter().rposition(|byte| b"eE".contains(byte));
+        number.len() > 64 || exponent.is_some_and(|at| number.len() - at > 4)
+    })
 }
 
 /// Whether it may depend on which value an item was, if a text may follow it and a comma.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use crate::vocabulary::TokenId;
 
 /// Bit `i % 32` of word `i / 32` stands for token `i`.
@@ -122,6 +124,12 @@ impl TokenMaskBuilder {
         }
         self.added.extend_from_slice(&other.added);
         self.doubtful.extend_from_slice(&other.doubtful);
+    }
+
+    /// The tokens that have been collected.
+    pub fn to_set(&self) -> FxHashSet<TokenId> {
+        let of_bases = self.bases.iter().flat_map(|base| bits(base));
+        self.added.iter().copied().chain(of_bases).collect()
     }
 
     /// Takes single tokens, which are sorted, out of what has been collected.
