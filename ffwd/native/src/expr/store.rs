@@ -94,7 +94,7 @@ pub const MAX_DEPTH: u32 = 1_000;
 /// How many expressions one store may hold.
 pub const MAX_EXPRESSIONS: usize = 2_000_000;
 /// How many of them may come of derivatives, which take longer than what is written in a pattern.
-pub const MAX_DERIVED: usize = 250_000;
+pub const MAX_DERIVED: usize = 1_000_000;
 
 #[derive(Debug)]
 pub struct ExprStore {
