@@ -127,8 +127,17 @@ impl Automaton {
             return Ok(known);
         }
         let name = |name: u32| json.keys.decoded(names[name as usize].0);
-        let left = monitor.left(place, seen, count, name);
-        let feasible = json.schema.object_is_satisfiable(&left)?;
+        // Most exclusions are avoided by leaving out a name, which mostly does no harm.
+        let (pending, without) = monitor.avoiding(place, seen);
+        let mut feasible = false;
+        if pending != place.pending {
+            let left = monitor.left(Place { pending, ..place }, &without, count, name);
+            feasible = json.schema.object_is_satisfiable(&left)?;
+        }
+        if !feasible {
+            let left = monitor.left(place, seen, count, name);
+            feasible = json.schema.object_is_satisfiable(&left)?;
+        }
         let mut known = json.feasible.lock();
         if known.len() >= MAX_REMEMBERED {
             known.clear();

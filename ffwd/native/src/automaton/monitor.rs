@@ -300,6 +300,29 @@ impl Monitor {
         Place { pending, ..place }
     }
 
+    /// The pending exclusions that no name avoids, and the names that came together with those
+    /// that avoid the others: an exclusion requires them, and the alternative does not.
+    pub fn avoiding(&self, place: Place, seen: &NameSet) -> (Exclusions, NameSet) {
+        let mut pending = place.pending;
+        let mut without = seen.clone();
+        let is_free = |&&name: &&u32| {
+            let is_required = match self.roles[name as usize] {
+                Role::Property(at) => self.spec.properties[at as usize].required,
+                _ => false,
+            };
+            !is_required && !seen.contains(name)
+        };
+        for (at, exclusion) in self.exclusions.iter().enumerate() {
+            if pending >> at & 1 == 1 {
+                if let Some(&name) = exclusion.required.iter().find(is_free) {
+                    pending &= !(1 << at);
+                    without = without.with(name);
+                }
+            }
+        }
+        (pending, without)
+    }
+
     /// What the rest of an object must be, its exclusions included, that the monitor accepts.
     /// `decoded` has the names of the group.
     pub fn left(
