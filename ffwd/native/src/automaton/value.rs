@@ -149,7 +149,7 @@ impl Automaton {
         let numbers_of = |normal: &Normal| {
             Ast::alternation(normal.numbers.iter().map(|number| number.text.clone()))
         };
-        let narrow = |numbers: Ast| numbers != Ast::Empty && numbers != numbers::any();
+        let narrow = |numbers: Ast| numbers != Ast::Empty && numbers != numbers::unconstrained();
         let plain = query.exact && normals.iter().any(|normal| narrow(numbers_of(normal)));
         self.add_scalar(&mut starts, Spelling::Utf8, asked, |normal| {
             let numbers = numbers_of(normal);

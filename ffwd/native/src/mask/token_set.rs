@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::doubt::Doubt;
 use crate::vocabulary::TokenId;
 
 /// Bit `i % 32` of word `i / 32` stands for token `i`.
@@ -95,7 +96,7 @@ pub struct TokenMaskBuilder {
     bases: Vec<Bitmap>,
     pub added: Vec<TokenId>,
     /// Tokens of which what was collected does not say whether they belong to the set.
-    pub doubtful: Vec<TokenId>,
+    pub doubtful: Vec<Doubt>,
 }
 
 impl TokenMaskBuilder {

@@ -82,7 +82,7 @@ impl NumberConstraint {
 }
 
 /// All numbers.
-pub fn any() -> Ast {
+pub fn unconstrained() -> Ast {
     Ast::concat([Ast::optional(Ast::literal("-")), Style::Any.naturals_and_more()])
 }
 
