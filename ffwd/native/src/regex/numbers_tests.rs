@@ -1,3 +1,4 @@
+use proptest::prelude::any;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
