@@ -47,7 +47,6 @@ PATTERNS = (
     "^a?b?c?$",
     "^(?=.*a).{1,3}$",
     "^(?!a)",
-    r"\ba",
     "^[a-cé]{0,2}$",
 )
 FORMATS = ("date", "ipv4", "uuid", "no-such-format")

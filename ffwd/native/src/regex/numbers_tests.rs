@@ -1,4 +1,3 @@
-use proptest::prelude::any;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
