@@ -191,8 +191,9 @@ impl NumberRange {
         let mut excluded: Vec<Decimal> = Vec::new();
         for step in std::mem::take(&mut self.not_multiple_of) {
             // What is no multiple of 2 is none of 4.
-            let implied = excluded.iter().any(|known| step.is_multiple_of(known));
-            if !implied && !(only_fractions && step.is_integer()) {
+            let implied = excluded.iter().any(|known| step.is_multiple_of(known))
+                || (only_fractions && step.is_integer());
+            if !implied {
                 excluded.push(step);
             }
         }
