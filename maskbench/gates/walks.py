@@ -129,7 +129,7 @@ class Walker:
             # Not always, for a way out can go in circles, such as ever more digits.
             if plan or (step >= free_steps and source.random() < 0.95):
                 if place.in_string and (place.opened or source.random() < 0.2) and not plan:
-                    plan = self._plan(source, at_start=place.opened)
+                    plan = self._plan(source, place)
                 chosen, plan = self._towards_the_end(source, set(allowed), place, plan)
                 token = token if chosen is None else chosen
             text = tokens.texts[token]
@@ -142,16 +142,16 @@ class Walker:
             place.append(text)
         return Walk(Ending.ENDLESS, place.text)
 
-    def _plan(self, source: random.Random, *, at_start: bool) -> bytes:
+    def _plan(self, source: random.Random, place: _Place) -> bytes:
         """A text to spell from here on: one of the schema's, or what its patterns search for."""
-        if at_start and self._required and source.random() < 0.8:
+        if place.opened and place.in_key and self._required and source.random() < 0.9:
             # Each in turn, for an object may need them all.
             if not self._next_required:
                 self._next_required = source.sample(self._required, len(self._required))
             text = self._next_required.pop()
         elif self._patterns and source.random() < 0.5:
             text = likely_match(source, source.choice(self._patterns))
-        elif at_start and self._texts:
+        elif place.opened and self._texts:
             text = source.choice(self._texts)
         else:
             return b""
@@ -185,7 +185,11 @@ class _Place:
         self.in_string = False
         self.opened = False
         """Whether the last byte opened a string."""
+        self.in_key = False
+        """Whether the last string is a key."""
         self._escaped = False
+        self._open = b""
+        self._last = 0
 
     def append(self, text: bytes) -> None:
         self.text += text
@@ -198,6 +202,16 @@ class _Place:
             elif byte == ord('"'):
                 self.in_string = not self.in_string
                 self.opened = self.in_string
+                if self.opened:
+                    self.in_key = self._open[-1:] == b"{" and self._last in b"{,"
+            elif self.in_string:
+                continue
+            elif byte in b"{[":
+                self._open += bytes([byte])
+            elif byte in b"}]":
+                self._open = self._open[:-1]
+            if byte not in b" \t\r\n":
+                self._last = byte
 
 
 def _required(value: Any) -> Iterator[str]:
