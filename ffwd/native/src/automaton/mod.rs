@@ -31,6 +31,7 @@ pub use array::Spare;
 pub use config::{Automaton, StateId, Thread, ThreadLexeme, Threads};
 pub use error::EngineError;
 pub use frame::StackId;
+pub use items::last_value;
 pub use keys::{KeyBase, KeyNodeId, TextId};
 pub use punctuation::{Layout, Whitespace, WhitespaceMode};
 

@@ -11,7 +11,7 @@ use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
 
 /// How many expressions a search for an accepted string may visit.
-pub const MAX_EMPTINESS_STEPS: usize = 1_000_000;
+pub const MAX_EMPTINESS_STEPS: usize = 3_000_000;
 
 /// Bytes that no expression of a lexeme tells apart, numbered.
 #[derive(Clone, Debug)]

@@ -447,8 +447,11 @@ impl Lexeme {
             return false;
         }
         let store = &self.builder.lock().store;
-        let searches = |id: ExprId| match *store.get(id) {
-            Expr::Concat(head, rest) => head == self.universe && store.positive(rest),
+        let is_short = |id: ExprId| matches!(*store.get(id), Expr::Not(inner) if store.max_len(inner) < u32::MAX && store.stands_alone(inner));
+        let searches = |id: ExprId| match store.get(id) {
+            Expr::Concat(head, rest) => *head == self.universe && store.positive(*rest),
+            // Anything but some texts, which any text is longer than in the end.
+            Expr::And(ids) => ids.iter().all(|&id| id == self.universe || is_short(id)),
             _ => id == self.universe,
         };
         let required = |language: usize| self.spec.required >> language & 1 == 1;

@@ -94,7 +94,7 @@ pub const MAX_DEPTH: u32 = 1_000;
 /// How many expressions one store may hold.
 pub const MAX_EXPRESSIONS: usize = 2_000_000;
 /// How many of them may come of derivatives, which take longer than what is written in a pattern.
-pub const MAX_DERIVED: usize = 250_000;
+pub const MAX_DERIVED: usize = 1_000_000;
 
 #[derive(Debug)]
 pub struct ExprStore {
@@ -178,8 +178,13 @@ impl ExprStore {
     }
 
     /// Whether the strings of the expression are the same wherever it stands.
-    fn stands_alone(&self, id: ExprId) -> bool {
+    pub fn stands_alone(&self, id: ExprId) -> bool {
         !self.looks_behind(id) && !self.looks_ahead(id)
+    }
+
+    /// An upper bound on the length of the strings of an expression, in bytes; `u32::MAX` for none.
+    pub fn max_len(&self, id: ExprId) -> u32 {
+        self.facts[id.index()].max_len
     }
 
     /// A lower bound on the length of the strings of an expression, in bytes.

@@ -278,12 +278,23 @@ impl Expander {
         if let Some(maximum) = spec.max_items {
             others.push(ArraySpec { min_items: maximum.saturating_add(1), ..any.clone() });
         }
+        // Of single values the first item that differs tells the cases apart, so that excluding one
+        // after the other leaves few of them.
+        let is_single = spec.is_plain()
+            && spec.items.is_none()
+            && spec.prefix.iter().all(|&item| self.single_value(item).is_some());
         for (place, &item) in spec.prefix.iter().enumerate() {
             let item = self.interner.negation(item)?;
             if item != SchemaId::NEVER {
                 let mut prefix = vec![SchemaId::ANY; place];
+                let mut other = ArraySpec { min_items: place as u64 + 1, ..any.clone() };
+                if is_single {
+                    prefix.copy_from_slice(&spec.prefix[..place]);
+                    other.min_items = other.min_items.max(spec.min_items);
+                    other.max_items = spec.max_items;
+                }
                 prefix.push(item);
-                others.push(ArraySpec { prefix, min_items: place as u64 + 1, ..any.clone() });
+                others.push(ArraySpec { prefix, ..other });
             }
         }
         let from = spec.prefix.len() as u64;

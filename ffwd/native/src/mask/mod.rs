@@ -5,6 +5,7 @@
 //! are grouped by what they spell after the end, and what follows the lexeme is walked over that
 //! small trie. [`lexeme_mask`] computes both, [`state_mask`] puts a configuration's mask together.
 
+mod doubt;
 mod free_text;
 pub mod lexeme_mask;
 pub mod lexeme_mask_store;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use super::doubt::{is_hard_to_compare, Doubt, Doubts};
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
 use super::slots::Slots;
@@ -34,7 +35,7 @@ pub struct MaskCounters {
 struct AnonymousMask {
     mask: TokenMask,
     /// Tokens, sorted, that only the texts decide.
-    doubtful: Box<[TokenId]>,
+    doubtful: Box<[Doubt]>,
 }
 
 /// Computes the masks of one grammar for one vocabulary, and keeps them by state.
@@ -100,7 +101,9 @@ impl Masker {
                 Some(shared) => shared,
                 None => {
                     let shared = self.collect_all(automaton, anonymous)?;
-                    self.make_room(shared.mask.memory_bytes() + shared.doubtful.len() * 4);
+                    self.make_room(
+                        shared.mask.memory_bytes() + std::mem::size_of_val(&*shared.doubtful),
+                    );
                     self.anonymous.set(anonymous.0, Arc::new(shared.clone()));
                     shared
                 }
@@ -108,28 +111,30 @@ impl Masker {
         } else {
             self.collect_all(automaton, state)?
         };
+        // But for the few tokens in which one key ends and the next begins, which may be the same,
+        // or in which an item ends that the next must differ from.
         let mut doubtful = doubtful.into_vec();
+        if automaton.json().is_some() {
+            let two_keys = self.vocabulary.tokens_with_two_keys();
+            doubtful.extend(two_keys.iter().map(|&token| Doubt::of(token)));
+        }
         if threads.iter().any(|thread| is_hard_to_compare(automaton, thread.transcript)) {
             let commas = |token: &TokenId| self.vocabulary.text(*token).contains(&b',');
             let all = (0..self.vocabulary.width() as u32).map(TokenId);
-            doubtful.extend(all.filter(commas));
-            doubtful.sort_unstable();
-            doubtful.dedup();
+            doubtful.extend(all.filter(commas).map(Doubt::of));
         }
-        // But for the few tokens in which one key ends and the next begins, which may be the same,
-        // or in which an item ends that the next must differ from.
-        for some in [self.vocabulary.tokens_with_two_keys(), &doubtful] {
-            if automaton.json().is_some() && !some.is_empty() {
-                let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
-                builder.add_mask(&mask);
-                builder.remove(some);
-                for &token in some {
-                    if automaton.walk(threads, self.vocabulary.text(token))?.is_some() {
-                        builder.added.push(token);
-                    }
+        if !doubtful.is_empty() {
+            let doubtful = Doubt::settle(doubtful);
+            let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
+            builder.add_mask(&mask);
+            let tokens: Vec<TokenId> = doubtful.iter().map(|doubt| doubt.token).collect();
+            builder.remove(&tokens);
+            for doubt in doubtful.iter() {
+                if doubt.resolve(&self.vocabulary, automaton, threads)? {
+                    builder.added.push(doubt.token);
                 }
-                mask = builder.build();
             }
+            mask = builder.build();
         }
         let mask = Arc::new(mask);
         self.counters.computed.fetch_add(1, Ordering::Relaxed);
@@ -161,10 +166,8 @@ impl Masker {
             builder.added.extend_from_slice(self.vocabulary.eos());
         }
         self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
-        let mut doubtful = std::mem::take(&mut builder.doubtful);
-        doubtful.sort_unstable();
-        doubtful.dedup();
-        Ok(AnonymousMask { mask: builder.build(), doubtful: doubtful.into() })
+        let doubtful = Doubt::settle(std::mem::take(&mut builder.doubtful));
+        Ok(AnonymousMask { mask: builder.build(), doubtful })
     }
 
     /// The tokens below a node of a trie that some thread can read.
@@ -189,20 +192,30 @@ impl Masker {
                     let compared = automaton.ends_compared_item(thread)?;
                     for group in &mask.exits {
                         let stack = automaton.exit_thread(thread, group.accept)?;
-                        self.collect_exits(automaton, group, stack, builder, nodes)?;
                         if compared {
                             let spare = automaton.spare(stack)?;
-                            self.doubt_exits(group, spare, &mut builder.doubtful);
+                            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                            self.collect_exits(automaton, group, stack, &mut after, nodes)?;
+                            let mut doubts = Doubts::new(&self.vocabulary, spare);
+                            doubts.add_exits(group);
+                            add_compared(builder, &after, spare, doubts);
+                        } else {
+                            self.collect_exits(automaton, group, stack, builder, nodes)?;
                         }
                     }
                     if state.accepts() {
                         // The lexeme may have ended already: all that may follow it.
                         let stack = automaton.exit_thread(thread, lexeme.accept(state))?;
                         let starts = anonymous_starts(automaton, stack)?;
-                        self.collect(automaton, view, &starts, builder, nodes)?;
                         if compared {
                             let spare = automaton.spare(stack)?;
-                            self.doubt_below(view, spare, &mut builder.doubtful);
+                            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                            self.collect(automaton, view, &starts, &mut after, nodes)?;
+                            let mut doubts = Doubts::new(&self.vocabulary, spare);
+                            doubts.add_rests(view);
+                            add_compared(builder, &after, spare, doubts);
+                        } else {
+                            self.collect(automaton, view, &starts, builder, nodes)?;
                         }
                     }
                 }
@@ -305,52 +318,14 @@ impl Masker {
                     walk(automaton, trie, node, &starts, &mut builder.added, nodes)?;
                     if thread.transcript != TextId::NONE {
                         // The object may be such an item, and end within the token.
-                        let ends = |text: &[u8]| text.contains(&b'}');
-                        self.doubt(View { trie, root: node }, ends, &mut builder.doubtful);
+                        let mut doubts = Doubts::new(&self.vocabulary, Spare::None);
+                        doubts.add_if(View { trie, root: node }, |text| text.contains(&b'}'));
+                        builder.doubtful.extend(doubts.found());
                     }
                 }
             }
         }
         Ok(())
-    }
-
-    /// Of the tokens with which an item ends that later ones are compared with, those that it
-    /// depends on the item whether they may come.
-    fn doubt_exits(&self, group: &ExitGroup, spare: Spare, doubtful: &mut Vec<TokenId>) {
-        let trie = self.vocabulary.trie();
-        self.doubt_below(View { trie: &group.rests, root: NodeId::ROOT }, spare, doubtful);
-        for &(root, _) in &group.grafts {
-            self.doubt_below(View { trie, root }, spare, doubtful);
-        }
-        for &root in &group.everywhere {
-            self.doubt(View { trie, root }, |text| text.contains(&b','), doubtful);
-        }
-    }
-
-    /// As [`Self::doubt_exits`], where the item ends at the node.
-    fn doubt_below(&self, view: View<'_>, spare: Spare, doubtful: &mut Vec<TokenId>) {
-        let View { trie, root } = view;
-        let mut pending = vec![root];
-        while let Some(node) = pending.pop() {
-            if spare == Spare::None && node != root {
-                // White space, after which there may be no comma.
-                doubtful.extend_from_slice(trie.tokens_at(node));
-            }
-            pending.extend(b" \t\n\r".iter().filter_map(|&space| trie.child(node, space)));
-            if let Some(root) = trie.child(node, b',') {
-                self.doubt(View { trie, root }, |next| is_doubtful(next, spare), doubtful);
-            }
-        }
-    }
-
-    /// Adds the tokens below a node of which `is` holds, for what they spell after the node.
-    fn doubt(&self, view: View<'_>, is: impl Fn(&[u8]) -> bool, doubtful: &mut Vec<TokenId>) {
-        for (depth, token) in view.trie.below(view.root) {
-            let text = self.vocabulary.text(token);
-            if is(&text[text.len() - depth..]) {
-                doubtful.push(token);
-            }
-        }
     }
 
     /// Whether some token that strictly extends `prefix`, itself the end of the text so far, may
@@ -384,6 +359,25 @@ impl Masker {
     }
 }
 
+/// Takes in what may come after an item that later ones are compared with. Of the tokens that may
+/// depend on the item only those are doubtful that come where it is not known which it was, unless
+/// the array asks for an item that comes twice.
+fn add_compared(
+    builder: &mut TokenMaskBuilder,
+    after: &TokenMaskBuilder,
+    spare: Spare,
+    doubts: Doubts<'_>,
+) {
+    builder.add_all(after);
+    if spare == Spare::None {
+        builder.doubtful.extend(doubts.found());
+    } else {
+        let may_come = after.to_set();
+        let may_come = |doubt: &Doubt| may_come.contains(&doubt.token);
+        builder.doubtful.extend(doubts.found().into_iter().filter(may_come));
+    }
+}
+
 /// The thread with all that it has recorded forgotten.
 fn without_texts(thread: &Thread) -> Thread {
     let forget = |text| if text == TextId::NONE { TextId::NONE } else { TextId::ANY };
@@ -393,26 +387,6 @@ fn without_texts(thread: &Thread) -> Thread {
 /// What may begin on a stack, whatever has been recorded.
 fn anonymous_starts(automaton: &Automaton, stack: StackId) -> Result<Threads, EngineError> {
     automaton.following(stack, TextId::ANY)
-}
-
-/// Whether an item has a number of so many digits that later items may not be compared with it.
-fn is_hard_to_compare(automaton: &Automaton, transcript: TextId) -> bool {
-    let Some(json) = automaton.json().filter(|_| transcript != TextId::NONE) else { return false };
-    let bytes = json.keys.bytes(transcript);
-    let is_number = |byte: &u8| b"+-.eE".contains(byte) || byte.is_ascii_digit();
-    bytes.split(|byte| !is_number(byte)).any(|number| {
-        let exponent = number.iter().rposition(|byte| b"eE".contains(byte));
-        number.len() > 64 || exponent.is_some_and(|at| number.len() - at > 4)
-    })
-}
-
-/// Whether it may depend on which value an item was, if a text may follow it and a comma.
-fn is_doubtful(next: &[u8], spare: Spare) -> bool {
-    match (spare, next.trim_ascii_start()) {
-        (Spare::None, _) => true,
-        (_, []) | (Spare::String, b"\"") => false,
-        _ => true,
-    }
 }
 
 fn add_inner(builder: &mut TokenMaskBuilder, inner: &Inner) {

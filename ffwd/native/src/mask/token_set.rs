@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
+use super::doubt::Doubt;
 use crate::vocabulary::TokenId;
 
 /// Bit `i % 32` of word `i / 32` stands for token `i`.
@@ -93,7 +96,7 @@ pub struct TokenMaskBuilder {
     bases: Vec<Bitmap>,
     pub added: Vec<TokenId>,
     /// Tokens of which what was collected does not say whether they belong to the set.
-    pub doubtful: Vec<TokenId>,
+    pub doubtful: Vec<Doubt>,
 }
 
 impl TokenMaskBuilder {
@@ -122,6 +125,12 @@ impl TokenMaskBuilder {
         }
         self.added.extend_from_slice(&other.added);
         self.doubtful.extend_from_slice(&other.doubtful);
+    }
+
+    /// The tokens that have been collected.
+    pub fn to_set(&self) -> FxHashSet<TokenId> {
+        let of_bases = self.bases.iter().flat_map(|base| bits(base));
+        self.added.iter().copied().chain(of_bases).collect()
     }
 
     /// Takes single tokens, which are sorted, out of what has been collected.
