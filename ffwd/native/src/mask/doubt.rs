@@ -55,8 +55,8 @@ fn differ_plainly(item: &[u8], after: &[u8]) -> bool {
     let mut next = after.trim_ascii_start();
     while next.first() == Some(&b'"') {
         let Some(end) = closing_quote(next) else {
-            // A string without its end.
-            return !items.iter().any(|item| item.starts_with(next));
+            // A string without its end; of those that only begin there are enough.
+            return next.len() == 1 || !items.iter().any(|item| item.starts_with(next));
         };
         if items.contains(&&next[..end]) || items.len() as u64 + 1 >= SPARE_ITEMS {
             return false;
