@@ -144,13 +144,13 @@ def compile_json_schema(
     separators: tuple[str, str] | None = None,
     indent: str | None = None,
     any_order: bool = False,
-    registry: Sequence[tuple[str, str]] = [],
+    registry: Sequence[tuple[str, str]] = ...,
     lenient: bool = False,
 ) -> CompiledGrammar: ...
 def compile_regex(pattern: str, vocabulary: Vocabulary) -> CompiledGrammar: ...
 def compile_choice(options: Sequence[str], vocabulary: Vocabulary) -> CompiledGrammar: ...
 def json_schema_fidelity(
-    schema: str, *, registry: Sequence[tuple[str, str]] = [], lenient: bool = False
+    schema: str, *, registry: Sequence[tuple[str, str]] = ..., lenient: bool = False
 ) -> list[tuple[str, str, str, str]]: ...
 def fill_bitmasks(
     matchers: Sequence[Matcher],

@@ -202,7 +202,7 @@ def test_every_format_is_as_described(vocabulary: ffwd.Vocabulary) -> None:
     """Those that the document lists are enforced: a text that is none of them is refused."""
     section = DOCUMENT.partition("### Formats")[2].partition("\n- ")[0]
     listed = re.findall(r"`([a-z0-9-]+)`", section)
-    assert len(listed) == 16
+    assert len(listed) == 19
     for name in listed:
         assert not accepts({"type": "string", "format": name}, '"{ :"', vocabulary), name
 

@@ -18,8 +18,9 @@ import ffwd
 from maskbench.gates.judges import Judges, UnjudgeableError, parse
 from maskbench.gates.patterns import likely_match
 
-MAX_STEPS = 6000
+MAX_STEPS = 15_000
 MAX_FREE_STEPS = 80
+RETRIES = 3
 # What leads to the end of a value soonest, where no string is being written.
 _CLOSERS = b'}],"0123456789ntfe-:.[{'
 
@@ -38,7 +39,7 @@ class Ending(str, Enum):
     """No token is allowed, or one that is allowed is refused."""
 
     ENDLESS = "endless"
-    """No end within the steps, which may be bad luck."""
+    """No end within the steps, also when tried again without free steps."""
 
     UNJUDGED = "unjudged"
     """A document that the validators cannot be asked about."""
@@ -79,12 +80,17 @@ class Walker:
         self._tokens = tokens
         self._judges = judges
         self._required = sorted(set(_required(schema)))
+        self._next_required: list[str] = []
         self._texts = sorted(set(_texts(schema)))
         self._patterns = sorted(set(_patterns(schema)))
 
     def walk(self, source: random.Random) -> Walk:
         """One walk, judged."""
-        walk = self._free_walk(source)
+        walk = self._free_walk(source, source.randint(0, MAX_FREE_STEPS))
+        for _ in range(RETRIES):
+            if walk.ending is not Ending.ENDLESS:
+                break
+            walk = self._free_walk(source, 0)
         if walk.ending is not Ending.VALID:
             return walk
         try:
@@ -103,12 +109,12 @@ class Walker:
         ending = Ending.INVALID if rust and python else Ending.DISPUTED
         return Walk(ending, walk.text, "; ".join(rust + python))
 
-    def _free_walk(self, source: random.Random) -> Walk:
+    def _free_walk(self, source: random.Random, free_steps: int) -> Walk:
         tokens = self._tokens
         matcher = self._compiled.matcher()
+        self._next_required = []
         place = _Place()
         plan = b""
-        free_steps = source.randint(0, MAX_FREE_STEPS)
         for step in range(MAX_STEPS):
             allowed = matcher.allowed_token_ids()
             if not allowed:
@@ -120,7 +126,8 @@ class Walker:
                         return Walk(Ending.DEAD_END, place.text, "the end is refused")
                     return Walk(Ending.VALID, place.text)
             token = source.choice(allowed)
-            if step >= free_steps and source.random() < 0.9:
+            # Not always, for a way out can go in circles, such as ever more digits.
+            if plan or (step >= free_steps and source.random() < 0.95):
                 if place.in_string and (place.opened or source.random() < 0.2) and not plan:
                     plan = self._plan(source, at_start=place.opened)
                 chosen, plan = self._towards_the_end(source, set(allowed), place, plan)
@@ -137,8 +144,11 @@ class Walker:
 
     def _plan(self, source: random.Random, *, at_start: bool) -> bytes:
         """A text to spell from here on: one of the schema's, or what its patterns search for."""
-        if at_start and self._required and source.random() < 0.6:
-            text = source.choice(self._required)
+        if at_start and self._required and source.random() < 0.8:
+            # Each in turn, for an object may need them all.
+            if not self._next_required:
+                self._next_required = source.sample(self._required, len(self._required))
+            text = self._next_required.pop()
         elif self._patterns and source.random() < 0.5:
             text = likely_match(source, source.choice(self._patterns))
         elif at_start and self._texts:

@@ -92,6 +92,23 @@ REGISTERED: dict[str, tuple[Any, dict[str, Any], list[str], list[str]]] = {
         ["2.5"],
         ["3"],
     ),
+    "a draft that the place cannot name": (
+        # The draft around it knows no `id`, so this is no resource of its own.
+        {
+            "$ref": "#/definitions/a/definitions/b",
+            "definitions": {
+                "a": {
+                    "id": "a",
+                    "$schema": DRAFT_4,
+                    "definitions": {"b": {"$ref": "#/definitions/c", "exclusiveMaximum": 3}},
+                },
+                "c": {"maximum": 4},
+            },
+        },
+        {},
+        ["2"],
+        ["3"],
+    ),
     "a metaschema without validation": (
         {"$schema": OTHER, "properties": {"a": False, "b": {"minimum": 3}}},
         {

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.skipif(
     reason=f"no JSON-Schema-Test-Suite: run `make suite`, or name its folder in {VARIABLE}",
 )
 
-LEAST_SHARES = {"required": 0.97, "format": 0.98, "optional": 0.8}
+# Later copies of the suite have many more cases of names in Punycode, which are left out.
+LEAST_SHARES = {"required": 0.98, "format": 0.96, "optional": 0.96}
 # In a part that a draft leaves to the implementation: `contentEncoding` and `contentMediaType`
 # are annotations here.
 ANNOTATIONS = ("optional/content",)

@@ -196,8 +196,11 @@ impl Engine {
         let lexemes = self.lexemes.clone();
         let options = SchemaOptions::new(move |ast: &Ast| {
             let spec = LexemeSpec::new(Spelling::Utf8, [ast.clone()]);
-            lexemes.get(&spec).map(|lexeme| !lexeme.is_alive()).map_err(|limit| {
-                json_schema::LimitExceeded { limit: limit.limit, maximum: limit.maximum as u64 }
+            let answer =
+                lexemes.get(&spec).map(|lexeme| (!lexeme.is_alive(), lexeme.effort() as u64));
+            answer.map_err(|limit| json_schema::LimitExceeded {
+                limit: limit.limit,
+                maximum: limit.maximum as u64,
             })
         });
         let options = SchemaOptions { registry, policy, ..options };

@@ -149,7 +149,7 @@ impl Automaton {
                 let json = JsonParts {
                     schema,
                     property_order,
-                    keys: Keys::new(),
+                    keys: Keys::default(),
                     indentation: Indentation::new(&whitespace),
                     queries: Interner::new(frames, MAX_FRAMES),
                     value_starts: Mutex::default(),

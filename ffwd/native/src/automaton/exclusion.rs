@@ -160,7 +160,7 @@ impl Automaton {
         let mut seen: FxHashSet<Exclusions> = FxHashSet::default();
         let mut pending = VecDeque::from([must_leave]);
         while let Some(leaving) = pending.pop_front() {
-            if left_out.iter().any(|&fewer| fewer & leaving == fewer) {
+            if left_out.iter().any(|&fewer| fewer & !leaving == 0) {
                 continue;
             }
             if is_feasible(all & !leaving)? {

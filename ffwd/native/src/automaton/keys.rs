@@ -119,8 +119,8 @@ pub struct Keys {
 const MAX_TEXTS: usize = 16_000_000;
 const MAX_KEY_NODES: usize = 8_000_000;
 
-impl Keys {
-    pub fn new() -> Self {
+impl Default for Keys {
+    fn default() -> Self {
         let texts = boxcar::Vec::new();
         // NONE and EMPTY.
         texts.push((TextId::NONE, 0));
@@ -132,7 +132,9 @@ impl Keys {
             counter: Mutex::default(),
         }
     }
+}
 
+impl Keys {
     #[inline]
     pub fn node(&self, id: KeyNodeId) -> &KeyNode {
         self.nodes.get(id.0)

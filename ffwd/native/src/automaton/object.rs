@@ -172,9 +172,10 @@ impl Automaton {
             true => Terminal::Allowed(group.names[name].0),
             false => Terminal::Refused,
         };
+        let mut used: Vec<Vec<u8>> = Vec::new();
         if let Some((before, keys)) = before.filter(|(before, _)| before.open == open) {
             let changed: Vec<u32> = before.allowed.changed(allowed).collect();
-            if changed.len() <= 8 || changed.len() <= group.names.len() / 4 || lexeme.is_some() {
+            if changed.len() <= 8 || changed.len() <= group.names.len() / 4 {
                 let mut keys = keys;
                 for name in changed {
                     let bytes = &group.names[name as usize].1;
@@ -182,6 +183,12 @@ impl Automaton {
                 }
                 return Ok(keys);
             }
+            // Undeclared keys that came are only known to the trie.
+            if lexeme.is_some() {
+                used = json.keys.refused(keys);
+            }
+        } else if let (Some(_), Some(known)) = (lexeme, members.used) {
+            used = json.keys.refused(known);
         }
         let mut names: Vec<(Vec<u8>, Terminal)> = Vec::new();
         for (at, (_, bytes)) in group.names.iter().enumerate() {
@@ -189,8 +196,11 @@ impl Automaton {
                 names.push((bytes.clone(), terminal(at)));
             }
         }
-        if let (Some(_), Some(used)) = (lexeme, members.used) {
-            let used = json.keys.refused(used).into_iter();
+        if !used.is_empty() {
+            let declared = |bytes: &[u8]| {
+                group.names.binary_search_by(|(_, name)| name[..].cmp(bytes)).is_ok()
+            };
+            let used = used.into_iter().filter(|bytes| !declared(bytes));
             names.extend(used.map(|bytes| (bytes, Terminal::Refused)));
             names.sort_by(|a, b| a.0.cmp(&b.0));
         }

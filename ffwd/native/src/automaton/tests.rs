@@ -56,6 +56,26 @@ fn at(keys: &Keys, root: KeyNodeId, name: &str) -> Terminal {
     keys.node(node).terminal
 }
 
+/// Whether some key begins with these bytes.
+fn alive(keys: &Keys, root: KeyNodeId, others: Option<OtherKeys<'_>>, prefix: &[u8]) -> bool {
+    let mut node = root;
+    for (at, &byte) in prefix.iter().enumerate() {
+        match keys.node(node).child(byte) {
+            Some(child) => node = child,
+            None => {
+                let (Some(base), Some(others)) = (keys.node(node).base, others) else {
+                    return false;
+                };
+                let mut rest = prefix[at..].iter();
+                let end = rest
+                    .try_fold(base.state, |state, &byte| others.lexeme.next(state, byte).unwrap());
+                return end.is_some();
+            }
+        }
+    }
+    !keys.node(node).is_dead()
+}
+
 fn config() -> ProptestConfig {
     let rng_seed = RngSeed::Fixed(1);
     ProptestConfig { failure_persistence: None, rng_seed, cases: 300, ..Default::default() }
@@ -67,7 +87,7 @@ proptest! {
     /// Changing names one by one leads to the very node that building them at once does.
     #[test]
     fn a_trie_that_was_changed_is_one_that_was_built(names in names(), open in any::<bool>()) {
-        let keys = Keys::new();
+        let keys = Keys::default();
         let any = any_string();
         let others = others(&any, open);
         let mut root = keys.build(&[], others).unwrap();
@@ -109,9 +129,83 @@ proptest! {
         }
     }
 
+    /// The same where a pattern restricts the other keys. No node is a dead end: where all keys that
+    /// the pattern leaves are names, no other key goes on.
+    #[test]
+    fn a_trie_over_a_pattern_knows_where_only_names_are_left(
+        names in names(),
+        changes in names(),
+        pattern in prop::sample::select(vec!["a?b?", "(a|b|\u{e9}){0,2}", "a*", "(aa|b.*)", "(b|\n|\"){1,2}"]),
+    ) {
+        let keys = Keys::default();
+        let store = LexemeStore::new(1 << 20);
+        let ast = rust_dialect::anchored(pattern).unwrap();
+        let lexeme = store.get(&punctuation::spec(Spelling::JsonString, [ast])).unwrap();
+        let others = Some(OtherKeys { index: 99, lexeme: &lexeme });
+        let mut last: BTreeMap<Vec<u8>, (String, Terminal)> = BTreeMap::new();
+        for (name, choice) in &names {
+            let terminal = terminal(&keys, name, choice % 2);
+            last.insert(written(name), (name.clone(), terminal));
+        }
+        let said = |last: &BTreeMap<Vec<u8>, (String, Terminal)>| -> Vec<(Vec<u8>, Terminal)> {
+            last.iter().map(|(bytes, (_, terminal))| (bytes.clone(), *terminal)).collect()
+        };
+        let mut root = keys.build(&said(&last), others).unwrap();
+        for (name, choice) in &changes {
+            // Names are allowed or refused, and what was no name before is refused.
+            let terminal = match last.contains_key(&written(name)) {
+                true => terminal(&keys, name, choice % 2),
+                false => Terminal::Refused,
+            };
+            root = keys.with(root, others, &written(name), terminal).unwrap();
+            last.insert(written(name), (name.clone(), terminal));
+        }
+        let built = keys.build(&said(&last), others).unwrap();
+        for (name, terminal) in last.values() {
+            let expected = match terminal {
+                Terminal::Allowed(_) => *terminal,
+                // Refused, or no key of the pattern at all.
+                _ => at(&keys, built, name),
+            };
+            prop_assert_eq!(at(&keys, root, name), expected);
+        }
+        let is_key = |text: &[u8]| match last.get(text) {
+            Some((_, terminal)) => matches!(terminal, Terminal::Allowed(_)),
+            None => {
+                let state = text.iter().chain(b"\"").try_fold(lexeme.start(), |state, &byte| {
+                    lexeme.next(state, byte).unwrap()
+                });
+                state.is_some_and(|state| state.accepts())
+            }
+        };
+        // Texts of at most four characters tell all of these patterns apart from a dead end.
+        let mut keys_below: BTreeMap<Vec<u8>, bool> = BTreeMap::new();
+        let mut texts: Vec<String> = vec![String::new()];
+        for _ in 0..4 {
+            let longer: Vec<String> = texts
+                .iter()
+                .flat_map(|text| ["a", "b", "\u{e9}", "\"", "\n"].map(|more| format!("{text}{more}")))
+                .collect();
+            texts.extend(longer);
+            texts.sort_unstable();
+            texts.dedup();
+        }
+        for text in &texts {
+            let bytes = written(text);
+            let is_key = is_key(&bytes);
+            for end in 0..=bytes.len() {
+                *keys_below.entry(bytes[..end].to_vec()).or_default() |= is_key;
+            }
+        }
+        for (prefix, &goes_on) in keys_below.iter().filter(|(prefix, _)| prefix.len() <= 4) {
+            prop_assert_eq!(alive(&keys, root, others, prefix), goes_on, "{:?}", prefix);
+            prop_assert_eq!(alive(&keys, built, others, prefix), goes_on, "{:?}", prefix);
+        }
+    }
+
     #[test]
     fn texts_are_what_was_appended(names in names()) {
-        let keys = Keys::new();
+        let keys = Keys::default();
         for (name, _) in &names {
             let text = keys.name(name).unwrap();
             prop_assert_eq!(keys.bytes(text), written(name));
@@ -130,7 +224,7 @@ proptest! {
 
 #[test]
 fn a_changed_trie_shares_what_did_not_change() {
-    let keys = Keys::new();
+    let keys = Keys::default();
     let names: Vec<(Vec<u8>, Terminal)> = (100..900)
         .map(|number| {
             let name = format!("k{number}");
@@ -182,7 +276,7 @@ fn text_grammar(pattern: &str) -> Automaton {
 }
 
 fn json_grammar(schema: &str) -> Automaton {
-    let options = SchemaOptions::new(|_| Ok(false));
+    let options = SchemaOptions::new(|_| Ok((false, 0)));
     let schema = Box::new(SchemaSet::parse(schema, options).unwrap());
     let whitespace = Whitespace { mode: WhitespaceMode::Compact };
     let store = Arc::new(LexemeStore::new(1 << 20));

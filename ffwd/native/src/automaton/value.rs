@@ -12,7 +12,7 @@ use super::PropertyOrder;
 use crate::expr::lexeme::first_bits;
 use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::json_schema::{Normal, SchemaId, StringSpec};
-use crate::regex::{Ast, CharClass};
+use crate::regex::{numbers, Ast, CharClass};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueryId(pub u32);
@@ -28,6 +28,8 @@ pub(super) struct Query {
     required: u32,
     /// Whether later values are compared with this one.
     compared: bool,
+    /// Whether something depends on a schema that does not hold.
+    exact: bool,
 }
 
 impl Query {
@@ -49,12 +51,15 @@ pub(super) struct Schemas {
     /// Whether later values are compared with this one: numbers are then written with exponents of
     /// at most three digits.
     pub compared: bool,
+    /// Whether something depends on a schema that does not hold: numbers are then written without
+    /// an exponent, as the languages of numbers are narrower than their values only there.
+    exact: bool,
 }
 
 impl Schemas {
     pub fn new(property_order: PropertyOrder) -> Self {
         let in_order = property_order == PropertyOrder::Declared;
-        Self { schemas: Vec::new(), required: None, in_order, compared: false }
+        Self { schemas: Vec::new(), required: None, in_order, compared: false, exact: false }
     }
 
     pub fn is_any_required(&self) -> bool {
@@ -79,6 +84,7 @@ impl Schemas {
 
     /// The place of a schema of which the verdict says exactly whether it holds.
     pub fn observe(&mut self, schema: SchemaId) -> usize {
+        self.exact = true;
         let required = *self.required.get_or_insert(self.schemas.len());
         let from = if self.in_order { required } else { 0 };
         match self.schemas[from..].iter().position(|&known| known == schema) {
@@ -140,11 +146,21 @@ impl Automaton {
         let asked = Asked { normals: &normals, required: query.required() };
         let mut starts = ValueStarts::default();
         self.add_scalar(&mut starts, Spelling::Utf8, asked, literals)?;
+        let numbers_of = |normal: &Normal| {
+            Ast::alternation(normal.numbers.iter().map(|number| number.text.clone()))
+        };
+        let narrow = |numbers: Ast| numbers != Ast::Empty && numbers != numbers::unconstrained();
+        let plain = query.exact && normals.iter().any(|normal| narrow(numbers_of(normal)));
         self.add_scalar(&mut starts, Spelling::Utf8, asked, |normal| {
-            let numbers = Ast::alternation(normal.numbers.iter().map(|number| number.text.clone()));
-            match query.compared && numbers != Ast::Empty {
-                true => Ast::intersection([numbers, with_short_exponent()]),
-                false => numbers,
+            let numbers = numbers_of(normal);
+            if numbers == Ast::Empty {
+                numbers
+            } else if plain {
+                Ast::intersection([numbers, numbers::without_exponent()])
+            } else if query.compared {
+                Ast::intersection([numbers, with_short_exponent()])
+            } else {
+                numbers
             }
         })?;
         self.add_scalar(&mut starts, Spelling::JsonString, asked, |normal| {
@@ -205,7 +221,7 @@ impl Automaton {
     /// The query for these schemas. Some required schema must be satisfiable.
     pub(super) fn query(&self, json: &JsonParts, schemas: Schemas) -> Result<QueryId, EngineError> {
         let required = schemas.required().len() as u32;
-        let Schemas { schemas, compared, .. } = schemas;
+        let Schemas { schemas, compared, exact, .. } = schemas;
         if schemas.len() > MAX_QUERY {
             return Err(crate::error::LimitExceeded::new(
                 "schemas that one value may have to be checked against",
@@ -213,7 +229,12 @@ impl Automaton {
             )
             .into());
         }
-        Ok(QueryId(json.queries.intern(Query { schemas: schemas.into(), required, compared })?))
+        Ok(QueryId(json.queries.intern(Query {
+            schemas: schemas.into(),
+            required,
+            compared,
+            exact,
+        })?))
     }
 }
 

@@ -146,3 +146,35 @@ fn masks_of_objects_are_what_brute_force_finds() {
     }
     assert!(ended > 100, "only {ended} walks came to an end");
 }
+
+/// One token may end a key and begin the next, of which only names that came are left.
+#[test]
+fn masks_know_which_keys_of_a_pattern_are_left() {
+    let engine = engine(vocabulary(7, 0));
+    for pattern in ["^(x|y.*)$", "^(a|b|xy*)$", "^(xa?|[b-z]{2,})$"] {
+        let schema = format!(
+            r#"{{"type": "object", "patternProperties": {{"{pattern}": {{"type": "integer"}}}},
+                "additionalProperties": false}}"#
+        );
+        for order in [PropertyOrder::Declared, PropertyOrder::Any] {
+            let compiled = compile(&engine, &schema, order);
+            let automaton = &compiled.automaton;
+            let starts = ["{", "{\"", "{\"x", "{\"a", "{\"b", "{\"yx", "{\"xa"];
+            let keys = ["x", "a", "b", "y", "xa"];
+            let after = keys.iter().flat_map(|key| {
+                let member = format!("{{\"{key}\":1");
+                [format!("{member},"), format!("{member},\""), format!("{member},\"x"), member]
+            });
+            let mut compared = 0;
+            for text in starts.map(String::from).into_iter().chain(after) {
+                let threads = automaton.threads(automaton.start());
+                if let Some(threads) = automaton.walk(threads, text.as_bytes()).unwrap() {
+                    let state = automaton.intern(threads).unwrap();
+                    assert_mask(&compiled, state, text.as_bytes(), &schema);
+                    compared += 1;
+                }
+            }
+            assert!(compared > 10, "{compared} {pattern}");
+        }
+    }
+}

@@ -11,7 +11,7 @@ use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
 
 /// How many expressions a search for an accepted string may visit.
-pub const MAX_EMPTINESS_STEPS: usize = 200_000;
+pub const MAX_EMPTINESS_STEPS: usize = 3_000_000;
 
 /// Bytes that no expression of a lexeme tells apart, numbered.
 #[derive(Clone, Debug)]
@@ -186,6 +186,11 @@ impl Derivatives {
         Ok(derived)
     }
 
+    /// How many derivatives have been taken.
+    pub fn effort(&self) -> usize {
+        self.memo.len()
+    }
+
     /// Whether some string belongs to `id`.
     pub fn is_alive(
         &mut self,
@@ -206,6 +211,7 @@ impl Derivatives {
         let mut parents: FxHashMap<ExprId, ExprId> = FxHashMap::default();
         let mut queue = BinaryHeap::from([Reverse((store.min_len(id), 0u32, id))]);
         parents.insert(id, id);
+        let before = self.memo.len();
         while let Some(Reverse((_, steps, current))) = queue.pop() {
             for &byte in &classes.representatives {
                 let next = self.derive(store, current, byte)?;
@@ -230,7 +236,7 @@ impl Derivatives {
                     return Ok(true);
                 }
                 parents.insert(next, current);
-                if parents.len() > MAX_EMPTINESS_STEPS {
+                if self.memo.len() - before > MAX_EMPTINESS_STEPS {
                     return Err(LimitExceeded::new(
                         "steps to find whether a pattern can match",
                         MAX_EMPTINESS_STEPS,

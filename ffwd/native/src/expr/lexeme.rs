@@ -150,6 +150,8 @@ pub struct Lexeme {
     builder: Mutex<Builder>,
     /// Whether any text belongs to any of the languages.
     alive: bool,
+    /// How many derivatives it took to find that out.
+    effort: usize,
 }
 
 impl Lexeme {
@@ -165,6 +167,7 @@ impl Lexeme {
             roots.push(lowering.lower(language)?);
         }
         let characters = lowering.characters().collect();
+        store.limit_derivatives();
         let universe = store.universe().unwrap_or(ExprId::EVERYTHING);
         let apart: &[u8] = match spec.spelling {
             Spelling::Utf8 => &[],
@@ -184,6 +187,7 @@ impl Lexeme {
                 *root = ExprId::EMPTY;
             }
         }
+        let effort = derivatives.effort();
         let mut lexeme = Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             spec,
@@ -201,6 +205,7 @@ impl Lexeme {
                 characters,
             }),
             alive,
+            effort,
         };
         let start = lexeme.spec.spelling == Spelling::JsonString;
         if start {
@@ -221,6 +226,11 @@ impl Lexeme {
 
     pub fn spec(&self) -> &LexemeSpec {
         &self.spec
+    }
+
+    /// How many derivatives it took to find out whether some text belongs to it.
+    pub fn effort(&self) -> usize {
+        self.effort
     }
 
     /// Whether some text belongs to some required language. A lexeme that is not alive must not be

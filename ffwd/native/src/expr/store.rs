@@ -93,6 +93,8 @@ impl Default for Facts {
 pub const MAX_DEPTH: u32 = 1_000;
 /// How many expressions one store may hold.
 pub const MAX_EXPRESSIONS: usize = 2_000_000;
+/// How many of them may come of derivatives, which take longer than what is written in a pattern.
+pub const MAX_DERIVED: usize = 1_000_000;
 
 #[derive(Debug)]
 pub struct ExprStore {
@@ -101,6 +103,7 @@ pub struct ExprStore {
     ids: FxHashMap<Expr, ExprId>,
     /// "Any text" in this store's spelling; absorbs alternatives.
     universe: Option<ExprId>,
+    capacity: usize,
 }
 
 impl Default for ExprStore {
@@ -116,6 +119,7 @@ impl ExprStore {
             facts: Vec::new(),
             ids: FxHashMap::default(),
             universe: None,
+            capacity: MAX_EXPRESSIONS,
         };
         let basics = [
             (Expr::Empty, false, true),
@@ -135,6 +139,11 @@ impl ExprStore {
     /// Declares which expression is "any text" in the spelling of this store.
     pub fn set_universe(&mut self, universe: ExprId) {
         self.universe = Some(universe);
+    }
+
+    /// Declares that what comes from now on are derivatives.
+    pub fn limit_derivatives(&mut self) {
+        self.capacity = MAX_EXPRESSIONS.min(self.exprs.len() + MAX_DERIVED);
     }
 
     pub fn universe(&self) -> Option<ExprId> {
@@ -196,8 +205,8 @@ impl ExprStore {
         if let Some(&id) = self.ids.get(&expr) {
             return Ok(id);
         }
-        if self.exprs.len() >= MAX_EXPRESSIONS {
-            return Err(LimitExceeded::new("expressions of one lexeme", MAX_EXPRESSIONS));
+        if self.exprs.len() >= self.capacity {
+            return Err(LimitExceeded::new("expressions of one lexeme", self.capacity));
         }
         let facts = self.facts_of(&expr);
         if facts.depth > MAX_DEPTH {
@@ -277,7 +286,8 @@ impl ExprStore {
                 behind: of(id).behind,
                 ahead: of(id).ahead,
                 depth: of(id).depth + 1,
-                min_len: u32::from(of(id).nullable),
+                // What depends on its surroundings may be empty somewhere else.
+                min_len: u32::from(of(id).nullable && !of(id).behind && !of(id).ahead),
                 max_len: u32::MAX,
             },
             Expr::Repeat { inner, min, max } => {
@@ -425,12 +435,17 @@ impl ExprStore {
                 kept.retain(|&id| id != universe);
             }
         }
+        // A text that is none.
+        let text = kept.iter().any(|&id| !matches!(self.get(id), Expr::Not(_)));
         for &id in &kept {
             if let Expr::Not(inner) = self.get(id) {
-                if kept.binary_search(inner).is_ok() {
+                if kept.binary_search(inner).is_ok() || (text && Some(*inner) == self.universe) {
                     return Ok(ExprId::EMPTY);
                 }
             }
+        }
+        if let Some(parts) = self.absorb(&kept)? {
+            return self.and(&parts);
         }
         let least = kept.iter().map(|id| self.facts[id.index()].min_len).max().unwrap_or(0);
         let most = kept.iter().map(|id| self.facts[id.index()].max_len).min().unwrap_or(0);
@@ -442,6 +457,42 @@ impl ExprStore {
             1 => Ok(kept[0]),
             _ => self.intern(Expr::And(kept.into())),
         }
+    }
+
+    /// The operands of an intersection without those of unions that the others make so: `x & (y |
+    /// x & z)` is `x & (y | z)`. So repetitions with lookaheads do not nest ever deeper.
+    fn absorb(&mut self, kept: &[ExprId]) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
+        for (place, &id) in kept.iter().enumerate() {
+            let Expr::Or(alternatives) = self.get(id) else { continue };
+            if !alternatives.iter().any(|&part| self.remainder(kept, part).is_some()) {
+                continue;
+            }
+            let alternatives = alternatives.clone();
+            let mut simpler = Vec::with_capacity(alternatives.len());
+            for &alternative in alternatives.iter() {
+                simpler.push(match self.remainder(kept, alternative) {
+                    Some(rest) => self.and(&rest)?,
+                    None => alternative,
+                });
+            }
+            let mut parts = kept.to_vec();
+            parts[place] = self.or(&simpler)?;
+            return Ok(Some(parts));
+        }
+        Ok(None)
+    }
+
+    /// What an operand asks for beside all of `kept`, if that is less than the operand and still
+    /// a text (complements alone also have what spells none).
+    fn remainder(&self, kept: &[ExprId], id: ExprId) -> Option<Vec<ExprId>> {
+        let is_known = |id: &ExprId| kept.binary_search(id).is_ok();
+        let Expr::And(members) = self.get(id) else { return is_known(&id).then(Vec::new) };
+        if !members.iter().any(is_known) {
+            return None;
+        }
+        let rest: Vec<ExprId> = members.iter().copied().filter(|id| !is_known(id)).collect();
+        let text = rest.iter().any(|&id| !matches!(self.get(id), Expr::Not(_)));
+        (text || rest.is_empty()).then_some(rest)
     }
 
     pub fn not(&mut self, inner: ExprId) -> Result<ExprId, LimitExceeded> {

@@ -119,6 +119,11 @@ fn what_surrounds_a_place_is_followed_along() {
         "^(?:(?<!a)(?!b-).){2,3}$",
         "(?<=b(?<!ab))a",
         "a$(?<=b)",
+        r"(?!(?!(?<=\W)))$$",
+        r"(?:(?:^\Ba?|\ba?[ab]))+\W",
+        "^(?:(?=.*-$)[ab])*-$",
+        "^(?:(?!.*é)[ab]|-(?=b))+$",
+        "^(?:(?=.*-)(?=.*a)(?:a|b|-))*$",
     ];
     let texts = all_texts("abé-", 4);
     for pattern in patterns {

@@ -13,6 +13,9 @@ use super::values::ValueId;
 use super::{ArraySpec, Contains, ObjectSpec, Property, SchemaId, StringSpec};
 use crate::regex::Ast;
 
+/// With more dependencies than this at one place they are no alternatives.
+const MAX_DEPENDENT_ALTERNATIVES: usize = 4;
+
 impl Expander {
     pub(super) fn any_of(
         &mut self,
@@ -58,6 +61,7 @@ impl Expander {
             let mut strings = if lists { Vec::new() } else { branch.strings.clone() };
             let mut objects = branch.objects.clone();
             let mut arrays = branch.arrays.clone();
+            let mut others: Vec<Arc<ObjectSpec>> = Vec::new();
             for (other_place, other) in branches.iter().enumerate() {
                 if other_place == place {
                     continue;
@@ -68,11 +72,12 @@ impl Expander {
                 let apart = tags.as_ref().is_some_and(|tags| {
                     !tags[place].iter().any(|tag| tags[other_place].binary_search(tag).is_ok())
                 });
-                if !apart {
-                    objects = self.objects_without(program, objects, other)?;
+                if !apart && !objects.is_empty() {
+                    others.extend(other.objects.iter().cloned());
                 }
                 arrays = self.arrays_without(program, arrays, other)?;
             }
+            self.objects_without_all(program, &mut objects, &others)?;
             union.numbers.extend(numbers);
             union.strings.extend(strings);
             union.objects.extend(objects);
@@ -324,12 +329,14 @@ impl Expander {
         Ok(others)
     }
 
-    /// If the property is there, so must be the names.
+    /// If the property is there, so must be the names. `together`: how many such there are at one
+    /// place. A few are alternatives of their own; as many would be multiplied, they are exclusions.
     pub(super) fn dependent_names(
         &mut self,
         program: &Program,
         name: &str,
         names: &[NodeId],
+        together: usize,
     ) -> Result<Alternatives, LimitExceeded> {
         let mut present = vec![Property::required(name.into())];
         for &needed in names {
@@ -341,6 +348,15 @@ impl Expander {
         }
         Ok(if present.len() == 1 {
             Alternatives::any()
+        } else if together > MAX_DEPENDENT_ALTERNATIVES {
+            let excluded = present[1..].iter().map(|needed| {
+                let absent =
+                    Property { schema: SchemaId::NEVER, required: false, ..needed.clone() };
+                let properties = vec![present[0].clone(), absent];
+                Arc::new(ObjectSpec::new(properties, Some(SchemaId::ANY)))
+            });
+            let object = ObjectSpec { excluded: excluded.collect(), ..ObjectSpec::any() };
+            Alternatives { objects: vec![Arc::new(object)], ..Alternatives::any() }
         } else {
             dependent(name, vec![Arc::new(ObjectSpec::new(present, Some(SchemaId::ANY)))])
         })

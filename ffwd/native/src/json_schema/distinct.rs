@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::alternatives::Alternatives;
 use super::error::{LimitExceeded, SchemaError};
 use super::intern::Atom;
+use super::languages::MAX_TEXTS;
 use super::satisfy::{Context, Solver};
 use super::values::{Constant, ValueId};
 use super::{ArraySpec, ObjectSpec, SchemaId};
@@ -75,7 +76,7 @@ impl Solver {
             constants.extend(numbers.into_iter().map(Constant::Number));
         }
         for spec in &alternatives.strings {
-            let Some(texts) = self.expander.languages.list(&spec.language())? else {
+            let Some(texts) = self.expander.languages.list(&spec.language(), MAX_TEXTS)? else {
                 return Ok(None);
             };
             self.expander.charge(texts.len())?;

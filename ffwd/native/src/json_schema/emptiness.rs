@@ -35,7 +35,7 @@ impl Emptiness<'_> {
         if shortest(language).is_some() {
             return Ok(false);
         }
-        (self.options.language_is_empty)(language)
+        self.options.languages.is_empty(language, self.options.limits)
     }
 
     fn witness_length(&self, language: &Ast) -> Option<u64> {
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn plain_languages_are_not_asked_about() {
         let options = SchemaOptions::new(|language| {
-            Ok(matches!(language, Ast::Intersection(parts) if parts.len() == 2))
+            Ok((matches!(language, Ast::Intersection(parts) if parts.len() == 2), 1))
         });
         let seen = Ast::complement(Ast::literal("no"));
         let witnesses = FxHashMap::from_iter([(seen.clone(), "yes")]);

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::error::LimitExceeded;
 use super::expand::Expander;
+use super::languages::MAX_KEYS;
 use super::program::Program;
 use super::{ArraySpec, KeyClass, ObjectSpec, Property, SchemaId};
 use crate::regex::Ast;
@@ -184,7 +185,7 @@ impl Expander {
                     extras.push((place, member));
                     continue;
                 };
-                match self.languages.list(&keys)? {
+                match self.languages.list(&keys, MAX_KEYS)? {
                     Some(names) => {
                         let new = |name: &&Arc<str>| {
                             !theirs.contains(&***name)

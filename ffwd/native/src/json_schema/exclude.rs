@@ -11,6 +11,9 @@ use super::expand::Expander;
 use super::program::Program;
 use super::{KeyClass, ObjectSpec, Property, SchemaId};
 
+/// How many others one object may have to differ from.
+const MAX_EXCLUSIONS: usize = 100;
+
 /// What an exclusion comes to beside the rest of an object.
 enum Exclusion {
     /// No such object is meant by it.
@@ -28,13 +31,37 @@ impl Expander {
         mut left: Vec<Arc<ObjectSpec>>,
         right: &Alternatives,
     ) -> Result<Vec<Arc<ObjectSpec>>, LimitExceeded> {
-        for spec in &right.objects {
+        self.objects_without_all(program, &mut left, &right.objects)?;
+        Ok(left)
+    }
+
+    /// What is left of objects without any of some others.
+    pub(super) fn objects_without_all(
+        &mut self,
+        program: &Program,
+        left: &mut Vec<Arc<ObjectSpec>>,
+        right: &[Arc<ObjectSpec>],
+    ) -> Result<(), LimitExceeded> {
+        let (plain, nested): (Vec<_>, Vec<_>) =
+            right.iter().partition(|spec| spec.excluded.is_empty());
+        // All at once, so that each is seen beside the object only once.
+        if !plain.is_empty() {
+            let mut kept = Vec::with_capacity(left.len());
+            for mine in left.iter() {
+                let mut spec = ObjectSpec::clone(mine);
+                self.charge(plain.len())?;
+                spec.excluded.extend(plain.iter().map(|&exclusion| exclusion.clone()));
+                kept.extend(self.settle_exclusions(program, spec)?.map(Arc::new));
+            }
+            *left = kept;
+        }
+        for spec in nested {
             if left.is_empty() {
                 break;
             }
             let mut kept = Vec::with_capacity(left.len());
             let mut seen = FxHashSet::default();
-            for mine in &left {
+            for mine in left.iter() {
                 self.charge(1)?;
                 for rest in self.object_without(program, mine, spec)? {
                     if seen.insert(rest.clone()) {
@@ -43,11 +70,12 @@ impl Expander {
                 }
             }
             self.check_width(kept.len())?;
-            left = kept;
+            *left = kept;
         }
-        Ok(left)
+        Ok(())
     }
 
+    /// Without an object that excludes others itself.
     fn object_without(
         &mut self,
         program: &Program,
@@ -59,11 +87,7 @@ impl Expander {
         for excluded in &right.excluded {
             rest.extend(self.conjoin_objects(program, &[left, excluded])?.map(Arc::new));
         }
-        let plain = if right.excluded.is_empty() {
-            right.clone()
-        } else {
-            Arc::new(ObjectSpec { excluded: Vec::new(), ..ObjectSpec::clone(right) })
-        };
+        let plain = Arc::new(ObjectSpec { excluded: Vec::new(), ..ObjectSpec::clone(right) });
         let mut spec = ObjectSpec::clone(left);
         if !spec.excluded.contains(&plain) {
             spec.excluded.push(plain);
@@ -79,6 +103,7 @@ impl Expander {
         mut spec: ObjectSpec,
     ) -> Result<Option<ObjectSpec>, LimitExceeded> {
         let mut open: Vec<Arc<ObjectSpec>> = Vec::new();
+        let mut seen: FxHashSet<Arc<ObjectSpec>> = FxHashSet::default();
         let excluded = std::mem::take(&mut spec.excluded);
         let mut positive: Vec<ObjectSpec> = Vec::new();
         for exclusion in excluded {
@@ -90,12 +115,16 @@ impl Expander {
                     Some(opposite) => positive.push(opposite),
                     None => {
                         let exclusion = Arc::new(exclusion);
-                        if !open.contains(&exclusion) {
+                        if seen.insert(exclusion.clone()) {
                             open.push(exclusion);
                         }
                     }
                 },
             }
+        }
+        if open.len() > MAX_EXCLUSIONS {
+            let maximum = MAX_EXCLUSIONS as u64;
+            return Err(LimitExceeded { limit: "exclusions", maximum });
         }
         spec.excluded = open;
         if positive.is_empty() {

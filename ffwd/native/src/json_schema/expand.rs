@@ -41,7 +41,7 @@ impl Expander {
         Self {
             interner: Interner::new(schemas),
             values: Values::new(schemas),
-            languages: Languages::new(options.language_is_empty.clone()),
+            languages: Languages::new(options),
             plain: PlainMemo::default(),
             shapes: Shapes::default(),
             known: Vec::new(),
@@ -342,9 +342,12 @@ impl Expander {
                 self.conditional(program, &test, &then, &otherwise)
             }
             InPlace::Dependencies(node) => {
-                for (name, needed) in program.document.members(*node).iter() {
+                let members = program.document.members(*node);
+                for (name, needed) in members.iter() {
                     let part = match program.document.value(needed) {
-                        Value::Array(names) => self.dependent_names(program, name, names),
+                        Value::Array(names) => {
+                            self.dependent_names(program, name, names, members.len())
+                        }
                         _ => {
                             let (_, needed) = {
                                 let id = self.id_of(program, program.child(schema, needed))?;

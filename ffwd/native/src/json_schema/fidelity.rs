@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     fn report(schema: &str, policy: Policy) -> Vec<String> {
-        let options = SchemaOptions { policy, ..SchemaOptions::new(|_| Ok(false)) };
+        let options = SchemaOptions { policy, ..SchemaOptions::new(|_| Ok((false, 0))) };
         let lines = fidelity_report(schema, &options).unwrap().into_iter().map(|line| {
             assert!(line.pointer.ends_with(&line.keyword), "{line:?}");
             assert_eq!(line.reason.is_empty(), line.fidelity == Fidelity::Enforced, "{line:?}");

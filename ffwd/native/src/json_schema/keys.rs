@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::error::LimitExceeded;
 use super::expand::Expander;
+use super::languages::MAX_KEYS;
 use super::program::Program;
 use super::{KeyClass, ObjectSpec, Property, SchemaId};
 use crate::regex::Ast;
@@ -158,7 +159,7 @@ impl Expander {
         let mut declared: Option<FxHashSet<Arc<str>>> = None;
         for class in std::mem::take(&mut spec.others) {
             let listed = match &class.keys {
-                Some(keys) => self.languages.list(keys)?,
+                Some(keys) => self.languages.list(keys, MAX_KEYS)?,
                 None => None,
             };
             let Some(names) = listed else {

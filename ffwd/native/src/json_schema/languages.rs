@@ -5,18 +5,21 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::error::LimitExceeded;
-use super::options::LanguageIsEmpty;
+use super::options::{Limits, Oracle, SchemaOptions};
 use crate::regex::Ast;
 
 /// How many keys a pattern may have to be listed as properties.
-const MAX_LISTED: usize = 4096;
+pub(super) const MAX_KEYS: usize = 64;
+/// How many texts a language may have to be listed as values.
+pub(super) const MAX_TEXTS: usize = 4096;
 
 /// A text that hardly any pattern is about.
 const UNLIKELY: &str = "\u{1}\u{fffd}unlikely\u{2}";
 
 /// Remembers what was asked.
 pub struct Languages {
-    is_empty: Arc<LanguageIsEmpty>,
+    oracle: Oracle,
+    limits: Limits,
     empty: FxHashMap<Ast, bool>,
     members: FxHashMap<Ast, FxHashMap<Arc<str>, bool>>,
 }
@@ -28,8 +31,9 @@ impl std::fmt::Debug for Languages {
 }
 
 impl Languages {
-    pub fn new(is_empty: Arc<LanguageIsEmpty>) -> Self {
-        Self { is_empty, empty: FxHashMap::default(), members: FxHashMap::default() }
+    pub fn new(options: &SchemaOptions) -> Self {
+        let (oracle, limits) = (options.languages.clone(), options.limits);
+        Self { oracle, limits, empty: FxHashMap::default(), members: FxHashMap::default() }
     }
 
     pub fn is_empty(&mut self, language: &Ast) -> Result<bool, LimitExceeded> {
@@ -43,7 +47,7 @@ impl Languages {
         if let Some(&known) = self.empty.get(language) {
             return Ok(known);
         }
-        let empty = (self.is_empty)(language)?;
+        let empty = self.oracle.is_empty(language, self.limits)?;
         self.empty.insert(language.clone(), empty);
         Ok(empty)
     }
@@ -61,9 +65,13 @@ impl Languages {
         Ok(contains)
     }
 
-    /// All keys of a language, where it plainly has few.
-    pub fn list(&mut self, language: &Ast) -> Result<Option<Vec<Arc<str>>>, LimitExceeded> {
-        let Some(words) = words(language) else { return Ok(None) };
+    /// All texts of a language, where it plainly has at most `most`.
+    pub fn list(
+        &mut self,
+        language: &Ast,
+        most: usize,
+    ) -> Result<Option<Vec<Arc<str>>>, LimitExceeded> {
+        let Some(words) = words(language, most) else { return Ok(None) };
         let mut listed = Vec::with_capacity(words.len());
         for word in words {
             let word: Arc<str> = word.into();
@@ -89,10 +97,10 @@ fn needs_check(language: &Ast) -> bool {
 
 /// A finite list with all strings of a language, and where it has an intersection perhaps others;
 /// `None` if it is not plainly finite and small.
-fn words(language: &Ast) -> Option<Vec<String>> {
-    let within = |words: Vec<String>| (words.len() <= MAX_LISTED).then_some(words);
+fn words(language: &Ast, most: usize) -> Option<Vec<String>> {
+    let within = |words: Vec<String>| (words.len() <= most).then_some(words);
     let append = |heads: Vec<String>, tails: &[String]| {
-        if heads.len().saturating_mul(tails.len()) > MAX_LISTED {
+        if heads.len().saturating_mul(tails.len()) > most {
             return None;
         }
         Some(
@@ -118,14 +126,14 @@ fn words(language: &Ast) -> Option<Vec<String>> {
                     .collect()
             })
         }
-        Ast::Concat(parts) => {
-            parts.iter().try_fold(vec![String::new()], |heads, part| append(heads, &words(part)?))
-        }
+        Ast::Concat(parts) => parts
+            .iter()
+            .try_fold(vec![String::new()], |heads, part| append(heads, &words(part, most)?)),
         Ast::Alternation(parts) => {
             let mut all = Vec::new();
             for part in parts.iter() {
-                all.extend(words(part)?);
-                if all.len() > MAX_LISTED {
+                all.extend(words(part, most)?);
+                if all.len() > most {
                     return None;
                 }
             }
@@ -133,7 +141,7 @@ fn words(language: &Ast) -> Option<Vec<String>> {
         }
         Ast::Repeat { inner, min, max } => {
             let max = (*max)?;
-            let one = words(inner)?;
+            let one = words(inner, most)?;
             if max > 64 || one.iter().any(String::is_empty) {
                 return None;
             }
@@ -143,7 +151,7 @@ fn words(language: &Ast) -> Option<Vec<String>> {
                 if count >= *min {
                     all.extend(current.iter().cloned());
                 }
-                if all.len() > MAX_LISTED {
+                if all.len() > most {
                     return None;
                 }
                 if count < max {
@@ -152,7 +160,9 @@ fn words(language: &Ast) -> Option<Vec<String>> {
             }
             within(all)
         }
-        Ast::Intersection(parts) => parts.iter().filter_map(words).min_by_key(Vec::len),
+        Ast::Intersection(parts) => {
+            parts.iter().filter_map(|part| words(part, most)).min_by_key(Vec::len)
+        }
         _ => None,
     }
 }
@@ -160,14 +170,14 @@ fn words(language: &Ast) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json_schema::test_emptiness::is_empty;
+    use crate::json_schema::test_emptiness::options;
     use crate::regex::ecma::search;
 
     #[test]
     fn finite_languages_are_listed() {
-        let mut languages = Languages::new(Arc::new(is_empty));
+        let mut languages = Languages::new(&options());
         let mut list = |pattern: &str| {
-            let words = languages.list(&search(pattern).unwrap()).unwrap()?;
+            let words = languages.list(&search(pattern).unwrap(), 64).unwrap()?;
             Some(words.iter().map(|word| word.to_string()).collect::<Vec<_>>().join(","))
         };
         assert_eq!(list("^(a|bc)$").as_deref(), Some("a,bc"));
@@ -177,7 +187,7 @@ mod tests {
         assert_eq!(list("a"), None);
         let both =
             Ast::intersection([search("^(a|bc)$").unwrap(), Ast::complement(Ast::literal("a"))]);
-        assert_eq!(languages.list(&both).unwrap(), Some(vec!["bc".into()]));
+        assert_eq!(languages.list(&both, 64).unwrap(), Some(vec!["bc".into()]));
         assert!(languages.contains(&search("b").unwrap(), &"abc".into()).unwrap());
         assert!(!languages.contains(&search("^b").unwrap(), &"abc".into()).unwrap());
     }

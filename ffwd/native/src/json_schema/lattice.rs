@@ -73,7 +73,9 @@ impl Lattice {
         let (Some(low), Some(high)) = (&self.low, &self.high) else { return Ok(None) };
         let mut values = Vec::new();
         let mut multiple = low.clone();
-        for _ in 0..MAX_MULTIPLES_SEEN {
+        let mut left = MAX_MULTIPLES_SEEN;
+        while left > 0 {
+            left -= 1;
             if multiple > *high {
                 return Ok(Some(values));
             }

@@ -1,6 +1,7 @@
 //! What a caller chooses when a schema is read.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use super::document::DocumentLimits;
@@ -8,9 +9,33 @@ use super::error::LimitExceeded;
 use super::registry::Registry;
 use crate::regex::Ast;
 
-/// Decides whether a language has no string. Called while the schema's lock is held, so it must
-/// not use the schema.
-pub type LanguageIsEmpty = dyn Fn(&Ast) -> Result<bool, LimitExceeded> + Send + Sync;
+/// Decides whether a language has no string, and says how much work that was. Called while the
+/// schema's lock is held, so it must not use the schema.
+pub type LanguageIsEmpty = dyn Fn(&Ast) -> Result<(bool, u64), LimitExceeded> + Send + Sync;
+
+/// Asks about languages under a budget for each call of a schema's methods.
+#[derive(Clone)]
+pub struct Oracle {
+    is_empty: Arc<LanguageIsEmpty>,
+    spent: Arc<AtomicU64>,
+}
+
+impl Oracle {
+    pub(super) fn begin(&self) {
+        self.spent.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether a language has no string.
+    pub(super) fn is_empty(&self, language: &Ast, limits: Limits) -> Result<bool, LimitExceeded> {
+        let maximum = limits.pattern_steps;
+        if self.spent.load(Ordering::Relaxed) > maximum {
+            return Err(LimitExceeded { limit: "pattern_steps", maximum });
+        }
+        let (empty, work) = (self.is_empty)(language)?;
+        self.spent.fetch_add(work, Ordering::Relaxed);
+        Ok(empty)
+    }
+}
 
 /// Options of [`SchemaSet::parse`](super::SchemaSet::parse).
 #[derive(Clone)]
@@ -20,19 +45,19 @@ pub struct SchemaOptions {
     /// What references may lead to.
     pub registry: Arc<Registry>,
     /// Only asked about languages whose emptiness is not plain from their syntax.
-    pub language_is_empty: Arc<LanguageIsEmpty>,
+    pub languages: Oracle,
 }
 
 impl SchemaOptions {
     /// The default limits.
     pub fn new(
-        language_is_empty: impl Fn(&Ast) -> Result<bool, LimitExceeded> + Send + Sync + 'static,
+        is_empty: impl Fn(&Ast) -> Result<(bool, u64), LimitExceeded> + Send + Sync + 'static,
     ) -> Self {
         Self {
             limits: Limits::default(),
             policy: Policy::default(),
             registry: Arc::default(),
-            language_is_empty: Arc::new(language_is_empty),
+            languages: Oracle { is_empty: Arc::new(is_empty), spent: Arc::default() },
         }
     }
 }
@@ -71,6 +96,8 @@ pub struct Limits {
     pub alternatives: u64,
     /// Distinct conjunctions of subschemas.
     pub schemas: u64,
+    /// Steps of automata that look for a string of a language, in one call.
+    pub pattern_steps: u64,
     /// Elementary steps (properties merged, pairs compared, values tried) of one call.
     pub steps: u64,
 }
@@ -95,6 +122,7 @@ impl Default for Limits {
             dynamic_scopes: 200_000,
             alternatives: 4096,
             schemas: 1_000_000,
+            pattern_steps: 1_000_000,
             steps: 20_000_000,
         }
     }

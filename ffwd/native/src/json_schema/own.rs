@@ -9,6 +9,7 @@ use super::document::{NodeId, Value};
 use super::error::{LimitExceeded, SchemaError};
 use super::expand::Expander;
 use super::intern::Atom;
+use super::languages::MAX_KEYS;
 use super::merge::{settle_array, settle_string};
 use super::number_range::NumberRange;
 use super::program::Program;
@@ -106,7 +107,7 @@ impl Expander {
         let mut endless = Vec::with_capacity(patterns.len());
         let mut listed: Vec<Arc<str>> = Vec::new();
         for &(keys, schema) in &patterns {
-            match self.languages.list(keys).map_err(exceeded)? {
+            match self.languages.list(keys, MAX_KEYS).map_err(exceeded)? {
                 Some(names) => listed.extend(names),
                 None => endless.push((keys, schema)),
             }

@@ -3,8 +3,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::dialect::Dialect;
-use super::document::{Document, NodeId, Value};
+use super::document::{Document, NodeId};
 use super::error::SchemaError;
 use super::options::SchemaOptions;
 use super::reader::Reader;
@@ -13,7 +12,6 @@ use super::rules::Rules;
 use super::schema::{InPlace, Meaning, Schema};
 use super::scopes::Scopes;
 use super::search::search;
-use super::uri;
 use crate::regex::Ast;
 
 /// A document whose reachable subschemas have been read.
@@ -30,17 +28,6 @@ pub struct Program {
     resources: Option<Resources>,
     /// What is not supported and was left out, where the policy allows that.
     pub left_out: Vec<SchemaError>,
-}
-
-/// The rules that the `$schema` of the root asks for, if it is known.
-fn root_rules(document: &Document, named: NodeId) -> Option<Rules> {
-    let Value::String(uri) = document.value(named) else { return Some(Rules::ASSUMED) };
-    if let Some(dialect) = Dialect::of_uri(uri) {
-        return Some(Rules::draft(dialect));
-    }
-    let metaschema = document.root_of(uri::split_fragment(uri).0)?;
-    // What it requires and nobody knows is refused when the root is read.
-    Rules::of_metaschema(document, metaschema).ok()
 }
 
 impl Program {
@@ -69,16 +56,14 @@ impl Program {
         let mut document = Document::parse(text, options.limits.document())?;
         let mut searched = false;
         loop {
-            let named = document.members(NodeId::ROOT).get("$schema");
-            let rules = match named.map(|node| root_rules(&document, node)) {
-                None => Rules::ASSUMED,
-                Some(Some(rules)) => rules,
-                Some(None) if searched => Rules::ASSUMED,
-                Some(None) => {
+            let rules = match Rules::of_root(&document) {
+                Ok(rules) => rules,
+                Err(uri) if !searched && options.registry.get(&uri).is_some() => {
                     document = search(document, options)?;
                     searched = true;
                     continue;
                 }
+                Err(_) => Rules::ASSUMED,
             };
             let mut reader = Reader::new(&document, options, rules, searched);
             match reader.read() {

@@ -123,37 +123,28 @@ impl Resources {
             _ => None,
         };
         let mut rules = self.rules_of(outer);
-        // The schema says by itself how it is to be read, also whether it has an identifier.
-        let own_rules =
-            members.get("$schema").map(|place| (place, self.named_rules(document, place)));
-        if let Some((_, Ok(Some(own)))) = &own_rules {
-            let id = text(own.dialect.id_keyword());
-            if node == outer || id.is_some_and(|id| !id.starts_with('#')) {
-                rules = *own;
-            }
+        if node == outer {
+            rules = self.own_rules(document, node, rules);
+            self.resources.insert(node, Resource { uri: self.uri_of(node).to_owned(), rules });
         }
         if rules.dialect.reference_hides_siblings() && text("$ref").is_some() {
             return outer;
         }
         let mut resource = outer;
+        // An identifier is one by the rules around it; what it identifies has its own rules.
         if let Some(id) = text(rules.dialect.id_keyword()) {
             let (uri, fragment) = uri::split_fragment(id);
             if !uri.is_empty() {
                 let absolute = uri::resolve(self.uri_of(outer), uri);
                 self.by_uri.entry(absolute.clone()).or_insert(node);
+                if node != outer {
+                    rules = self.own_rules(document, node, rules);
+                }
                 self.resources.insert(node, Resource { uri: absolute, rules });
                 resource = node;
             }
             if let Some(name) = fragment.filter(|name| !name.is_empty() && !name.contains('/')) {
                 self.anchors.entry((resource, name.to_owned())).or_insert(node);
-            }
-        }
-        if resource == node {
-            if let Some(known) = self.resources.get_mut(&node) {
-                known.rules = rules;
-            }
-            if let Some((place, Err(unknown))) = own_rules {
-                self.unknown_vocabularies.push((place, unknown));
             }
         }
         match rules.dialect {
@@ -181,18 +172,22 @@ impl Resources {
         resource
     }
 
-    /// What a `$schema` asks for; `None` if it does not say anything that is known.
-    fn named_rules(
-        &self,
-        document: &Document,
-        place: NodeId,
-    ) -> Result<Option<Rules>, UnknownVocabulary> {
-        let Value::String(uri) = document.value(place) else { return Ok(None) };
+    /// The rules that the `$schema` of a resource asks for; those around it if that is not known.
+    fn own_rules(&mut self, document: &Document, resource: NodeId, around: Rules) -> Rules {
+        let Some(place) = document.members(resource).get("$schema") else { return around };
+        let Value::String(uri) = document.value(place) else { return around };
         if let Some(dialect) = Dialect::of_uri(uri) {
-            return Ok(Some(Rules::draft(dialect)));
+            return Rules::draft(dialect);
         }
         let metaschema = document.root_of(uri::split_fragment(uri).0);
-        metaschema.map(|node| Rules::of_metaschema(document, node)).transpose()
+        match metaschema.map(|node| Rules::of_metaschema(document, node)) {
+            Some(Ok(rules)) => rules,
+            Some(Err(unknown)) => {
+                self.unknown_vocabularies.push((place, unknown));
+                around
+            }
+            None => around,
+        }
     }
 
     /// The root of the resource of this absolute URI.

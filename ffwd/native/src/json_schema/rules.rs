@@ -2,6 +2,7 @@
 
 use super::dialect::{Dialect, Keyword};
 use super::document::{Document, NodeId, Value};
+use super::uri::split_fragment;
 
 /// The rules by which the schemas of one resource are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +83,21 @@ impl Rules {
     /// All of a draft.
     pub fn draft(dialect: Dialect) -> Self {
         Self { dialect, named: true, vocabularies: Vocabularies::ALL }
+    }
+
+    /// What the `$schema` of the first document asks for; its URI if that is not known.
+    pub fn of_root(document: &Document) -> Result<Self, String> {
+        let named = document.members(NodeId::ROOT).get("$schema");
+        let Some(Value::String(uri)) = named.map(|node| document.value(node)) else {
+            return Ok(Self::ASSUMED);
+        };
+        if let Some(dialect) = Dialect::of_uri(uri) {
+            return Ok(Self::draft(dialect));
+        }
+        let uri = split_fragment(uri).0;
+        // What it requires and nobody knows is refused when the root is read.
+        let metaschema = document.root_of(uri).map(|node| Self::of_metaschema(document, node));
+        metaschema.and_then(Result::ok).ok_or_else(|| uri.to_owned())
     }
 
     /// What a metaschema, the value at a node, asks for: the draft that it is itself written in,

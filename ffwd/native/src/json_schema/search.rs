@@ -6,6 +6,7 @@ use super::dialect::Dialect;
 use super::document::{Document, Value};
 use super::error::SchemaError;
 use super::options::SchemaOptions;
+use super::registry::Registry;
 use super::resources::Resources;
 use super::rules::Rules;
 use super::uri;
@@ -16,7 +17,7 @@ pub fn search(mut document: Document, options: &SchemaOptions) -> Result<Documen
     let registry = &options.registry;
     let mut read: BTreeSet<String> = BTreeSet::new();
     loop {
-        let wanted = wanted(&document);
+        let wanted = wanted(&document, registry);
         let known = wanted.iter().filter(|uri| !read.contains(*uri) && registry.get(uri).is_some());
         let mut found: Vec<String> = known.cloned().collect();
         if found.is_empty() && !wanted.is_empty() {
@@ -36,8 +37,9 @@ pub fn search(mut document: Document, options: &SchemaOptions) -> Result<Documen
 }
 
 /// The URIs of documents that are referred to and not there.
-fn wanted(document: &Document) -> BTreeSet<String> {
-    let resources = Resources::new(document, Rules::ASSUMED);
+fn wanted(document: &Document, registry: &Registry) -> BTreeSet<String> {
+    let rules = Rules::of_root(document).unwrap_or(Rules::ASSUMED);
+    let resources = Resources::new(document, rules);
     let mut wanted = BTreeSet::new();
     for (key, place) in document.all_members() {
         let Value::String(reference) = document.value(place) else { continue };
@@ -46,7 +48,9 @@ fn wanted(document: &Document) -> BTreeSet<String> {
             "$ref" | "$dynamicRef" if !uri.is_empty() => {
                 uri::resolve(resources.uri_of(resources.around(document, place)), uri)
             }
-            "$schema" if Dialect::of_uri(reference).is_none() => uri.to_owned(),
+            "$schema" if registry.get(uri).is_some() && Dialect::of_uri(reference).is_none() => {
+                uri.to_owned()
+            }
             _ => continue,
         };
         if resources.find(&absolute).is_none() {

@@ -167,6 +167,7 @@ impl SchemaSet {
     fn begin(&self) -> MutexGuard<'_, Solver> {
         let mut solver = self.solver.lock();
         solver.expander.steps_left = self.options.limits.steps;
+        self.options.languages.begin();
         solver
     }
 

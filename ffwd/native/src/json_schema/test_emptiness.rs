@@ -10,7 +10,7 @@ const MAX_STATES: usize = 3000;
 
 /// Default options, with the emptiness test of this module.
 pub fn options() -> SchemaOptions {
-    SchemaOptions::new(is_empty)
+    SchemaOptions::new(|language| Ok((is_empty(language)?, 1)))
 }
 
 pub fn is_empty(language: &Ast) -> Result<bool, LimitExceeded> {

@@ -236,9 +236,10 @@ impl Expander {
                 parts.push(union);
             }
             InPlace::Dependencies(node) => {
-                for (name, needed) in program.document.members(*node).iter() {
+                let members = program.document.members(*node);
+                for (name, needed) in members.iter() {
                     if let Value::Array(names) = program.document.value(needed) {
-                        let part = self.dependent_names(program, name, names);
+                        let part = self.dependent_names(program, name, names, members.len());
                         parts.push(plain::<T>(&part.map_err(|e| exceeded(self, e))?));
                         continue;
                     }

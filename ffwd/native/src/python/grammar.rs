@@ -130,7 +130,7 @@ pub fn json_schema_fidelity(
             registry: Arc::new(Registry::new(registry)),
             policy: policy(lenient),
             // Nothing is compiled, so no language is looked into.
-            ..SchemaOptions::new(|_| Ok(false))
+            ..SchemaOptions::new(|_| Ok((false, 0)))
         };
         json_schema::fidelity_report(schema, &options)
     });

@@ -79,6 +79,18 @@ impl NumberConstraint {
     }
 }
 
+/// All numbers.
+pub fn unconstrained() -> Ast {
+    Ast::concat([Ast::optional(Ast::literal("-")), Style::Any.naturals_and_more()])
+}
+
+/// The numbers that are written without an exponent, of which the language of every constraint has
+/// all that satisfy it.
+pub fn without_exponent() -> Ast {
+    let unsigned = Ast::concat([naturals(None, None), Style::Any.fraction()]);
+    Ast::concat([Ast::optional(Ast::literal("-")), unsigned])
+}
+
 /// The spellings of the numbers that satisfy the constraint; [`Ast::Empty`] if there are none.
 pub fn spellings(constraint: &NumberConstraint) -> Result<Ast, NumberError> {
     if let Some(values) = &constraint.one_of {

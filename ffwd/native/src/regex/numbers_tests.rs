@@ -183,7 +183,13 @@ fn spellings_agree_with_values_near_random_bounds() {
 #[test]
 fn without_bounds_the_whole_grammar_is_there() {
     let ast = spellings(&NumberConstraint::default()).unwrap();
+    assert_eq!(ast, unconstrained());
     for text in TEXTS {
+        assert_eq!(
+            matches(&without_exponent(), text),
+            matches(&ast, text) && is_plain(text),
+            "{text}"
+        );
         assert_eq!(matches(&ast, text), Decimal::parse(text).is_ok(), "{text}");
     }
     let ast = spellings(&integers(NumberConstraint::default())).unwrap();

@@ -13,6 +13,8 @@ use crate::regex::{Ast, CharClass};
 
 /// Labels of a host name that has some that are not ASCII: together they are below 253 octets.
 const MAX_LABELS: u32 = 4;
+/// Characters of an ASCII label among them. Four labels of 63 would pass the length of a name.
+const MAX_ASCII: u32 = 61;
 /// Characters of a label of any letters. A code point takes at most seven digits of Punycode.
 const MAX_ANY: u32 = 8;
 /// Characters of a label of one small script, where most take fewer.
@@ -30,10 +32,11 @@ pub(super) fn hostname_or_international() -> Ast {
     // Beside labels from right to left, the others begin with a letter.
     let lettered =
         Ast::concat([one_of("azAZ"), Ast::repeat(Ast::Class(CharClass::any()), 0, None)]);
-    let lettered = Ast::intersection([label(), lettered]);
+    let ascii = at_most(MAX_ASCII, label());
+    let lettered = Ast::intersection([ascii.clone(), lettered]);
     Ast::alternation([
         hostname(),
-        joined(Ast::alternation([label(), left_to_right()])),
+        joined(Ast::alternation([ascii, left_to_right()])),
         joined(Ast::alternation([lettered, right_to_left()])),
     ])
 }

@@ -1,0 +1,69 @@
+"""Fuzzing of keywords and random walks in short, and the cases that they found.
+
+`python -m maskbench fuzz` and `python -m maskbench walks` do the same at length.
+"""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
+from maskbench.gates import fuzz
+from maskbench.gates.judges import Judges
+from maskbench.gates.walks import Ending, Tokens, Walker, byte_tokens
+
+CASES = json.loads(Path(__file__).with_name("fuzz_cases.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def tokens() -> Tokens:
+    return byte_tokens()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_cases_that_fuzzing_found(case: dict[str, Any], tokens: Tokens) -> None:
+    compiled = fuzz.compile_schema(case["schema"], tokens)
+    assert fuzz.accepts(compiled, case["instance"]) == case["valid"]
+
+
+def test_verdicts_are_those_of_two_validators(tokens: Tokens) -> None:
+    report = fuzz.run(4000, 2024, tokens)
+    assert [fuzz.shrink(failure, tokens) for failure in report.failures[:5]] == []
+    # The comparison is worth something only while little is left out, and both verdicts occur.
+    assert report.refused.total() < report.schemas * 0.01, report.refused
+    assert report.disagreements < report.pairs * 0.02
+    assert 0.2 < report.valid / report.pairs < 0.8
+    assert report.unsatisfiable < report.schemas * 0.3
+
+
+def test_walks_on_the_corpus_end_in_valid_documents(tokens: Tokens) -> None:
+    endings = {}
+    for source in read_sources(BUILTIN_CORPUS):
+        case = parse_case(source)
+        compiled = fuzz.compile_schema(case.schema, tokens)
+        assert compiled is not None, case.id
+        walker = Walker(case.schema, compiled, tokens, Judges(case.schema))
+        for seed in range(4):
+            walk = walker.walk(random.Random(f"{case.id} {seed}"))
+            endings[case.id, seed] = walk
+    wrong = {place: walk for place, walk in endings.items() if walk.ending is not Ending.VALID}
+    assert {
+        place: walk for place, walk in wrong.items() if walk.ending is not Ending.UNJUDGED
+    } == {}
+    assert len(wrong) < len(endings) * 0.05
+
+
+def test_shrinking_keeps_what_fails(tokens: Tokens) -> None:
+    """A verdict that is no failure stays as it is, and one that is becomes smaller."""
+    schema = {"type": "object", "properties": {"a": {"minimum": 3, "type": "integer"}}}
+    untrue = fuzz.Failure(schema, '{"a":1}', expected=False)
+    assert fuzz.shrink(untrue, tokens) == untrue
+
+
+def test_a_schema_is_drawn_the_same_again() -> None:
+    drawn = [fuzz.draw_schema(random.Random(seed)) for seed in range(50)]
+    assert drawn == [fuzz.draw_schema(random.Random(seed)) for seed in range(50)]
+    assert len({json.dumps(schema) for schema in drawn}) == 50
