@@ -77,11 +77,19 @@ impl Automaton {
         if !monitors.is_required(monitor) {
             return Ok(Some(demand));
         }
-        if !monitor.is_constrained() {
+        let count = count.saturating_add(1).min(monitors.cap);
+        if place.pending == 0 {
+            let coming = match key {
+                Key::Name(name) => Some(name),
+                Key::Unnamed(_) => None,
+            };
+            let next = Place { ordered, ..place };
+            if !monitor.counts_suffice(&json.schema, next, seen, coming, count)? {
+                return Ok(None);
+            }
             demand.required.push(schema);
             return Ok(Some(demand));
         }
-        let count = count.saturating_add(1).min(monitors.cap);
         let seen = match key {
             Key::Name(name) if monitor.remembers(name) => &seen.with(name),
             _ => seen,
@@ -108,7 +116,7 @@ impl Automaton {
     ) -> Result<bool, EngineError> {
         let names = &self.group(json, group).names;
         let monitor = &self.group(json, group).monitors[at as usize];
-        if !monitor.counts_suffice(&json.schema, place, seen, count)? {
+        if !monitor.counts_suffice(&json.schema, place, seen, None, count)? {
             return Ok(false);
         }
         if place.pending == 0 || monitor.may_close(place, seen, count) {

@@ -187,11 +187,6 @@ impl Monitor {
         }
     }
 
-    /// Whether more than the value of a key decides if the key may come.
-    pub fn is_constrained(&self) -> bool {
-        self.is_counted || !self.exclusions.is_empty()
-    }
-
     /// The key of a class, of which the group's languages that it belongs to are known.
     pub fn key_of(&self, languages: Verdict) -> Option<Key> {
         let class = self.unnamed.iter().position(|class| languages >> class.language & 1 == 1);
@@ -346,18 +341,20 @@ impl Monitor {
     }
 
     /// Whether the members that are left suffice for the counts of the alternative and do not
-    /// exceed them, its exclusions aside.
+    /// exceed them, its exclusions aside. `coming` is a name that comes now and is counted already.
     pub fn counts_suffice(
         &self,
         set: &SchemaSet,
         place: Place,
         seen: &NameSet,
+        coming: Option<u32>,
         count: u64,
     ) -> Result<bool, EngineError> {
         if !self.is_counted {
             return Ok(true);
         }
-        let free = self.required_free.iter().filter(|&&name| !seen.contains(name)).count() as u64;
+        let came = |name: u32| seen.contains(name) || coming == Some(name);
+        let free = self.required_free.iter().filter(|&&name| !came(name)).count() as u64;
         let required = free + u64::from(self.required_from[place.ordered as usize]);
         let least = count.saturating_add(required);
         if self.spec.max_properties.is_some_and(|max| least > max) {
@@ -376,9 +373,9 @@ impl Monitor {
             let schema = match *role {
                 Role::Forbidden => continue,
                 Role::Property(at) if at < place.ordered => continue,
-                Role::Property(at) if at >= self.ordered && seen.contains(name as u32) => continue,
+                Role::Property(at) if at >= self.ordered && came(name as u32) => continue,
                 Role::Property(at) => self.spec.properties[at as usize].schema,
-                Role::Class(_) if seen.contains(name as u32) => continue,
+                Role::Class(_) if came(name as u32) => continue,
                 Role::Class(class) => self.spec.others[class as usize].schema,
             };
             most += u64::from(self.satisfiable[name].get(set, schema)?);
