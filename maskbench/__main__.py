@@ -31,7 +31,7 @@ from maskbench.data import (
 )
 from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace, prepare
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
-from maskbench.gates.command import fuzz_command, walks_command
+from maskbench.gates.command import fuzz_command, keywords_command, walks_command
 from maskbench.runner import EngineStartError, RunSettings, run
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
 
@@ -81,6 +81,7 @@ def main() -> None:
 
 
 main.add_command(fuzz_command)
+main.add_command(keywords_command)
 main.add_command(walks_command)
 
 

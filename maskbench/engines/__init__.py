@@ -9,6 +9,7 @@ from maskbench.engines.base import Engine, EngineSetup, MissingEngineError
 _KNOWN = {
     "ffwd": "maskbench.engines.ffwd:FfwdEngine",
     "llguidance": "maskbench.engines.llguidance:LlguidanceEngine",
+    "outlines-core": "maskbench.engines.outlines_core:OutlinesCoreEngine",
     "xgrammar": "maskbench.engines.xgrammar:XGrammarEngine",
 }
 

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from maskbench.data import BUILTIN_CORPUS, DataError, parse_case, read_sources
-from maskbench.tokenizer import TokenizerError, resolve
+from maskbench.documents import Whitespace
+from maskbench.engines import EngineSetup, MissingEngineError
+from maskbench.runner import EngineStartError, RunSettings, run
+from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
 
 if TYPE_CHECKING:
     from maskbench.gates.fuzz import Failure
     from maskbench.gates.walks import Tokens
+    from maskbench.verdicts import SchemaRecord
 
 _BYTES = "bytes"
 
@@ -131,6 +135,40 @@ def walks_command(
     for reason, number in left_out.most_common():
         click.echo(f"  {number:6} {reason}")
     _finish(failures, 20, out)
+
+
+@click.command("keywords")
+@click.option(
+    "--engine",
+    "engine_list",
+    default="ffwd,llguidance,xgrammar,outlines-core",
+    show_default=True,
+    help="Comma-separated.",
+)
+def keywords_command(engine_list: str) -> None:
+    """Prints a table of keywords and engines: exact, refused, widened or too narrow."""
+    from maskbench.gates import keywords
+
+    names = [name.strip() for name in engine_list.split(",") if name.strip()]
+    with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
+        scratch = Path(directory)
+        spec = resolve(BUILTIN_NAME, scratch)
+        encoder = HuggingFaceEncoder(spec)
+        records: dict[str, dict[int, SchemaRecord]] = {name: {} for name in names}
+        versions: dict[str, dict[str, str]] = {}
+        for order in ("declared", "any"):
+            setup = EngineSetup(spec, Whitespace.COMPACT, property_order=order)
+            settings = RunSettings(forced=False)
+            try:
+                logs = run(names, [keywords.jobs(encoder, order)], setup, settings, scratch)
+            except (MissingEngineError, EngineStartError) as error:
+                raise click.ClickException(str(error)) from error
+            for name, log in logs.items():
+                records[name] |= {record.index: record for record in log.records}
+                versions[name] = log.versions
+    click.echo(keywords.table(records))
+    known = (item for listed in versions.values() for item in listed.items())
+    click.echo(", ".join(f"{name} {text}" for name, text in known if name != "options"))
 
 
 def _tokens(name: str) -> Tokens:

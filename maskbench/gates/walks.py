@@ -18,7 +18,7 @@ import ffwd
 from maskbench.gates.judges import Judges, UnjudgeableError, parse
 from maskbench.gates.patterns import likely_match
 
-MAX_STEPS = 15_000
+MAX_STEPS = 60_000
 MAX_FREE_STEPS = 80
 RETRIES = 3
 # What leads to the end of a value soonest, where no string is being written.
@@ -79,8 +79,8 @@ class Walker:
         self._compiled = compiled
         self._tokens = tokens
         self._judges = judges
-        self._required = sorted(set(_required(schema)))
-        self._next_required: list[str] = []
+        self._required = required_names(schema)
+        self._next_required: dict[str | None, list[str]] = {}
         self._texts = sorted(set(_texts(schema)))
         self._patterns = sorted(set(_patterns(schema)))
 
@@ -112,46 +112,47 @@ class Walker:
     def _free_walk(self, source: random.Random, free_steps: int) -> Walk:
         tokens = self._tokens
         matcher = self._compiled.matcher()
-        self._next_required = []
+        self._next_required = {}
         place = _Place()
         plan = b""
         for step in range(MAX_STEPS):
             allowed = matcher.allowed_token_ids()
             if not allowed:
-                return Walk(Ending.DEAD_END, place.text, "no token is allowed")
+                return Walk(Ending.DEAD_END, bytes(place.text), "no token is allowed")
             if step >= free_steps or len(allowed) <= len(tokens.ends):
                 end = next((token for token in allowed if token in tokens.ends), None)
                 if end is not None:
                     if not matcher.accept_token(end):
-                        return Walk(Ending.DEAD_END, place.text, "the end is refused")
-                    return Walk(Ending.VALID, place.text)
+                        return Walk(Ending.DEAD_END, bytes(place.text), "the end is refused")
+                    return Walk(Ending.VALID, bytes(place.text))
             token = source.choice(allowed)
             # Not always, for a way out can go in circles, such as ever more digits.
             if plan or (step >= free_steps and source.random() < 0.95):
                 if place.in_string and (place.opened or source.random() < 0.2) and not plan:
-                    plan = self._plan(source, at_start=place.opened)
+                    plan = self._plan(source, place)
                 chosen, plan = self._towards_the_end(source, set(allowed), place, plan)
                 token = token if chosen is None else chosen
             text = tokens.texts[token]
             if text is None:
                 if token in tokens.ends:
                     continue
-                return Walk(Ending.DEAD_END, place.text, f"token {token} is no text")
+                return Walk(Ending.DEAD_END, bytes(place.text), f"token {token} is no text")
             if not matcher.accept_token(token):
-                return Walk(Ending.DEAD_END, place.text, f"the mask allows {text!r}")
+                return Walk(Ending.DEAD_END, bytes(place.text), f"the mask allows {text!r}")
             place.append(text)
-        return Walk(Ending.ENDLESS, place.text)
+        return Walk(Ending.ENDLESS, bytes(place.text))
 
-    def _plan(self, source: random.Random, *, at_start: bool) -> bytes:
+    def _plan(self, source: random.Random, place: _Place) -> bytes:
         """A text to spell from here on: one of the schema's, or what its patterns search for."""
-        if at_start and self._required and source.random() < 0.8:
+        names = self._required.get(place.owner) if place.opened and place.in_key else None
+        if names and source.random() < 0.9:
             # Each in turn, for an object may need them all.
-            if not self._next_required:
-                self._next_required = source.sample(self._required, len(self._required))
-            text = self._next_required.pop()
+            left = self._next_required.get(place.owner) or source.sample(names, len(names))
+            text = left.pop()
+            self._next_required[place.owner] = left
         elif self._patterns and source.random() < 0.5:
             text = likely_match(source, source.choice(self._patterns))
-        elif at_start and self._texts:
+        elif place.opened and self._texts:
             text = source.choice(self._texts)
         else:
             return b""
@@ -181,15 +182,35 @@ class _Place:
     """The text so far, and whether it stops inside a string."""
 
     def __init__(self) -> None:
-        self.text = b""
+        self.text = bytearray()
         self.in_string = False
         self.opened = False
         """Whether the last byte opened a string."""
+        self.in_key = False
+        """Whether the last string is a key."""
         self._escaped = False
+        self._open = b""
+        self._owners: list[str | None] = []
+        self._last = 0
+        self._string = 0
+
+    @property
+    def owner(self) -> str | None:
+        """The key whose value the innermost object is, or belongs to; None at the root."""
+        return self._owners[-1] if self._owners else None
+
+    def _opens(self, byte: int) -> None:
+        key = None
+        if self._last == ord(":"):
+            key = self.text[self._string : self.text.rfind(b'"')].decode(errors="replace")
+        elif self._owners:
+            key = self._owners[-1]
+        self._owners.append(key)
+        self._open += bytes([byte])
 
     def append(self, text: bytes) -> None:
-        self.text += text
         for byte in text:
+            self.text.append(byte)
             self.opened = False
             if self._escaped:
                 self._escaped = False
@@ -198,18 +219,58 @@ class _Place:
             elif byte == ord('"'):
                 self.in_string = not self.in_string
                 self.opened = self.in_string
+                if self.opened:
+                    self._string = len(self.text)
+                    self.in_key = self._open[-1:] == b"{" and self._last in b"{,"
+            elif self.in_string:
+                continue
+            elif byte in b"{[":
+                self._opens(byte)
+            elif byte in b"}]":
+                self._open = self._open[:-1]
+                self._owners.pop()
+            if byte not in b" \t\r\n":
+                self._last = byte
 
 
-def _required(value: Any) -> Iterator[str]:
-    """Names that some object of a schema needs."""
-    if isinstance(value, dict):
-        for key, member in value.items():
-            if key == "required" and isinstance(member, list):
-                yield from (name for name in member if isinstance(name, str))
-            yield from _required(member)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _required(item)
+def required_names(schema: Any) -> dict[str | None, list[str]]:
+    """What objects need, by the name of the property whose value they are; None at the root."""
+    found: dict[str | None, set[str]] = {None: set(_required_here(schema, schema, 8))}
+
+    def visit(value: Any) -> None:
+        if isinstance(value, list):
+            for item in value:
+                visit(item)
+        elif isinstance(value, dict):
+            properties = value.get("properties")
+            if isinstance(properties, dict):
+                for name, member in properties.items():
+                    found.setdefault(name, set()).update(_required_here(member, schema, 8))
+            for member in value.values():
+                visit(member)
+
+    visit(schema)
+    return {name: sorted(names) for name, names in found.items() if names}
+
+
+def _required_here(schema: Any, root: Any, depth: int) -> Iterator[str]:
+    """Names in the `required` of a schema, of those that apply in place, and of its items."""
+    if not isinstance(schema, dict) or depth == 0:
+        return
+    required = schema.get("required")
+    if isinstance(required, list):
+        yield from (name for name in required if isinstance(name, str))
+    for keyword in ("allOf", "anyOf", "oneOf", "items", "then", "else", "additionalProperties"):
+        parts = schema.get(keyword)
+        for part in parts if isinstance(parts, list) else [parts]:
+            yield from _required_here(part, root, depth - 1)
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#"):
+        target = root
+        for step in reference[1:].split("/")[1:]:
+            step = step.replace("~1", "/").replace("~0", "~")
+            target = target.get(step) if isinstance(target, dict) else None
+        yield from _required_here(target, root, depth - 1)
 
 
 def _patterns(value: Any) -> Iterator[str]:

@@ -89,6 +89,9 @@ pub struct ArrayPending {
     compared: bool,
 }
 
+/// How many values are enough to spare some.
+pub const SPARE_ITEMS: u64 = 8;
+
 /// Whether it can matter for the tokens that go on after an item which value it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spare {
@@ -284,8 +287,8 @@ impl Automaton {
             if !rest.prefix.is_empty() || !rest.contains.is_empty() {
                 return Ok(false);
             }
-            // The last one, those that must come, and at least one.
-            rest.min_items = rest.min_items.max(1).saturating_add(1);
+            // The last one and more that a token may hold, those that must come, and at least one.
+            rest.min_items = rest.min_items.max(1).saturating_add(SPARE_ITEMS);
             rest.max_items = None;
             if rest.items.is_some() && !json.schema.array_is_satisfiable(&rest)? {
                 return Ok(false);
@@ -294,7 +297,7 @@ impl Automaton {
         Ok(true)
     }
 
-    /// Whether the next item can be one of at least two strings, or none.
+    /// Whether the next item can be one of many strings, or none.
     fn has_spare_string(
         &self,
         json: &JsonParts,
@@ -306,7 +309,8 @@ impl Automaton {
         for scalar in &self.value_starts(json, query)?.scalars {
             let lexeme = self.lexeme(scalar.lexeme);
             if lexeme.spec().spelling == Spelling::JsonString {
-                return Ok(TextCounter::default().count(lexeme, lexeme.start(), 2)? == 2);
+                return Ok(TextCounter::default().count(lexeme, lexeme.start(), SPARE_ITEMS)?
+                    == SPARE_ITEMS);
             }
         }
         Ok(true)

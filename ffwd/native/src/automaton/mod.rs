@@ -27,7 +27,7 @@ pub mod punctuation;
 mod tests;
 pub mod value;
 
-pub use array::Spare;
+pub use array::{Spare, SPARE_ITEMS};
 pub use config::{Automaton, StateId, Thread, ThreadLexeme, Threads};
 pub use error::EngineError;
 pub use frame::StackId;

@@ -163,8 +163,21 @@ impl Automaton {
                 numbers
             }
         })?;
+        let strings_of =
+            |normal: &Normal| Ast::alternation(normal.strings.iter().map(string_language));
+        // Texts of which every schema knows whether they satisfy it.
+        let mut decided: Vec<Ast> = Vec::new();
+        if query.exact {
+            let strings = normals.iter().map(|normal| strings_of(normal));
+            decided.extend(strings.filter(Ast::is_approximate).map(|ast| ast.decided()));
+        }
         self.add_scalar(&mut starts, Spelling::JsonString, asked, |normal| {
-            Ast::alternation(normal.strings.iter().map(string_language))
+            let strings = strings_of(normal);
+            if decided.is_empty() || strings == Ast::Empty {
+                strings
+            } else {
+                Ast::intersection(decided.iter().cloned().chain([strings]))
+            }
         })?;
         let required = asked.required;
         let objects = asked.alternatives(|normal| &normal.objects);

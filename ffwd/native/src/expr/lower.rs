@@ -96,6 +96,7 @@ impl<'s> Lowering<'s> {
                 let inner = self.span(inner)?;
                 self.store.repeat(inner, *min, *max)
             }
+            Ast::Approximate { known, .. } => self.lower(known),
             Ast::Before(text) => {
                 let text = self.lower(text)?;
                 self.store.before(text)

@@ -124,6 +124,7 @@ fn shortest(language: &Ast) -> Option<u64> {
         | Ast::Magnitude(_)
         | Ast::Before(_)
         | Ast::After(_) => None,
+        Ast::Approximate { known, .. } => shortest(known),
         Ast::Epsilon => Some(0),
         Ast::Class(class) => (!class.is_empty()).then_some(1),
         Ast::Literal(text) => Some(text.chars().count() as u64),

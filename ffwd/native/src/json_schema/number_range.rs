@@ -188,7 +188,16 @@ impl NumberRange {
         self.not_multiple_of.sort_unstable();
         self.not_multiple_of.dedup();
         let only_fractions = self.kinds == NumberKinds::FRACTIONS;
-        self.not_multiple_of.retain(|step| !(only_fractions && step.is_integer()));
+        let mut excluded: Vec<Decimal> = Vec::new();
+        for step in std::mem::take(&mut self.not_multiple_of) {
+            // What is no multiple of 2 is none of 4.
+            let implied = excluded.iter().any(|known| step.is_multiple_of(known))
+                || (only_fractions && step.is_integer());
+            if !implied {
+                excluded.push(step);
+            }
+        }
+        self.not_multiple_of = excluded;
         let every = |step: &Decimal| {
             (integral && one.is_multiple_of(step))
                 || self.multiple_of.iter().any(|multiple| multiple.is_multiple_of(step))

@@ -155,4 +155,6 @@ fn finite_ranges_are_listed() {
     let primes = ["2", "3", "5", "7", "11", "13", "17", "19", "23"];
     let sieve = NumberRange { not_multiple_of: decimals(&primes), ..many };
     assert!(sieve.list_values(2).is_err());
+    let powers = NumberRange { not_multiple_of: decimals(&["8", "2", "0.5", "4"]), ..sieve };
+    assert_eq!(powers.settle(), None);
 }

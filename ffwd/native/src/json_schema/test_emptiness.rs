@@ -51,7 +51,8 @@ fn collect_borders(language: &Ast, borders: &mut BTreeSet<u32>) {
         Ast::Repeat { inner, .. }
         | Ast::Complement(inner)
         | Ast::Before(inner)
-        | Ast::After(inner) => collect_borders(inner, borders),
+        | Ast::After(inner)
+        | Ast::Approximate { known: inner, .. } => collect_borders(inner, borders),
     }
 }
 
@@ -65,6 +66,7 @@ fn accepts_nothing_more(language: &Ast) -> bool {
         Ast::Alternation(parts) => parts.iter().any(accepts_nothing_more),
         Ast::Repeat { inner, min, .. } => *min == 0 || accepts_nothing_more(inner),
         Ast::Complement(inner) => !accepts_nothing_more(inner),
+        Ast::Approximate { known, .. } => accepts_nothing_more(known),
         Ast::Before(_) | Ast::After(_) => panic!("the test has no lookaround"),
     }
 }
@@ -121,6 +123,7 @@ fn derivative(language: &Ast, letter: char) -> Ast {
             Ast::concat([derivative(inner, letter), rest])
         }
         Ast::Complement(inner) => Ast::complement(derivative(inner, letter)),
+        Ast::Approximate { known, .. } => derivative(known, letter),
         Ast::Before(_) | Ast::After(_) => panic!("the test has no lookaround"),
     }
 }

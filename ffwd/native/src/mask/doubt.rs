@@ -3,7 +3,7 @@
 
 use super::lexeme_mask::ExitGroup;
 use super::walk::View;
-use crate::automaton::{last_value, Automaton, EngineError, Spare, TextId, Thread};
+use crate::automaton::{last_value, Automaton, EngineError, Spare, TextId, Thread, SPARE_ITEMS};
 use crate::vocabulary::{NodeId, TokenId, Vocabulary};
 
 /// A token of which a mask for all texts does not say whether it may come.
@@ -23,13 +23,8 @@ impl Doubt {
     /// Each token once.
     pub fn settle(mut doubts: Vec<Self>) -> Box<[Self]> {
         doubts.sort_unstable();
-        doubts.dedup_by(|later, kept| {
-            let same = later.token == kept.token;
-            if same && later.next_item != kept.next_item {
-                kept.next_item = None;
-            }
-            same
-        });
+        // Of several items that end in a token the first is looked at with all that follows.
+        doubts.dedup_by_key(|doubt| doubt.token);
         doubts.into()
     }
 
@@ -42,22 +37,42 @@ impl Doubt {
     ) -> Result<bool, EngineError> {
         let text = vocabulary.text(self.token);
         if let (Some(at), [thread]) = (self.next_item, threads) {
-            let (before, next) = text.split_at(at as usize);
-            let next = next.trim_ascii_start();
+            let (before, after) = text.split_at(at as usize);
             if let Some(item) = item_before(automaton, thread.transcript, before) {
-                let irrelevant = match closing_quote(next) {
-                    // A string without its end.
-                    None if next.first() == Some(&b'"') => !item.starts_with(next),
-                    Some(end) => item != next[..end] && !next[end..].contains(&b','),
-                    None => false,
-                };
-                if irrelevant {
+                if differ_plainly(&item, after) {
                     return Ok(true);
                 }
             }
         }
         Ok(automaton.walk(threads, text)?.is_some())
     }
+}
+
+/// Whether the items that follow one, from after its comma on, are strings that differ from it and
+/// from each other, as far as they are written.
+fn differ_plainly(item: &[u8], after: &[u8]) -> bool {
+    let mut items = vec![item];
+    let mut next = after.trim_ascii_start();
+    while next.first() == Some(&b'"') {
+        let Some(end) = closing_quote(next) else {
+            // A string without its end; of those that only begin there are enough.
+            return next.len() == 1 || !items.iter().any(|item| item.starts_with(next));
+        };
+        if items.contains(&&next[..end]) || items.len() as u64 + 1 >= SPARE_ITEMS {
+            return false;
+        }
+        items.push(&next[..end]);
+        let rest = next[end..].trim_ascii_start();
+        if !rest.contains(&b',') {
+            return true;
+        }
+        let [b',', rest @ ..] = rest else { return false };
+        next = rest.trim_ascii_start();
+        if next.is_empty() {
+            return true;
+        }
+    }
+    false
 }
 
 /// The item that ends, and is followed by a comma, with the first bytes of a token.

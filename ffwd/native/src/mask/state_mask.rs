@@ -115,8 +115,11 @@ impl Masker {
         // or in which an item ends that the next must differ from.
         let mut doubtful = doubtful.into_vec();
         if automaton.json().is_some() {
-            let two_keys = self.vocabulary.tokens_with_two_keys();
-            doubtful.extend(two_keys.iter().map(|&token| Doubt::of(token)));
+            // Reading one is not cheap within an item, and more texts never allow more keys.
+            let within_item = threads.iter().all(|thread| thread.transcript != TextId::NONE);
+            let two_keys = self.vocabulary.tokens_with_two_keys().iter();
+            let two_keys = two_keys.filter(|&&token| !within_item || mask.contains(token));
+            doubtful.extend(two_keys.map(|&token| Doubt::of(token)));
         }
         if threads.iter().any(|thread| is_hard_to_compare(automaton, thread.transcript)) {
             let commas = |token: &TokenId| self.vocabulary.text(*token).contains(&b',');

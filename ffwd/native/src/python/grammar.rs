@@ -66,6 +66,7 @@ fn wrap(
 #[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64,
                     separators=None, indent=None, any_order=false, registry=Vec::new(),
                     lenient=false))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn compile_json_schema(
     py: Python<'_>,
     schema: &str,

@@ -118,6 +118,12 @@ pub enum Ast {
     Intersection(Arc<[Ast]>),
     /// Strings of Unicode scalar values that do not belong to the operand.
     Complement(Arc<Ast>),
+    /// A language of which not every text is known: `known`, and at most `possible`. It stands for
+    /// what is known, and so does its complement. Neither has an approximation in it.
+    Approximate {
+        known: Arc<Ast>,
+        possible: Arc<Ast>,
+    },
     /// The empty span where all the text before it belongs to the operand. Only in a language of
     /// whole texts.
     Before(Arc<Ast>),
@@ -255,13 +261,72 @@ impl Ast {
                 parts.iter().map(Self::looks_around).max().unwrap_or(Look::Nowhere)
             }
             Self::Repeat { inner, .. } | Self::Complement(inner) => inner.looks_around(),
+            Self::Approximate { known, possible } => {
+                known.looks_around().max(possible.looks_around())
+            }
         }
     }
 
+    /// What does not belong to a language, as far as that is known.
     pub fn complement(inner: Ast) -> Self {
         match inner {
             Self::Complement(inner) => (*inner).clone(),
+            Self::Approximate { known, possible } => Self::approximate(
+                Self::complement((*possible).clone()),
+                Self::complement((*known).clone()),
+            ),
+            other if other.is_approximate() => Self::approximate(
+                Self::complement(other.bound(true)),
+                Self::complement(other.bound(false)),
+            ),
             other => Self::Complement(Arc::new(other)),
+        }
+    }
+
+    pub fn approximate(known: Ast, possible: Ast) -> Self {
+        Self::Approximate { known: Arc::new(known), possible: Arc::new(possible) }
+    }
+
+    pub fn is_approximate(&self) -> bool {
+        match self {
+            Self::Approximate { .. } => true,
+            Self::Empty
+            | Self::Epsilon
+            | Self::Class(_)
+            | Self::Literal(_)
+            | Self::Magnitude(_) => false,
+            Self::Concat(parts) | Self::Alternation(parts) | Self::Intersection(parts) => {
+                parts.iter().any(Self::is_approximate)
+            }
+            Self::Repeat { inner, .. }
+            | Self::Complement(inner)
+            | Self::Before(inner)
+            | Self::After(inner) => inner.is_approximate(),
+        }
+    }
+
+    /// The texts of which it is known whether they belong to the language.
+    pub fn decided(&self) -> Self {
+        if self.is_approximate() {
+            Self::alternation([self.bound(false), Self::complement(self.bound(true))])
+        } else {
+            Self::any_text()
+        }
+    }
+
+    /// The language without approximations: what is known of it, or all that is possible.
+    fn bound(&self, possible: bool) -> Self {
+        let all = |parts: &[Ast]| parts.iter().map(|part| part.bound(possible)).collect::<Vec<_>>();
+        match self {
+            Self::Approximate { known, possible: all } => {
+                (**if possible { all } else { known }).clone()
+            }
+            Self::Concat(parts) => Self::concat(all(parts)),
+            Self::Alternation(parts) => Self::alternation(all(parts)),
+            Self::Intersection(parts) => Self::intersection(all(parts)),
+            Self::Repeat { inner, min, max } => Self::repeat(inner.bound(possible), *min, *max),
+            // The complement of an approximation is one itself, and conditions have none.
+            _ => self.clone(),
         }
     }
 }

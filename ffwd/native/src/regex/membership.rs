@@ -140,6 +140,7 @@ impl Matcher<'_> {
                     }
                 }
             }
+            Ast::Approximate { known, .. } => return self.ends(known, starts),
             Ast::Before(inner) => {
                 let places = self.ends(inner, &self.single(0))?;
                 ends.merge(starts);

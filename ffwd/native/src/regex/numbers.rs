@@ -6,6 +6,8 @@
 //! normalised ones (one digit that is not zero before the point), and for integers those whose
 //! mantissa is an integer and whose exponent is not negative.
 
+use std::collections::BTreeMap;
+
 use num_bigint::BigUint;
 use thiserror::Error;
 
@@ -138,49 +140,83 @@ pub(super) fn listed(
         values.iter().filter(|value| constraint.within_bounds(value)).collect();
     kept.sort();
     kept.dedup();
+    let mut forms = ListedForms::default();
+    let mut negative_forms = ListedForms::default();
     for value in kept {
         let (integer, fraction) = value.plain_parts();
         length += integer.len() + fraction.len();
         if length > MAX_LISTED {
             return Err(NumberError::ListTooLong);
         }
-        let kinds = constraint.kinds;
-        let digits = kinds.overlaps(NumberKinds::DIGITS) || !value.is_integer();
-        let marked = kinds.overlaps(NumberKinds::MARKED_INTEGERS) || !value.is_integer();
-        let sign = if value.is_zero() {
-            Ast::optional(Ast::literal("-"))
+        if value.is_zero() {
+            let mut zero = ListedForms::default();
+            zero.add(value, &integer, &fraction);
+            let spellings = zero.spellings(constraint.kinds);
+            parts.push(Ast::concat([Ast::optional(Ast::literal("-")), spellings]));
         } else if value.is_negative() {
-            Ast::literal("-")
+            negative_forms.add(value, &integer, &fraction);
         } else {
-            Ast::Epsilon
-        };
-        let point_zeros = || Ast::concat([Ast::literal("."), zeros(1)]);
-        let mut forms = Vec::new();
-        if fraction.is_empty() {
-            let fractions = match (digits, marked) {
-                (true, true) => Ast::optional(point_zeros()),
-                (true, false) => Ast::Epsilon,
-                (false, _) => point_zeros(),
-            };
-            forms.push(Ast::concat([Ast::literal(&integer), fractions]));
-        } else {
-            forms.push(Ast::concat([Ast::literal(&format!("{integer}.{fraction}")), zeros(0)]));
+            forms.add(value, &integer, &fraction);
         }
-        if marked {
-            let (first, rest) = value.digits().split_at(value.digits().len().min(1));
-            let mantissa = if rest.is_empty() {
-                let first = if first.is_empty() { "0" } else { first };
-                Ast::concat([Ast::literal(first), Ast::optional(point_zeros())])
-            } else {
-                Ast::concat([Ast::literal(&format!("{first}.{rest}")), zeros(0)])
-            };
-            // Zero stays what it is whatever its exponent.
-            let exponent = (!value.is_zero()).then(|| value.leading_exponent());
-            forms.push(Ast::concat([mantissa, exponents(exponent, exponent)]));
-        }
-        parts.push(Ast::concat([sign, Ast::alternation(forms)]));
     }
+    parts.push(forms.spellings(constraint.kinds));
+    let negative = negative_forms.spellings(constraint.kinds);
+    parts.push(Ast::concat([Ast::literal("-"), negative]));
     Ok(Ast::alternation(parts))
+}
+
+/// Magnitudes to be spelled. Those whose spellings end alike are kept together, so that long lists
+/// are mostly unions of literals.
+#[derive(Default)]
+struct ListedForms {
+    integers: Vec<Ast>,
+    fractions: Vec<Ast>,
+    /// Mantissas of one digit, and of several, for each exponent (none for zero, which has all) of
+    /// integers (`true`) and others.
+    mantissas: BTreeMap<(bool, Option<i64>), [Vec<Ast>; 2]>,
+}
+
+impl ListedForms {
+    fn add(&mut self, value: &Decimal, integer: &str, fraction: &str) {
+        let is_integer = fraction.is_empty();
+        if is_integer {
+            self.integers.push(Ast::literal(integer));
+        } else {
+            self.fractions.push(Ast::literal(&format!("{integer}.{fraction}")));
+        }
+        // Zero stays what it is whatever its exponent.
+        let exponent = (!value.is_zero()).then(|| value.leading_exponent());
+        let [single, several] = self.mantissas.entry((is_integer, exponent)).or_default();
+        let (first, rest) = value.digits().split_at(value.digits().len().min(1));
+        if rest.is_empty() {
+            single.push(Ast::literal(if first.is_empty() { "0" } else { first }));
+        } else {
+            several.push(Ast::literal(&format!("{first}.{rest}")));
+        }
+    }
+
+    fn spellings(self, kinds: NumberKinds) -> Ast {
+        let point_zeros = || Ast::concat([Ast::literal("."), zeros(1)]);
+        let marked = kinds.overlaps(NumberKinds::MARKED_INTEGERS);
+        let after_integers = match (kinds.overlaps(NumberKinds::DIGITS), marked) {
+            (true, true) => Ast::optional(point_zeros()),
+            (true, false) => Ast::Epsilon,
+            (false, _) => point_zeros(),
+        };
+        let mut forms = vec![
+            Ast::concat([Ast::alternation(self.integers), after_integers]),
+            Ast::concat([Ast::alternation(self.fractions), zeros(0)]),
+        ];
+        for ((is_integer, exponent), [single, several]) in self.mantissas {
+            if marked || !is_integer {
+                let single = Ast::concat([Ast::alternation(single), Ast::optional(point_zeros())]);
+                let several = Ast::concat([Ast::alternation(several), zeros(0)]);
+                let mantissa = Ast::alternation([single, several]);
+                forms.push(Ast::concat([mantissa, exponents(exponent, exponent)]));
+            }
+        }
+        Ast::alternation(forms)
+    }
 }
 
 /// Which fractions and exponents a spelling may have.

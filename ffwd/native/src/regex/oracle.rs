@@ -26,6 +26,7 @@ pub fn size(ast: &Ast) -> usize {
         | Ast::Complement(inner)
         | Ast::Before(inner)
         | Ast::After(inner) => 1 + size(inner),
+        Ast::Approximate { known, possible } => 1 + size(known) + size(possible),
     }
 }
 
@@ -125,6 +126,7 @@ impl Matcher<'_> {
                     }
                 }
             }
+            Ast::Approximate { known, .. } => ends = self.ends(known, from),
             Ast::Before(inner) => {
                 if contains(&self.ends(inner, 0), from) {
                     insert(&mut ends, from);

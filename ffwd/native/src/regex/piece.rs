@@ -166,6 +166,7 @@ pub(super) fn size(ast: &Ast) -> usize {
         | Ast::Complement(inner)
         | Ast::Before(inner)
         | Ast::After(inner) => size(inner).saturating_add(1),
+        Ast::Approximate { known, possible } => size(known).saturating_add(size(possible)),
     }
 }
 
@@ -180,6 +181,7 @@ pub(super) fn nullable(ast: &Ast) -> bool {
         Ast::Complement(inner) => !nullable(inner),
         // Of the empty text, both sides are empty.
         Ast::Before(inner) | Ast::After(inner) => nullable(inner),
+        Ast::Approximate { known, .. } => nullable(known),
     }
 }
 

@@ -43,6 +43,31 @@ pub const KNOWN_2020_12: &[&str] = &[
 
 /// The language of a format; none if it is not known.
 pub fn format(name: &str) -> Option<Ast> {
+    let known = known(name)?;
+    Some(match possible(name) {
+        Some(possible) => Ast::approximate(known, possible),
+        None => known,
+    })
+}
+
+/// All texts that may be of a format whose language here is narrower.
+fn possible(name: &str) -> Option<Ast> {
+    let address = || Ast::concat([Ast::any_text(), literal("@"), Ast::any_text()]);
+    let beyond_ascii = CharClass::new([(0, 0x7F)]).negate();
+    Some(match name {
+        "hostname" => some(one_of("azAZ09--..")),
+        "idn-hostname" => some(Ast::class(class("azAZ09--..").union(&beyond_ascii))),
+        "email" | "idn-email" => address(),
+        // Nothing to repeat, or to close.
+        "regex" => {
+            let first = Ast::class(class("**++??{{))}}]]").negate());
+            Ast::optional(Ast::concat([first, Ast::any_text()]))
+        }
+        _ => return None,
+    })
+}
+
+fn known(name: &str) -> Option<Ast> {
     Some(match name {
         "date" => time::date(),
         "date-time" => time::date_time(),

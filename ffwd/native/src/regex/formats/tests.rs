@@ -483,3 +483,29 @@ fn names_are_known_and_trees_are_small() {
     }
     assert!(format("phone").is_none() && !KNOWN_2020_12.contains(&"phone"));
 }
+
+#[test]
+fn what_is_possible_is_more_than_what_is_known() {
+    for (name, texts, others) in CASES {
+        let (Some(known), Some(possible)) = (known(name), possible(name)) else { continue };
+        let format = format(name).unwrap();
+        let other = Ast::complement(format.clone());
+        for text in texts.iter().chain(*others) {
+            let is_known = matches(&known, text);
+            assert!(matches(&possible, text) || !is_known, "{name} {text}");
+            assert_eq!(matches(&format, text), is_known, "{name} {text}");
+            assert_eq!(matches(&other, text), !matches(&possible, text), "{name} {text}");
+            let decided = is_known || !matches(&possible, text);
+            assert_eq!(matches(&format.decided(), text), decided, "{name} {text}");
+            assert_eq!(matches(&other.decided(), text), decided, "{name} {text}");
+            assert_eq!(matches(&Ast::complement(other.clone()), text), is_known, "{name} {text}");
+        }
+    }
+    let punycode = Ast::literal("xn--4gbwdl");
+    let both = Ast::intersection([Ast::any_text(), format("hostname").unwrap(), punycode]);
+    let neither = Ast::complement(both.clone());
+    for language in [both, neither] {
+        assert!(!matches(&language, "xn--4gbwdl"));
+        assert!(!matches(&language.decided(), "xn--4gbwdl") && matches(&language.decided(), "a"));
+    }
+}

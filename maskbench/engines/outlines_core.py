@@ -1,0 +1,90 @@
+"""outlines-core (`pip install outlines-core`): a schema becomes one regular expression."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from typing import Any
+
+import numpy as np
+
+from maskbench.engines.base import (
+    Compiled,
+    Engine,
+    EngineSetup,
+    MissingEngineError,
+    RefusedError,
+    Session,
+    mask_words,
+    short_reason,
+)
+
+
+class OutlinesCoreEngine(Engine):
+    """Its automaton is built for the vocabulary in advance, so compiling is slow."""
+
+    def __init__(self, setup: EngineSetup) -> None:
+        try:
+            import outlines_core
+
+            import ffwd.tokenizer
+        except ImportError as error:
+            raise MissingEngineError(
+                f"outlines-core cannot be used ({error}): pip install outlines-core"
+            ) from error
+        self._outlines: Any = outlines_core
+        spec = setup.tokenizer
+        # The texts of the tokens; outlines-core would fetch a tokenizer by its name.
+        texts = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
+        ids: dict[bytes, list[int]] = {}
+        for token in range(spec.vocab_size):
+            text = texts.token_bytes(token)
+            if text:
+                ids.setdefault(text, []).append(token)
+        self._vocabulary = outlines_core.Vocabulary(spec.eos_token_ids[0], ids)
+        item, key = setup.whitespace.separators
+        self._whitespace = " ?" if setup.whitespace.value == "flexible" else ""
+        self._spaced = (item, key) != (",", ":")
+        self.bitmask = np.zeros(mask_words(spec.vocab_size), dtype=np.int32)
+
+    def versions(self) -> dict[str, str]:
+        """The package version and the options that schemas are compiled with."""
+        return {
+            "outlines-core": importlib.metadata.version("outlines-core"),
+            "options": f"whitespace_pattern={self._whitespace!r}",
+        }
+
+    def compile(self, schema: str) -> Compiled:
+        """Compiles a schema; raises `RefusedError`."""
+        if self._spaced:
+            raise RefusedError("no such whitespace", "outlines-core has one pattern for all places")
+        outlines = self._outlines
+        try:
+            regex = outlines.json_schema.build_regex_from_schema(schema, self._whitespace)
+            index = outlines.Index(regex, self._vocabulary)
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise RefusedError(short_reason(str(error)), str(error)) from error
+        return _Compiled(outlines.Guide, index, self.bitmask)
+
+
+class _Compiled(Compiled):
+    def __init__(self, guide_type: Any, index: Any, bitmask: Any) -> None:
+        self._guide_type = guide_type
+        self._index = index
+        self._bitmask = bitmask
+
+    def session(self) -> Session:
+        guide = self._guide_type(self._index)
+        bitmask = self._bitmask
+
+        def fill() -> None:
+            bitmask[:] = 0
+            guide.write_mask_into(bitmask.ctypes.data, bitmask.size, bitmask.itemsize)
+
+        def accept(token: int) -> bool:
+            try:
+                guide.advance(token, return_tokens=False)
+            except ValueError:
+                return False
+            return True
+
+        return Session(fill=fill, accept=accept, problem=lambda: None)
