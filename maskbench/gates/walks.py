@@ -18,9 +18,9 @@ import ffwd
 from maskbench.gates.judges import Judges, UnjudgeableError, parse
 from maskbench.gates.patterns import likely_match
 
-MAX_STEPS = 60_000
+MAX_STEPS = 20_000
 MAX_FREE_STEPS = 80
-RETRIES = 3
+RETRIES = 1
 # What leads to the end of a value soonest, where no string is being written.
 _CLOSERS = b'}],"0123456789ntfe-:.[{'
 
