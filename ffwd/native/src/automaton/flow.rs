@@ -37,13 +37,21 @@ impl Automaton {
                 for scalar in &starts.scalars {
                     threads.push(begin(scalar.lexeme, stack));
                 }
-                if starts.objects.is_some() {
-                    threads.push(begin(index::OPEN_OBJECT, stack));
+                match &starts.objects[..] {
+                    [] => {}
+                    [_] => threads.push(begin(index::OPEN_OBJECT, stack)),
+                    groups => {
+                        for &group in groups {
+                            let part = self.push(Frame::Part(group), cell.parent)?;
+                            threads.push(begin(index::OPEN_OBJECT, part));
+                        }
+                    }
                 }
                 if starts.arrays.is_some() {
                     threads.push(begin(index::OPEN_ARRAY, stack));
                 }
             }
+            Frame::Part(_) => threads.push(begin(index::OPEN_OBJECT, stack)),
             Frame::ObjectOpen(state) => {
                 if self.object_verdict(json, state) != 0 {
                     threads.push(begin(index::CLOSE_EMPTY_OBJECT, stack));
@@ -128,10 +136,14 @@ impl Automaton {
             _ => false,
         };
         match (frame, lexeme) {
+            (Frame::Part(group), _) => {
+                let state = self.object_start(json, group)?;
+                self.push(Frame::ObjectOpen(state), parent)
+            }
             (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
                 let starts = self.value_starts(json, query)?;
-                match (lexeme, starts.objects, starts.arrays) {
-                    (index::OPEN_OBJECT, Some(group), _) => {
+                match (lexeme, starts.objects.first(), starts.arrays) {
+                    (index::OPEN_OBJECT, Some(&group), _) => {
                         let state = self.object_start(json, group)?;
                         self.push(Frame::ObjectOpen(state), parent)
                     }

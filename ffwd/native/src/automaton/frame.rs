@@ -6,6 +6,7 @@ use super::array::{ArrayPendingId, ArrayStateId};
 use super::config::{Thread, ThreadLexeme};
 use super::keys::TextId;
 use super::object::{ObjectPendingId, ObjectStateId};
+use super::object_group::ObjectGroupId;
 use super::value::QueryId;
 use crate::expr::Verdict;
 
@@ -26,6 +27,8 @@ pub enum Frame {
     Lexeme(u32),
     /// A JSON value that answers a query; the verdict goes to the frame below.
     Value(QueryId),
+    /// An object of one group, where the alternatives of a value are several.
+    Part(ObjectGroupId),
     /// After `{`: a key or `}`.
     ObjectOpen(ObjectStateId),
     /// After a comma: a key.

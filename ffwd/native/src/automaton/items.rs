@@ -7,6 +7,9 @@ use crate::json_schema::{ArraySpec, Contains, SchemaId, SchemaSet};
 /// How many `contains` may count at once in one array.
 const MAX_COUNTING: usize = 8;
 
+/// How many items that `contains` still needs, and that must differ, are looked at together.
+const MAX_LOOKED_AHEAD: u64 = 64;
+
 /// What equals none of the values that came.
 pub fn differs(set: &SchemaSet, came: &[SchemaId]) -> Result<SchemaId, EngineError> {
     let mut others = Vec::with_capacity(came.len());
@@ -148,6 +151,9 @@ impl NextItem<'_> {
     /// The outcomes of the tests that lead on, with as few tests decided as that allows.
     fn cubes(&self) -> Result<Vec<SchemaId>, EngineError> {
         let all = (1u32 << self.tests.len()) - 1;
+        if self.rest.unique && self.rest.prefix.len() <= 1 && !self.tests.is_empty() {
+            return self.distinct(all);
+        }
         let mut good = Vec::with_capacity(all as usize + 1);
         for holding in 0..=all {
             good.push(self.leads_on(holding)?);
@@ -173,6 +179,38 @@ impl NextItem<'_> {
                 }
             }
             demands.push(self.demand(decided, holding)?);
+        }
+        Ok(demands)
+    }
+
+    /// The outcomes of the tests that lead on, where all items must differ: the item leaves as many
+    /// values as the `contains` that still count need.
+    fn distinct(&self, all: u32) -> Result<Vec<SchemaId>, EngineError> {
+        let mut demands = Vec::new();
+        for holding in 0..=all {
+            let Some(after) = self.after(holding) else { continue };
+            if !is_satisfiable(self.set, &after, self.came)? {
+                continue;
+            }
+            let own = self.demand(all, holding)?;
+            let mut parts = vec![own];
+            for contains in after.contains.iter().filter(|contains| contains.min > 0) {
+                let Some(items) = after.items else { continue };
+                let counted = self.set.conjunction(&[items, contains.schema])?;
+                let mut prefix = vec![own];
+                prefix.resize(1 + contains.min.min(MAX_LOOKED_AHEAD) as usize, counted);
+                let length = prefix.len() as u64;
+                parts.push(self.set.next_distinct_item(&ArraySpec {
+                    prefix,
+                    items: None,
+                    min_items: length,
+                    max_items: Some(length),
+                    contains: Vec::new(),
+                    unique: true,
+                    repeats: false,
+                })?);
+            }
+            demands.push(self.set.conjunction(&parts)?);
         }
         Ok(demands)
     }

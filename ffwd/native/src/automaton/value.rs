@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::array::ArrayGroupId;
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
@@ -19,6 +21,10 @@ pub struct QueryId(pub u32);
 
 /// How many different schemas one value may be checked against at once.
 pub const MAX_QUERY: usize = Verdict::BITS as usize;
+
+/// How many alternatives of an object one group has, where it need not have all: each may ask
+/// another schema of a member's value.
+const MAX_TOGETHER: usize = 100;
 
 /// What a value is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -124,7 +130,8 @@ impl Scalar {
 #[derive(Debug, Default)]
 pub struct ValueStarts {
     pub scalars: Vec<Scalar>,
-    pub objects: Option<ObjectGroupId>,
+    /// Several where the alternatives are too many for one; each is then a thread of its own.
+    pub objects: SmallVec<[ObjectGroupId; 1]>,
     pub arrays: Option<ArrayGroupId>,
 }
 
@@ -181,8 +188,16 @@ impl Automaton {
         })?;
         let required = asked.required;
         let objects = asked.alternatives(|normal| &normal.objects);
-        if objects.iter().any(|(_, owners)| owners & required != 0) {
-            starts.objects = Some(self.object_group(json, objects, required)?);
+        // The threads of parts end with the verdicts of these parts only, so nothing may depend on
+        // what does not hold.
+        let together = match query.exact || query.compared {
+            true => objects.len().max(1),
+            false => MAX_TOGETHER,
+        };
+        for part in objects.chunks(together) {
+            if part.iter().any(|(_, owners)| owners & required != 0) {
+                starts.objects.push(self.object_group(json, part.to_vec(), required)?);
+            }
         }
         let arrays = asked.alternatives(|normal| &normal.arrays);
         if arrays.iter().any(|(_, owners)| owners & required != 0) {
