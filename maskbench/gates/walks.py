@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 import ffwd
 from maskbench.gates.judges import Judges, UnjudgeableError, parse
 from maskbench.gates.patterns import likely_match
@@ -62,6 +65,7 @@ class Tokens:
         self.texts = [vocabulary.token_bytes(t) for t in range(vocabulary.vocab_size)]
         self.single = {text: t for t, text in enumerate(self.texts) if text and len(text) == 1}
         self.ends = frozenset(vocabulary.eos_token_ids)
+        self.bitmask = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
 
 
 def byte_tokens() -> Tokens:
@@ -116,21 +120,23 @@ class Walker:
         place = _Place()
         plan = b""
         for step in range(MAX_STEPS):
-            allowed = matcher.allowed_token_ids()
-            if not allowed:
+            matcher.fill_bitmask(tokens.bitmask)
+            bits = np.unpackbits(tokens.bitmask[0].view(np.uint8), bitorder="little")
+            allowed = np.flatnonzero(bits)
+            if not len(allowed):
                 return Walk(Ending.DEAD_END, bytes(place.text), "no token is allowed")
             if step >= free_steps or len(allowed) <= len(tokens.ends):
-                end = next((token for token in allowed if token in tokens.ends), None)
+                end = next((token for token in tokens.ends if bits[token]), None)
                 if end is not None:
                     if not matcher.accept_token(end):
                         return Walk(Ending.DEAD_END, bytes(place.text), "the end is refused")
                     return Walk(Ending.VALID, bytes(place.text))
-            token = source.choice(allowed)
+            token = int(allowed[source.randrange(len(allowed))])
             # Not always, for a way out can go in circles, such as ever more digits.
             if plan or (step >= free_steps and source.random() < 0.95):
                 if place.in_string and (place.opened or source.random() < 0.2) and not plan:
                     plan = self._plan(source, place)
-                chosen, plan = self._towards_the_end(source, set(allowed), place, plan)
+                chosen, plan = self._towards_the_end(source, bits, place, plan)
                 token = token if chosen is None else chosen
             text = tokens.texts[token]
             if text is None:
@@ -159,21 +165,21 @@ class Walker:
         return json.dumps(text, ensure_ascii=False)[1:].encode(errors="replace")
 
     def _towards_the_end(
-        self, source: random.Random, allowed: set[int], place: _Place, plan: bytes
+        self, source: random.Random, bits: npt.NDArray[np.uint8], place: _Place, plan: bytes
     ) -> tuple[int | None, bytes]:
         """A token of one byte, and the rest of the text that is being spelled."""
         single = self._tokens.single
         if place.in_string:
             planned = single.get(plan[:1])
-            if planned in allowed:
+            if planned is not None and bits[planned]:
                 return planned, plan[1:]
-            if single.get(b'"') in allowed:
-                return single.get(b'"'), b""
-            short = [token for token in single.values() if token in allowed]
+            if bits[single[b'"']]:
+                return single[b'"'], b""
+            short = [token for token in single.values() if bits[token]]
             return (source.choice(short) if short else None), b""
         for byte in _CLOSERS:
             token = single.get(bytes([byte]))
-            if token in allowed:
+            if token is not None and bits[token]:
                 return token, b""
         return None, b""
 
