@@ -73,11 +73,29 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     ),
     "maskbench": PythonLayer(
         folder="maskbench",
-        eager=frozenset({"ffwd", "numpy", "click", "rich", "tokenizers"}),
-        # The peers, each loaded in its own process only, and the judge.
+        eager=frozenset({"ffwd", "maskbench.gates", "numpy", "click", "rich", "tokenizers"}),
+        # The peers, each loaded in its own process only, and the judges.
         lazy=frozenset(
-            {"llguidance", "xgrammar", "jsonschema_rs", "tokenizers", "transformers", "torch"}
+            {
+                "llguidance",
+                "xgrammar",
+                "outlines_core",
+                "jsonschema_rs",
+                "jsonschema",
+                "tokenizers",
+                "transformers",
+                "torch",
+            }
         ),
+        public_only=True,
+    ),
+    # Loaded by its commands only: it is nothing without its judges.
+    "maskbench.gates": PythonLayer(
+        folder="maskbench/gates",
+        eager=frozenset(
+            {"ffwd", "maskbench", "numpy", "click", "rich", "jsonschema", "jsonschema_rs"}
+        ),
+        lazy=frozenset(),
         public_only=True,
     ),
 }
