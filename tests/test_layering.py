@@ -73,11 +73,26 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     ),
     "maskbench": PythonLayer(
         folder="maskbench",
-        eager=frozenset({"ffwd", "numpy", "click", "rich", "tokenizers"}),
+        eager=frozenset({"ffwd", "maskbench.gates", "numpy", "click", "rich", "tokenizers"}),
         # The peers, each loaded in its own process only, and the judge.
         lazy=frozenset(
-            {"llguidance", "xgrammar", "jsonschema_rs", "tokenizers", "transformers", "torch"}
+            {
+                "llguidance",
+                "outlines_core",
+                "xgrammar",
+                "jsonschema_rs",
+                "tokenizers",
+                "transformers",
+                "torch",
+            }
         ),
+        public_only=True,
+    ),
+    # Its commands load the rest only when they are called.
+    "maskbench.gates": PythonLayer(
+        folder="maskbench/gates",
+        eager=frozenset({"ffwd", "maskbench", "numpy", "click", "jsonschema", "jsonschema_rs"}),
+        lazy=frozenset(),
         public_only=True,
     ),
 }
