@@ -8,7 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -83,7 +83,7 @@ def walks_command(
     per_schema: int,
     seed: int,
     tokenizer: str,
-    property_order: str,
+    property_order: Literal["declared", "any"],
     out: Path | None,
 ) -> None:
     """Walks at random through ffwd's masks: each walk must end in a valid document."""

@@ -106,7 +106,7 @@ def _compare(
     compiled = compile_schema(schema, tokens)
     report.schemas += 1
     report.unsatisfiable += compiled is None
-    texts = []
+    texts: list[str] = []
     if compiled is not None:
         walker = Walker(schema, compiled, tokens, judges)
         for _ in range(WALKS_PER_SCHEMA):

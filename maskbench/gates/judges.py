@@ -98,7 +98,8 @@ def _integer(text: str, exactly: bool) -> int:
         return int(Decimal(text)) if len(text) > 4000 else int(text)
     if exactly:
         raise UnjudgeableError(f"a number of {len(text)} digits")
-    return -(10**MAX_DIGITS) if text.startswith("-") else 10**MAX_DIGITS
+    nearer: int = 10**MAX_DIGITS
+    return -nearer if text.startswith("-") else nearer
 
 
 def _decimal(text: str, exactly: bool) -> Decimal:

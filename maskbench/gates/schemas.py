@@ -296,8 +296,10 @@ class _Draw:
 
 def draw_value(source: random.Random, depth: int) -> Any:
     """Any small value."""
-    kinds = ("null", "boolean", "number", "string", "array", "object") if depth else ("number",)
-    match source.choice(kinds if source.random() < 0.7 else ("number", "string")):
+    kinds: tuple[str, ...] = ("number", "string")
+    if source.random() < 0.7:
+        kinds = ("null", "boolean", "number", "string", "array", "object") if depth else ("number",)
+    match source.choice(kinds):
         case "null":
             return None
         case "boolean":

@@ -86,7 +86,7 @@ def test_results_file_holds_everything(finished):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--engine", "nonesuch"], "known: ffwd, llguidance, xgrammar"),
+        (["--engine", "nonesuch"], "known: ffwd, llguidance, outlines-core, xgrammar"),
         (["--engine", ","], "names no engine"),
         (["--engine", "llguidance", "--data", "nonesuch.jsonl"], "no such file"),
         (["--engine", "llguidance", "--tokenizer", "nonesuch"], "neither a folder nor one of"),
