@@ -74,7 +74,6 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "maskbench": PythonLayer(
         folder="maskbench",
         eager=frozenset({"ffwd", "maskbench.gates", "numpy", "click", "rich", "tokenizers"}),
-<<<<<<< HEAD
         # The peers, each loaded in its own process only, and the judges.
         lazy=frozenset(
             {
@@ -83,15 +82,6 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
                 "outlines_core",
                 "jsonschema_rs",
                 "jsonschema",
-=======
-        # The peers, each loaded in its own process only, and the judge.
-        lazy=frozenset(
-            {
-                "llguidance",
-                "outlines_core",
-                "xgrammar",
-                "jsonschema_rs",
->>>>>>> wip3-gates
                 "tokenizers",
                 "transformers",
                 "torch",
@@ -99,19 +89,10 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         ),
         public_only=True,
     ),
-<<<<<<< HEAD
-    # Loaded by its commands only: it is nothing without its judges.
-    "maskbench.gates": PythonLayer(
-        folder="maskbench/gates",
-        eager=frozenset(
-            {"ffwd", "maskbench", "numpy", "click", "rich", "jsonschema", "jsonschema_rs"}
-        ),
-=======
     # Its commands load the rest only when they are called.
     "maskbench.gates": PythonLayer(
         folder="maskbench/gates",
         eager=frozenset({"ffwd", "maskbench", "numpy", "click", "jsonschema", "jsonschema_rs"}),
->>>>>>> wip3-gates
         lazy=frozenset(),
         public_only=True,
     ),
