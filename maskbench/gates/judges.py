@@ -63,7 +63,9 @@ class Judges:
         plain = jsonschema.validators.validator_for(exact, jsonschema.Draft202012Validator)
         is_integer = _is_spelled_integer if plain is jsonschema.Draft4Validator else _is_integer
         numbers = plain.TYPE_CHECKER.redefine_many({"number": _is_number, "integer": is_integer})
-        exact_type = jsonschema.validators.extend(
+        # Its stubs say nothing of what it takes.
+        validators: Any = jsonschema.validators
+        exact_type = validators.extend(
             plain, validators={"multipleOf": _multiple_of}, type_checker=numbers
         )
         self._python = exact_type(exact, format_checker=jsonschema.FormatChecker(_FORMATS))

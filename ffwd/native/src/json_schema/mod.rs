@@ -9,11 +9,13 @@
 //!    references (`reference`, `resources`, `scopes`, `uri`) resolved to nodes, also those into other
 //!    documents (`registry`, `search`); `program` holds them, and
 //!    `fidelity` tells what became of each keyword;
-//! 3. `intern`: a [`SchemaId`] is a set of nodes that must all hold;
-//! 4. `expand` and `merge`: what applies to the same value becomes alternatives per JSON type
-//!    (`alternatives`, `number_range`, `lattice`);
-//! 5. `satisfy`: the alternatives that some value has are the [`Normal`] form; `one_of` shows that
-//!    the branches of `oneOf` exclude each other.
+//! 3. `intern`: a [`SchemaId`] is a set of demands that must all hold: subschemas, `values` to be
+//!    equalled, and negations of schemas; `plain` and `shape` settle at once what is plain;
+//! 4. `expand`, `own`, `keys` and `merge`: what applies to the same value becomes alternatives per
+//!    JSON type (`alternatives`, `number_range`, `lattice`, `languages`); `combine` and `exclude` join
+//!    them by logic, `unevaluated` with what they have evaluated;
+//! 5. `satisfy`, `evidence`, `emptiness` and `distinct`: whether a value has them; `normalise`: those
+//!    that some value has are the [`Normal`] form.
 
 mod alternatives;
 mod combine;
