@@ -62,6 +62,8 @@ mod test_emptiness;
 pub(crate) mod test_validator;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_logic;
 mod unevaluated;
 mod uri;
 mod values;

@@ -8,14 +8,14 @@ use super::test_emptiness::options;
 use super::test_validator::{validates, Order};
 use super::{Limits, Normal, SchemaError, SchemaErrorKind, SchemaId, SchemaOptions, SchemaSet};
 
-fn parse(schema: &str) -> Result<SchemaSet, SchemaError> {
+pub(super) fn parse(schema: &str) -> Result<SchemaSet, SchemaError> {
     SchemaSet::parse(schema, options())
 }
 
 /// A schema, the values that are valid, those that are not.
-type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
+pub(super) type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-fn check(cases: &[Case], order: Order) {
+pub(super) fn check(cases: &[Case], order: Order) {
     for (schema, valid, invalid) in cases {
         let set = parse(schema).unwrap_or_else(|error| panic!("{schema}: {error}"));
         for (values, expected) in [(valid, true), (invalid, false)] {
