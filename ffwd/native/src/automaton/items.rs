@@ -225,11 +225,17 @@ impl NextItem<'_> {
             }
             let own = self.demand(all, holding)?;
             for place in 0..=after.prefix.len() {
-                let min_items = after.min_items.max(place as u64 + 1);
-                let long = ArraySpec { repeats: false, min_items, ..after.clone() };
                 let Some(later) = after.prefix.get(place).copied().or(after.items) else { break };
+                // The later item counts for the same `contains` as this one.
+                let both = self.set.conjunction(&[own, later])?;
+                let mut long = ArraySpec { repeats: false, ..after.clone() };
+                long.min_items = long.min_items.max(place as u64 + 1);
+                match long.prefix.get_mut(place) {
+                    Some(item) => *item = both,
+                    None => long.prefix.push(both),
+                }
                 if self.set.array_is_satisfiable(&long)? {
-                    demands.push(self.set.conjunction(&[own, later])?);
+                    demands.push(both);
                 }
             }
         }

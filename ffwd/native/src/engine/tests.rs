@@ -501,13 +501,21 @@ fn limits_are_errors_that_name_them() {
         other => panic!("{other:?}"),
     }
     // More kinds of strings at one place than a verdict has bits.
-    let branches: Vec<String> =
-        (0..130).map(|at| format!(r#"{{"type": "object", "properties": {{"a": {{"maxLength": {at}, "type": "string"}}}}, "required": ["a"]}}"#)).collect();
-    let wide = format!(r#"{{"anyOf": [{}]}}"#, branches.join(","));
+    let branch = |at: usize| {
+        let text = format!(r#"{{"type": "string", "maxLength": {at}}}"#);
+        let items = format!(r#"{{"type": "array", "minItems": 1, "items": {text}}}"#);
+        let members =
+            format!(r#"{{"type": "object", "properties": {{"a": {text}}}, "required": ["a"]}}"#);
+        (items, members)
+    };
+    let (items, members): (Vec<String>, Vec<String>) = (0..130).map(branch).unzip();
+    let wide = format!(r#"{{"anyOf": [{}, {}]}}"#, items.join(","), members.join(","));
     let compiled = engine.compile_json_schema(&wide, COMPACT).unwrap();
     let automaton = &compiled.automaton;
     let start = automaton.threads(automaton.start());
-    match automaton.walk(start, br#"{"a":"#).unwrap_err() {
+    // Alternatives of objects are read in parts.
+    assert!(automaton.walk(start, br#"{"a":"b""#).unwrap().is_some());
+    match automaton.walk(start, b"[").unwrap_err() {
         EngineError::Limit(limit) => {
             assert_eq!(limit.maximum, 128);
             assert!(limit.to_string().contains("one value may have to be checked against"));
