@@ -171,7 +171,7 @@ impl Automaton {
             }
         })?;
         let strings_of =
-            |normal: &Normal| Ast::alternation(normal.strings.iter().map(string_language));
+            |normal: &Normal| Ast::alternation(normal.strings.iter().map(StringSpec::language));
         // Texts of which every schema knows whether they satisfy it.
         let mut decided: Vec<Ast> = Vec::new();
         if query.exact {
@@ -306,17 +306,4 @@ fn literals(normal: &Normal) -> Ast {
     Ast::alternation(
         words.into_iter().filter(|(allowed, _)| *allowed).map(|(_, word)| Ast::literal(word)),
     )
-}
-
-/// The texts that a string specification allows.
-pub fn string_language(string: &StringSpec) -> Ast {
-    let mut parts: Vec<Ast> = string.languages.clone();
-    if let Some(values) = &string.one_of {
-        parts.push(Ast::alternation(values.iter().map(|value| Ast::literal(value))));
-    }
-    if string.min_length > 0 || string.max_length.is_some() {
-        let any = Ast::Class(CharClass::any());
-        parts.push(Ast::repeat(any, string.min_length, string.max_length));
-    }
-    Ast::intersection(parts)
 }
