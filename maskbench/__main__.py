@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from maskbench import packaged, results, tables
+from maskbench.canonical_demo.command import demo_command
 from maskbench.canonicality.command import canonicality_command
 from maskbench.data import (
     BUILTIN_CORPUS,
@@ -74,6 +75,7 @@ def main() -> None:
     """Measures engines for constrained decoding on JSON schemas."""
 
 
+main.add_command(demo_command)
 main.add_command(canonicality_command)
 main.add_command(fuzz_command)
 main.add_command(keywords_command)

@@ -86,13 +86,14 @@ class Ffwd(ForcingEngine):
         """Why this tokenizer does not allow the variant, if it does not."""
         matcher = ffwd.compile(ffwd.grammar.choice(["a"]), self.vocabulary).matcher()
         try:
-            matcher.fast_forward_tokens(**_known(variant))
+            matcher.fast_forward_tokens(**options_of(variant))
         except (ffwd.FfwdError, TypeError) as error:
             return str(error)
         return None
 
 
-def _known(variant: Variant) -> dict[str, Any]:
+def options_of(variant: Variant) -> dict[str, Any]:
+    """The options of `fast_forward_tokens`."""
     options = dict(variant.options)
     known = inspect.signature(ffwd.Matcher.fast_forward_tokens).parameters
     if "method" not in known and options.get("method") == "backoff":
@@ -114,7 +115,7 @@ class FfwdCompiled(Compiled):
     def walk(self, variant: Variant) -> Walk:
         """A text, empty so far."""
         matcher = self.grammar.matcher()
-        options = _known(variant)
+        options = options_of(variant)
         force = matcher.fast_forward_tokens
         return Walk(matcher.accept_token, lambda: force(**options))
 
