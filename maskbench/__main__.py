@@ -14,6 +14,7 @@ from rich.console import Console
 from maskbench import packaged, results, tables
 from maskbench.canonical_demo.command import demo_command
 from maskbench.canonicality.command import canonicality_command
+from maskbench.canonicality.gates import canonical_walks_command, continuations_command
 from maskbench.data import (
     BUILTIN_CORPUS,
     DataError,
@@ -76,7 +77,9 @@ def main() -> None:
 
 
 main.add_command(demo_command)
+main.add_command(canonical_walks_command)
 main.add_command(canonicality_command)
+main.add_command(continuations_command)
 main.add_command(fuzz_command)
 main.add_command(keywords_command)
 main.add_command(walks_command)

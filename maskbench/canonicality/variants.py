@@ -62,13 +62,13 @@ _VARIANTS = {
             "exact",
             FFWD,
             "the tokens that all canonical texts of the grammar go on with",
-            (("method", "exact"), ("lookahead", False)),
+            (("method", "exact"), ("look_ahead", False)),
         ),
         Variant(
             "exact+1",
             FFWD,
             "exact, leaving out tokens that no canonical token can follow",
-            (("method", "exact"), ("lookahead", True)),
+            (("method", "exact"), ("look_ahead", True)),
         ),
         Variant(LLGUIDANCE, LLGUIDANCE, "its compute_ff_tokens"),
     )
