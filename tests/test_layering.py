@@ -24,6 +24,8 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "regex": frozenset({"error"}),
     "expr": frozenset({"error", "regex"}),
     "vocabulary": frozenset({"error"}),
+    # One piece of text; what cuts a text into pieces is not its business.
+    "bpe": frozenset({"vocabulary"}),
     "json_schema": frozenset({"error", "regex"}),
     "automaton": frozenset({"error", "regex", "expr", "json_schema"}),
     # The only place where automaton and vocabulary meet.

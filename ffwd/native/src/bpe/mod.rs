@@ -1,0 +1,20 @@
+//! Byte-pair encoding of one piece of text, which is what a pre-tokenizer cuts off, or a whole
+//! text where there is none. Knows no pre-tokenizer, no special token and no grammar.
+//!
+//! `docs/bpe.md` has the definitions, the algorithms, and why they are exact.
+
+mod merge_rules;
+mod merging;
+mod pair;
+mod pair_map;
+mod spec;
+mod splits;
+mod table;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+mod texts;
+
+pub use spec::{Base, BpeError, BpeSpec, Merges};
+pub use table::BpeTable;

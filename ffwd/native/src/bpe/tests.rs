@@ -1,0 +1,123 @@
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use super::testing::*;
+use super::*;
+use crate::vocabulary::TokenId;
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(4),
+        cases,
+        ..Default::default()
+    }
+}
+
+/// Any tokens of a few letters, in any order: most are reached by no merge, and some come before
+/// their parts.
+fn any_ranked() -> impl Strategy<Value = BpeSpec> {
+    let text = prop::collection::vec(prop::sample::select(b"ab\xC3\xA9".to_vec()), 2..6);
+    prop::collection::btree_set(text, 0..14).prop_flat_map(|texts| {
+        Just(texts.into_iter().collect::<Vec<_>>()).prop_shuffle().prop_map(|texts| {
+            let texts: Vec<&[u8]> = texts.iter().map(|text| &text[..]).collect();
+            ranked(&texts)
+        })
+    })
+}
+
+/// Merges of any two tokens that came before: some tokens are made in several ways, and some
+/// spell the same.
+fn any_listed() -> impl Strategy<Value = BpeSpec> {
+    let picks = prop::collection::vec((any::<u16>(), any::<u16>()), 0..14);
+    (picks, any::<bool>(), any::<u64>()).prop_map(|(picks, share, order)| {
+        let mut spec = ranked(&[]);
+        let mut usable: Vec<TokenId> = b"abc".iter().map(|&b| TokenId(u32::from(b))).collect();
+        let mut merges: Vec<(TokenId, TokenId, TokenId)> = Vec::new();
+        for (left, right) in picks {
+            let left = usable[usize::from(left) % usable.len()];
+            let right = usable[usize::from(right) % usable.len()];
+            let text = [&*spec.pieces[left.index()].1, &*spec.pieces[right.index()].1].concat();
+            let same = spec.pieces.iter().find(|(_, piece)| share && **piece == text[..]);
+            let merged = same.map_or(TokenId(spec.pieces.len() as u32), |(token, _)| *token);
+            if same.is_none() {
+                spec.pieces.push((merged, text.into()));
+                usable.push(merged);
+            }
+            merges.push((left, right, merged));
+        }
+        // In half of the cases the merges are not in the order in which the tokens were made.
+        if order % 2 == 0 && !merges.is_empty() {
+            let turn = (order / 2) as usize % merges.len();
+            merges.rotate_left(turn);
+        }
+        spec.merges = Merges::Listed(merges);
+        spec
+    })
+}
+
+fn any_of_characters() -> impl Strategy<Value = BpeSpec> {
+    let text =
+        prop::collection::vec(prop::sample::select(vec!["a", "b", "é", "€", "😀", "ü"]), 2..5);
+    prop::collection::btree_set(text, 0..12).prop_flat_map(|texts| {
+        Just(texts.into_iter().map(|text| text.concat()).collect::<Vec<_>>())
+            .prop_shuffle()
+            .prop_map(|texts| {
+                let texts: Vec<&str> = texts.iter().map(|text| &text[..]).collect();
+                of_characters("abé€", &texts)
+            })
+    })
+}
+
+fn any_spec() -> impl Strategy<Value = BpeSpec> {
+    (prop_oneof![any_ranked(), any_listed(), any_of_characters()], any::<bool>()).prop_map(
+        |(mut spec, whole_pieces)| {
+            spec.whole_pieces = whole_pieces;
+            spec
+        },
+    )
+}
+
+fn any_text() -> impl Strategy<Value = Vec<u8>> {
+    let part = prop::sample::select(vec!["a", "b", "c", "aa", "ab", "é", "€", "😀", "ü"]);
+    prop_oneof![
+        prop::collection::vec(part, 0..24).prop_map(|parts| parts.concat().into_bytes()),
+        prop::collection::vec(prop::sample::select(b"abc\xC3\xA9\xE2\x82\xAC\xFF".to_vec()), 0..40),
+    ]
+}
+
+/// Every pair of tokens that spell letters of the tests.
+fn some_tokens(spec: &BpeSpec) -> Vec<TokenId> {
+    let bytes =
+        b"abc\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xBC".iter().map(|&byte| TokenId(u32::from(byte)));
+    bytes.chain(spec.pieces.iter().map(|(token, _)| *token).filter(|token| token.0 > 255)).collect()
+}
+
+proptest! {
+    #![proptest_config(config(1500))]
+
+    #[test]
+    fn a_piece_is_encoded_as_defined(spec in any_spec(), text in any_text()) {
+        let definition = Definition::new(&spec);
+        let table = BpeTable::new(spec).unwrap();
+        let mut tokens = Vec::new();
+        table.encode_piece(&text, &mut tokens);
+        prop_assert_eq!(tokens, definition.encode(&text));
+    }
+
+    #[test]
+    fn a_pair_stands_if_it_is_the_encoding_of_what_it_spells(spec in any_spec()) {
+        let definition = Definition::new(&spec);
+        let table = BpeTable::new(spec.clone()).unwrap();
+        let tokens = some_tokens(&spec);
+        for &left in &tokens {
+            let alone = definition.merge(table.text(left)) == [left];
+            prop_assert_eq!(table.is_reachable(left), alone, "{}", left);
+            for &right in &tokens {
+                let text = [table.text(left), table.text(right)].concat();
+                let expected = definition.merge(&text) == [left, right];
+                prop_assert_eq!(table.pair(left, right), expected, "{} {}", left, right);
+            }
+        }
+    }
+}
