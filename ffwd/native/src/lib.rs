@@ -7,6 +7,8 @@
 //! * [`expr`] byte expressions, and lexemes: automata that are built from them on demand
 //! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
 //! * [`bpe`] byte-pair encoding of one piece of text; knows no pre-tokenizer and no grammar
+//! * [`pretokenizer`] the cutting of a text into pieces; [`tokenizer`] both together
+//! * [`canonical`] which tokens a text can have
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
 //! * [`automaton`] configurations and stacks over lexemes; knows no token
 //! * [`mask`] the only place where automaton and vocabulary meet
@@ -16,6 +18,7 @@
 
 pub mod automaton;
 pub mod bpe;
+pub mod canonical;
 pub mod engine;
 pub mod error;
 pub mod expr;
@@ -25,5 +28,7 @@ pub mod mask;
 pub mod matcher;
 #[cfg(feature = "python")]
 mod python;
+pub mod pretokenizer;
 pub mod regex;
+pub mod tokenizer;
 pub mod vocabulary;

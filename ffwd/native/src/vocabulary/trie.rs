@@ -196,6 +196,11 @@ impl ByteTrie {
         self.after(node).0 == node.0 + 1
     }
 
+    /// The first token that spells just one byte.
+    pub fn token_of_byte(&self, byte: u8) -> Option<TokenId> {
+        self.tokens_at(self.child(NodeId::ROOT, byte)?).first().copied()
+    }
+
     /// The node that a string leads to.
     pub fn find(&self, text: &[u8]) -> Option<NodeId> {
         text.iter().try_fold(NodeId::ROOT, |node, &byte| self.child(node, byte))
