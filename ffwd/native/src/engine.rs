@@ -72,7 +72,9 @@ struct NativeEncoder(Arc<Tokenizer>);
 
 impl Encoder for NativeEncoder {
     fn encode(&self, text: &str) -> Result<Vec<TokenId>, EncodeError> {
-        Ok(self.0.encode_text(text.as_bytes()))
+        let mut tokens = Vec::new();
+        self.0.encode_part(text.as_bytes(), &mut tokens);
+        Ok(tokens)
     }
 }
 

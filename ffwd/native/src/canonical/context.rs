@@ -86,8 +86,8 @@ pub struct Canonicality {
 impl Canonicality {
     /// `None` where the tokenizer's pieces cannot be told while a text is still growing.
     pub fn new(tokenizer: Arc<Tokenizer>) -> Option<Self> {
-        tokenizer.pretokenizer.boundaries()?;
-        let table = &tokenizer.table;
+        tokenizer.pretokenizer().boundaries()?;
+        let table = tokenizer.table();
         let width = table.width();
         let role = |token: TokenId| {
             let text = table.text(token);
@@ -125,11 +125,11 @@ impl Canonicality {
     }
 
     pub(super) fn table(&self) -> &BpeTable {
-        &self.tokenizer.table
+        self.tokenizer.table()
     }
 
     pub(super) fn boundaries(&self) -> Option<&Boundaries> {
-        self.tokenizer.pretokenizer.boundaries()
+        self.tokenizer.pretokenizer().boundaries()
     }
 
     pub(super) fn role(&self, token: TokenId) -> Role {

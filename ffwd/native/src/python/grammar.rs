@@ -42,12 +42,12 @@ impl PyCompiledGrammar {
     ///
     /// Raises:
     ///     VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
-    #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=&[]))]
+    #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None))]
     fn matcher(
         slf: &Bound<'_, Self>,
         canonical: bool,
         recent_tokens: Vec<u32>,
-        prefix: &[u8],
+        prefix: Option<&[u8]>,
     ) -> PyResult<PyMatcher> {
         let compiled = slf.get().compiled.clone();
         if canonical && compiled.engine.canonicality().is_none() {
@@ -57,7 +57,7 @@ impl PyCompiledGrammar {
             ));
         }
         let recent = recent_tokens.into_iter().map(TokenId).collect();
-        let beginning = Beginning { canonical, recent, prefix: prefix.to_vec() };
+        let beginning = Beginning { canonical, recent, prefix: prefix.unwrap_or_default().to_vec() };
         Ok(PyMatcher::new(Matcher::beginning(compiled, &beginning), slf.clone().unbind()))
     }
 
