@@ -1,16 +1,36 @@
-//! A byte-pair encoding, compiled.
+//! A byte-pair encoding, compiled: what each token spells and how it comes about, which tokens a
+//! text begins with, and which may stand side by side.
+
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
 use super::merge_rules::find_splits;
 use super::merging::{merge_symbols, Merge, Symbol};
 use super::pair::may_follow;
 use super::pair_map::PairMap;
+use super::row_cache::RowCache;
 use super::spec::{BpeError, BpeSpec};
-use super::splits::Splits;
+use super::splits::{Splits, BASE};
+use super::successors::LeftTree;
 use super::texts::Texts;
+use super::trie::{Entry, Trie};
 use crate::vocabulary::TokenId;
+
+/// How a piece is encoded. The first three give the same tokens, those that the model sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The longest token that may follow, and back where that leads nowhere.
+    Backtracking,
+    /// The last token of each prefix, from those of the shorter ones.
+    Table,
+    /// Merging, with the most urgent pair on top of a heap.
+    Heap,
+    /// The longest token at each place: not the model's own.
+    Greedy,
+    /// The fewest tokens: not the model's own.
+    Minimal,
+}
 
 /// A compiled byte-pair encoding.
 #[derive(Debug)]
@@ -18,10 +38,19 @@ pub struct BpeTable {
     texts: Texts,
     splits: Splits,
     pairs: PairMap,
-    by_text: FxHashMap<Box<[u8]>, Vec<TokenId>>,
-    longest: usize,
+    trie: Trie,
+    /// For each reachable token the longest reachable one that it begins with; [`NONE`] for none.
+    shorter: Vec<u32>,
+    /// Of several tokens that spell the same, those that are not in the trie, by the one that is.
+    same: FxHashMap<TokenId, Vec<TokenId>>,
+    left_tree: LeftTree,
+    rows: RowCache,
+    /// For what may not follow an unreachable token: everything.
+    reachable: Arc<[TokenId]>,
     whole_pieces: bool,
 }
+
+const NONE: u32 = u32::MAX;
 
 impl BpeTable {
     pub fn new(spec: BpeSpec) -> Result<Self, BpeError> {
@@ -30,18 +59,28 @@ impl BpeTable {
         let mut by_length: Vec<TokenId> = texts.tokens().map(|(token, _)| token).collect();
         by_length.sort_by_key(|&token| texts.get(token).len());
         splits.find_levels(&by_length);
-        let pairs = PairMap::new(&splits);
-        let mut by_text: FxHashMap<Box<[u8]>, Vec<TokenId>> = FxHashMap::default();
+        let (trie, same) = build_trie(&texts, &splits);
+        let mut shorter = vec![NONE; texts.width()];
         for (token, text) in texts.tokens() {
-            if !texts.is_byte_fallback(token) {
-                by_text.entry(text.into()).or_default().push(token);
+            if splits.is_reachable(token) && !texts.is_byte_fallback(token) {
+                let longest = trie.longest(&text[..text.len() - 1]);
+                shorter[token.index()] = longest.map_or(NONE, |token| token.0);
             }
         }
-        for tokens in by_text.values_mut() {
-            tokens.sort_by_key(|&token| !splits.is_reachable(token));
-        }
-        let longest = by_text.keys().map(|text| text.len()).max().unwrap_or(0);
-        Ok(Self { texts, splits, pairs, by_text, longest, whole_pieces: spec.whole_pieces })
+        by_length.retain(|&token| splits.is_reachable(token));
+        by_length.sort_unstable();
+        Ok(Self {
+            pairs: PairMap::new(&splits),
+            left_tree: LeftTree::new(&splits),
+            rows: RowCache::default(),
+            reachable: by_length.into(),
+            whole_pieces: spec.whole_pieces,
+            texts,
+            splits,
+            trie,
+            shorter,
+            same,
+        })
     }
 
     /// One more than the largest id of a token.
@@ -68,6 +107,12 @@ impl BpeTable {
         self.texts.is_byte_fallback(token)
     }
 
+    /// The token of a single byte.
+    #[inline]
+    pub fn byte_token(&self, byte: u8) -> TokenId {
+        self.texts.byte_token(byte)
+    }
+
     /// The two tokens whose merge makes a token, wherever it stands.
     pub fn split(&self, token: TokenId) -> Option<(TokenId, TokenId)> {
         self.splits.get(token)
@@ -90,48 +135,158 @@ impl BpeTable {
         if !self.is_reachable(left) || !self.is_reachable(right) {
             return false;
         }
-        if self.is_byte_fallback(left) && self.is_byte_fallback(right) {
-            let bytes = [self.texts.get(left)[0], self.texts.get(right)[0]];
-            return std::str::from_utf8(&bytes).is_err() || !self.by_text.contains_key(&bytes[..]);
+        if self.splits.rank(left) == BASE && self.splits.rank(right) == BASE {
+            if let (&[first], &[second]) = (self.texts.get(left), self.texts.get(right)) {
+                if self.is_byte_fallback(left) && self.is_byte_fallback(right) {
+                    return !self.is_character(&[first, second]);
+                }
+            }
         }
+        self.may_follow(left, right)
+    }
+
+    /// The pair test of two reachable tokens that spell no character together.
+    #[inline]
+    pub(super) fn may_follow(&self, left: TokenId, right: TokenId) -> bool {
         may_follow(&self.splits, &self.pairs, left, right)
     }
 
-    /// The reachable tokens that may not follow a token.
+    /// Whether bytes are a character that has a token: beside characters, one that is never
+    /// spelled by byte tokens.
+    pub fn is_character(&self, bytes: &[u8]) -> bool {
+        std::str::from_utf8(bytes).is_ok_and(|text| text.chars().count() == 1)
+            && self.trie.find(bytes).is_some_and(|node| node.reachable_token().is_some())
+    }
+
+    /// The reachable tokens that may not follow a token, each once, in no particular order.
+    /// Computed at the first call and kept for a while.
     pub fn forbidden_after(&self, left: TokenId) -> Arc<[TokenId]> {
-        (0..self.width() as u32)
-            .map(TokenId)
-            .filter(|&right| self.is_reachable(right) && !self.pair(left, right))
-            .collect()
+        if !self.is_reachable(left) {
+            return Arc::clone(&self.reachable);
+        }
+        self.rows.get(left, || {
+            if self.splits.are_in_order() && !self.is_byte_fallback(left) {
+                let runs = self.left_tree.forbidden_runs(&self.splits, left);
+                let mut row = Vec::with_capacity(runs.iter().map(ExactSizeIterator::len).sum());
+                for run in runs {
+                    row.extend_from_slice(self.left_tree.tokens(run));
+                }
+                row.into()
+            } else {
+                self.reachable.iter().copied().filter(|&right| !self.pair(left, right)).collect()
+            }
+        })
     }
 
     /// Every token, reachable or not, that a text begins with, the shortest first, each with its
     /// length. Byte tokens beside characters are not among them.
+    #[inline]
     pub fn prefixes(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
-        for length in 1..=text.len().min(self.longest) {
-            for &token in self.by_text.get(&text[..length]).into_iter().flatten() {
+        let mut node = self.trie.root();
+        for (length, &byte) in (1..).zip(text) {
+            match self.trie.child(node, byte) {
+                Some(child) => node = child,
+                None => return,
+            }
+            if let Some(token) = node.token() {
+                found(length, token);
+                if !self.same.is_empty() {
+                    for &other in self.same.get(&token).into_iter().flatten() {
+                        found(length, other);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The same of the reachable tokens alone.
+    #[inline]
+    pub(super) fn reachable_prefixes(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
+        let mut node = self.trie.root();
+        for (length, &byte) in (1..).zip(text) {
+            match self.trie.child(node, byte) {
+                Some(child) => node = child,
+                None => return,
+            }
+            if let Some(token) = node.reachable_token() {
                 found(length, token);
             }
         }
     }
 
-    /// The token that a piece is encoded as because it spells all of it, whether or not merges
-    /// lead there.
+    /// The longest reachable token that a text begins with.
+    #[inline]
+    pub(super) fn longest(&self, text: &[u8]) -> Option<TokenId> {
+        self.trie.longest(text)
+    }
+
+    /// The longest reachable token that a reachable token begins with, other than itself.
+    #[inline]
+    pub(super) fn shorter(&self, token: TokenId) -> Option<TokenId> {
+        let shorter = self.shorter[token.index()];
+        (shorter != NONE).then_some(TokenId(shorter))
+    }
+
+    #[inline]
+    pub(super) fn length(&self, token: TokenId) -> usize {
+        self.texts.get(token).len()
+    }
+
+    /// The token that a piece is encoded as because it spells all of it: where whole pieces are
+    /// looked up, whether or not merges lead there.
+    #[inline]
     pub fn whole_piece(&self, piece: &[u8]) -> Option<TokenId> {
-        let token = *self.by_text.get(piece)?.first()?;
-        (self.whole_pieces || self.is_reachable(token)).then_some(token)
+        let node = self.trie.find(piece)?;
+        if self.whole_pieces {
+            node.token()
+        } else {
+            node.reachable_token()
+        }
     }
 
     /// Appends the tokens of a piece.
+    #[inline]
     pub fn encode_piece(&self, piece: &[u8], out: &mut Vec<TokenId>) {
-        if let Some(token) = self.whole_piece(piece) {
-            out.push(token);
-            return;
+        // One walk finds the token of the whole piece, or else the longest one to begin with.
+        let mut node = self.trie.root();
+        let mut longest = None;
+        for &byte in piece {
+            match self.trie.child(node, byte) {
+                Some(child) => node = child,
+                None => return self.encode_from(piece, longest, out),
+            }
+            longest = node.reachable_token().or(longest);
         }
+        match node.token() {
+            Some(token) if self.whole_pieces => out.push(token),
+            _ => self.encode_from(piece, longest, out),
+        }
+    }
+
+    /// Appends the tokens of a piece, found in a given way.
+    pub fn encode_piece_by(&self, method: Method, piece: &[u8], out: &mut Vec<TokenId>) {
+        match (method, self.whole_piece(piece)) {
+            (Method::Backtracking, _) => self.encode_piece(piece, out),
+            (Method::Table | Method::Heap, Some(token)) => out.push(token),
+            (Method::Table, None) => self.encode_by_table(piece, out),
+            (Method::Heap, None) => self.encode_by_merging(piece, out),
+            (Method::Greedy, _) => self.encode_greedily(piece, out),
+            (Method::Minimal, _) => self.encode_minimally(piece, out),
+        }
+    }
+
+    /// How many tokens a piece has.
+    pub fn count_piece(&self, piece: &[u8]) -> usize {
+        let mut tokens = Vec::new();
+        self.encode_piece(piece, &mut tokens);
+        tokens.len()
+    }
+
+    fn encode_by_merging(&self, text: &[u8], out: &mut Vec<TokenId>) {
         let mut symbols: Vec<Symbol> = Vec::new();
         let mut at = 0;
-        while at < piece.len() {
-            let (token, length) = self.base_symbol(&piece[at..]);
+        while at < text.len() {
+            let (length, token) = self.base_symbol(&text[at..]);
             let end = at + length;
             symbols.push(Symbol { token, start: at as u32, end: end as u32 });
             at = end;
@@ -143,18 +298,48 @@ impl BpeTable {
         out.extend(symbols.iter().map(|symbol| symbol.token));
     }
 
-    /// The first symbol of a text before any merge, and its length.
-    fn base_symbol(&self, text: &[u8]) -> (TokenId, usize) {
-        for length in 1..=text.len().min(4) {
-            for &token in self.by_text.get(&text[..length]).into_iter().flatten() {
-                if self.splits.rank(token) == super::splits::BASE {
-                    return (token, length);
-                }
+    /// The first symbol of a text before any merge, with its length.
+    fn base_symbol(&self, text: &[u8]) -> (usize, TokenId) {
+        let mut node = self.trie.root();
+        for (length, &byte) in (1..).zip(text) {
+            match self.trie.child(node, byte) {
+                Some(child) => node = child,
+                None => break,
+            }
+            match node.reachable_token() {
+                Some(token) if self.splits.rank(token) == BASE => return (length, token),
+                _ => {}
             }
         }
-        (self.texts.byte_token(text[0]), 1)
+        (1, self.byte_token(text[0]))
     }
+
+    /// Without what is cached for a while.
     pub fn memory_bytes(&self) -> usize {
-        self.texts.memory_bytes() + self.splits.memory_bytes() + self.pairs.memory_bytes()
+        self.texts.memory_bytes()
+            + self.splits.memory_bytes()
+            + self.pairs.memory_bytes()
+            + self.trie.memory_bytes()
+            + self.left_tree.memory_bytes()
+            + (self.shorter.capacity() + self.reachable.len()) * 4
     }
+}
+
+/// The trie has one token for each text: the reachable one, if one of several is.
+fn build_trie(texts: &Texts, splits: &Splits) -> (Trie, FxHashMap<TokenId, Vec<TokenId>>) {
+    let mut entries: Vec<Entry<'_>> = texts
+        .tokens()
+        .filter(|(token, _)| !texts.is_byte_fallback(*token))
+        .map(|(token, text)| (text, token, splits.is_reachable(token)))
+        .collect();
+    entries.sort_unstable_by_key(|&(text, token, reachable)| (text, !reachable, token));
+    let mut same: FxHashMap<TokenId, Vec<TokenId>> = FxHashMap::default();
+    entries.dedup_by(|next, first| {
+        let is_same = next.0 == first.0;
+        if is_same {
+            same.entry(first.1).or_default().push(next.1);
+        }
+        is_same
+    });
+    (Trie::from_sorted(&entries), same)
 }

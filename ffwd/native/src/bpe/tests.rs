@@ -93,8 +93,65 @@ fn some_tokens(spec: &BpeSpec) -> Vec<TokenId> {
     bytes.chain(spec.pieces.iter().map(|(token, _)| *token).filter(|token| token.0 > 255)).collect()
 }
 
+/// The shortest and the longest way to spell a text by pieces, found by trying all.
+fn fewest(table: &BpeTable, definition: &BpeSpec, text: &[u8]) -> usize {
+    let mut fewest = vec![usize::MAX; text.len() + 1];
+    fewest[0] = 0;
+    for end in 1..=text.len() {
+        for start in 0..end {
+            let spelled = &text[start..end];
+            let is_token = spelled.len() == 1
+                || definition.pieces.iter().any(|(_, piece)| **piece == *spelled);
+            if is_token && fewest[start] != usize::MAX {
+                fewest[end] = fewest[end].min(fewest[start] + 1);
+            }
+        }
+    }
+    let mut tokens = Vec::new();
+    table.encode_piece_by(Method::Minimal, text, &mut tokens);
+    assert_eq!(
+        tokens.iter().flat_map(|&token| table.text(token)).copied().collect::<Vec<_>>(),
+        text
+    );
+    assert_eq!(tokens.len(), fewest[text.len()]);
+    tokens.len()
+}
+
 proptest! {
     #![proptest_config(config(1500))]
+
+    #[test]
+    fn the_inexact_encoders_do_what_they_say(spec in any_spec(), text in any_text()) {
+        let table = BpeTable::new(spec.clone()).unwrap();
+        let least = fewest(&table, &spec, &text);
+        let mut greedy = Vec::new();
+        table.encode_piece_by(Method::Greedy, &text, &mut greedy);
+        prop_assert!(least <= greedy.len());
+        let mut rest = &text[..];
+        for &token in &greedy {
+            let longest = spec.pieces.iter().map(|(_, piece)| &**piece).filter(|piece| rest.starts_with(piece)).map(<[u8]>::len).max();
+            prop_assert!(rest.starts_with(table.text(token)));
+            prop_assert_eq!(table.text(token).len(), longest.unwrap_or(1));
+            rest = &rest[table.text(token).len()..];
+        }
+        prop_assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn the_tokens_that_a_text_begins_with_are_all_found(spec in any_spec(), text in any_text()) {
+        let table = BpeTable::new(spec.clone()).unwrap();
+        let mut found = Vec::new();
+        table.prefixes(&text, |length, token| found.push((length, token)));
+        prop_assert!(found.is_sorted_by_key(|&(length, _)| length));
+        found.sort_unstable();
+        let pieces = spec.pieces.iter().filter(|(_, piece)| text.starts_with(piece));
+        let mut expected: Vec<_> = pieces.map(|(token, piece)| (piece.len(), *token)).collect();
+        expected.sort_unstable();
+        prop_assert_eq!(found, expected);
+        let whole = table.whole_piece(&text);
+        let definition = Definition::new(&spec).encode(&text);
+        prop_assert_eq!(whole, Some(definition).filter(|tokens| tokens.len() == 1 && !text.is_empty() && !table.is_byte_fallback(tokens[0])).map(|tokens| tokens[0]));
+    }
 
     #[test]
     fn a_piece_is_encoded_as_defined(spec in any_spec(), text in any_text()) {
@@ -102,7 +159,13 @@ proptest! {
         let table = BpeTable::new(spec).unwrap();
         let mut tokens = Vec::new();
         table.encode_piece(&text, &mut tokens);
-        prop_assert_eq!(tokens, definition.encode(&text));
+        prop_assert_eq!(&tokens, &definition.encode(&text));
+        prop_assert_eq!(table.count_piece(&text), tokens.len());
+        for method in [Method::Backtracking, Method::Table, Method::Heap] {
+            let mut by_method = vec![TokenId(7)];
+            table.encode_piece_by(method, &text, &mut by_method);
+            prop_assert_eq!(&by_method[1..], &tokens[..], "{:?}", method);
+        }
     }
 
     #[test]
@@ -118,6 +181,12 @@ proptest! {
                 let expected = definition.merge(&text) == [left, right];
                 prop_assert_eq!(table.pair(left, right), expected, "{} {}", left, right);
             }
+            let mut row = table.forbidden_after(left).to_vec();
+            row.sort_unstable();
+            let reachable = (0..table.width() as u32).map(TokenId).filter(|&t| table.is_reachable(t));
+            let expected: Vec<TokenId> =
+                reachable.filter(|&right| !table.pair(left, right)).collect();
+            prop_assert_eq!(row, expected, "after {}", left);
         }
     }
 }
