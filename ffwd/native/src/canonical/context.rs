@@ -81,6 +81,8 @@ pub struct Canonicality {
     pub(super) wholes: ByteTrie,
     /// Where each token leads to in that trie, from its root.
     whole_of: Box<[Whole]>,
+    /// The tokens for bytes of characters that have none of their own, by byte.
+    byte_tokens: Box<[Option<TokenId>]>,
 }
 
 impl Canonicality {
@@ -117,7 +119,14 @@ impl Canonicality {
                 _ => follow(&wholes, Whole::Node(NodeId::ROOT), table.text(TokenId(id))),
             })
             .collect();
-        Some(Self { tokenizer, roles, wholes, whole_of })
+        let mut byte_tokens = vec![None; 256];
+        for token in (0..width as u32).map(TokenId) {
+            if let (Role::Byte, &[byte]) = (roles[token.index()], table.text(token)) {
+                byte_tokens[usize::from(byte)] = Some(token);
+            }
+        }
+        let byte_tokens = byte_tokens.into();
+        Some(Self { tokenizer, roles, wholes, whole_of, byte_tokens })
     }
 
     pub fn tokenizer(&self) -> &Arc<Tokenizer> {
@@ -130,6 +139,14 @@ impl Canonicality {
 
     pub(super) fn boundaries(&self) -> Option<&Boundaries> {
         self.tokenizer.pretokenizer().boundaries()
+    }
+
+    /// Every token that a text begins with, each with its length.
+    pub(super) fn prefixes(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
+        if let Some(token) = text.first().and_then(|&byte| self.byte_tokens[usize::from(byte)]) {
+            found(1, token);
+        }
+        self.table().prefixes(text, found);
     }
 
     pub(super) fn role(&self, token: TokenId) -> Role {

@@ -158,7 +158,7 @@ impl<L: Language> Cover<'_, L> {
         for at in 0..=forced.len() {
             let here = std::mem::take(&mut reached[at]);
             for (path, context) in here {
-                self.canonicality.table().prefixes(&forced[at..], |length, token| {
+                self.canonicality.prefixes(&forced[at..], |length, token| {
                     if !(self.choice.has)(token) {
                         return;
                     }

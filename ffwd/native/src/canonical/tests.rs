@@ -9,7 +9,7 @@ use proptest::test_runner::TestRng;
 use super::*;
 use crate::bpe::testing::{of_characters, train};
 use crate::bpe::{BpeSpec, BpeTable};
-use crate::pretokenizer::{Behavior, PreTokenizer, StageSpec};
+use crate::pretokenizer::{Behavior, Dialect, PreTokenizer, StageSpec};
 use crate::tokenizer::{Normalizer, Tokenizer, TokenizerParts};
 use crate::vocabulary::testing::seeded;
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -29,6 +29,7 @@ fn tokenizer(spec: BpeSpec, patterns: &[&str]) -> Arc<Tokenizer> {
         .iter()
         .map(|pattern| StageSpec::Split {
             pattern: (*pattern).into(),
+            dialect: Dialect::FancyRegex,
             invert: false,
             behavior: Behavior::Isolated,
         })
