@@ -39,8 +39,6 @@ pub struct BpeTable {
     splits: Splits,
     pairs: PairMap,
     trie: Trie,
-    /// For each reachable token the longest reachable one that it begins with; [`NONE`] for none.
-    shorter: Vec<u32>,
     /// Of several tokens that spell the same, those that are not in the trie, by the one that is.
     same: FxHashMap<TokenId, Vec<TokenId>>,
     left_tree: LeftTree,
@@ -50,8 +48,6 @@ pub struct BpeTable {
     whole_pieces: bool,
 }
 
-const NONE: u32 = u32::MAX;
-
 impl BpeTable {
     pub fn new(spec: BpeSpec) -> Result<Self, BpeError> {
         let texts = Texts::new(&spec)?;
@@ -60,11 +56,9 @@ impl BpeTable {
         by_length.sort_by_key(|&token| texts.get(token).len());
         splits.find_levels(&by_length);
         let (trie, same) = build_trie(&texts, &splits);
-        let mut shorter = vec![NONE; texts.width()];
         for (token, text) in texts.tokens() {
             if splits.is_reachable(token) && !texts.is_byte_fallback(token) {
-                let longest = trie.longest(&text[..text.len() - 1]);
-                shorter[token.index()] = longest.map_or(NONE, |token| token.0);
+                splits.set_shorter(token, trie.longest(&text[..text.len() - 1]));
             }
         }
         by_length.retain(|&token| splits.is_reachable(token));
@@ -78,7 +72,6 @@ impl BpeTable {
             texts,
             splits,
             trie,
-            shorter,
             same,
         })
     }
@@ -135,7 +128,7 @@ impl BpeTable {
         if !self.is_reachable(left) || !self.is_reachable(right) {
             return false;
         }
-        if self.splits.rank(left) == BASE && self.splits.rank(right) == BASE {
+        if self.splits.level(left) == BASE && self.splits.level(right) == BASE {
             if let (&[first], &[second]) = (self.texts.get(left), self.texts.get(right)) {
                 if self.is_byte_fallback(left) && self.is_byte_fallback(right) {
                     return !self.is_character(&[first, second]);
@@ -165,7 +158,7 @@ impl BpeTable {
             return Arc::clone(&self.reachable);
         }
         self.rows.get(left, || {
-            if self.splits.are_in_order() && !self.is_byte_fallback(left) {
+            if !self.is_byte_fallback(left) {
                 let runs = self.left_tree.forbidden_runs(&self.splits, left);
                 let mut row = Vec::with_capacity(runs.iter().map(ExactSizeIterator::len).sum());
                 for run in runs {
@@ -223,8 +216,7 @@ impl BpeTable {
     /// The longest reachable token that a reachable token begins with, other than itself.
     #[inline]
     pub(super) fn shorter(&self, token: TokenId) -> Option<TokenId> {
-        let shorter = self.shorter[token.index()];
-        (shorter != NONE).then_some(TokenId(shorter))
+        self.splits.shorter(token)
     }
 
     #[inline]
@@ -321,7 +313,7 @@ impl BpeTable {
             + self.pairs.memory_bytes()
             + self.trie.memory_bytes()
             + self.left_tree.memory_bytes()
-            + (self.shorter.capacity() + self.reachable.len()) * 4
+            + self.reachable.len() * 4
     }
 }
 
