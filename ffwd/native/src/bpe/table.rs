@@ -1,7 +1,7 @@
 //! A byte-pair encoding, compiled: what each token spells and how it comes about, which tokens a
 //! text begins with, and which may stand side by side.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -13,8 +13,9 @@ use super::row_cache::RowCache;
 use super::spec::{BpeError, BpeSpec};
 use super::splits::{Splits, BASE};
 use super::successors::LeftTree;
+use super::suffixes::Suffixes;
 use super::texts::Texts;
-use super::trie::{Entry, Trie};
+use super::trie::{Entry, Place, Trie};
 use crate::vocabulary::TokenId;
 
 /// How a piece is encoded. The first three give the same tokens, those that the model sees.
@@ -42,6 +43,8 @@ pub struct BpeTable {
     /// Of several tokens that spell the same, those that are not in the trie, by the one that is.
     same: FxHashMap<TokenId, Vec<TokenId>>,
     left_tree: LeftTree,
+    /// Made when a piece is first appended to.
+    suffixes: OnceLock<Suffixes>,
     rows: RowCache,
     /// For what may not follow an unreachable token: everything.
     reachable: Arc<[TokenId]>,
@@ -66,6 +69,7 @@ impl BpeTable {
         Ok(Self {
             pairs: PairMap::new(&splits),
             left_tree: LeftTree::new(&splits),
+            suffixes: OnceLock::new(),
             rows: RowCache::default(),
             reachable: by_length.into(),
             whole_pieces: spec.whole_pieces,
@@ -207,6 +211,22 @@ impl BpeTable {
         }
     }
 
+    #[inline]
+    pub(super) fn trie(&self) -> &Trie {
+        &self.trie
+    }
+
+    #[inline]
+    pub(super) fn suffixes(&self) -> &Suffixes {
+        self.suffixes.get_or_init(|| Suffixes::new(&self.texts, &self.trie))
+    }
+
+    /// The token that is all of a text in the trie, if whole pieces are looked up.
+    #[inline]
+    pub(super) fn whole_token_at(&self, place: Place) -> Option<TokenId> {
+        self.trie.at(place).token().filter(|_| self.whole_pieces)
+    }
+
     /// The longest reachable token that a text begins with.
     #[inline]
     pub(super) fn longest(&self, text: &[u8]) -> Option<TokenId> {
@@ -236,22 +256,31 @@ impl BpeTable {
         }
     }
 
-    /// Appends the tokens of a piece.
+    /// The longest reachable token that a piece begins with; and the token that is all of it, if
+    /// whole pieces are looked up.
     #[inline]
-    pub fn encode_piece(&self, piece: &[u8], out: &mut Vec<TokenId>) {
-        // One walk finds the token of the whole piece, or else the longest one to begin with.
+    pub(super) fn begin(
+        &self,
+        piece: impl Iterator<Item = u8>,
+    ) -> (Option<TokenId>, Option<TokenId>) {
         let mut node = self.trie.root();
         let mut longest = None;
-        for &byte in piece {
+        for byte in piece {
             match self.trie.child(node, byte) {
                 Some(child) => node = child,
-                None => return self.encode_from(piece, longest, out),
+                None => return (longest, None),
             }
             longest = node.reachable_token().or(longest);
         }
-        match node.token() {
-            Some(token) if self.whole_pieces => out.push(token),
-            _ => self.encode_from(piece, longest, out),
+        (longest, node.token().filter(|_| self.whole_pieces))
+    }
+
+    /// Appends the tokens of a piece.
+    #[inline]
+    pub fn encode_piece(&self, piece: &[u8], out: &mut Vec<TokenId>) {
+        match self.begin(piece.iter().copied()) {
+            (_, Some(token)) => out.push(token),
+            (longest, None) => self.encode_from(piece, longest, out),
         }
     }
 
@@ -313,6 +342,7 @@ impl BpeTable {
             + self.pairs.memory_bytes()
             + self.trie.memory_bytes()
             + self.left_tree.memory_bytes()
+            + self.suffixes.get().map_or(0, Suffixes::memory_bytes)
             + self.reachable.len() * 4
     }
 }
