@@ -24,6 +24,8 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "regex": frozenset({"error"}),
     "expr": frozenset({"error", "regex"}),
     "vocabulary": frozenset({"error"}),
+    # Text to pieces; knows neither tokens nor grammars.
+    "pretokenizer": frozenset({"error"}),
     "json_schema": frozenset({"error", "regex"}),
     "automaton": frozenset({"error", "regex", "expr", "json_schema"}),
     # The only place where automaton and vocabulary meet.

@@ -6,6 +6,7 @@
 //! * [`regex`] text languages: the syntax tree and the front ends that read patterns into it
 //! * [`expr`] byte expressions, and lexemes: automata that are built from them on demand
 //! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
+//! * [`pretokenizer`] where a tokenizer cuts a text into pieces; knows no token
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
 //! * [`automaton`] configurations and stacks over lexemes; knows no token
 //! * [`mask`] the only place where automaton and vocabulary meet
@@ -21,6 +22,7 @@ pub mod fast_forward;
 pub mod json_schema;
 pub mod mask;
 pub mod matcher;
+pub mod pretokenizer;
 #[cfg(feature = "python")]
 mod python;
 pub mod regex;
