@@ -7,7 +7,8 @@
 //! * [`expr`] byte expressions, and lexemes: automata that are built from them on demand
 //! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
 //! * [`bpe`] byte-pair encoding of one piece of text; knows no pre-tokenizer and no grammar
-//! * [`pretokenizer`] the cutting of a text into pieces; [`tokenizer`] both together
+//! * [`pretokenizer`] where a tokenizer cuts a text into pieces; knows no token
+//! * [`tokenizer`] both together: whole texts to tokens
 //! * [`canonical`] which tokens a text can have
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
 //! * [`automaton`] configurations and stacks over lexemes; knows no token
