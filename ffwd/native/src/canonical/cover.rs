@@ -47,6 +47,9 @@ pub struct ForcedOptions {
     pub look_ahead: bool,
 }
 
+/// Bytes that many texts can go on with.
+const LIKELY: &[u8] = b"ea\" ,}]10:\n[{tn";
+
 /// A token on a path of canonical tokens; the root has none.
 struct Step {
     parent: u32,
@@ -210,7 +213,7 @@ impl<L: Language> Cover<'_, L> {
         let mut open: SmallVec<[(NodeId, L::State); 8]> = SmallVec::new();
         open.push((node, state.clone()));
         while let Some((node, state)) = open.pop() {
-            for (byte, child) in self.choice.trie.children(node) {
+            for (byte, child) in self.likely_first(node) {
                 let Some(next) = self.language.step(&state, byte)? else { continue };
                 for &token in self.choice.trie.tokens_at(child) {
                     let Some(after) = self.canonicality.step(context, token) else { continue };
@@ -227,6 +230,15 @@ impl<L: Language> Cover<'_, L> {
             }
         }
         Ok(())
+    }
+
+    /// The children of a node; of the root those first that many texts go on with, since the
+    /// search mostly ends with the first tokens that it finds.
+    fn likely_first(&self, node: NodeId) -> impl Iterator<Item = (u8, NodeId)> + '_ {
+        let trie = self.choice.trie;
+        let likely = if node == NodeId::ROOT { LIKELY } else { &[] };
+        let first = likely.iter().filter_map(move |&byte| Some((byte, trie.child(node, byte)?)));
+        first.chain(trie.children(node).filter(move |(byte, _)| !likely.contains(byte)))
     }
 
     /// Whether the text may end, or some canonical token may follow.
