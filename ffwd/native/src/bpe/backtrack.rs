@@ -40,45 +40,54 @@ impl DeadEnds {
 
 impl BpeTable {
     /// Appends the encoding of a text by merges, given the longest token that it begins with.
+    #[inline]
     pub(super) fn encode_from(
         &self,
         text: &[u8],
         longest: Option<TokenId>,
         out: &mut Vec<TokenId>,
     ) {
+        self.encode_until(text, longest, out, |_, _| false);
+    }
+
+    /// The same, up to the first token after which, and for the place there, `stop` holds.
+    #[inline]
+    pub(super) fn encode_until(
+        &self,
+        text: &[u8],
+        longest: Option<TokenId>,
+        out: &mut Vec<TokenId>,
+        mut stop: impl FnMut(usize, TokenId) -> bool,
+    ) {
         let bottom = out.len();
         let mut dead_ends = DeadEnds::default();
         let mut at = 0;
         let mut candidate = longest;
         while at < text.len() {
-            match candidate {
-                Some(token) => {
-                    let next = at + self.length(token);
-                    let may_follow = || match out.get(bottom..).and_then(<[_]>::last) {
-                        Some(&last) => self.may_follow(last, token),
-                        None => true,
-                    };
-                    if !dead_ends.contains(next) && may_follow() {
-                        out.push(token);
-                        at = next;
-                        candidate = self.longest(&text[at..]);
-                    } else {
-                        candidate = self.shorter(token);
-                        // No shorter token: whatever leads here is a dead end.
-                        while candidate.is_none() && out.len() > bottom {
-                            dead_ends.insert(at, text.len());
-                            let Some(last) = out.pop() else { break };
-                            at -= self.length(last);
-                            candidate = self.shorter(last);
-                        }
-                    }
+            // Where no token begins is a byte that no piece has, and nothing merges with it.
+            let token = candidate.unwrap_or_else(|| self.byte_token(text[at]));
+            let next = at + self.length(token);
+            let may_follow = || match out.get(bottom..).and_then(<[_]>::last) {
+                Some(&last) => self.may_follow(last, token),
+                None => true,
+            };
+            if !dead_ends.contains(next) && may_follow() {
+                out.push(token);
+                if stop(next, token) {
+                    return;
                 }
-                // No token begins here: a byte that no piece has, and nothing merges with it.
-                None => {
-                    out.push(self.byte_token(text[at]));
-                    at += 1;
-                    candidate = self.longest(&text[at..]);
-                }
+                at = next;
+                candidate = self.longest(&text[at..]);
+                continue;
+            }
+            candidate = self.shorter(token);
+            // No shorter token: whatever leads here is a dead end.
+            while candidate.is_none() {
+                dead_ends.insert(at, text.len());
+                let Some(&last) = out.get(bottom..).and_then(<[_]>::last) else { return };
+                out.pop();
+                at -= self.length(last);
+                candidate = self.shorter(last);
             }
         }
     }

@@ -1,15 +1,16 @@
 //! The tokens that may not follow a token, all at once.
 //!
 //! A token `b` may not follow `a` if a symbol `x` of `a`'s right spine and a symbol `y` of `b`'s
-//! left spine merge at a rank before `x` dies and not after `y` does (see `pair`). Call `x` the
-//! parent of every token whose split has `x` on the left: this is a tree over all tokens, and the
-//! tokens with `y` on their left spine are those at and below `y`. The order here is depth first,
-//! with the children of a token from the latest rank to the earliest, so those for which `y` dies
-//! no sooner than at some rank are one run: `y`, and what lies below its first children.
+//! left spine merge before `x` and `y` die (see `pair`). Call `y` the parent of every token whose
+//! split has `y` on the left: this is a tree over all tokens, and the tokens with `y` on their
+//! left spine are those at and below `y`. The order here is depth first, with the children of a
+//! token from the latest level to the earliest, so those for which `y` dies later than at some
+//! level are one run: `y`, and what lies below its first children.
 
 use std::ops::Range;
 
-use super::splits::{Splits, BASE, NEVER};
+use super::pair::{precedes_left_death, precedes_right_death};
+use super::splits::{Splits, BASE};
 use crate::vocabulary::TokenId;
 
 /// The reachable tokens in the order described above.
@@ -30,7 +31,7 @@ impl LeftTree {
         let tokens = || (0..width as u32).map(TokenId);
         let mut made: Vec<TokenId> = tokens().filter(|&t| splits.get(t).is_some()).collect();
         made.sort_unstable_by_key(|&token| {
-            (splits.left(token), std::cmp::Reverse(splits.rank(token)))
+            (splits.left(token), std::cmp::Reverse(splits.level(token)))
         });
         let mut first_child = vec![0; width + 1];
         for &token in &made {
@@ -47,7 +48,7 @@ impl LeftTree {
             first_child,
         };
         let mut open: Vec<(TokenId, u32)> = Vec::new();
-        for root in tokens().filter(|&token| splits.rank(token) == BASE) {
+        for root in tokens().filter(|&token| splits.level(token) == BASE) {
             tree.enter(root, &mut open);
             while let Some((token, next)) = open.last_mut() {
                 let token = *token;
@@ -78,26 +79,22 @@ impl LeftTree {
         &self.children[start..end]
     }
 
-    /// The runs of the order that may not follow a token, sorted, none touching another. Only
-    /// for splits whose ranks are in order.
+    /// The runs of the order that may not follow a token, sorted, none touching another.
     pub fn forbidden_runs(&self, splits: &Splits, left: TokenId) -> Vec<Range<u32>> {
         let mut runs: Vec<Range<u32>> = Vec::new();
-        let (mut symbol, mut death) = (left, NEVER);
+        let (mut symbol, mut parent) = (left, None);
         loop {
             let merges = self.children_of(symbol);
-            let alive = merges.partition_point(|&merged| splits.rank(merged) >= death);
-            for &merged in &merges[alive..] {
-                let (right, rank) = (splits.right(merged), splits.rank(merged));
-                let below = self.children_of(right);
-                let die_later = below.partition_point(|&parent| splits.rank(parent) >= rank);
-                let end = match below.get(die_later) {
-                    Some(next) => self.place[next.index()],
-                    None => self.end[right.index()],
-                };
-                runs.push(self.place[right.index()]..end);
+            let too_late = parent.map_or(0, |parent| {
+                merges.partition_point(|&merged| splits.level(merged) > splits.level(parent))
+            });
+            for &merged in &merges[too_late..] {
+                if parent.is_none_or(|parent| precedes_left_death(splits, merged, parent)) {
+                    self.push_runs(splits, merged, &mut runs);
+                }
             }
             match splits.get(symbol) {
-                Some((_, right)) => (symbol, death) = (right, splits.rank(symbol)),
+                Some((_, right)) => (parent, symbol) = (Some(symbol), right),
                 None => break,
             }
         }
@@ -110,6 +107,27 @@ impl LeftTree {
             touches
         });
         runs
+    }
+
+    /// The tokens at whose beginning the right part of a merge is still there when it happens.
+    fn push_runs(&self, splits: &Splits, merged: TokenId, runs: &mut Vec<Range<u32>>) {
+        let right = splits.right(merged);
+        let parents = self.children_of(right);
+        let level = splits.level(merged);
+        let later = parents.partition_point(|&parent| splits.level(parent) > level);
+        let end = match parents.get(later) {
+            Some(next) => self.place[next.index()],
+            None => self.end[right.index()],
+        };
+        runs.push(self.place[right.index()]..end);
+        for &parent in &parents[later..] {
+            if splits.level(parent) < level {
+                break;
+            }
+            if precedes_right_death(splits, merged, parent) {
+                runs.push(self.place[parent.index()]..self.end[parent.index()]);
+            }
+        }
     }
 
     pub fn tokens(&self, run: Range<u32>) -> &[TokenId] {

@@ -1,7 +1,7 @@
 //! A byte-pair encoding, compiled: what each token spells and how it comes about, which tokens a
 //! text begins with, and which may stand side by side.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -13,8 +13,9 @@ use super::row_cache::RowCache;
 use super::spec::{Base, BpeError, BpeSpec};
 use super::splits::{Splits, BASE};
 use super::successors::LeftTree;
+use super::suffixes::Suffixes;
 use super::texts::Texts;
-use super::trie::{Entry, Trie};
+use super::trie::{Entry, Place, Trie};
 use crate::vocabulary::TokenId;
 
 /// How a piece is encoded. The first three give the same tokens, those that the model sees.
@@ -39,18 +40,16 @@ pub struct BpeTable {
     splits: Splits,
     pairs: PairMap,
     trie: Trie,
-    /// For each reachable token the longest reachable one that it begins with; [`NONE`] for none.
-    shorter: Vec<u32>,
     /// Of several tokens that spell the same, those that are not in the trie, by the one that is.
     same: FxHashMap<TokenId, Vec<TokenId>>,
     left_tree: LeftTree,
+    /// Made when a piece is first appended to.
+    suffixes: OnceLock<Suffixes>,
     rows: RowCache,
     /// For what may not follow an unreachable token: everything.
     reachable: Arc<[TokenId]>,
     whole_pieces: bool,
 }
-
-const NONE: u32 = u32::MAX;
 
 impl BpeTable {
     pub fn new(spec: BpeSpec) -> Result<Self, BpeError> {
@@ -60,11 +59,9 @@ impl BpeTable {
         by_length.sort_by_key(|&token| texts.get(token).len());
         splits.find_levels(&by_length);
         let (trie, same) = build_trie(&texts, &splits);
-        let mut shorter = vec![NONE; texts.width()];
         for (token, text) in texts.tokens() {
             if splits.is_reachable(token) && !texts.is_byte_fallback(token) {
-                let longest = trie.longest(&text[..text.len() - 1]);
-                shorter[token.index()] = longest.map_or(NONE, |token| token.0);
+                splits.set_shorter(token, trie.longest(&text[..text.len() - 1]));
             }
         }
         by_length.retain(|&token| splits.is_reachable(token));
@@ -72,13 +69,13 @@ impl BpeTable {
         Ok(Self {
             pairs: PairMap::new(&splits),
             left_tree: LeftTree::new(&splits),
+            suffixes: OnceLock::new(),
             rows: RowCache::default(),
             reachable: by_length.into(),
             whole_pieces: spec.whole_pieces,
             texts,
             splits,
             trie,
-            shorter,
             same,
         })
     }
@@ -146,7 +143,7 @@ impl BpeTable {
         if !self.is_reachable(left) || !self.is_reachable(right) {
             return false;
         }
-        if self.splits.rank(left) == BASE && self.splits.rank(right) == BASE {
+        if self.splits.level(left) == BASE && self.splits.level(right) == BASE {
             if let (&[first], &[second]) = (self.texts.get(left), self.texts.get(right)) {
                 if self.is_byte_fallback(left) && self.is_byte_fallback(right) {
                     return !self.is_character(&[first, second]);
@@ -176,7 +173,7 @@ impl BpeTable {
             return Arc::clone(&self.reachable);
         }
         self.rows.get(left, || {
-            if self.splits.are_in_order() && !self.is_byte_fallback(left) {
+            if !self.is_byte_fallback(left) {
                 let runs = self.left_tree.forbidden_runs(&self.splits, left);
                 let mut row = Vec::with_capacity(runs.iter().map(ExactSizeIterator::len).sum());
                 for run in runs {
@@ -225,6 +222,22 @@ impl BpeTable {
         }
     }
 
+    #[inline]
+    pub(super) fn trie(&self) -> &Trie {
+        &self.trie
+    }
+
+    #[inline]
+    pub(super) fn suffixes(&self) -> &Suffixes {
+        self.suffixes.get_or_init(|| Suffixes::new(&self.texts, &self.trie))
+    }
+
+    /// The token that is all of a text in the trie, if whole pieces are looked up.
+    #[inline]
+    pub(super) fn whole_token_at(&self, place: Place) -> Option<TokenId> {
+        self.trie.at(place).token().filter(|_| self.whole_pieces)
+    }
+
     /// The longest reachable token that a text begins with.
     #[inline]
     pub(super) fn longest(&self, text: &[u8]) -> Option<TokenId> {
@@ -234,8 +247,7 @@ impl BpeTable {
     /// The longest reachable token that a reachable token begins with, other than itself.
     #[inline]
     pub(super) fn shorter(&self, token: TokenId) -> Option<TokenId> {
-        let shorter = self.shorter[token.index()];
-        (shorter != NONE).then_some(TokenId(shorter))
+        self.splits.shorter(token)
     }
 
     #[inline]
@@ -255,22 +267,31 @@ impl BpeTable {
         }
     }
 
-    /// Appends the tokens of a piece.
+    /// The longest reachable token that a piece begins with; and the token that is all of it, if
+    /// whole pieces are looked up.
     #[inline]
-    pub fn encode_piece(&self, piece: &[u8], out: &mut Vec<TokenId>) {
-        // One walk finds the token of the whole piece, or else the longest one to begin with.
+    pub(super) fn begin(
+        &self,
+        piece: impl Iterator<Item = u8>,
+    ) -> (Option<TokenId>, Option<TokenId>) {
         let mut node = self.trie.root();
         let mut longest = None;
-        for &byte in piece {
+        for byte in piece {
             match self.trie.child(node, byte) {
                 Some(child) => node = child,
-                None => return self.encode_from(piece, longest, out),
+                None => return (longest, None),
             }
             longest = node.reachable_token().or(longest);
         }
-        match node.token() {
-            Some(token) if self.whole_pieces => out.push(token),
-            _ => self.encode_from(piece, longest, out),
+        (longest, node.token().filter(|_| self.whole_pieces))
+    }
+
+    /// Appends the tokens of a piece.
+    #[inline]
+    pub fn encode_piece(&self, piece: &[u8], out: &mut Vec<TokenId>) {
+        match self.begin(piece.iter().copied()) {
+            (_, Some(token)) => out.push(token),
+            (longest, None) => self.encode_from(piece, longest, out),
         }
     }
 
@@ -332,7 +353,8 @@ impl BpeTable {
             + self.pairs.memory_bytes()
             + self.trie.memory_bytes()
             + self.left_tree.memory_bytes()
-            + (self.shorter.capacity() + self.reachable.len()) * 4
+            + self.suffixes.get().map_or(0, Suffixes::memory_bytes)
+            + self.reachable.len() * 4
     }
 }
 

@@ -189,4 +189,53 @@ proptest! {
             prop_assert_eq!(row, expected, "after {}", left);
         }
     }
+
+    #[test]
+    fn growing_and_cut_pieces_are_encoded_like_whole_ones(spec in any_spec(), text in any_text()) {
+        let definition = Definition::new(&spec);
+        let table = BpeTable::new(spec).unwrap();
+        let mut appender = PieceAppender::new();
+        appender.extend(&table, &text);
+        let mut prepender = PiecePrepender::new();
+        prepender.extend(&table, &text);
+        let intervals = PieceIntervals::new(&table, &text);
+        for length in 0..=text.len() {
+            let mut tokens = Vec::new();
+            let expected = definition.encode(&text[..length]);
+            appender.tokens_of_prefix(&table, length, &mut tokens);
+            prop_assert_eq!(&tokens, &expected);
+            prop_assert_eq!(appender.count_of_prefix(length), expected.len());
+            tokens.clear();
+            let expected = definition.encode(&text[text.len() - length..]);
+            prepender.tokens_of_suffix(&table, length, &mut tokens);
+            prop_assert_eq!(&tokens, &expected);
+            prop_assert_eq!(prepender.count_of_suffix(length), expected.len());
+            for start in 0..length {
+                let expected = definition.encode(&text[start..length]).len();
+                prop_assert_eq!(intervals.count(&table, start..length), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_may_be_shortened_and_grow_again(spec in any_spec(), first in any_text(), then in any_text(), kept in any::<prop::sample::Index>()) {
+        let table = BpeTable::new(spec).unwrap();
+        let (mut appender, mut prepender) = (PieceAppender::new(), PiecePrepender::new());
+        appender.extend(&table, &first);
+        prepender.extend(&table, &first);
+        let kept = kept.index(first.len() + 1);
+        appender.truncate(kept);
+        prepender.truncate(kept);
+        prop_assert_eq!((appender.len(), prepender.len()), (kept, kept));
+        appender.extend(&table, &then);
+        prepender.extend(&table, &then);
+        let appended = [&first[..kept], &then].concat();
+        let prepended = [&then, &first[first.len() - kept..]].concat();
+        prop_assert_eq!(appender.count(), table.count_piece(&appended));
+        prop_assert_eq!(prepender.count(), table.count_piece(&prepended));
+        appender.clear();
+        prepender.clear();
+        prop_assert!(appender.is_empty() && prepender.is_empty());
+        prop_assert_eq!((appender.count(), prepender.count()), (0, 0));
+    }
 }

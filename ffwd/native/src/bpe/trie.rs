@@ -41,10 +41,23 @@ impl Node {
     }
 }
 
+/// Where a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(u32);
+
+impl Place {
+    pub const ROOT: Self = Self(0);
+
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Trie {
+    /// The first one is the root.
     nodes: Vec<Node>,
-    root: Node,
 }
 
 /// A text of the trie with the token that ends there, and whether merges reach it.
@@ -54,13 +67,13 @@ impl Trie {
     /// From texts in order, each of which stands once and is not empty.
     pub fn from_sorted(entries: &[Entry<'_>]) -> Self {
         let mut builder = Builder::default();
-        let root_base = builder.place_all(entries);
-        Self { nodes: builder.nodes, root: Node(u64::from(root_base) << BASE_SHIFT) }
+        builder.place_all(entries);
+        Self { nodes: builder.nodes }
     }
 
     #[inline]
     pub fn root(&self) -> Node {
-        self.root
+        self.nodes[0]
     }
 
     #[inline]
@@ -70,14 +83,30 @@ impl Trie {
         ((child.0 >> LABEL_SHIFT) as u32 & 0x1FF == expected).then_some(child)
     }
 
+    /// How many places there are, used or not.
+    pub fn places(&self) -> usize {
+        self.nodes.len()
+    }
+
+    #[inline]
+    pub fn at(&self, place: Place) -> Node {
+        self.nodes[place.index()]
+    }
+
+    #[inline]
+    pub fn child_at(&self, place: Place, byte: u8) -> Option<Place> {
+        let node = self.at(place);
+        self.child(node, byte).map(|_| Place(node.base() ^ u32::from(byte)))
+    }
+
     pub fn find(&self, text: &[u8]) -> Option<Node> {
-        text.iter().try_fold(self.root, |node, &byte| self.child(node, byte))
+        text.iter().try_fold(self.root(), |node, &byte| self.child(node, byte))
     }
 
     /// The longest reachable token that a text begins with.
     #[inline]
     pub fn longest(&self, text: &[u8]) -> Option<TokenId> {
-        let mut node = self.root;
+        let mut node = self.root();
         let mut longest = 0;
         for &byte in text {
             match self.child(node, byte) {
@@ -153,23 +182,21 @@ struct Builder {
 
 impl Builder {
     /// Places every node below the root, level by level, so that those near the root, which are
-    /// visited most, lie close together. Gives the base of the root.
-    fn place_all(&mut self, entries: &[Entry<'_>]) -> u32 {
-        // The first block stays empty: it is where a node without children finds none.
+    /// visited most, lie close together.
+    fn place_all(&mut self, entries: &[Entry<'_>]) {
+        // Of the first block only the root's place is used, which no byte leads to: a node without
+        // children has its base there and finds none.
         self.nodes = vec![Node(0); BLOCK];
-        let mut root_base = 0;
         // The place of a node, the entries that go through it, and how long its text is.
-        let mut pending = VecDeque::from([(None::<usize>, 0, entries.len(), 0)]);
+        let mut pending = VecDeque::from([(0, 0, entries.len(), 0)]);
         let mut children: Vec<(usize, usize)> = Vec::new();
         let mut labels: Vec<u8> = Vec::new();
         while let Some((place, mut start, end, depth)) = pending.pop_front() {
             if let Some(&(text, token, reachable)) = entries[start..end].first() {
                 if text.len() == depth {
-                    if let Some(place) = place {
-                        let node: &mut Node = &mut self.nodes[place];
-                        node.0 |= u64::from(token.0) | HAS_TOKEN;
-                        node.0 |= if reachable { REACHABLE } else { 0 };
-                    }
+                    let node: &mut Node = &mut self.nodes[place];
+                    node.0 |= u64::from(token.0) | HAS_TOKEN;
+                    node.0 |= if reachable { REACHABLE } else { 0 };
                     start += 1;
                 }
             }
@@ -186,18 +213,14 @@ impl Builder {
                 continue;
             }
             let base = self.make_room(&labels);
-            match place {
-                Some(place) => self.nodes[place].0 |= u64::from(base) << BASE_SHIFT,
-                None => root_base = base,
-            }
+            self.nodes[place].0 |= u64::from(base) << BASE_SHIFT;
             for (&label, &(start, end)) in labels.iter().zip(&children) {
                 let child = (base ^ u32::from(label)) as usize;
                 self.nodes[child] = Node(USED | u64::from(label) << LABEL_SHIFT);
-                pending.push_back((Some(child), start, end, depth + 1));
+                pending.push_back((child, start, end, depth + 1));
             }
         }
         self.nodes.shrink_to_fit();
-        root_base
     }
 
     fn make_room(&mut self, labels: &[u8]) -> u32 {
