@@ -28,6 +28,7 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "bpe": frozenset({"vocabulary"}),
     # Text to pieces; knows neither tokens nor grammars.
     "pretokenizer": frozenset({"error"}),
+    "tokenizer": frozenset({"error", "vocabulary", "bpe", "pretokenizer"}),
     "json_schema": frozenset({"error", "regex"}),
     "automaton": frozenset({"error", "regex", "expr", "json_schema"}),
     # The only place where automaton and vocabulary meet.
@@ -40,7 +41,18 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "fast_forward": frozenset({"error", "vocabulary", "automaton", "mask", "engine", "matcher"}),
     # Converts; what lies below the engine it only names to describe an error.
     "python": frozenset(
-        {"error", "vocabulary", "json_schema", "automaton", "engine", "matcher", "fast_forward"}
+        {
+            "error",
+            "vocabulary",
+            "bpe",
+            "pretokenizer",
+            "tokenizer",
+            "json_schema",
+            "automaton",
+            "engine",
+            "matcher",
+            "fast_forward",
+        }
     ),
 }
 
