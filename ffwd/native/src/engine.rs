@@ -147,10 +147,13 @@ impl Engine {
     }
 
     /// With the vocabulary's tokenizer compiled: encoding is its own, and where it can be told which
-    /// tokens are canonical, forced tokens are exact.
-    pub fn with_tokenizer(mut self, tokenizer: Arc<Tokenizer>) -> Self {
-        if let Some(canonicality) = Canonicality::new(tokenizer.clone()) {
-            let canonicality = Arc::new(canonicality);
+    /// tokens are canonical, forced tokens are exact. The ids of both must mean the same.
+    pub fn with_tokenizer(
+        mut self,
+        tokenizer: Arc<Tokenizer>,
+        canonicality: Option<Arc<Canonicality>>,
+    ) -> Self {
+        if let Some(canonicality) = canonicality {
             let masks = CanonicalMasks::new(canonicality.clone(), self.vocabulary.clone());
             self.exact = Some(Exact { canonicality, masks });
         }

@@ -8,7 +8,7 @@
 //! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
 //! * [`bpe`] byte-pair encoding of one piece of text; knows no pre-tokenizer and no grammar
 //! * [`pretokenizer`] where a tokenizer cuts a text into pieces; knows no token
-//! * [`tokenizer`] both together: whole texts to tokens
+//! * [`tokenizer`] whole texts to tokens, and texts whose tokens are counted while they change
 //! * [`canonical`] which tokens a text can have
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
 //! * [`automaton`] configurations and stacks over lexemes; knows no token

@@ -73,7 +73,6 @@ impl Context {
 }
 
 /// Which sequences of tokens a tokenizer produces.
-#[derive(Debug)]
 pub struct Canonicality {
     tokenizer: Arc<Tokenizer>,
     roles: Box<[Role]>,
@@ -85,10 +84,19 @@ pub struct Canonicality {
     byte_tokens: Box<[Option<TokenId>]>,
 }
 
+impl std::fmt::Debug for Canonicality {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Canonicality").field("width", &self.width()).finish_non_exhaustive()
+    }
+}
+
 impl Canonicality {
-    /// `None` where the tokenizer's pieces cannot be told while a text is still growing.
+    /// `None` where a tokenizer is not exact, or its pieces cannot be told while a text is growing.
     pub fn new(tokenizer: Arc<Tokenizer>) -> Option<Self> {
         tokenizer.pretokenizer().boundaries()?;
+        if !tokenizer.limits().is_empty() || tokenizer.specials().any_text() {
+            return None;
+        }
         let table = tokenizer.table();
         let width = table.width();
         let role = |token: TokenId| {

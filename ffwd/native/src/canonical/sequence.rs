@@ -1,8 +1,8 @@
 //! Whole sequences of tokens, with no grammar.
 
-use crate::vocabulary::TokenId;
+use crate::vocabulary::{ByteTrie, TokenId};
 
-use super::context::{Canonicality, Context};
+use super::context::{Canonicality, Context, Role};
 use super::cover::{Anything, Choice, ForcedOptions};
 
 /// The beginning of a text as tokens that stay what they are however the text goes on.
@@ -26,6 +26,17 @@ pub struct Healed {
 const HEALED_TOKENS: usize = 24;
 
 impl Canonicality {
+    /// All tokens that some text has, for a [`Choice`] where there is no vocabulary.
+    pub fn trie(&self) -> ByteTrie {
+        let tokens = (0..self.width() as u32).map(TokenId);
+        let mut texts: Vec<(&[u8], TokenId)> = tokens
+            .filter(|&token| self.role(token) != Role::Never)
+            .map(|token| (self.table().text(token), token))
+            .collect();
+        texts.sort_unstable();
+        ByteTrie::from_sorted(&texts)
+    }
+
     /// The context after tokens, of which some may not be canonical.
     pub fn after(&self, tokens: &[TokenId]) -> Context {
         tokens.iter().fold(self.start(), |context, &token| self.follow(&context, token).0)

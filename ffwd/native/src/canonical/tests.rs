@@ -9,7 +9,7 @@ use proptest::test_runner::TestRng;
 use super::*;
 use crate::bpe::testing::{of_characters, train};
 use crate::bpe::{BpeSpec, BpeTable};
-use crate::pretokenizer::{Behavior, Dialect, PreTokenizer, StageSpec};
+use crate::pretokenizer::{Behavior, Dialect, StageSpec};
 use crate::tokenizer::{Normalizer, Tokenizer, TokenizerParts};
 use crate::vocabulary::testing::seeded;
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -35,8 +35,8 @@ fn tokenizer(spec: BpeSpec, patterns: &[&str]) -> Arc<Tokenizer> {
         })
         .collect();
     let parts = TokenizerParts {
-        table: BpeTable::new(spec).unwrap(),
-        pretokenizer: PreTokenizer::new(&stages).unwrap(),
+        table: Arc::new(BpeTable::new(spec).unwrap()),
+        stages,
         specials: Vec::new(),
         normalizer: Normalizer::default(),
         dummy_space: None,
