@@ -74,7 +74,12 @@ pub type Threads = SmallVec<[Thread; 4]>;
 struct Config {
     threads: Box<[Thread]>,
     accepting: bool,
+    /// Two bytes of those that may come next, once that has been asked.
+    two_bytes: OnceLock<Option<[u8; 2]>>,
 }
+
+/// Bytes that many configurations of JSON can go on with.
+const COMMON_BYTES: &[u8] = b"ea\" ,}]10:\n[{tn";
 
 /// What only a JSON grammar has.
 #[derive(Debug)]
@@ -435,7 +440,8 @@ impl Automaton {
             return Err(LimitExceeded::new("states of one grammar", MAX_CONFIGS).into());
         }
         let threads: Box<[Thread]> = threads.into_vec().into_boxed_slice();
-        let id = StateId(self.configs.push(Config { threads: threads.clone(), accepting }) as u32);
+        let config = Config { threads: threads.clone(), accepting, two_bytes: OnceLock::new() };
+        let id = StateId(self.configs.push(config) as u32);
         ids.insert(threads, id);
         Ok(id)
     }
@@ -471,6 +477,36 @@ impl Automaton {
         } else {
             Ok(None)
         }
+    }
+
+    /// Whether [`Self::two_bytes`] has been asked before and found two.
+    pub fn knows_two_bytes(&self, state: StateId) -> bool {
+        matches!(self.configs[state.0 as usize].two_bytes.get(), Some(Some(_)))
+    }
+
+    /// Two different bytes that may come next, if there are two.
+    pub fn two_bytes(&self, state: StateId) -> Result<Option<[u8; 2]>, EngineError> {
+        let config = &self.configs[state.0 as usize];
+        if let Some(&known) = config.two_bytes.get() {
+            return Ok(known);
+        }
+        let threads = self.threads(state);
+        let mut first = None;
+        let mut found = None;
+        // Those first that most states take.
+        for byte in COMMON_BYTES.iter().copied().chain(0..=u8::MAX) {
+            if first == Some(byte) || self.step(threads, byte)?.is_empty() {
+                continue;
+            }
+            match first {
+                None => first = Some(byte),
+                Some(first) => {
+                    found = Some([first, byte]);
+                    break;
+                }
+            }
+        }
+        Ok(*config.two_bytes.get_or_init(|| found))
     }
 
     /// `false` as soon as two bytes, or the end, are possible.
