@@ -1,6 +1,7 @@
 //! From two tokens to the token that they merge into.
 //!
-//! Most look-ups find nothing. A bit for each hash, in a table so small that it stays in the
+//! Most look-ups find nothing. Whether anything merges across a border with these two bytes beside
+//! it is known beforehand, and where words begin with a space that settles most pairs. A bit for each hash, in a table so small that it stays in the
 //! cache, says so for nearly all of these. A slot of the map itself is four bytes: the merged
 //! token, by which the parts can be compared, and ten bits of the hash.
 
@@ -10,6 +11,9 @@ use crate::vocabulary::TokenId;
 
 #[derive(Debug)]
 pub(super) struct PairMap {
+    /// For each byte whether a merge has it at the end of its left part, and another one at the
+    /// beginning of its right part.
+    borders: Box<[[u64; 4]; 256]>,
     /// Whether any pair has a hash that begins with these bits.
     filter: Vec<u64>,
     filter_shift: u32,
@@ -49,12 +53,16 @@ impl PairMap {
         // At most half full.
         let size = (merged.len() * 2).next_power_of_two().max(2);
         let mut map = Self {
+            borders: Box::new([[0; 4]; 256]),
             filter: vec![0; filter_bits / 64],
             filter_shift: 64 - filter_bits.trailing_zeros(),
             slots: vec![EMPTY; size],
             slot_shift: 64 - size.trailing_zeros(),
         };
         for token in merged {
+            let last = splits.last_byte(splits.left(token));
+            let first = splits.first_byte(splits.right(token));
+            map.borders[usize::from(last)][usize::from(first) / 64] |= 1 << (first % 64);
             let hash = hash(splits.left(token), splits.right(token));
             let bit = hash >> map.filter_shift;
             map.filter[(bit / 64) as usize] |= 1 << (bit % 64);
@@ -65,6 +73,12 @@ impl PairMap {
             map.slots[slot] = fingerprint(hash) | token.0;
         }
         map
+    }
+
+    /// Whether any merge joins a token that ends with a byte and one that begins with another.
+    #[inline]
+    pub fn joins(&self, last: u8, first: u8) -> bool {
+        self.borders[usize::from(last)][usize::from(first) / 64] >> (first % 64) & 1 != 0
     }
 
     #[inline]
@@ -92,6 +106,8 @@ impl PairMap {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.slots.capacity() * 4 + self.filter.capacity() * 8
+        std::mem::size_of_val(&*self.borders)
+            + self.slots.capacity() * 4
+            + self.filter.capacity() * 8
     }
 }
