@@ -26,6 +26,8 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "vocabulary": frozenset({"error"}),
     # One piece of text; what cuts a text into pieces is not its business.
     "bpe": frozenset({"vocabulary"}),
+    # Text to pieces; knows neither tokens nor grammars.
+    "pretokenizer": frozenset({"error"}),
     "json_schema": frozenset({"error", "regex"}),
     "automaton": frozenset({"error", "regex", "expr", "json_schema"}),
     # The only place where automaton and vocabulary meet.

@@ -7,6 +7,7 @@
 //! * [`expr`] byte expressions, and lexemes: automata that are built from them on demand
 //! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
 //! * [`bpe`] byte-pair encoding of one piece of text; knows no pre-tokenizer and no grammar
+//! * [`pretokenizer`] where a tokenizer cuts a text into pieces; knows no token
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
 //! * [`automaton`] configurations and stacks over lexemes; knows no token
 //! * [`mask`] the only place where automaton and vocabulary meet
@@ -23,6 +24,7 @@ pub mod fast_forward;
 pub mod json_schema;
 pub mod mask;
 pub mod matcher;
+pub mod pretokenizer;
 #[cfg(feature = "python")]
 mod python;
 pub mod regex;

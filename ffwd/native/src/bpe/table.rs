@@ -10,7 +10,7 @@ use super::merging::{merge_symbols, Merge, Symbol};
 use super::pair::may_follow;
 use super::pair_map::PairMap;
 use super::row_cache::RowCache;
-use super::spec::{BpeError, BpeSpec};
+use super::spec::{Base, BpeError, BpeSpec};
 use super::splits::{Splits, BASE};
 use super::successors::LeftTree;
 use super::suffixes::Suffixes;
@@ -108,6 +108,17 @@ impl BpeTable {
     #[inline]
     pub fn byte_token(&self, byte: u8) -> TokenId {
         self.texts.byte_token(byte)
+    }
+
+    /// What a text is before the first merge.
+    pub fn base(&self) -> Base {
+        self.texts.base()
+    }
+
+    /// The length of the longest token, at least 1.
+    #[inline]
+    pub fn max_token_bytes(&self) -> usize {
+        self.texts.longest()
     }
 
     /// The two tokens whose merge makes a token, wherever it stands.

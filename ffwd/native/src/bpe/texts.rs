@@ -11,6 +11,7 @@ pub(super) struct Texts {
     offsets: Vec<u32>,
     byte_tokens: Box<[TokenId; 256]>,
     base: Base,
+    longest: usize,
 }
 
 impl Texts {
@@ -50,7 +51,18 @@ impl Texts {
         }
         bytes.shrink_to_fit();
         offsets.shrink_to_fit();
-        Ok(Self { bytes, offsets, byte_tokens, base: spec.base })
+        let longest = offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max();
+        Ok(Self { bytes, offsets, byte_tokens, base: spec.base, longest: longest.unwrap_or(0) })
+    }
+
+    pub fn base(&self) -> Base {
+        self.base
+    }
+
+    /// The length of the longest token.
+    #[inline]
+    pub fn longest(&self) -> usize {
+        self.longest
     }
 
     /// What a token spells; nothing if it is no token of the table.
