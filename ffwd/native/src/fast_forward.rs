@@ -118,14 +118,14 @@ pub fn fast_forward_tokens(
     Ok(tokens)
 }
 
-/// Whether it is known already that nothing is forced, so that asking is cheap.
-pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> bool {
-    let Method::Exact { .. } = options.method else { return false };
-    let Some((canonicality, context)) = matcher.context() else { return false };
-    let automaton = &matcher.compiled().automaton;
-    matcher.prefix_left().is_empty()
-        && automaton.knows_two_bytes(matcher.state())
-        && is_open(matcher, canonicality, &context).unwrap_or(false)
+/// Whether it is plain that nothing is forced, which is cheap to see.
+pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> Result<bool, EngineError> {
+    match (options.method, matcher.context()) {
+        (Method::Exact { .. }, Some((canonicality, context))) => {
+            is_open(matcher, canonicality, &context)
+        }
+        _ => Ok(false),
+    }
 }
 
 /// The method that a vocabulary's tokenizer allows.
@@ -155,14 +155,11 @@ impl Language for GrammarTexts<'_> {
 
 fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, FastForwardError> {
     let (canonicality, context) = matcher.context().ok_or(FastForwardError::NotExact)?;
-    if matcher.is_terminated() || context.is_lost() {
+    if matcher.is_terminated() || context.is_lost() || is_open(matcher, canonicality, &context)? {
         return Ok(Vec::new());
     }
     let Compiled { engine, automaton, .. } = &**matcher.compiled();
     let Forced { bytes, threads } = forced(matcher, MAX_FORCED_BYTES)?;
-    if bytes.is_empty() && is_open(matcher, canonicality, &context)? {
-        return Ok(Vec::new());
-    }
     let vocabulary = engine.vocabulary();
     let has = |token: TokenId| !vocabulary.text(token).is_empty();
     let choice = Choice { trie: vocabulary.trie(), has: &has };
@@ -177,15 +174,23 @@ fn is_open(
     canonicality: &Canonicality,
     context: &Context,
 ) -> Result<bool, EngineError> {
+    if matcher.is_terminated() || !matcher.prefix_left().is_empty() {
+        return Ok(false);
+    }
     let Compiled { engine, automaton, .. } = &**matcher.compiled();
-    if matcher.is_accepting() && canonicality.can_end(context) {
+    let state = matcher.state();
+    if automaton.is_accepting(state) && canonicality.can_end(context) {
         return Ok(true);
     }
-    let Some(bytes) = automaton.two_bytes(matcher.state())? else { return Ok(false) };
+    if automaton.only_byte(automaton.threads(state))?.is_some() {
+        return Ok(false);
+    }
     let trie = engine.vocabulary().trie();
-    Ok(bytes.into_iter().all(|byte| {
-        trie.token_of_byte(byte).is_some_and(|token| canonicality.step(context, token).is_some())
-    }))
+    let canonical = |byte: &&u8| {
+        let token = trie.token_of_byte(**byte);
+        token.is_some_and(|token| canonicality.step(context, token).is_some())
+    };
+    Ok(automaton.some_bytes(state)?.iter().filter(canonical).nth(1).is_some())
 }
 
 fn backed_off(matcher: &Matcher, backoff: &Backoff) -> Result<Vec<TokenId>, FastForwardError> {
