@@ -103,6 +103,10 @@ fn forced(matcher: &Matcher, max_bytes: usize) -> Result<Forced, EngineError> {
 /// How much forced text is turned into tokens at once.
 const MAX_FORCED_BYTES: usize = 1 << 16;
 
+/// How many forced sequences of one grammar are kept, and how long each may be.
+const MAX_KEPT: usize = 16_384;
+const MAX_KEPT_TOKENS: usize = 256;
+
 /// The tokens that must come next.
 pub fn fast_forward_tokens(
     matcher: &Matcher,
@@ -158,14 +162,30 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
     if matcher.is_terminated() || context.is_lost() || is_open(matcher, canonicality, &context)? {
         return Ok(Vec::new());
     }
-    let Compiled { engine, automaton, .. } = &**matcher.compiled();
+    let Compiled { engine, automaton, forced: known, .. } = &**matcher.compiled();
+    let key = (matcher.state(), context, options.look_ahead);
+    // With bytes of a prefix left, the state does not tell where the text is.
+    let keeps = matcher.prefix_left().is_empty();
+    if keeps {
+        if let Some(tokens) = known.lock().get(&key) {
+            return Ok(tokens.to_vec());
+        }
+    }
     let Forced { bytes, threads } = forced(matcher, MAX_FORCED_BYTES)?;
     let vocabulary = engine.vocabulary();
     let has = |token: TokenId| !vocabulary.text(token).is_empty();
     let choice = Choice { trie: vocabulary.trie(), has: &has };
     let language = GrammarTexts(automaton);
-    let found = canonicality.forced(choice, &context, &bytes, &language, &threads, options)?;
-    Ok(found.unwrap_or_default())
+    let found = canonicality.forced(choice, &key.1, &bytes, &language, &threads, options)?;
+    let tokens = found.unwrap_or_default();
+    if keeps && tokens.len() <= MAX_KEPT_TOKENS {
+        let mut known = known.lock();
+        if known.len() >= MAX_KEPT {
+            known.clear();
+        }
+        known.insert(key, tokens.as_slice().into());
+    }
+    Ok(tokens)
 }
 
 /// Whether it is plain that at least two things may come next: the end, or tokens of one byte.
@@ -194,7 +214,7 @@ fn is_open(
 }
 
 fn backed_off(matcher: &Matcher, backoff: &Backoff) -> Result<Vec<TokenId>, FastForwardError> {
-    let Compiled { engine, masker, automaton } = &**matcher.compiled();
+    let Compiled { engine, masker, automaton, .. } = &**matcher.compiled();
     if !engine.has_encoder() {
         return Err(FastForwardError::NoEncoder);
     }

@@ -321,7 +321,7 @@ impl Matcher {
         if self.terminated {
             return Ok(Vec::new());
         }
-        let Compiled { automaton, masker, engine } = &*self.compiled;
+        let Compiled { automaton, masker, engine, .. } = &*self.compiled;
         if self.canonical || !self.prefix_left().is_empty() {
             let mut row = vec![0; engine.vocabulary().mask_words()];
             self.fill_bitmask(&mut row)?;

@@ -499,12 +499,23 @@ impl Automaton {
     }
 
     fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool, EngineError> {
+        // Whatever a lexeme or a name goes on with is alive, and cheaper to see than where it leads.
         for thread in threads {
-            if let ThreadLexeme::Lexeme(index) = thread.lexeme {
-                // Whatever a lexeme goes on with is alive, which is cheaper to see than where it leads.
-                if self.lexeme(index).next(thread.lex_state(), byte)?.is_some() {
-                    return Ok(true);
+            let (lexeme, state) = match (thread.lexeme, &self.json) {
+                (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
+                (ThreadLexeme::Key, Some(json)) if byte != b'"' => {
+                    let node = json.keys.node(thread.key_node());
+                    match (node.child(byte), node.base) {
+                        (Some(child), _) if json.keys.node(child).is_dead() => continue,
+                        (Some(_), _) => return Ok(true),
+                        (None, Some(base)) => (base.lexeme, base.state),
+                        (None, None) => continue,
+                    }
                 }
+                _ => continue,
+            };
+            if self.lexeme(lexeme).next(state, byte)?.is_some() {
+                return Ok(true);
             }
         }
         Ok(!self.step(threads, byte)?.is_empty())
