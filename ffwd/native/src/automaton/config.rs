@@ -75,7 +75,7 @@ struct Config {
     threads: Box<[Thread]>,
     accepting: bool,
     /// Some of the bytes that may come next, once that has been asked.
-    some_bytes: OnceLock<SmallVec<[u8; 4]>>,
+    some_bytes: OnceLock<SmallVec<[u8; 8]>>,
 }
 
 /// Bytes that many configurations of JSON can go on with.
@@ -479,18 +479,18 @@ impl Automaton {
         }
     }
 
-    /// Some of the bytes that may come next: all of them if they are fewer than four.
+    /// Some of the bytes that may come next: all of them if they are fewer than eight.
     pub fn some_bytes(&self, state: StateId) -> Result<&[u8], EngineError> {
         let config = &self.configs[state.0 as usize];
         if let Some(known) = config.some_bytes.get() {
             return Ok(known);
         }
-        let mut found: SmallVec<[u8; 4]> = SmallVec::new();
+        let mut found: SmallVec<[u8; 8]> = SmallVec::new();
         let others = (0..=u8::MAX).filter(|byte| !COMMON_BYTES.contains(byte));
         for byte in COMMON_BYTES.iter().copied().chain(others) {
             if self.may_come(&config.threads, byte)? {
                 found.push(byte);
-                if found.len() == 4 {
+                if found.len() == 8 {
                     break;
                 }
             }
