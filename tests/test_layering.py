@@ -24,6 +24,11 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "regex": frozenset({"error"}),
     "expr": frozenset({"error", "regex"}),
     "vocabulary": frozenset({"error"}),
+    # One piece of text; what cuts a text into pieces is not its business.
+    "bpe": frozenset({"vocabulary"}),
+    # Text to pieces; knows neither tokens nor grammars.
+    "pretokenizer": frozenset({"error"}),
+    "tokenizer": frozenset({"error", "vocabulary", "bpe", "pretokenizer"}),
     "json_schema": frozenset({"error", "regex"}),
     "automaton": frozenset({"error", "regex", "expr", "json_schema"}),
     # The only place where automaton and vocabulary meet.
@@ -36,7 +41,18 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "fast_forward": frozenset({"error", "vocabulary", "automaton", "mask", "engine", "matcher"}),
     # Converts; what lies below the engine it only names to describe an error.
     "python": frozenset(
-        {"error", "vocabulary", "json_schema", "automaton", "engine", "matcher", "fast_forward"}
+        {
+            "error",
+            "vocabulary",
+            "bpe",
+            "pretokenizer",
+            "tokenizer",
+            "json_schema",
+            "automaton",
+            "engine",
+            "matcher",
+            "fast_forward",
+        }
     ),
 }
 

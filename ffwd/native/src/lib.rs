@@ -6,6 +6,9 @@
 //! * [`regex`] text languages: the syntax tree and the front ends that read patterns into it
 //! * [`expr`] byte expressions, and lexemes: automata that are built from them on demand
 //! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
+//! * [`bpe`] byte-pair encoding of one piece of text; knows no pre-tokenizer and no grammar
+//! * [`pretokenizer`] where a tokenizer cuts a text into pieces; knows no token
+//! * [`tokenizer`] whole texts to tokens, and texts whose tokens are counted while they change
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
 //! * [`automaton`] configurations and stacks over lexemes; knows no token
 //! * [`mask`] the only place where automaton and vocabulary meet
@@ -14,6 +17,7 @@
 //! * `python` the boundary, behind the feature of that name
 
 pub mod automaton;
+pub mod bpe;
 pub mod engine;
 pub mod error;
 pub mod expr;
@@ -21,7 +25,9 @@ pub mod fast_forward;
 pub mod json_schema;
 pub mod mask;
 pub mod matcher;
+pub mod pretokenizer;
 #[cfg(feature = "python")]
 mod python;
 pub mod regex;
+pub mod tokenizer;
 pub mod vocabulary;

@@ -1,0 +1,229 @@
+//! Where a match of one pattern ends, by a table over classes of characters.
+//!
+//! A state is an ordered list of threads, so the table decides among all alternatives in one scan
+//! as a backtracking engine does. What a look-ahead asks is known one character later: a cell
+//! says whether there was a match before its character.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::classes::{ClassId, ClassSet, Classes};
+use super::program::{step, Program, Thread};
+use crate::error::LimitExceeded;
+
+/// The most states of one pattern.
+const MAX_STATES: usize = 4096;
+
+/// Columns of the table: one for each class, and the end.
+const WIDTH: usize = 128;
+
+/// A state as the place of its row. Row 0 is of the state without threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Row(u32);
+
+const DEAD: Row = Row(0);
+
+/// The state that is reached, and in the lowest bit, whether the text before was a match.
+#[derive(Clone, Copy, Debug)]
+struct Cell(u32);
+
+impl Cell {
+    fn new(row: Row, matched: bool) -> Self {
+        Self(row.0 | u32::from(matched))
+    }
+
+    #[inline]
+    fn row(self) -> Row {
+        Row(self.0 & !1)
+    }
+
+    #[inline]
+    fn matched(self) -> bool {
+        self.0 & 1 != 0
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Dfa {
+    cells: Vec<Cell>,
+    start: Row,
+    /// The classes that a match may begin with.
+    begins: ClassSet,
+    covers: bool,
+}
+
+/// What a scan found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub end: Option<usize>,
+    /// How much of the text it depends on; one more than the text is long if also on its end.
+    pub looked: usize,
+}
+
+impl Dfa {
+    pub fn new(program: &Program, classes: &Classes) -> Result<Self, LimitExceeded> {
+        let mut rows: Vec<Vec<Thread>> = vec![Vec::new(), program.start.clone()];
+        let mut ids: FxHashMap<Vec<Thread>, Row> = FxHashMap::default();
+        ids.insert(Vec::new(), DEAD);
+        let start = Row(WIDTH as u32);
+        ids.insert(program.start.clone(), start);
+        let mut cells = vec![Cell(0); 2 * WIDTH];
+        let mut next = Vec::new();
+        let mut row = 1;
+        while let Some(threads) = rows.get(row).cloned() {
+            for class in classes.iter().chain([ClassId::END]) {
+                let matched = step(program, &threads, class, &mut next);
+                let id = match ids.get(&next) {
+                    Some(&id) => id,
+                    None => {
+                        if rows.len() == MAX_STATES {
+                            let limit = "states of a pre-tokenizer's pattern";
+                            return Err(LimitExceeded::new(limit, MAX_STATES));
+                        }
+                        let id = Row((rows.len() * WIDTH) as u32);
+                        ids.insert(next.clone(), id);
+                        rows.push(next.clone());
+                        cells.resize(rows.len() * WIDTH, Cell(0));
+                        id
+                    }
+                };
+                cells[row * WIDTH + class.index()] = Cell::new(id, matched);
+            }
+            row += 1;
+        }
+        let begins = program.start.iter().fold(ClassSet::NONE, |set, thread| set.or(thread.next));
+        let mut dfa = Self { cells, start, begins, covers: false };
+        dfa.covers = dfa.find_uncovered(classes).is_none();
+        Ok(dfa)
+    }
+
+    /// Whether a match begins at every place of every text, except at its end.
+    pub fn covers(&self) -> bool {
+        self.covers
+    }
+
+    /// A class of which a character may stand where no match begins.
+    fn find_uncovered(&self, classes: &Classes) -> Option<ClassId> {
+        let mut seen: FxHashSet<Row> = FxHashSet::default();
+        let mut stack = vec![self.start];
+        while let Some(row) = stack.pop() {
+            let ends = (row != self.start).then_some(ClassId::END);
+            for class in classes.iter().chain(ends) {
+                let cell = self.cell(row, class);
+                if cell.matched() {
+                    continue;
+                }
+                if cell.row() == DEAD {
+                    return Some(class);
+                }
+                if seen.insert(cell.row()) {
+                    stack.push(cell.row());
+                }
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn cell(&self, row: Row, class: ClassId) -> Cell {
+        self.cells[row.0 as usize + class.index()]
+    }
+
+    /// Whether a match may begin with a character of this class.
+    #[inline]
+    pub fn may_begin(&self, class: ClassId) -> bool {
+        self.begins.contains(class)
+    }
+
+    /// The match that begins at `from`, in the text that ends with `text`.
+    pub fn find(&self, classes: &Classes, text: &[u8], from: usize, memo: &mut Memo) -> Found {
+        memo.begin(from);
+        let mut row = self.start;
+        let mut end = None;
+        let mut at = from;
+        let far = from + CHECKPOINT;
+        while let Some(&byte) = text.get(at) {
+            let (class, length) = match classes.of_ascii(byte) {
+                Some(class) => (class, 1),
+                None => {
+                    let (class, length, broken) = classes.decode(text, at);
+                    if broken {
+                        memo.looked = text.len() + 1;
+                    }
+                    (class, length)
+                }
+            };
+            let cell = self.cell(row, class);
+            if cell.matched() {
+                end = Some(at);
+                memo.passed.clear();
+            }
+            row = cell.row();
+            if row == DEAD {
+                return memo.finish(end, at + length);
+            }
+            at += length;
+            if at >= far && at % CHECKPOINT < length && !memo.pass(row, at) {
+                return memo.finish(end, at);
+            }
+        }
+        if self.cell(row, ClassId::END).matched() {
+            end = Some(at);
+            memo.passed.clear();
+        }
+        memo.finish(end, text.len() + 1)
+    }
+}
+
+/// How far apart the places are that a scan remembers.
+const CHECKPOINT: usize = 64;
+
+/// What scans found out about the text behind the match that they ended with.
+///
+/// A scan may go far beyond the end of its match, hoping for a longer one, and the next one begins
+/// at that end. So that the same text is not scanned again and again, a scan remembers the states
+/// that it was in at some places behind the match: from there, no match is reached.
+/// (Reps, "Maximal-munch tokenization in linear time", 1998, for ordered alternatives.)
+#[derive(Debug, Default)]
+pub(super) struct Memo {
+    hopeless: FxHashSet<(Row, usize)>,
+    /// The last place in `hopeless`.
+    until: usize,
+    /// How much of the text was looked at to find these out.
+    until_looked: usize,
+    /// Where the scan in progress came by since its last match.
+    passed: Vec<(Row, usize)>,
+    looked: usize,
+}
+
+impl Memo {
+    fn begin(&mut self, from: usize) {
+        self.passed.clear();
+        self.looked = 0;
+        if from >= self.until && !self.hopeless.is_empty() {
+            self.hopeless.clear();
+            self.until_looked = 0;
+        }
+    }
+
+    /// Whether going on makes sense.
+    fn pass(&mut self, row: Row, at: usize) -> bool {
+        if at <= self.until && self.hopeless.contains(&(row, at)) {
+            self.looked = self.looked.max(self.until_looked);
+            return false;
+        }
+        self.passed.push((row, at));
+        true
+    }
+
+    fn finish(&mut self, end: Option<usize>, looked: usize) -> Found {
+        let looked = looked.max(self.looked);
+        if !self.passed.is_empty() {
+            self.until_looked = self.until_looked.max(looked);
+            for (row, at) in self.passed.drain(..) {
+                self.until = self.until.max(at);
+                self.hopeless.insert((row, at));
+            }
+        }
+        Found { end, looked }
+    }
+}

@@ -1,0 +1,222 @@
+//! One stage of a pre-tokenizer: where a pattern matches, and what that cuts.
+
+use super::classes::{ClassSet, Classes};
+use super::dfa::{Dfa, Memo};
+use super::error::PreTokenizerError;
+use super::program::{Draft, Program};
+use super::syntax::{literal, parse, Dialect, Node};
+
+/// What becomes of the matches of a pattern. The text between two matches stays together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Behavior {
+    /// Each match is a piece.
+    Isolated,
+    /// Matches are removed; supported only if inverted, and if the matches leave nothing out.
+    Removed,
+    /// A match is joined to the text before it.
+    MergedWithPrevious,
+    /// A match is joined to the text behind it.
+    MergedWithNext,
+    /// Matches without text between them are one piece.
+    Contiguous,
+}
+
+/// One stage, as a tokenizer's file describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StageSpec {
+    /// `invert`: the text between matches is treated as the matches are, and the other way round.
+    Split { pattern: String, dialect: Dialect, invert: bool, behavior: Behavior },
+    /// Like `Split`, for a text that stands for itself.
+    SplitText { text: String, invert: bool, behavior: Behavior },
+    /// The pattern of GPT-2.
+    ByteLevelRegex,
+    /// Digits are pieces, one by one or as runs.
+    Digits { individual: bool },
+    /// Punctuation marks are pieces, or what the behavior makes of them.
+    Punctuation { behavior: Behavior },
+    /// A piece begins at each space, or U+2581 which stands for one.
+    Metaspace,
+}
+
+const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+
+/// One part of a text as a stage sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Segment {
+    Match,
+    /// One character at which no match begins.
+    Gap,
+}
+
+/// Between which segments a piece ends. Two gaps are never cut apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cuts {
+    /// Between two matches.
+    matches: bool,
+    /// Before a gap that follows a match.
+    before_gap: bool,
+    /// Behind a gap that a match follows.
+    after_gap: bool,
+}
+
+impl Cuts {
+    fn new(behavior: Behavior, invert: bool) -> Self {
+        let (matches, before_gap, after_gap) = match (behavior, invert) {
+            (Behavior::Isolated | Behavior::Removed, _) => (true, true, true),
+            (Behavior::Contiguous, _) => (false, true, true),
+            (Behavior::MergedWithPrevious, false) | (Behavior::MergedWithNext, true) => {
+                (true, true, false)
+            }
+            (Behavior::MergedWithPrevious, true) | (Behavior::MergedWithNext, false) => {
+                (true, false, true)
+            }
+        };
+        Self { matches, before_gap, after_gap }
+    }
+
+    pub fn between(self, left: Segment, right: Segment) -> bool {
+        match (left, right) {
+            (Segment::Match, Segment::Match) => self.matches,
+            (Segment::Match, Segment::Gap) => self.before_gap,
+            (Segment::Gap, Segment::Match) => self.after_gap,
+            (Segment::Gap, Segment::Gap) => false,
+        }
+    }
+
+    /// Whether a piece always ends behind such a segment, whatever follows.
+    fn always_after(self, left: Segment) -> bool {
+        self.between(left, Segment::Match) && self.between(left, Segment::Gap)
+    }
+}
+
+/// A stage whose pattern is read, before the classes of characters are known.
+pub(super) struct StageDraft {
+    pub draft: Draft,
+    cuts: Cuts,
+    /// The pattern, if what it does not match would be lost.
+    must_cover: Option<String>,
+}
+
+impl StageDraft {
+    pub fn new(spec: &StageSpec) -> Result<Self, PreTokenizerError> {
+        let of = |pattern: &str, node: &Node, invert: bool, behavior: Behavior| {
+            let must_cover = (behavior == Behavior::Removed).then(|| pattern.to_owned());
+            if behavior == Behavior::Removed && !invert {
+                return Err(PreTokenizerError::RemovesText { pattern: pattern.to_owned() });
+            }
+            let draft = Draft::new(pattern, node)?;
+            Ok(Self { draft, cuts: Cuts::new(behavior, invert), must_cover })
+        };
+        let own =
+            |pattern, behavior| of(pattern, &parse(pattern, Dialect::FancyRegex)?, false, behavior);
+        match spec {
+            StageSpec::Split { pattern, dialect, invert, behavior } => {
+                of(pattern, &parse(pattern, *dialect)?, *invert, *behavior)
+            }
+            StageSpec::SplitText { text, invert, behavior } => {
+                of(text, &literal(text), *invert, *behavior)
+            }
+            StageSpec::ByteLevelRegex => own(GPT2, Behavior::Isolated),
+            StageSpec::Digits { individual: true } => own(r"\p{N}", Behavior::Isolated),
+            StageSpec::Digits { individual: false } => own(r"\p{N}", Behavior::Contiguous),
+            StageSpec::Punctuation { behavior } => own(r"[[:punct:]\p{P}]", *behavior),
+            StageSpec::Metaspace => own("[ \u{2581}]", Behavior::MergedWithNext),
+        }
+    }
+
+    pub fn finish(
+        &self,
+        classes: &Classes,
+        unions: &[ClassSet],
+    ) -> Result<Stage, PreTokenizerError> {
+        let program = self.draft.finish(unions)?;
+        let dfa = Dfa::new(&program, classes)?;
+        match &self.must_cover {
+            Some(pattern) if !dfa.covers() => {
+                Err(PreTokenizerError::RemovesText { pattern: pattern.clone() })
+            }
+            _ => Ok(Stage { program, dfa, cuts: self.cuts }),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub program: Program,
+    dfa: Dfa,
+    pub cuts: Cuts,
+}
+
+/// A piece that a stage cuts off the front of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub end: usize,
+    /// How much of the text its end depends on; one more than there is if also on its end.
+    pub looked: usize,
+    /// How far the piece reaches at least, whatever follows what is known of the text.
+    pub sure: usize,
+    /// Whether cutting again from a place inside gives the same end.
+    pub divisible: bool,
+}
+
+impl Stage {
+    /// The piece that begins at `from`. `known`: how much of the text is what it is for certain,
+    /// one more than there is if its end is certain too.
+    pub fn cut(
+        &self,
+        classes: &Classes,
+        text: &[u8],
+        from: usize,
+        known: usize,
+        memo: &mut Memo,
+    ) -> Cut {
+        let (mut left, mut end, mut looked) = self.segment(classes, text, from, memo);
+        let mut sure = if looked <= known { end } else { from };
+        let mut divisible = left == Segment::Gap;
+        while end < text.len() && !self.cuts.always_after(left) {
+            if left == Segment::Gap && self.skips(classes, text, end) {
+                let (_, length, broken) = classes.decode(text, end);
+                let until = if broken { text.len() + 1 } else { end + length };
+                looked = looked.max(until);
+                end += length;
+            } else {
+                let (right, next, seen) = self.segment(classes, text, end, memo);
+                looked = looked.max(seen);
+                if self.cuts.between(left, right) {
+                    break;
+                }
+                (left, end) = (right, next);
+                divisible &= right == Segment::Gap;
+            }
+            if looked <= known {
+                sure = end;
+            }
+        }
+        // Whether there is another segment depends on whether there is more text.
+        if end == text.len() && !self.cuts.always_after(left) {
+            looked = text.len() + 1;
+        }
+        Cut { end, looked, sure, divisible }
+    }
+
+    /// Whether the character at `at` is a gap, seen from its class alone.
+    #[inline]
+    fn skips(&self, classes: &Classes, text: &[u8], at: usize) -> bool {
+        !self.dfa.may_begin(classes.decode(text, at).0)
+    }
+
+    /// What begins at `from`, where it ends, and how much of the text was looked at.
+    fn segment(
+        &self,
+        classes: &Classes,
+        text: &[u8],
+        from: usize,
+        memo: &mut Memo,
+    ) -> (Segment, usize, usize) {
+        let found = self.dfa.find(classes, text, from, memo);
+        match found.end {
+            Some(end) => (Segment::Match, end, found.looked),
+            None => (Segment::Gap, from + classes.decode(text, from).1, found.looked),
+        }
+    }
+}
