@@ -1,5 +1,6 @@
 """Vocabularies of Hugging Face fast tokenizers."""
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +12,8 @@ from ffwd.tokenizer.huggingface_bpe import huggingface_parts
 from ffwd.tokenizer.source import Source, read_source, token_ids
 from ffwd.tokenizer.table import MAX_WIDTH, TokenKind, TokenTable, shown
 from ffwd.tokenizer.tokens import Tokens, read_tokens
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def from_huggingface(
@@ -50,7 +53,7 @@ def from_huggingface(
                 f"token id {token_id} cannot end the output, for it is how the tokenizer encodes "
                 f"the text {data!r}"
             )
-    return vocabulary(table, encode)
+    return vocabulary(table, encode) if bpe is None else vocabulary(table, bpe=bpe)
 
 
 def token_table(
@@ -71,18 +74,22 @@ def text_encoder(source: Any) -> TextEncoder:
 
 
 def vocabulary(
-    table: TokenTable, encode: Callable[[bytes], Sequence[int]] | None = None
+    table: TokenTable,
+    encode: Callable[[bytes], Sequence[int]] | None = None,
+    *,
+    bpe: Bpe | None = None,
 ) -> Vocabulary:
     """The engine's vocabulary from a table.
 
-    `encode`: bytes -> token ids, as `text_encoder` gives it; without it there are no fast-forward
-    tokens.
+    `encode`: bytes -> token ids, as `text_encoder` gives it; `bpe`: instead of it, the tokenizer
+    itself. Without either there are no fast-forward tokens.
     """
     return Vocabulary(
         table.tokens,
         eos_token_ids=table.eos_token_ids,
         width=table.width,
         encode=encode,
+        bpe=bpe,
     )
 
 
@@ -141,7 +148,8 @@ def _bpe(read: Source, text: Tokens) -> Bpe | None:
     """None for a tokenizer that only the library that it comes from can follow."""
     try:
         return Bpe(**huggingface_parts(read, text))
-    except VocabularyError:
+    except VocabularyError as error:
+        _LOGGER.warning("forced tokens rest on the tokenizer's library and backoff: %s", error)
         return None
 
 
