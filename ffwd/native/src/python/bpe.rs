@@ -155,9 +155,11 @@ impl PyBpe {
             "text" => Some(Scope::Text),
             "first" => Some(Scope::First),
             "always" => Some(Scope::Every),
-            other => return Err(PyValueError::new_err(format!(
+            other => {
+                return Err(PyValueError::new_err(format!(
                 "dummy_space must be \"never\", \"text\", \"first\" or \"always\", not {other:?}"
-            ))),
+            )))
+            }
         };
         let table = Arc::clone(&model.table);
         let tokenizer = py.detach(move || {
