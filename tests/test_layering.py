@@ -73,7 +73,9 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="ffwd",
         eager=frozenset({"numpy"}),
         # A tokenizer is read by the library that made it, and only when it is given.
-        lazy=frozenset({"tokenizers", "transformers"}),
+        lazy=frozenset(
+            {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
+        ),
         public_only=False,
     ),
     "ffwd.adapters": PythonLayer(

@@ -1,10 +1,13 @@
 """Vocabularies of Hugging Face fast tokenizers."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ffwd._native import Vocabulary, VocabularyError
+from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.encoder import TextEncoder
+from ffwd.tokenizer.huggingface_bpe import huggingface_parts
 from ffwd.tokenizer.source import Source, read_source, token_ids
 from ffwd.tokenizer.table import MAX_WIDTH, TokenKind, TokenTable, shown
 from ffwd.tokenizer.tokens import Tokens, read_tokens
@@ -38,7 +41,8 @@ def from_huggingface(
     read = read_source(source)
     text = read_tokens(read)
     table = _table(read, text, vocab_size=vocab_size, eos_token_ids=eos_token_ids)
-    encode = _encoder(read, text)
+    bpe = _bpe(read, text)
+    encode = _encoder(read, text) if bpe is None else _within_a_text(bpe)
     for token_id in table.eos_token_ids:
         data = text.tokens[token_id] if token_id < len(text.tokens) else None
         if data is not None and _is_utf8(data) and encode(data) == [token_id]:
@@ -131,6 +135,19 @@ def _encoder(read: Source, text: Tokens) -> TextEncoder:
     return TextEncoder(
         read.tokenizer, tokens=text.tokens, text_tokens=text.added_text, writing=text.writing
     )
+
+
+def _bpe(read: Source, text: Tokens) -> Bpe | None:
+    """None for a tokenizer that only the library that it comes from can follow."""
+    try:
+        return Bpe(**huggingface_parts(read, text))
+    except VocabularyError:
+        return None
+
+
+def _within_a_text(bpe: Bpe) -> Callable[[bytes], list[int]]:
+    """The encoding of a stretch of text in the middle of an output, as `TextEncoder` has it."""
+    return partial(bpe.encode, normalize=False, prefix_space=False)
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::automaton::{punctuation, Automaton, EngineError, Grammar, Writing};
-use crate::canonical::{CanonicalMasks, Canonicality};
+use crate::automaton::{punctuation, Automaton, EngineError, Grammar, StateId, Writing};
+use crate::canonical::{CanonicalMasks, Canonicality, Context};
 use crate::error::LimitExceeded;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
@@ -90,6 +90,8 @@ pub struct Compiled {
     pub engine: Arc<Engine>,
     pub automaton: Automaton,
     pub masker: Masker,
+    /// Forced tokens by state, tokens before, and whether looking ahead.
+    pub(crate) forced: Mutex<FxHashMap<(StateId, Context, bool), Arc<[TokenId]>>>,
 }
 
 impl Compiled {
@@ -283,7 +285,7 @@ impl Engine {
         }
         let masker =
             Masker::new(self.vocabulary.clone(), self.lexeme_masks.clone(), self.config.mask_bytes);
-        Ok(Compiled { engine: self.clone(), automaton, masker })
+        Ok(Compiled { engine: self.clone(), automaton, masker, forced: Mutex::default() })
     }
 }
 

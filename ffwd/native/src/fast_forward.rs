@@ -103,6 +103,10 @@ fn forced(matcher: &Matcher, max_bytes: usize) -> Result<Forced, EngineError> {
 /// How much forced text is turned into tokens at once.
 const MAX_FORCED_BYTES: usize = 1 << 16;
 
+/// How many forced sequences of one grammar are kept, and how long each may be.
+const MAX_KEPT: usize = 16_384;
+const MAX_KEPT_TOKENS: usize = 256;
+
 /// The tokens that must come next.
 pub fn fast_forward_tokens(
     matcher: &Matcher,
@@ -118,14 +122,14 @@ pub fn fast_forward_tokens(
     Ok(tokens)
 }
 
-/// Whether it is known already that nothing is forced, so that asking is cheap.
-pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> bool {
-    let Method::Exact { .. } = options.method else { return false };
-    let Some((canonicality, context)) = matcher.context() else { return false };
-    let automaton = &matcher.compiled().automaton;
-    matcher.prefix_left().is_empty()
-        && automaton.knows_two_bytes(matcher.state())
-        && is_open(matcher, canonicality, &context).unwrap_or(false)
+/// Whether it is plain that nothing is forced, which is cheap to see.
+pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> Result<bool, EngineError> {
+    match (options.method, matcher.context()) {
+        (Method::Exact { .. }, Some((canonicality, context))) => {
+            is_open(matcher, canonicality, &context)
+        }
+        _ => Ok(false),
+    }
 }
 
 /// The method that a vocabulary's tokenizer allows.
@@ -155,20 +159,33 @@ impl Language for GrammarTexts<'_> {
 
 fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, FastForwardError> {
     let (canonicality, context) = matcher.context().ok_or(FastForwardError::NotExact)?;
-    if matcher.is_terminated() || context.is_lost() {
+    if matcher.is_terminated() || context.is_lost() || is_open(matcher, canonicality, &context)? {
         return Ok(Vec::new());
     }
-    let Compiled { engine, automaton, .. } = &**matcher.compiled();
+    let Compiled { engine, automaton, forced: known, .. } = &**matcher.compiled();
+    let key = (matcher.state(), context, options.look_ahead);
+    // With bytes of a prefix left, the state does not tell where the text is.
+    let keeps = matcher.prefix_left().is_empty();
+    if keeps {
+        if let Some(tokens) = known.lock().get(&key) {
+            return Ok(tokens.to_vec());
+        }
+    }
     let Forced { bytes, threads } = forced(matcher, MAX_FORCED_BYTES)?;
-    if bytes.is_empty() && is_open(matcher, canonicality, &context)? {
-        return Ok(Vec::new());
-    }
     let vocabulary = engine.vocabulary();
     let has = |token: TokenId| !vocabulary.text(token).is_empty();
     let choice = Choice { trie: vocabulary.trie(), has: &has };
     let language = GrammarTexts(automaton);
-    let found = canonicality.forced(choice, &context, &bytes, &language, &threads, options)?;
-    Ok(found.unwrap_or_default())
+    let found = canonicality.forced(choice, &key.1, &bytes, &language, &threads, options)?;
+    let tokens = found.unwrap_or_default();
+    if keeps && tokens.len() <= MAX_KEPT_TOKENS {
+        let mut known = known.lock();
+        if known.len() >= MAX_KEPT {
+            known.clear();
+        }
+        known.insert(key, tokens.as_slice().into());
+    }
+    Ok(tokens)
 }
 
 /// Whether it is plain that at least two things may come next: the end, or tokens of one byte.
@@ -177,19 +194,27 @@ fn is_open(
     canonicality: &Canonicality,
     context: &Context,
 ) -> Result<bool, EngineError> {
+    if matcher.is_terminated() || !matcher.prefix_left().is_empty() {
+        return Ok(false);
+    }
     let Compiled { engine, automaton, .. } = &**matcher.compiled();
-    if matcher.is_accepting() && canonicality.can_end(context) {
+    let state = matcher.state();
+    if automaton.is_accepting(state) && canonicality.can_end(context) {
         return Ok(true);
     }
-    let Some(bytes) = automaton.two_bytes(matcher.state())? else { return Ok(false) };
+    if automaton.only_byte(automaton.threads(state))?.is_some() {
+        return Ok(false);
+    }
     let trie = engine.vocabulary().trie();
-    Ok(bytes.into_iter().all(|byte| {
-        trie.token_of_byte(byte).is_some_and(|token| canonicality.step(context, token).is_some())
-    }))
+    let canonical = |byte: &&u8| {
+        let token = trie.token_of_byte(**byte);
+        token.is_some_and(|token| canonicality.step(context, token).is_some())
+    };
+    Ok(automaton.some_bytes(state)?.iter().filter(canonical).nth(1).is_some())
 }
 
 fn backed_off(matcher: &Matcher, backoff: &Backoff) -> Result<Vec<TokenId>, FastForwardError> {
-    let Compiled { engine, masker, automaton } = &**matcher.compiled();
+    let Compiled { engine, masker, automaton, .. } = &**matcher.compiled();
     if !engine.has_encoder() {
         return Err(FastForwardError::NoEncoder);
     }

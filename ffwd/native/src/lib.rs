@@ -27,9 +27,9 @@ pub mod fast_forward;
 pub mod json_schema;
 pub mod mask;
 pub mod matcher;
+pub mod pretokenizer;
 #[cfg(feature = "python")]
 mod python;
-pub mod pretokenizer;
 pub mod regex;
 pub mod tokenizer;
 pub mod vocabulary;

@@ -146,8 +146,7 @@ impl Matcher {
         let mut text = vocabulary.text(token);
         let left = &self.prefix[read..];
         if text.is_empty() {
-            let ends =
-                left.is_empty() && vocabulary.is_eos(token) && automaton.is_accepting(state);
+            let ends = left.is_empty() && vocabulary.is_eos(token) && automaton.is_accepting(state);
             return Ok(ends.then_some((state, read)));
         }
         if !left.is_empty() {
@@ -237,7 +236,8 @@ impl Matcher {
         self.terminated = false;
         if self.read > 0 {
             let vocabulary = self.compiled.engine.vocabulary();
-            let spelled: usize = self.tokens.iter().map(|&token| vocabulary.text(token).len()).sum();
+            let spelled: usize =
+                self.tokens.iter().map(|&token| vocabulary.text(token).len()).sum();
             self.read = spelled.min(self.prefix.len());
         }
         if let Some(tracked) = &self.tracked {
@@ -321,7 +321,7 @@ impl Matcher {
         if self.terminated {
             return Ok(Vec::new());
         }
-        let Compiled { automaton, masker, engine } = &*self.compiled;
+        let Compiled { automaton, masker, engine, .. } = &*self.compiled;
         if self.canonical || !self.prefix_left().is_empty() {
             let mut row = vec![0; engine.vocabulary().mask_words()];
             self.fill_bitmask(&mut row)?;

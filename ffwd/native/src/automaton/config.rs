@@ -74,8 +74,8 @@ pub type Threads = SmallVec<[Thread; 4]>;
 struct Config {
     threads: Box<[Thread]>,
     accepting: bool,
-    /// Two bytes of those that may come next, once that has been asked.
-    two_bytes: OnceLock<Option<[u8; 2]>>,
+    /// Some of the bytes that may come next, once that has been asked.
+    some_bytes: OnceLock<SmallVec<[u8; 8]>>,
 }
 
 /// Bytes that many configurations of JSON can go on with.
@@ -440,7 +440,7 @@ impl Automaton {
             return Err(LimitExceeded::new("states of one grammar", MAX_CONFIGS).into());
         }
         let threads: Box<[Thread]> = threads.into_vec().into_boxed_slice();
-        let config = Config { threads: threads.clone(), accepting, two_bytes: OnceLock::new() };
+        let config = Config { threads: threads.clone(), accepting, some_bytes: OnceLock::new() };
         let id = StateId(self.configs.push(config) as u32);
         ids.insert(threads, id);
         Ok(id)
@@ -479,34 +479,46 @@ impl Automaton {
         }
     }
 
-    /// Whether [`Self::two_bytes`] has been asked before and found two.
-    pub fn knows_two_bytes(&self, state: StateId) -> bool {
-        matches!(self.configs[state.0 as usize].two_bytes.get(), Some(Some(_)))
-    }
-
-    /// Two different bytes that may come next, if there are two.
-    pub fn two_bytes(&self, state: StateId) -> Result<Option<[u8; 2]>, EngineError> {
+    /// Some of the bytes that may come next: all of them if they are fewer than eight.
+    pub fn some_bytes(&self, state: StateId) -> Result<&[u8], EngineError> {
         let config = &self.configs[state.0 as usize];
-        if let Some(&known) = config.two_bytes.get() {
+        if let Some(known) = config.some_bytes.get() {
             return Ok(known);
         }
-        let threads = self.threads(state);
-        let mut first = None;
-        let mut found = None;
-        // Those first that most states take.
-        for byte in COMMON_BYTES.iter().copied().chain(0..=u8::MAX) {
-            if first == Some(byte) || self.step(threads, byte)?.is_empty() {
-                continue;
-            }
-            match first {
-                None => first = Some(byte),
-                Some(first) => {
-                    found = Some([first, byte]);
+        let mut found: SmallVec<[u8; 8]> = SmallVec::new();
+        let others = (0..=u8::MAX).filter(|byte| !COMMON_BYTES.contains(byte));
+        for byte in COMMON_BYTES.iter().copied().chain(others) {
+            if self.may_come(&config.threads, byte)? {
+                found.push(byte);
+                if found.len() == 8 {
                     break;
                 }
             }
         }
-        Ok(*config.two_bytes.get_or_init(|| found))
+        Ok(config.some_bytes.get_or_init(|| found))
+    }
+
+    fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool, EngineError> {
+        // Whatever a lexeme or a name goes on with is alive, and cheaper to see than where it leads.
+        for thread in threads {
+            let (lexeme, state) = match (thread.lexeme, &self.json) {
+                (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
+                (ThreadLexeme::Key, Some(json)) if byte != b'"' => {
+                    let node = json.keys.node(thread.key_node());
+                    match (node.child(byte), node.base) {
+                        (Some(child), _) if json.keys.node(child).is_dead() => continue,
+                        (Some(_), _) => return Ok(true),
+                        (None, Some(base)) => (base.lexeme, base.state),
+                        (None, None) => continue,
+                    }
+                }
+                _ => continue,
+            };
+            if self.lexeme(lexeme).next(state, byte)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(!self.step(threads, byte)?.is_empty())
     }
 
     /// `false` as soon as two bytes, or the end, are possible.

@@ -210,7 +210,8 @@ impl Canonicality {
             }
             return settle(token, hypotheses, pending);
         };
-        let goes_on = !alone && self.role(last) != Role::WholePiece && self.table().pair(last, token);
+        let goes_on =
+            !alone && self.role(last) != Role::WholePiece && self.table().pair(last, token);
         for hypothesis in &context.hypotheses {
             if goes_on && hypothesis.whole != Whole::Alone {
                 if let Some(boundary) = read(hypothesis.boundary) {
@@ -257,9 +258,7 @@ impl Canonicality {
     /// Places a token in the text with no regard to how its bytes should have been cut.
     fn recover(&self, context: &Context, token: TokenId, text: &[u8]) -> Context {
         let pending = match self.role(token) {
-            Role::Byte => {
-                self.byte_of_character(context.pending, text).unwrap_or_default()
-            }
+            Role::Byte => self.byte_of_character(context.pending, text).unwrap_or_default(),
             _ => Pending::default(),
         };
         let from = context.hypotheses.iter().map(|hypothesis| hypothesis.boundary).collect();
@@ -285,8 +284,7 @@ impl Canonicality {
         for &byte in text {
             let mut next: SmallVec<[HypothesisId; 4]> = SmallVec::new();
             for &place in &places {
-                let closed: &[HypothesisId] =
-                    if may_close { boundaries.close(place) } else { &[] };
+                let closed: &[HypothesisId] = if may_close { boundaries.close(place) } else { &[] };
                 let starts = std::iter::once(place).chain(closed.iter().copied());
                 next.extend(starts.filter_map(|start| boundaries.step(start, byte)));
             }

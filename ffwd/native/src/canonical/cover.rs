@@ -161,6 +161,18 @@ impl<L: Language> Cover<'_, L> {
         for at in 0..=forced.len() {
             let here = std::mem::take(&mut reached[at]);
             for (path, context) in here {
+                if common.covers(&paths, path) {
+                    // Nor does anything that begins so change what all have in common.
+                    continue;
+                }
+                if at == forced.len() && ends && self.canonicality.can_end(&context) {
+                    common.take(&paths, path);
+                } else if let Some(node) = self.choice.trie.find(&forced[at..]) {
+                    self.cross(&context, node, after, path, &mut paths, &mut common)?;
+                }
+                if common.covers(&paths, path) {
+                    continue;
+                }
                 self.canonicality.prefixes(&forced[at..], |length, token| {
                     if !(self.choice.has)(token) {
                         return;
@@ -169,16 +181,6 @@ impl<L: Language> Cover<'_, L> {
                         reached[at + length].push((paths.push(path, token), next));
                     }
                 });
-                if common.covers(&paths, path) {
-                    continue;
-                }
-                if at == forced.len() && ends && self.canonicality.can_end(&context) {
-                    common.take(&paths, path);
-                    continue;
-                }
-                if let Some(node) = self.choice.trie.find(&forced[at..]) {
-                    self.cross(&context, node, after, path, &mut paths, &mut common)?;
-                }
             }
         }
         Ok(common.0.map(|path| paths.tokens(path)))

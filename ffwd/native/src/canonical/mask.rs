@@ -111,11 +111,7 @@ impl CanonicalMasks {
         }
         let ends: SmallVec<[TokenId; 4]> =
             self.vocabulary.eos().iter().copied().filter(|&token| has(mask, token)).collect();
-        let left = if few(mask) {
-            self.one_by_one(context, mask)
-        } else {
-            self.all(context, mask)
-        };
+        let left = if few(mask) { self.one_by_one(context, mask) } else { self.all(context, mask) };
         let may_end = !ends.is_empty() && self.canonicality.can_end(context);
         let Some(mut left) = left else {
             if !may_end {

@@ -73,12 +73,7 @@ impl Canonicality {
     }
 
     /// The tokens that `text` begins with after `recent` tokens, however it goes on or if it ends.
-    pub fn tokenize_partial(
-        &self,
-        choice: Choice<'_>,
-        recent: &[TokenId],
-        text: &[u8],
-    ) -> Partial {
+    pub fn tokenize_partial(&self, choice: Choice<'_>, recent: &[TokenId], text: &[u8]) -> Partial {
         let context = self.after(recent);
         let options = ForcedOptions::default();
         let Ok(found) = self.forced(choice, &context, text, &Anything, &(), options);

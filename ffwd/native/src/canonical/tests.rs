@@ -152,7 +152,11 @@ fn closed_and_open_decisions_are_those_of_encoding() {
             let spelled = spell(&tokenizer, &tokens);
             if let Ok(text) = std::str::from_utf8(&spelled) {
                 let closed = encode(&tokenizer, text) == tokens;
-                assert_eq!(canonicality.is_canonical(&tokens), closed, "{name}: {text:?} {tokens:?}");
+                assert_eq!(
+                    canonicality.is_canonical(&tokens),
+                    closed,
+                    "{name}: {text:?} {tokens:?}"
+                );
                 counts[usize::from(closed)] += 1;
             }
             let open = canonicality.first_noncanonical(&tokens).is_none();
@@ -207,8 +211,9 @@ fn forced_tokens_are_what_all_texts_begin_with() {
         let mut rng = seeded(3);
         for _ in 0..200 {
             let stem = random_text(&mut rng, 10);
-            let texts: BTreeSet<String> =
-                (0..rng.random_range(1..5)).map(|_| stem.clone() + &random_text(&mut rng, 5)).collect();
+            let texts: BTreeSet<String> = (0..rng.random_range(1..5))
+                .map(|_| stem.clone() + &random_text(&mut rng, 5))
+                .collect();
             let encoded: Vec<Vec<TokenId>> =
                 texts.iter().map(|text| encode(&tokenizer, text)).collect();
             let truth = common(&encoded);

@@ -104,8 +104,7 @@ fn the_longest_suffix_that_goes_on_decides() {
 #[test]
 fn the_search_may_be_bounded_in_bytes() {
     let forked = matcher(&ORDER, "say order(Id|!)", &[]);
-    let bytes =
-        |bytes| backing_off(Backoff { bytes: Some(bytes), tokens: 0, conservative: false });
+    let bytes = |bytes| backing_off(Backoff { bytes: Some(bytes), tokens: 0, conservative: false });
     for (most, expected) in [(0, 2), (1, 2), (4, 2), (5, 1), (7, 1), (100, 1)] {
         assert_eq!(texts(&forked, bytes(most)).len(), expected, "{most} bytes");
     }
@@ -149,9 +148,7 @@ fn at_most_so_many_tokens_are_returned() {
 fn the_last_token_is_encoded_with_what_follows() {
     // After `x` the tokenizer writes `yz` as one token; after its own `xy` it would not.
     let tokens = ["xy", "yz", "zz"];
-    let after = |taken: &[&str], pattern: &str| {
-        texts(&matcher(&tokens, pattern, taken), default())
-    };
+    let after = |taken: &[&str], pattern: &str| texts(&matcher(&tokens, pattern, taken), default());
     // `x` and `yzz` together are `xy`, `zz`: the `x` does not stay, so `yzz` is encoded alone.
     assert_eq!(after(&["x"], "xyzz!"), ["yz", "z", "!"]);
     // `xy` stays what it is.

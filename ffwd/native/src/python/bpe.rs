@@ -158,7 +158,11 @@ impl PyBpe {
         self.sequences().ok_or_else(|| {
             VocabularyError::new_err(format!(
                 "which tokens are canonical can be told of exact tokenizers only{}",
-                self.tokenizer.limits().iter().map(|limit| format!("; {limit}")).collect::<String>()
+                self.tokenizer
+                    .limits()
+                    .iter()
+                    .map(|limit| format!("; {limit}"))
+                    .collect::<String>()
             ))
         })
     }
@@ -200,9 +204,11 @@ impl PyBpe {
             "text" => Some(Scope::Text),
             "first" => Some(Scope::First),
             "always" => Some(Scope::Every),
-            other => return Err(PyValueError::new_err(format!(
+            other => {
+                return Err(PyValueError::new_err(format!(
                 "dummy_space must be \"never\", \"text\", \"first\" or \"always\", not {other:?}"
-            ))),
+            )))
+            }
         };
         let table = Arc::clone(&model.table);
         let tokenizer = py.detach(move || {
@@ -512,9 +518,8 @@ impl PyBpe {
     ) -> PyResult<(Vec<u32>, Bound<'py, PyBytes>)> {
         let recent = self.checked(py, recent_tokens)?;
         let sequences = self.exact_sequences()?;
-        let partial = py.detach(|| {
-            sequences.canonicality.tokenize_partial(sequences.choice(), &recent, data)
-        });
+        let partial = py
+            .detach(|| sequences.canonicality.tokenize_partial(sequences.choice(), &recent, data));
         let tokens = partial.tokens.iter().map(|token| token.0).collect();
         Ok((tokens, PyBytes::new(py, data.get(partial.bytes..).unwrap_or_default())))
     }
@@ -540,8 +545,8 @@ impl PyBpe {
     ) -> PyResult<(Vec<u32>, Bound<'py, PyBytes>)> {
         let tokens = self.checked(py, token_ids.clone())?;
         let sequences = self.exact_sequences()?;
-        let healed = py
-            .detach(|| sequences.canonicality.heal(sequences.choice(), &tokens, max_rollback));
+        let healed =
+            py.detach(|| sequences.canonicality.heal(sequences.choice(), &tokens, max_rollback));
         token_ids.truncate(healed.kept);
         Ok((token_ids, PyBytes::new(py, &healed.cut)))
     }

@@ -57,7 +57,8 @@ impl PyCompiledGrammar {
             ));
         }
         let recent = recent_tokens.into_iter().map(TokenId).collect();
-        let beginning = Beginning { canonical, recent, prefix: prefix.unwrap_or_default().to_vec() };
+        let beginning =
+            Beginning { canonical, recent, prefix: prefix.unwrap_or_default().to_vec() };
         Ok(PyMatcher::new(Matcher::beginning(compiled, &beginning), slf.clone().unbind()))
     }
 

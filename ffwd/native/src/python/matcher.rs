@@ -218,7 +218,7 @@ impl PyMatcher {
             )
         })?;
         let options = FastForward { max_tokens, method };
-        if nothing_forced(matcher, &options) {
+        if nothing_forced(matcher, &options).map_err(|error| errors::engine(py, &error))? {
             return Ok(Vec::new());
         }
         let tokens = py

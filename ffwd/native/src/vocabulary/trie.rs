@@ -225,7 +225,8 @@ impl ByteTrie {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.capacity() * std::mem::size_of::<Node>() + (self.tokens.capacity() + self.of_root.capacity()) * 4
+        self.nodes.capacity() * std::mem::size_of::<Node>()
+            + (self.tokens.capacity() + self.of_root.capacity()) * 4
     }
 }
 
