@@ -238,7 +238,13 @@ class IntervalCounter:
 class CompiledGrammar:
     @property
     def vocabulary(self) -> Vocabulary: ...
-    def matcher(self) -> Matcher: ...
+    def matcher(
+        self,
+        *,
+        canonical: bool = False,
+        recent_tokens: Sequence[int] = ...,
+        prefix: bytes | None = None,
+    ) -> Matcher: ...
     def stats(self) -> dict[str, int]: ...
 
 @final
@@ -266,10 +272,16 @@ class Matcher:
         self,
         *,
         max_tokens: int | None = None,
-        backoff_tokens: int = 4,
+        method: str | None = None,
+        look_ahead: bool = False,
+        backoff_tokens: int | None = None,
         backoff_bytes: int | None = None,
         conservative: bool = False,
     ) -> list[int]: ...
+    @property
+    def canonical_fallbacks(self) -> dict[str, int]: ...
+    @property
+    def num_noncanonical_tokens(self) -> int | None: ...
 
 def compile_json_schema(
     schema: str,

@@ -13,13 +13,28 @@ use crate::vocabulary::TokenId;
 struct Prefix {
     /// The longest suffix that begins a token.
     suffix: Place,
-    /// The last token of the encoding by merges, and how many tokens that has.
+    /// The last token of the encoding by merges.
     last: TokenId,
+    /// How many tokens that has and, in the lowest bit, whether the suffix is all of the prefix.
     count: u32,
-    /// The token that is all of it, if whole pieces are looked up.
-    whole: Option<TokenId>,
-    /// Whether the suffix is all of it.
-    is_whole: bool,
+}
+
+impl Prefix {
+    #[inline]
+    fn count(self) -> u32 {
+        self.count >> 1
+    }
+
+    #[inline]
+    fn is_whole(self) -> bool {
+        self.count & 1 != 0
+    }
+
+    /// The token that is all of the prefix, if whole pieces are looked up.
+    #[inline]
+    fn whole(self, table: &BpeTable) -> Option<TokenId> {
+        table.whole_token_at(self.suffix).filter(|_| self.is_whole())
+    }
 }
 
 /// A piece that grows at its end. Each call takes the table that the first one was given.
@@ -46,30 +61,32 @@ impl PieceAppender {
 
     pub fn push(&mut self, table: &BpeTable, byte: u8) {
         let (suffixes, trie) = (table.suffixes(), table.trie());
-        let before = self.prefixes.last();
-        let place = before.map_or(Place::ROOT, |prefix| prefix.suffix);
-        let (suffix, is_longer) = suffixes.step(trie, place, byte);
-        let is_whole = is_longer && before.is_none_or(|prefix| prefix.is_whole);
+        let before = self.prefixes.last().copied().unwrap_or(Prefix {
+            suffix: Place::ROOT,
+            last: table.byte_token(byte),
+            count: 1,
+        });
+        let (suffix, is_longer) = suffixes.step(trie, before.suffix, byte);
+        let is_whole = is_longer && before.is_whole();
         let length = self.prefixes.len() + 1;
         let mut candidate = suffixes.longest(suffix);
         let (last, count) = loop {
             // No token of a piece ends here: a byte that no piece has, or a character has begun.
             let Some(token) = candidate else {
-                break (table.byte_token(byte), before.map_or(0, |prefix| prefix.count) + 1);
+                break (table.byte_token(byte), before.count() + 1);
             };
             match (length - table.length(token)).checked_sub(1) {
                 None => break (token, 1),
                 Some(index) => {
-                    let prefix = &self.prefixes[index];
+                    let prefix = self.prefixes[index];
                     if table.may_follow(prefix.last, token) {
-                        break (token, prefix.count + 1);
+                        break (token, prefix.count() + 1);
                     }
                 }
             }
             candidate = suffixes.shorter(token);
         };
-        let whole = if is_whole { table.whole_token_at(suffix) } else { None };
-        self.prefixes.push(Prefix { suffix, last, count, whole, is_whole });
+        self.prefixes.push(Prefix { suffix, last, count: count << 1 | u32::from(is_whole) });
     }
 
     pub fn extend(&mut self, table: &BpeTable, text: &[u8]) {
@@ -90,29 +107,29 @@ impl PieceAppender {
 
     /// How many tokens the piece has.
     #[inline]
-    pub fn count(&self) -> usize {
-        self.count_of_prefix(self.len())
+    pub fn count(&self, table: &BpeTable) -> usize {
+        self.count_of_prefix(table, self.len())
     }
 
     /// How many tokens the first bytes of the piece have, encoded alone.
     #[inline]
-    pub fn count_of_prefix(&self, length: usize) -> usize {
+    pub fn count_of_prefix(&self, table: &BpeTable, length: usize) -> usize {
         match length.checked_sub(1).and_then(|index| self.prefixes.get(index)) {
-            Some(prefix) if prefix.whole.is_some() => 1,
-            Some(prefix) => prefix.count as usize,
+            Some(prefix) if prefix.whole(table).is_some() => 1,
+            Some(prefix) => prefix.count() as usize,
             None => 0,
         }
     }
 
     /// The last token of the encoding of each prefix by merges, and how many tokens it has.
     pub(super) fn lasts(&self) -> impl Iterator<Item = (TokenId, u32)> + '_ {
-        self.prefixes.iter().map(|prefix| (prefix.last, prefix.count))
+        self.prefixes.iter().map(|prefix| (prefix.last, prefix.count()))
     }
 
     /// Appends the tokens of the first bytes of the piece, encoded alone.
     pub fn tokens_of_prefix(&self, table: &BpeTable, length: usize, out: &mut Vec<TokenId>) {
         let mut rest = &self.prefixes[..length.min(self.len())];
-        if let Some(token) = rest.last().and_then(|prefix| prefix.whole) {
+        if let Some(token) = rest.last().and_then(|prefix| prefix.whole(table)) {
             out.push(token);
             return;
         }

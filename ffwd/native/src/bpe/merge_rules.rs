@@ -108,7 +108,7 @@ pub(super) fn find_splits(texts: &Texts, spec: &BpeSpec) -> Result<Splits, BpeEr
             }
         }
     }
-    let mut splits = Splits::unreachable(texts.width());
+    let mut splits = Splits::unreachable(texts);
     let mut symbols = Vec::new();
     for (token, text) in texts.tokens() {
         if texts.is_byte_fallback(token) {

@@ -23,6 +23,9 @@ pub(super) fn may_follow(
     mut left: TokenId,
     mut right: TokenId,
 ) -> bool {
+    if !pairs.joins(splits.last_byte(left), splits.first_byte(right)) {
+        return true;
+    }
     let (mut left_parent, mut right_parent) = (None, None);
     let (mut left_level, mut right_level) = (splits.level(left), splits.level(right));
     loop {

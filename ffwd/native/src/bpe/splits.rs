@@ -12,6 +12,8 @@
 //! all parts are more urgent than what they make, and the level of a token is its rank; but some
 //! of the real ones have a few tokens for which it is not.
 
+use super::spec::MAX_IDS;
+use super::texts::Texts;
 use crate::vocabulary::TokenId;
 
 /// The level and rank of what no merge makes: a symbol of the base.
@@ -22,9 +24,10 @@ pub(super) const NEVER: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 struct Split {
-    /// The left part and, in the topmost bit, whether the token is the left part of a merge.
+    /// The left part, the last byte of the token's text, and in the topmost bit whether the token
+    /// is the left part of a merge.
     left: u32,
-    /// The right part and, in the topmost bit, whether the token is the right part of a merge.
+    /// The right part, the first byte, and whether the token is the right part of a merge.
     right: u32,
     level: u32,
     /// The longest reachable token that this one begins with, other than itself.
@@ -32,6 +35,9 @@ struct Split {
 }
 
 const IS_PART: u32 = 1 << 31;
+const BYTE_SHIFT: u32 = 23;
+const ID_MASK: u32 = (1 << BYTE_SHIFT) - 1;
+const _: () = assert!(MAX_IDS <= ID_MASK as usize);
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -42,9 +48,16 @@ pub(super) struct Splits {
 }
 
 impl Splits {
-    pub fn unreachable(width: usize) -> Self {
+    pub fn unreachable(texts: &Texts) -> Self {
         let split = Split { left: 0, right: 0, level: NEVER, shorter: NONE };
-        Self { splits: vec![split; width], ranks: Vec::new() }
+        let mut splits = vec![split; texts.width()];
+        for (token, text) in texts.tokens() {
+            if let (Some(&first), Some(&last)) = (text.first(), text.last()) {
+                splits[token.index()].left = u32::from(last) << BYTE_SHIFT;
+                splits[token.index()].right = u32::from(first) << BYTE_SHIFT;
+            }
+        }
+        Self { splits, ranks: Vec::new() }
     }
 
     pub fn set_base(&mut self, token: TokenId) {
@@ -54,8 +67,8 @@ impl Splits {
     /// Ranks of merges are above [`BASE`] and below [`NEVER`].
     pub fn set(&mut self, token: TokenId, left: TokenId, right: TokenId, rank: u32) {
         let split = &mut self.splits[token.index()];
-        split.left = left.0 | (split.left & IS_PART);
-        split.right = right.0 | (split.right & IS_PART);
+        split.left = left.0 | (split.left & !ID_MASK);
+        split.right = right.0 | (split.right & !ID_MASK);
         split.level = rank;
         self.splits[left.index()].left |= IS_PART;
         self.splits[right.index()].right |= IS_PART;
@@ -119,6 +132,16 @@ impl Splits {
         right_of(&self.splits[token.index()])
     }
 
+    #[inline]
+    pub fn first_byte(&self, token: TokenId) -> u8 {
+        (self.splits[token.index()].right >> BYTE_SHIFT) as u8
+    }
+
+    #[inline]
+    pub fn last_byte(&self, token: TokenId) -> u8 {
+        (self.splits[token.index()].left >> BYTE_SHIFT) as u8
+    }
+
     /// Whether a token is the left part of any merge.
     #[inline]
     pub fn is_left_part(&self, token: TokenId) -> bool {
@@ -143,10 +166,10 @@ impl Splits {
 
 #[inline]
 fn left_of(split: &Split) -> TokenId {
-    TokenId(split.left & !IS_PART)
+    TokenId(split.left & ID_MASK)
 }
 
 #[inline]
 fn right_of(split: &Split) -> TokenId {
-    TokenId(split.right & !IS_PART)
+    TokenId(split.right & ID_MASK)
 }

@@ -11,6 +11,8 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Suffixes {
     /// For each place of the trie that of the longest proper suffix of its text in the trie.
     shorter_place: Vec<Place>,
+    /// For each byte which ones come after it within a token.
+    inside: Box<[[u64; 4]; 256]>,
     /// For each place the longest reachable token that its text ends with.
     longest: Vec<u32>,
     /// For each reachable token the longest other one that it ends with.
@@ -22,6 +24,7 @@ impl Suffixes {
     pub fn new(texts: &Texts, trie: &Trie) -> Self {
         let mut suffixes = Self {
             shorter_place: vec![Place::ROOT; trie.places()],
+            inside: Box::new([[0; 4]; 256]),
             longest: vec![NONE; trie.places()],
             shorter_token: vec![NONE; texts.width()],
         };
@@ -50,9 +53,12 @@ impl Suffixes {
     }
 
     fn add(&mut self, trie: &Trie, parent: Place, byte: u8, child: Place) {
-        let shorter = match parent {
-            Place::ROOT => Place::ROOT,
-            _ => self.step(trie, self.shorter_place[parent.index()], byte).0,
+        let shorter = if parent == Place::ROOT {
+            Place::ROOT
+        } else {
+            let before = trie.at(parent).label();
+            self.inside[usize::from(before)][usize::from(byte) / 64] |= 1 << (byte % 64);
+            self.step(trie, self.shorter_place[parent.index()], byte).0
         };
         self.shorter_place[child.index()] = shorter;
         let below = self.longest[shorter.index()];
@@ -70,6 +76,11 @@ impl Suffixes {
     #[inline]
     pub fn step(&self, trie: &Trie, place: Place, byte: u8) -> (Place, bool) {
         let mut from = place;
+        let before = trie.at(place).label();
+        if self.inside[usize::from(before)][usize::from(byte) / 64] >> (byte % 64) & 1 == 0 {
+            // All suffixes end with the same byte, so none but the empty one goes on.
+            from = Place::ROOT;
+        }
         loop {
             if let Some(child) = trie.child_at(from, byte) {
                 return (child, from == place);
@@ -97,6 +108,6 @@ impl Suffixes {
 
     pub fn memory_bytes(&self) -> usize {
         let places = self.shorter_place.capacity() + self.longest.capacity();
-        (places + self.shorter_token.capacity()) * 4
+        (places + self.shorter_token.capacity()) * 4 + std::mem::size_of_val(&*self.inside)
     }
 }

@@ -204,7 +204,7 @@ proptest! {
             let expected = definition.encode(&text[..length]);
             appender.tokens_of_prefix(&table, length, &mut tokens);
             prop_assert_eq!(&tokens, &expected);
-            prop_assert_eq!(appender.count_of_prefix(length), expected.len());
+            prop_assert_eq!(appender.count_of_prefix(&table, length), expected.len());
             tokens.clear();
             let expected = definition.encode(&text[text.len() - length..]);
             prepender.tokens_of_suffix(&table, length, &mut tokens);
@@ -231,11 +231,11 @@ proptest! {
         prepender.extend(&table, &then);
         let appended = [&first[..kept], &then].concat();
         let prepended = [&then, &first[first.len() - kept..]].concat();
-        prop_assert_eq!(appender.count(), table.count_piece(&appended));
+        prop_assert_eq!(appender.count(&table), table.count_piece(&appended));
         prop_assert_eq!(prepender.count(), table.count_piece(&prepended));
         appender.clear();
         prepender.clear();
         prop_assert!(appender.is_empty() && prepender.is_empty());
-        prop_assert_eq!((appender.count(), prepender.count()), (0, 0));
+        prop_assert_eq!((appender.count(&table), prepender.count()), (0, 0));
     }
 }

@@ -29,6 +29,12 @@ impl Node {
         (self.0 >> BASE_SHIFT) as u32
     }
 
+    /// The byte that leads here; none leads to the root.
+    #[inline]
+    pub fn label(self) -> u8 {
+        (self.0 >> LABEL_SHIFT) as u8
+    }
+
     /// The token that ends here: the one that merges reach, if one of several is.
     #[inline]
     pub fn token(self) -> Option<TokenId> {

@@ -204,7 +204,7 @@ impl Pieces {
                 let piece = &text[start..end];
                 table
                     .whole_piece(piece)
-                    .map_or_else(|| appender.count_of_prefix(piece.len()), |_| 1)
+                    .map_or_else(|| appender.count_of_prefix(table, piece.len()), |_| 1)
             }
             _ => table.count_piece(&text[start..end]),
         };
@@ -253,5 +253,5 @@ fn count_known(table: &BpeTable, appender: &mut PieceAppender, piece: &[u8]) -> 
     for &byte in &piece[appender.len().min(piece.len())..] {
         appender.push(table, byte);
     }
-    appender.count_of_prefix(piece.len())
+    appender.count_of_prefix(table, piece.len())
 }

@@ -60,7 +60,7 @@ impl LongPieces {
         for &byte in &piece[appender.len().min(piece.len())..] {
             appender.push(table, byte);
         }
-        appender.count_of_prefix(piece.len())
+        appender.count_of_prefix(table, piece.len())
     }
 
     /// The text has been cut down to so many bytes.
