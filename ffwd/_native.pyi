@@ -98,7 +98,10 @@ class Vocabulary:
         eos_token_ids: Sequence[int],
         width: int | None = None,
         encode: Callable[[bytes], Sequence[int]] | None = None,
+        bpe: Bpe | None = None,
     ) -> Vocabulary: ...
+    @property
+    def bpe(self) -> Bpe | None: ...
     @property
     def vocab_size(self) -> int: ...
     @property
@@ -208,6 +211,15 @@ class Bpe:
     def interval_counter(
         self, text: str | bytes, *, pretokenize: bool = True, normalize: bool = True
     ) -> IntervalCounter: ...
+    def is_canonical(self, token_ids: Sequence[int]) -> bool: ...
+    def first_noncanonical(self, token_ids: Sequence[int]) -> int | None: ...
+    def canonical_prefix(self, token_ids: Sequence[int]) -> list[int]: ...
+    def tokenize_partial(
+        self, data: bytes, recent_tokens: Sequence[int] = ...
+    ) -> tuple[list[int], bytes]: ...
+    def heal(
+        self, token_ids: Sequence[int], *, max_rollback: int = 2
+    ) -> tuple[list[int], bytes]: ...
 
 @final
 class AppendEncoder:
@@ -238,7 +250,13 @@ class IntervalCounter:
 class CompiledGrammar:
     @property
     def vocabulary(self) -> Vocabulary: ...
-    def matcher(self) -> Matcher: ...
+    def matcher(
+        self,
+        *,
+        canonical: bool = False,
+        recent_tokens: Sequence[int] = ...,
+        prefix: bytes | None = None,
+    ) -> Matcher: ...
     def stats(self) -> dict[str, int]: ...
 
 @final
@@ -266,10 +284,16 @@ class Matcher:
         self,
         *,
         max_tokens: int | None = None,
-        backoff_tokens: int = 4,
+        method: str | None = None,
+        look_ahead: bool = False,
+        backoff_tokens: int | None = None,
         backoff_bytes: int | None = None,
         conservative: bool = False,
     ) -> list[int]: ...
+    @property
+    def canonical_fallbacks(self) -> dict[str, int]: ...
+    @property
+    def num_noncanonical_tokens(self) -> int | None: ...
 
 def compile_json_schema(
     schema: str,

@@ -9,6 +9,7 @@
 //! * [`bpe`] byte-pair encoding of one piece of text; knows no pre-tokenizer and no grammar
 //! * [`pretokenizer`] where a tokenizer cuts a text into pieces; knows no token
 //! * [`tokenizer`] whole texts to tokens, and texts whose tokens are counted while they change
+//! * [`canonical`] which tokens a text can have
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
 //! * [`automaton`] configurations and stacks over lexemes; knows no token
 //! * [`mask`] the only place where automaton and vocabulary meet
@@ -18,6 +19,7 @@
 
 pub mod automaton;
 pub mod bpe;
+pub mod canonical;
 pub mod engine;
 pub mod error;
 pub mod expr;

@@ -1,6 +1,6 @@
 //! `Bpe`: whole texts to tokens and back.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -9,13 +9,14 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use super::bpe_incremental::{PyAppendEncoder, PyIntervalCounter, PyPrependEncoder};
 use super::bpe_model::PyBpeModel;
 use super::bpe_parts::{self, AddedTokenArgument};
-use super::errors;
+use super::errors::{self, VocabularyError};
 use crate::bpe::Method;
+use crate::canonical::{Canonicality, Choice};
 use crate::tokenizer::{
     AppendEncoder, DummySpace, EncodeOptions, IntervalCounter, Normalizer, PartOptions,
-    PrependEncoder, Scope, SpecialPolicy, Tokenizer, TokenizerParts,
+    PrependEncoder, Scope, SpecialPolicy, TextError, Tokenizer, TokenizerParts,
 };
-use crate::vocabulary::TokenId;
+use crate::vocabulary::{ByteTrie, TokenId};
 
 /// A text, as `str` or as UTF-8 bytes.
 #[derive(FromPyObject)]
@@ -91,6 +92,24 @@ pub fn part_options(pretokenize: bool, normalize: bool, prefix_space: bool) -> P
     PartOptions { pretokenize, normalize, dummy_space: prefix_space }
 }
 
+/// Which tokens are canonical, and all tokens to choose from.
+pub struct Sequences {
+    pub canonicality: Arc<Canonicality>,
+    trie: ByteTrie,
+}
+
+impl Sequences {
+    fn new(tokenizer: &Arc<Tokenizer>) -> Option<Self> {
+        let canonicality = Canonicality::new(Arc::clone(tokenizer))?;
+        let trie = canonicality.trie();
+        Some(Self { canonicality: Arc::new(canonicality), trie })
+    }
+
+    fn choice(&self) -> Choice<'_> {
+        Choice { trie: &self.trie, has: &|_| true }
+    }
+}
+
 /// A tokenizer: byte-pair encoding with everything around it.
 ///
 /// Texts are `str` or UTF-8 `bytes`; all offsets and lengths are in bytes of UTF-8. Safe to use
@@ -117,6 +136,36 @@ pub fn part_options(pretokenize: bool, normalize: bool, prefix_space: bool) -> P
 #[pyclass(name = "Bpe", module = "ffwd", frozen, subclass)]
 pub struct PyBpe {
     pub tokenizer: Arc<Tokenizer>,
+    sequences: OnceLock<Option<Sequences>>,
+}
+
+impl PyBpe {
+    fn checked(&self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<Vec<TokenId>> {
+        let size = self.tokenizer.vocab_size();
+        let tokens: Vec<TokenId> = token_ids.into_iter().map(TokenId).collect();
+        match tokens.iter().find(|token| token.index() >= size) {
+            Some(&token) => Err(errors::text(py, &TextError::UnknownToken { token, size })),
+            None => Ok(tokens),
+        }
+    }
+
+    /// Which tokens are canonical, made when it is first asked for.
+    pub fn sequences(&self) -> Option<&Sequences> {
+        self.sequences.get_or_init(|| Sequences::new(&self.tokenizer)).as_ref()
+    }
+
+    fn exact_sequences(&self) -> PyResult<&Sequences> {
+        self.sequences().ok_or_else(|| {
+            VocabularyError::new_err(format!(
+                "which tokens are canonical can be told of exact tokenizers only{}",
+                self.tokenizer
+                    .limits()
+                    .iter()
+                    .map(|limit| format!("; {limit}"))
+                    .collect::<String>()
+            ))
+        })
+    }
 }
 
 #[pymethods]
@@ -175,7 +224,7 @@ impl PyBpe {
             })
         });
         let tokenizer = tokenizer.map_err(|error| errors::tokenizer(&error))?;
-        Ok(Self { tokenizer: Arc::new(tokenizer) })
+        Ok(Self { tokenizer: Arc::new(tokenizer), sequences: OnceLock::new() })
     }
 
     /// The number of ids.
@@ -412,6 +461,94 @@ impl PyBpe {
         let tokenizer = Arc::clone(&self.tokenizer);
         let counter = detached(py, text, || IntervalCounter::new(tokenizer, text, options));
         Ok(PyIntervalCounter { counter: counter.map_err(|error| errors::text(py, &error))? })
+    }
+
+    /// Whether the tokens are just those that their text is encoded into.
+    ///
+    /// A special token ends the text before it, and a new one begins after it. Tokens are those of
+    /// a stretch in the middle of a text, so there is no space before it.
+    ///
+    /// Raises:
+    ///     TokenError: An id outside the vocabulary.
+    ///     VocabularyError: The tokenizer is not exact.
+    fn is_canonical(&self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<bool> {
+        let tokens = self.checked(py, token_ids)?;
+        let sequences = self.exact_sequences()?;
+        Ok(py.detach(|| sequences.canonicality.is_canonical(&tokens)))
+    }
+
+    /// Where the tokens stop being the beginning of any text's; None if they do not.
+    ///
+    /// Raises:
+    ///     As `is_canonical`.
+    fn first_noncanonical(&self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<Option<usize>> {
+        let tokens = self.checked(py, token_ids)?;
+        let sequences = self.exact_sequences()?;
+        Ok(py.detach(|| sequences.canonicality.first_noncanonical(&tokens)))
+    }
+
+    /// The longest beginning of the tokens that is the beginning of some text's tokens.
+    ///
+    /// Raises:
+    ///     As `is_canonical`.
+    fn canonical_prefix(&self, py: Python<'_>, mut token_ids: Vec<u32>) -> PyResult<Vec<u32>> {
+        if let Some(first) = self.first_noncanonical(py, token_ids.clone())? {
+            token_ids.truncate(first);
+        }
+        Ok(token_ids)
+    }
+
+    /// The tokens with which a text begins however it goes on, or if it ends here.
+    ///
+    /// Args:
+    ///     data: The beginning of the text, in bytes; it may end within a character.
+    ///     recent_tokens: The tokens before it, in the same text.
+    ///
+    /// Returns:
+    ///     The tokens, and the bytes at the end that may yet be cut in several ways.
+    ///
+    /// Raises:
+    ///     As `is_canonical`.
+    #[pyo3(signature = (data, recent_tokens=Vec::new()))]
+    fn tokenize_partial<'py>(
+        &self,
+        py: Python<'py>,
+        data: &[u8],
+        recent_tokens: Vec<u32>,
+    ) -> PyResult<(Vec<u32>, Bound<'py, PyBytes>)> {
+        let recent = self.checked(py, recent_tokens)?;
+        let sequences = self.exact_sequences()?;
+        let partial = py
+            .detach(|| sequences.canonicality.tokenize_partial(sequences.choice(), &recent, data));
+        let tokens = partial.tokens.iter().map(|token| token.0).collect();
+        Ok((tokens, PyBytes::new(py, data.get(partial.bytes..).unwrap_or_default())))
+    }
+
+    /// Takes back the tokens at the end of a prompt that would be others once the text goes on.
+    ///
+    /// Args:
+    ///     token_ids: The prompt, or its end from a special token on.
+    ///     max_rollback: The most tokens to take back.
+    ///
+    /// Returns:
+    ///     The tokens that stay, and the bytes of the others: `recent_tokens` and `prefix` of
+    ///     `CompiledGrammar.matcher`.
+    ///
+    /// Raises:
+    ///     As `is_canonical`.
+    #[pyo3(signature = (token_ids, *, max_rollback=2))]
+    fn heal<'py>(
+        &self,
+        py: Python<'py>,
+        mut token_ids: Vec<u32>,
+        max_rollback: usize,
+    ) -> PyResult<(Vec<u32>, Bound<'py, PyBytes>)> {
+        let tokens = self.checked(py, token_ids.clone())?;
+        let sequences = self.exact_sequences()?;
+        let healed =
+            py.detach(|| sequences.canonicality.heal(sequences.choice(), &tokens, max_rollback));
+        token_ids.truncate(healed.kept);
+        Ok((token_ids, PyBytes::new(py, &healed.cut)))
     }
 
     /// About how many bytes of memory the tokenizer holds.

@@ -152,7 +152,7 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
 pub fn fast_forward(py: Python<'_>, error: &FastForwardError) -> PyErr {
     match error {
         FastForwardError::Engine(error) => engine(py, error),
-        FastForwardError::Encode(_) | FastForwardError::NoEncoder => {
+        FastForwardError::Encode(_) | FastForwardError::NoEncoder | FastForwardError::NotExact => {
             VocabularyError::new_err(error.to_string())
         }
     }
