@@ -98,7 +98,10 @@ class Vocabulary:
         eos_token_ids: Sequence[int],
         width: int | None = None,
         encode: Callable[[bytes], Sequence[int]] | None = None,
+        bpe: Bpe | None = None,
     ) -> Vocabulary: ...
+    @property
+    def bpe(self) -> Bpe | None: ...
     @property
     def vocab_size(self) -> int: ...
     @property

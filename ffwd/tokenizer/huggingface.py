@@ -50,6 +50,8 @@ def from_huggingface(
                 f"token id {token_id} cannot end the output, for it is how the tokenizer encodes "
                 f"the text {data!r}"
             )
+    if bpe is not None and bpe.exact:
+        return vocabulary(table, bpe=bpe)
     return vocabulary(table, encode)
 
 
@@ -71,18 +73,23 @@ def text_encoder(source: Any) -> TextEncoder:
 
 
 def vocabulary(
-    table: TokenTable, encode: Callable[[bytes], Sequence[int]] | None = None
+    table: TokenTable,
+    encode: Callable[[bytes], Sequence[int]] | None = None,
+    *,
+    bpe: Bpe | None = None,
 ) -> Vocabulary:
     """The engine's vocabulary from a table.
 
-    `encode`: bytes -> token ids, as `text_encoder` gives it; without it there are no fast-forward
-    tokens.
+    `bpe`: the tokenizer, with the same ids; where it is exact, so are forced tokens. `encode`:
+    instead of it, bytes -> token ids, as `text_encoder` gives it. Without either there are no
+    fast-forward tokens.
     """
     return Vocabulary(
         table.tokens,
         eos_token_ids=table.eos_token_ids,
         width=table.width,
         encode=encode,
+        bpe=bpe,
     )
 
 
