@@ -1,5 +1,6 @@
 """Vocabularies of Hugging Face fast tokenizers."""
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +12,8 @@ from ffwd.tokenizer.huggingface_bpe import huggingface_parts
 from ffwd.tokenizer.source import Source, read_source, token_ids
 from ffwd.tokenizer.table import MAX_WIDTH, TokenKind, TokenTable, shown
 from ffwd.tokenizer.tokens import Tokens, read_tokens
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def from_huggingface(
@@ -147,9 +150,13 @@ def _encoder(read: Source, text: Tokens) -> TextEncoder:
 def _bpe(read: Source, text: Tokens) -> Bpe | None:
     """None for a tokenizer that only the library that it comes from can follow."""
     try:
-        return Bpe(**huggingface_parts(read, text))
-    except VocabularyError:
+        bpe = Bpe(**huggingface_parts(read, text))
+    except VocabularyError as error:
+        _LOGGER.warning("forced tokens rest on the tokenizer's library and backoff: %s", error)
         return None
+    if not bpe.exact:
+        _LOGGER.warning("forced tokens rest on backoff: %s", "; ".join(bpe.limits))
+    return bpe
 
 
 def _within_a_text(bpe: Bpe) -> Callable[[bytes], list[int]]:

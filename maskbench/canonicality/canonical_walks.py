@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from maskbench.canonicality.forcing import Ffwd
 from maskbench.canonicality.variants import Mode
-from maskbench.canonicality.wander import Wanderer
+from maskbench.canonicality.wander import Wandered, Wanderer
 from maskbench.data import DataError, Source, parse_case
 from maskbench.documents import UnwritableSchemaError, prepare
 from maskbench.engines.base import RefusedError
@@ -16,6 +16,9 @@ from maskbench.gates.walks import Plans, Tokens
 from maskbench.tokenizer import OutputEncoder, TokenizerSpec
 
 MAX_FREE_STEPS = 40
+
+WAYS = {"masks": False, "forced tokens, then masks": True}
+"""Whether a walk takes forced tokens where there are any."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,8 @@ class Astray:
 
 @dataclass
 class Walked:
-    """Walks, and how they ended."""
+    """Walks of one way, and how they ended."""
 
-    schemas: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
     walks: int = 0
     tokens: int = 0
     equal: int = 0
@@ -51,8 +52,6 @@ class Walked:
 
     def add(self, other: Walked) -> None:
         """Adds what another schema had."""
-        self.schemas += other.schemas
-        self.refused += other.refused
         self.walks += other.walks
         self.tokens += other.tokens
         self.equal += other.equal
@@ -62,6 +61,22 @@ class Walked:
         self.unequal_after_fallback += other.unequal_after_fallback
         self.fallbacks += other.fallbacks
         self.astray += other.astray
+
+
+@dataclass
+class SchemaWalks:
+    """The walks on schemas, by way, and the schemas that are left out, by reason."""
+
+    schemas: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    ways: dict[str, Walked] = field(default_factory=lambda: {way: Walked() for way in WAYS})
+
+    def add(self, other: SchemaWalks) -> None:
+        """Adds what another schema had."""
+        self.schemas += other.schemas
+        self.refused += other.refused
+        for way, walked in other.ways.items():
+            self.ways[way].add(walked)
 
 
 @dataclass(frozen=True)
@@ -85,9 +100,9 @@ class CanonicalWalks:
         self._tokens = Tokens(self._engine.vocabulary)
         self._wanderer = Wanderer(self._tokens)
 
-    def __call__(self, source: Source) -> Walked:
+    def __call__(self, source: Source) -> SchemaWalks:
         """All modes of one schema."""
-        result = Walked()
+        result = SchemaWalks()
         try:
             case = parse_case(source)
             for mode in self._setup.modes:
@@ -95,13 +110,14 @@ class CanonicalWalks:
                 grammar = self._engine.compile(schema, mode).grammar
                 randomly = random.Random(f"{self._setup.seed} {case.id} {mode.value}")
                 plans = Plans(case.schema)
-                for _ in range(self._setup.walks):
+                for way in list(WAYS) * self._setup.walks:
                     matcher = grammar.matcher(canonical=True)
                     walked = self._wanderer.wander(
-                        matcher, b"", plans, randomly, randomly.randrange(MAX_FREE_STEPS)
-                    )
+                        matcher, b"", plans, randomly, randomly.randrange(MAX_FREE_STEPS),
+                        forced=WAYS[way],
+                    )  # fmt: skip
                     fallbacks = Counter(matcher.canonical_fallbacks)
-                    self._judge(result, case.id, mode, walked.tokens, walked.finished, fallbacks)
+                    self._judge(result.ways[way], case.id, mode, walked, fallbacks)
             result.schemas = 1
         except (DataError, UnwritableSchemaError) as error:
             result.refused[type(error).__name__] += 1
@@ -114,16 +130,16 @@ class CanonicalWalks:
         result: Walked,
         case: str,
         mode: Mode,
-        tokens: list[int],
-        finished: bool,
+        walked: Wandered,
         fallbacks: Counter[str],
     ) -> None:
+        tokens = walked.tokens
         result.walks += 1
         result.tokens += len(tokens)
         result.fallbacks += fallbacks
         fell_back = fallbacks.total() > 0
         result.fell_back += fell_back
-        if not finished:
+        if not walked.finished:
             result.unfinished += 1
             return
         try:

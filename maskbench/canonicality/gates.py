@@ -132,18 +132,18 @@ def canonical_walks_command(
     walks: int,
 ) -> None:
     """Walks at random under canonical masks: texts must be encoded into the tokens of the walk."""
-    from maskbench.canonicality.canonical_walks import CanonicalWalks, Walked, WalkSetup
+    from maskbench.canonicality.canonical_walks import CanonicalWalks, SchemaWalks, WalkSetup
 
     lost = []
     with _work(tokenizer, data, mode_names, sample, seed, part) as work:
-        pool = Pool[WalkSetup, Source, Walked](
+        pool = Pool[WalkSetup, Source, SchemaWalks](
             CanonicalWalks,
             WalkSetup(work.tokenizer, work.modes, walks, seed),
             processes=processes,
             time_limit_s=300,
             scratch=work.scratch,
         )
-        total = Walked()
+        total = SchemaWalks()
         with pool, progress(len(work.sources), ["schemas"]) as advance:
             for source, result in pool.run(work.sources):
                 advance("schemas")
@@ -151,23 +151,31 @@ def canonical_walks_command(
                     lost.append(f"{source.default_id}: {result.why}")
                 else:
                     total.add(result)
-    click.echo(
-        f"{tokenizer}, seed {seed}: {total.walks} walks ({total.tokens} tokens) on "
-        f"{total.schemas} schemas"
-    )
-    click.echo(f"  {total.equal:6} are encoded into their own tokens")
-    click.echo(f"  {total.unequal_after_fallback:6} are not, after a mask that fell back")
-    click.echo(f"  {len(total.astray):6} are not, and no mask fell back")
-    click.echo(f"  {total.unfinished:6} did not end")
-    click.echo(f"  {total.unreadable:6} are not UTF-8")
-    click.echo(f"walks with a mask that fell back: {total.fell_back}; masks by reason:")
-    for reason, count in total.fallbacks.most_common():
-        click.echo(f"  {count:6} {reason}")
+    click.echo(f"{tokenizer}, seed {seed}: {total.schemas} schemas")
+    for way, walked in total.ways.items():
+        click.echo(f"{way}: {walked.walks} walks, {walked.tokens} tokens")
+        click.echo(f"  {walked.equal:6} are encoded into their own tokens")
+        click.echo(f"  {walked.unequal_after_fallback:6} are not, after a mask that fell back")
+        click.echo(f"  {len(walked.astray):6} are not, and no mask fell back")
+        click.echo(f"  {walked.unfinished:6} did not end")
+        click.echo(f"  {walked.unreadable:6} are not UTF-8")
+        click.echo(f"  {walked.fell_back:6} had masks that fell back; masks by reason:")
+        for reason, count in walked.fallbacks.most_common():
+            click.echo(f"    {count:6} {reason}")
     click.echo(f"schemas left out: {total.refused.total()}")
     for reason, count in total.refused.most_common():
         click.echo(f"  {count:6} {reason}")
-    figures = asdict(replace(total, astray=[]))
-    _finish([_astray(astray) for astray in total.astray], lost, out, figures)
+    failures = [
+        {"way": way} | _astray(astray)
+        for way, walked in total.ways.items()
+        for astray in walked.astray
+    ]
+    figures = {
+        "schemas": total.schemas,
+        "refused": total.refused,
+        "ways": {way: asdict(replace(walked, astray=[])) for way, walked in total.ways.items()},
+    }
+    _finish(failures, lost, out, figures)
 
 
 _options(continuations_command)

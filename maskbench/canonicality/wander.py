@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import ffwd
 from maskbench.gates.walks import Place, Plans, Tokens
 
-MAX_STEPS = 1500
+MAX_STEPS = 600
 
 _OPENING, _CLOSING = b"[{", b"]}"
 # What leads to the end of a value soonest, where no string is being written.
@@ -54,14 +54,23 @@ class Wanderer:
         plans: Plans,
         source: random.Random,
         free_steps: int,
+        *,
+        forced: bool = False,
     ) -> Wandered:
-        """Goes on after `text`: some steps uniformly at random, then towards the end."""
+        """Goes on after `text`: some steps uniformly at random, then towards the end.
+
+        `forced`: takes fast-forward tokens where there are any, as a generation loop does.
+        """
         place = Place()
         place.append(text)
         plans.start()
         plan = b""
         chosen: list[int] = []
         for step in range(MAX_STEPS):
+            if forced and (following := matcher.fast_forward_tokens()):
+                self._accept(matcher, following, place)
+                chosen += following
+                plan = b""
             bits = self.allowed(matcher)
             ends = [token for token in self._tokens.ends if bits[token]]
             if ends and step >= free_steps:
@@ -77,11 +86,15 @@ class Wanderer:
                     plan = plans.next(source, place)
                 directed, plan = self._towards_the_end(bits, place, plan)
                 token = token if directed is None else directed
-            if not matcher.accept_token(token):
-                raise RuntimeError(f"the mask allows token {token}, which is refused")
+            self._accept(matcher, [token], place)
             chosen.append(token)
-            place.append(self._tokens.texts[token] or b"")
         return Wandered(chosen, False)
+
+    def _accept(self, matcher: ffwd.Matcher, tokens: list[int], place: Place) -> None:
+        if not matcher.accept_tokens(tokens):
+            raise RuntimeError(f"tokens {tokens} were offered, and are refused")
+        for token in tokens:
+            place.append(self._tokens.texts[token] or b"")
 
     def allowed(self, matcher: ffwd.Matcher) -> NDArray[np.bool_]:
         """Whether each token may come next."""

@@ -14,7 +14,7 @@ use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::mask::{LexemeMaskStore, Masker};
 use crate::regex::{rust_dialect, Ast, PatternError, PatternErrorKind};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// Byte budgets of what is kept.
@@ -72,9 +72,12 @@ struct NativeEncoder(Arc<Tokenizer>);
 
 impl Encoder for NativeEncoder {
     fn encode(&self, text: &str) -> Result<Vec<TokenId>, EncodeError> {
-        let mut tokens = Vec::new();
-        self.0.encode_part(text.as_bytes(), &mut tokens);
-        Ok(tokens)
+        // Neither a space before it nor another normal form: the tokens spell what was given.
+        let part = PartOptions { normalize: false, dummy_space: false, ..PartOptions::default() };
+        let options = EncodeOptions { part, ..EncodeOptions::default() };
+        let failed =
+            |error: TextError| EncodeError { text: text.to_owned(), message: error.to_string() };
+        self.0.encode(text.as_bytes(), &options).map_err(failed)
     }
 }
 

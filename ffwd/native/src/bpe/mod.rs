@@ -12,6 +12,8 @@ mod merging;
 mod pair;
 mod pair_map;
 mod prepend;
+#[cfg(test)]
+mod realistic_tests;
 mod row_cache;
 mod spec;
 mod splits;

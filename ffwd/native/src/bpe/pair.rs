@@ -73,9 +73,7 @@ pub(super) fn precedes_right_death(splits: &Splits, merged: TokenId, parent: Tok
     if death != level {
         return death > level;
     }
-    // At the same level the death comes first only if the merge waits for its right part, if the
-    // death waits for nothing else, and if the death is more urgent.
-    splits.level(splits.right(merged)) < level
-        || splits.level(splits.right(parent)) == level
-        || splits.rank(merged) <= splits.rank(parent)
+    // At the same level the death comes first only if it does not wait for what stands further to
+    // the right, and if it is more urgent. One that waits for nothing of this level is not.
+    splits.level(splits.right(parent)) == level || splits.rank(merged) <= splits.rank(parent)
 }

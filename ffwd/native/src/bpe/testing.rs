@@ -77,6 +77,52 @@ fn replace(word: &mut Vec<TokenId>, left: TokenId, right: TokenId, merged: Token
     }
 }
 
+/// A vocabulary as models have them: the ranks of the file that the environment variable
+/// FFWD_TEST_RANKS names, which has a token in base64 and a rank in each line, or else a small
+/// one, trained on the sources of this module.
+pub fn realistic() -> BpeSpec {
+    let Ok(path) = std::env::var("FFWD_TEST_RANKS") else { return train(&sources(), 400) };
+    let file = std::fs::read_to_string(&path).unwrap();
+    let mut tokens: Vec<(u32, Vec<u8>)> = file
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(text, rank)| (rank.parse().unwrap(), from_base64(text)))
+        .collect();
+    tokens.sort_unstable();
+    let mut spec = ranked(&[]);
+    spec.byte_tokens = [None; 256];
+    for (id, text) in &tokens {
+        if let &[byte] = &text[..] {
+            spec.byte_tokens[usize::from(byte)] = Some(TokenId(*id));
+        }
+    }
+    spec.merges = Merges::Ranked(tokens.iter().map(|(id, _)| TokenId(*id)).collect());
+    spec.pieces = tokens.into_iter().map(|(id, text)| (TokenId(id), text.into())).collect();
+    spec.whole_pieces = true;
+    spec
+}
+
+/// A text to train on and to encode.
+pub fn sources() -> Vec<u8> {
+    let parts = [include_str!("table.rs"), include_str!("pair.rs"), include_str!("tests.rs")];
+    parts.concat().into_bytes()
+}
+
+fn from_base64(text: &str) -> Vec<u8> {
+    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0u32, 0);
+    for digit in text.trim_end_matches('=').chars() {
+        bits = bits << 6 | DIGITS.find(digit).unwrap() as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    bytes
+}
+
 /// Encoding by definition, from the specification alone: of all pairs that merge, the most urgent
 /// one does, the leftmost of several, until none does.
 pub struct Definition {

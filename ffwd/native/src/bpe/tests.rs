@@ -239,3 +239,127 @@ proptest! {
         prop_assert_eq!((appender.count(&table), prepender.count()), (0, 0));
     }
 }
+
+fn texts_of(table: &BpeTable, tokens: &[TokenId]) -> Vec<String> {
+    tokens.iter().map(|&token| String::from_utf8_lossy(table.text(token)).into_owned()).collect()
+}
+
+/// The example of `docs/bpe.md`, which is that of the README of the crate `bpe`.
+#[test]
+fn one_more_letter_changes_all_tokens_but_the_first() {
+    let tokens = ["ab", "cb", "ac", "bb", "cbb", "acbb"].map(str::as_bytes);
+    let table = BpeTable::new(ranked(&tokens)).unwrap();
+    let prefixes: [&[&str]; 7] =
+        [&[], &["a"], &["ab"], &["ab", "a"], &["ab", "ac"], &["ab", "a", "cb"], &["ab", "acbb"]];
+    let mut appender = PieceAppender::new();
+    appender.extend(&table, b"abacbb");
+    for (length, expected) in prefixes.iter().enumerate() {
+        let text = &b"abacbb"[..length];
+        for method in [Method::Backtracking, Method::Table, Method::Heap] {
+            let mut tokens = Vec::new();
+            table.encode_piece_by(method, text, &mut tokens);
+            assert_eq!(texts_of(&table, &tokens), *expected, "{method:?}");
+        }
+        let mut tokens = Vec::new();
+        appender.tokens_of_prefix(&table, length, &mut tokens);
+        assert_eq!(texts_of(&table, &tokens), *expected);
+    }
+    // `ac` may follow `ab`, and `c` may not follow `a`.
+    let find = |text: &str| table.whole_piece(text.as_bytes()).unwrap();
+    assert!(table.pair(find("ab"), find("ac")));
+    assert!(!table.pair(find("a"), find("c")));
+    // The next letter turns `a` `cb` into `a` `cbb`, and that into `acbb`.
+    assert!(table.pair(find("a"), find("cb")));
+    assert!(!table.pair(find("cb"), find("b")));
+    assert_eq!(table.split(find("acbb")), Some((find("a"), find("cbb"))));
+}
+
+#[test]
+fn what_is_no_encoding_is_refused_by_name() {
+    let good = ranked(&[b"ab"]);
+    let error = |change: &dyn Fn(&mut BpeSpec)| {
+        let mut spec = good.clone();
+        change(&mut spec);
+        BpeTable::new(spec).err()
+    };
+    let (a, b, ab) = (TokenId(97), TokenId(98), TokenId(256));
+    let piece = |id: u32, text: &[u8]| (TokenId(id), Box::from(text));
+    assert_eq!(error(&|_| ()), None);
+    assert_eq!(error(&|spec| spec.byte_tokens[200] = None), Some(BpeError::NoByteToken(200)));
+    assert_eq!(
+        error(&|spec| spec.pieces.push(piece(1 << 22, b"x"))),
+        Some(BpeError::IdTooLarge(TokenId(1 << 22)))
+    );
+    assert_eq!(
+        error(&|spec| spec.pieces.push(piece(u32::MAX, b"x"))),
+        Some(BpeError::IdTooLarge(TokenId(u32::MAX)))
+    );
+    assert_eq!(error(&|spec| spec.pieces.push(piece(256, b"x"))), Some(BpeError::TwiceGiven(ab)));
+    assert_eq!(
+        error(&|spec| spec.pieces.push(piece(300, b""))),
+        Some(BpeError::Empty(TokenId(300)))
+    );
+    let unknown = TokenId(257);
+    assert_eq!(
+        error(&|spec| spec.merges = Merges::Ranked(vec![unknown])),
+        Some(BpeError::UnknownToken(unknown))
+    );
+    assert_eq!(
+        error(&|spec| spec.merges = Merges::Listed(vec![(a, unknown, ab)])),
+        Some(BpeError::UnknownToken(unknown))
+    );
+    let wrong = BpeError::WrongMerge { left: b, right: a, merged: ab };
+    assert_eq!(error(&|spec| spec.merges = Merges::Listed(vec![(b, a, ab)])), Some(wrong));
+    assert_eq!(
+        error(&|spec| spec.pieces.push((TokenId(300), vec![b'x'; 1 << 24].into()))),
+        Some(BpeError::TooManyBytes)
+    );
+    // A byte token beside characters is no part of a merge.
+    let mut spec = of_characters("ab", &["ab"]);
+    spec.merges = Merges::Ranked(vec![TokenId(7)]);
+    assert_eq!(BpeTable::new(spec).err(), Some(BpeError::UnknownToken(TokenId(7))));
+}
+
+#[test]
+fn ids_may_have_gaps_and_texts_several_tokens() {
+    let mut spec = ranked(&[b"ab"]);
+    spec.pieces.push((TokenId(5000), Box::from(*b"ab")));
+    spec.pieces.push((TokenId(4000), Box::from(*b"zz")));
+    spec.whole_pieces = true;
+    let table = BpeTable::new(spec).unwrap();
+    assert_eq!(table.width(), 5001);
+    assert_eq!(table.text(TokenId(4500)), b"");
+    let mut found = Vec::new();
+    table.prefixes(b"abc", |length, token| found.push((length, token.0)));
+    assert_eq!(found, [(1, 97), (2, 256), (2, 5000)]);
+    assert_eq!(table.whole_piece(b"ab"), Some(TokenId(256)));
+    // Nothing merges into `zz`: only a piece that is nothing else is this token.
+    assert!(!table.is_reachable(TokenId(4000)));
+    assert_eq!(table.whole_piece(b"zz"), Some(TokenId(4000)));
+    let mut tokens = Vec::new();
+    table.encode_piece(b"zzz", &mut tokens);
+    assert_eq!(tokens, [TokenId(122); 3]);
+    assert!(table.memory_bytes() < 1 << 20);
+}
+
+#[test]
+fn a_character_without_a_piece_is_spelled_by_byte_tokens() {
+    let mut spec = of_characters("ab€", &["ab", "é€"]);
+    spec.whole_pieces = false;
+    let table = BpeTable::new(spec).unwrap();
+    let encode = |text: &str| {
+        let mut tokens = Vec::new();
+        table.encode_piece(text.as_bytes(), &mut tokens);
+        tokens.iter().map(|token| token.0).collect::<Vec<_>>()
+    };
+    assert_eq!(encode("abéab€"), [259, 0xC3, 0xA9, 259, 258]);
+    // No merge leads to a piece with a character that has none itself.
+    assert_eq!(encode("é€"), [0xC3, 0xA9, 258]);
+    assert!(!table.is_reachable(TokenId(260)));
+    assert!(table.is_byte_fallback(TokenId(0xC3)) && !table.is_byte_fallback(TokenId(258)));
+    // The byte of a character with a piece is of use only where it is a part of another.
+    assert!(!table.is_reachable(TokenId(u32::from(b'a'))));
+    assert!(table.is_reachable(TokenId(u32::from(b'c'))));
+    assert!(table.is_character("€".as_bytes()) && !table.is_character("é".as_bytes()));
+    assert!(!table.is_character(b"ab"));
+}

@@ -5,15 +5,17 @@ use std::ops::ControlFlow;
 
 use super::error::TextError;
 use super::options::{EncodeOptions, PartOptions, Scope};
+use super::recent::Recent;
 use super::specials::{Finders, Stretch};
 use super::Tokenizer;
 use crate::bpe::Method;
+use crate::pretokenizer::PreTokenizer;
 use crate::vocabulary::TokenId;
 
-/// What a text is made of once it has been cut.
+/// What a text is made of once special tokens have been found.
 enum Part<'t> {
     Token(TokenId),
-    Piece(&'t [u8]),
+    Text(&'t [u8]),
 }
 
 impl Tokenizer {
@@ -23,7 +25,10 @@ impl Tokenizer {
         let _ = self.cut(text, options, &mut |part| {
             match part {
                 Part::Token(token) => out.push(token),
-                Part::Piece(piece) => self.encode_piece(piece, options.method, &mut out),
+                Part::Text(text) => {
+                    let splitter = self.splitter(options.part.pretokenize);
+                    self.encode_pieces(splitter, text, options.method, &mut out);
+                }
             }
             ControlFlow::Continue(())
         })?;
@@ -32,8 +37,31 @@ impl Tokenizer {
 
     /// The tokens of a stretch in the middle of a text: only cut and merged.
     pub fn encode_part(&self, text: &[u8], out: &mut Vec<TokenId>) {
-        for piece in self.pretokenizer.pieces(text) {
-            self.table.encode_piece(&text[piece.start..piece.end], out);
+        self.encode_pieces(&self.pretokenizer, text, Method::Backtracking, out);
+    }
+
+    fn encode_pieces(
+        &self,
+        splitter: &PreTokenizer,
+        text: &[u8],
+        method: Method,
+        out: &mut Vec<TokenId>,
+    ) {
+        if method != Method::Backtracking {
+            for piece in splitter.pieces(text) {
+                self.table.encode_piece_by(method, &text[piece.start..piece.end], out);
+            }
+            return;
+        }
+        let mut recent = Recent::new(text.len());
+        for piece in splitter.pieces(text) {
+            let (start, end) = (piece.start, piece.end);
+            match self.pieces.get(&self.table, text, start, end) {
+                Some(token) => out.push(token),
+                None => recent.encode(text, start, end, out, |piece, out| {
+                    self.table.encode_piece(piece, out);
+                }),
+            }
         }
     }
 
@@ -50,24 +78,11 @@ impl Tokenizer {
         limit: usize,
         options: &EncodeOptions,
     ) -> Result<Option<usize>, TextError> {
-        let longest = self.table.max_token_bytes();
         let mut count = 0;
-        let mut scratch = Vec::new();
         let flow = self.cut(text, options, &mut |part| {
             match part {
                 Part::Token(_) => count += 1,
-                // No token is longer than the longest.
-                Part::Piece(piece) if piece.len().div_ceil(longest) > limit - count => {
-                    return ControlFlow::Break(());
-                }
-                Part::Piece(piece) if options.method == Method::Backtracking => {
-                    count += self.table.count_piece(piece);
-                }
-                Part::Piece(piece) => {
-                    scratch.clear();
-                    self.encode_piece(piece, options.method, &mut scratch);
-                    count += scratch.len();
-                }
+                Part::Text(text) => self.count_pieces(text, limit, options, &mut count)?,
             }
             if count > limit {
                 ControlFlow::Break(())
@@ -78,12 +93,39 @@ impl Tokenizer {
         Ok(flow.is_continue().then_some(count))
     }
 
-    #[inline]
-    fn encode_piece(&self, piece: &[u8], method: Method, out: &mut Vec<TokenId>) {
-        match method {
-            Method::Backtracking => self.table.encode_piece(piece, out),
-            other => self.table.encode_piece_by(other, piece, out),
+    /// Adds the number of tokens of a stretch to `count`, until it is above `limit`.
+    fn count_pieces(
+        &self,
+        text: &[u8],
+        limit: usize,
+        options: &EncodeOptions,
+        count: &mut usize,
+    ) -> ControlFlow<()> {
+        let longest = self.table.max_token_bytes();
+        // No token is longer than the longest.
+        if text.len().div_ceil(longest) > limit - *count {
+            return ControlFlow::Break(());
         }
+        let mut scratch = Vec::new();
+        for piece in self.splitter(options.part.pretokenize).pieces(text) {
+            let (start, end) = (piece.start, piece.end);
+            *count += match options.method {
+                Method::Backtracking
+                    if self.pieces.get(&self.table, text, start, end).is_some() =>
+                {
+                    1
+                }
+                method => {
+                    scratch.clear();
+                    self.table.encode_piece_by(method, &text[start..end], &mut scratch);
+                    scratch.len()
+                }
+            };
+            if *count > limit {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     /// Calls back with the parts of a text in order, until told to stop.
@@ -120,7 +162,7 @@ impl Tokenizer {
     ) -> ControlFlow<()> {
         let dummy = self.dummy_space.filter(|_| options.dummy_space && first);
         if dummy.is_some_and(|dummy| dummy.scope == Scope::Text) {
-            f(Part::Piece(b" "))?;
+            f(Part::Text(b" "))?;
         }
         f(Part::Token(token))
     }
@@ -143,15 +185,13 @@ impl Tokenizer {
             let first = !std::mem::replace(&mut begun, true);
             Ok(match stretch {
                 Stretch::Token(token) => self.cut_token(token, first, options, f),
-                Stretch::Text { start, end } => {
-                    self.cut_pieces(&text[start..end], first, options, f)
-                }
+                Stretch::Text { start, end } => self.cut_text(&text[start..end], first, options, f),
             })
         })
     }
 
     /// A stretch of normalized text in which nothing is looked for any more.
-    fn cut_pieces(
+    fn cut_text(
         &self,
         text: &[u8],
         first: bool,
@@ -163,13 +203,9 @@ impl Tokenizer {
                 && (first || dummy.scope == Scope::Every)
                 && dummy.is_before(text[0])
         });
-        let text = match dummy {
-            Some(_) => Cow::Owned([b" ", text].concat()),
-            None => Cow::Borrowed(text),
-        };
-        for piece in self.splitter(options.pretokenize).pieces(&text) {
-            f(Part::Piece(&text[piece.start..piece.end]))?;
+        match dummy {
+            Some(_) => f(Part::Text(&[b" ", text].concat())),
+            None => f(Part::Text(text)),
         }
-        ControlFlow::Continue(())
     }
 }

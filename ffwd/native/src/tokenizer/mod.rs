@@ -16,8 +16,10 @@ mod interval;
 mod model_json;
 mod normalizer;
 mod options;
+mod piece_map;
 mod prepend;
 mod progress;
+mod recent;
 mod specials;
 mod split;
 #[cfg(test)]
@@ -30,6 +32,8 @@ use std::sync::Arc;
 use crate::bpe::BpeTable;
 use crate::pretokenizer::{Boundaries, PreTokenizer, StageSpec};
 use crate::vocabulary::TokenId;
+
+use piece_map::PieceMap;
 
 pub use append::AppendEncoder;
 pub use error::{TextError, TokenizerError};
@@ -61,6 +65,7 @@ pub struct TokenizerParts {
 /// A tokenizer: from text to tokens and back.
 pub struct Tokenizer {
     table: Arc<BpeTable>,
+    pieces: PieceMap,
     pretokenizer: PreTokenizer,
     /// What stands in for the pre-tokenizer where none is wanted: it never cuts.
     uncut: PreTokenizer,
@@ -89,6 +94,7 @@ impl Tokenizer {
             limits.push(TEXT_TOKENS.into());
         }
         Ok(Self {
+            pieces: PieceMap::new(&parts.table),
             table: parts.table,
             pretokenizer,
             uncut: PreTokenizer::new(&[])?,
@@ -150,7 +156,7 @@ impl Tokenizer {
 
     /// About how many bytes of memory the tokenizer holds.
     pub fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes()
+        self.table.memory_bytes() + self.pieces.memory_bytes()
     }
 
     fn splitter(&self, pretokenize: bool) -> &PreTokenizer {
