@@ -15,6 +15,7 @@ from ffwd import CompiledGrammar, Matcher, Vocabulary
 from ffwd.adapters._hf_errors import RefusedTokenError
 from ffwd.adapters._hf_mask import ScoreMask
 from ffwd.adapters._hf_report import TokenTrace
+from ffwd.adapters._hf_rows import prompted_matchers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,8 @@ class FastForward:
 
     Attributes:
         max_tokens: At most so many forced tokens at a time; None for no limit.
+        method: "exact" or "backoff"; None for what the vocabulary allows.
+        look_ahead: Force a little more, for more time; exact only.
         backoff_tokens: Longest suffix, in tokens, that is given up where it could be cut
             differently later.
         backoff_bytes: The same limit in bytes.
@@ -31,7 +34,9 @@ class FastForward:
     """
 
     max_tokens: int | None = None
-    backoff_tokens: int = 4
+    method: str | None = None
+    look_ahead: bool = False
+    backoff_tokens: int | None = None
     backoff_bytes: int | None = None
     conservative: bool = False
 
@@ -39,6 +44,8 @@ class FastForward:
         """Return the forced tokens at the matcher's place."""
         return matcher.fast_forward_tokens(
             max_tokens=self.max_tokens,
+            method=self.method,
+            look_ahead=self.look_ahead,
             backoff_tokens=self.backoff_tokens,
             backoff_bytes=self.backoff_bytes,
             conservative=self.conservative,
@@ -92,6 +99,7 @@ class ForcedRows:
         prompt: Shape [rows, length].
         stops: When a row ends.
         options: How to force.
+        canonical: Whether masks hold canonical tokens only.
         pad_token: Fills the ids after the end of a row.
         trace: Where to note every token.
 
@@ -105,11 +113,15 @@ class ForcedRows:
         vocabulary: Vocabulary,
         stops: TokenStops,
         options: FastForward,
+        canonical: bool,
         pad_token: int,
         trace: list[TokenTrace] | None,
     ) -> None:
         count, length = prompt.shape
-        self._rows = [_ForcedRow(grammar.matcher(), length) for grammar in grammars]
+        self._rows = [
+            _ForcedRow(matcher, length)
+            for matcher in prompted_matchers(grammars, prompt, canonical=canonical)
+        ]
         self._vocabulary = vocabulary
         self._stops = stops
         self._options = options

@@ -42,6 +42,7 @@ def fast_forward_generate(
     *,
     grammar: CompiledGrammar | Sequence[CompiledGrammar] | None = None,
     fast_forward: FastForward | None = None,
+    canonical: bool = False,
     token_streamer: BaseStreamer | None = None,
     report: GenerationReport | None = None,
     **model_kwargs: Any,
@@ -67,6 +68,8 @@ def fast_forward_generate(
         **model_kwargs: As `generate` prepares them; the KV cache is one of them.
         grammar: One for all prompts, or one for each prompt.
         fast_forward: How far to force; None for the defaults.
+        canonical: Leave only tokens with which the text, from the prompt on, is one that the
+            tokenizer itself would have cut so; see `CompiledGrammar.matcher`.
         token_streamer: Gets the prompt, then every token once and by itself, then the end; one row
             only. (What is given as `streamer=` never reaches a `custom_generate` function:
             `generate` shows it the prompt and forgets it.)
@@ -81,7 +84,8 @@ def fast_forward_generate(
             output, no or a static cache, encoder-decoder models. (`generate` drops
             `assistant_model` without a word.)
         NoTokenLeftError: If other logits processors rule out every token that the grammar allows.
-        VocabularyError: If the vocabulary is larger than the model's logits.
+        VocabularyError: If the vocabulary is larger than the model's logits, or `canonical` and
+            it has no exact `Bpe`.
 
     Note:
         Stopping criteria are asked after every token, forced ones included, with the ids of that
@@ -106,6 +110,7 @@ def fast_forward_generate(
         vocabulary=batch.vocabulary,
         stops=TokenStops(stopping_criteria),
         options=fast_forward or FastForward(),
+        canonical=canonical,
         pad_token=pad_token,
         trace=report.tokens if report is not None and report.trace else None,
     )

@@ -34,9 +34,12 @@ class GrammarLogitsProcessor(LogitsProcessor):
             that is an error. Assisted decoding by an assistant model or prompt lookup drafts under
             the mask and needs none; candidate generators that draft without logits processors need
             the length of their drafts.
+        canonical: Leave only tokens with which the text so far, from the prompt on, is one that
+            the tokenizer itself would have cut so; see `CompiledGrammar.matcher`.
 
     Raises:
-        ValueError, VocabularyError: For no grammar, or grammars of different vocabularies.
+        ValueError, VocabularyError: For no grammar, grammars of different vocabularies, or
+            `canonical` with a vocabulary that has no exact `Bpe`.
 
     Note:
         After the end token a row is left the end tokens only; `generate` pads there. Scores may
@@ -53,11 +56,14 @@ class GrammarLogitsProcessor(LogitsProcessor):
         grammar: CompiledGrammar | Sequence[CompiledGrammar],
         *,
         max_draft_tokens: int = 0,
+        canonical: bool = False,
     ) -> None:
         if max_draft_tokens < 0:
             raise ValueError(f"max_draft_tokens is {max_draft_tokens}, must not be negative")
         self._batch = GrammarBatch(grammar)
-        self._rows = GrammarRows(self._batch, max_draft_tokens=max_draft_tokens)
+        self._rows = GrammarRows(
+            self._batch, max_draft_tokens=max_draft_tokens, canonical=canonical
+        )
         self._mask: ScoreMask | None = None
         self._stats = GenerationStats()
 

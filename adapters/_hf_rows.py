@@ -58,6 +58,28 @@ class Row:
             self.accept(token)
 
 
+RECENT_TOKENS = 64
+"""How many tokens of the prompt decide what is canonical after it; more change nothing."""
+
+
+def prompted_matchers(
+    grammars: Sequence[CompiledGrammar], prompt: torch.Tensor, *, canonical: bool
+) -> list[Matcher]:
+    """Return a matcher for each row, which knows the last tokens of its prompt.
+
+    `prompt` has the shape [rows, length], with padding on the left if at all.
+
+    Raises:
+        VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
+
+    """
+    recent = prompt[:, -RECENT_TOKENS:].tolist()
+    return [
+        grammar.matcher(canonical=canonical, recent_tokens=tokens)
+        for grammar, tokens in zip(grammars, recent, strict=True)
+    ]
+
+
 class GrammarBatch:
     """One grammar for all prompts, or one for each.
 
@@ -109,11 +131,15 @@ class GrammarRows:
     Args:
         batch: The grammars.
         max_draft_tokens: How far a row may go on after a token that its grammar refuses.
+        canonical: Whether masks hold canonical tokens only.
 
     """
 
-    def __init__(self, batch: GrammarBatch, *, max_draft_tokens: int) -> None:
+    def __init__(
+        self, batch: GrammarBatch, *, max_draft_tokens: int, canonical: bool = False
+    ) -> None:
         self._batch = batch
+        self._canonical = canonical
         self._max_draft_tokens = max_draft_tokens
         self.rows: list[Row] = []
         self._groups: list[list[int]] = []
@@ -157,7 +183,8 @@ class GrammarRows:
     def _restart(self, input_ids: torch.Tensor) -> None:
         count, length = input_ids.shape
         grammars = self._batch.of_rows(count)
-        self.rows = [Row(grammar.matcher()) for grammar in grammars]
+        matchers = prompted_matchers(grammars, input_ids, canonical=self._canonical)
+        self.rows = [Row(matcher) for matcher in matchers]
         self._prompt_length = length
         same = (input_ids[1:] == input_ids[:-1]).all(dim=1).tolist()
         self._groups = []

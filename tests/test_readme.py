@@ -19,9 +19,9 @@ DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").
 MODEL = "path/of/a/model"
 
 
-def blocks(language: str) -> list[str]:
-    """The fenced blocks of one language in the README, in order."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def blocks(language: str, document: str = "README.md") -> list[str]:
+    """The fenced blocks of one language in the README or another document, in order."""
+    text = (ROOT / document).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
@@ -78,6 +78,12 @@ def test_the_transformers_example_runs(model_folder: Path, monkeypatch: pytest.M
         answer = output[0, names["prompt"]["input_ids"].shape[1] :]
         text = names["tokenizer"].decode(answer, skip_special_tokens=True)
         assert text in {"yes, gladly", "no, never"}
+
+
+def test_the_tokenizer_page_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks go on from each other and check what they show."""
+    first, second = blocks("python", "docs/tokenizer.md")
+    run(first + second, model_folder, monkeypatch)
 
 
 def test_every_python_block_is_run() -> None:

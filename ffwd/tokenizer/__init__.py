@@ -3,8 +3,14 @@
 `from_huggingface` does all of it. `token_table` stops at a table that can be looked at,
 `text_encoder` at the encoder, and `vocabulary` puts the two together.
 Neither `tokenizers` nor `transformers` is imported before one of these is called.
+
+`Bpe` is the tokenizer itself, natively: whole texts to ids and back, and counting.
 """
 
+from ffwd._native import AppendEncoder as AppendEncoder
+from ffwd._native import IntervalCounter as IntervalCounter
+from ffwd._native import PrependEncoder as PrependEncoder
+from ffwd.tokenizer.bpe import Bpe as Bpe
 from ffwd.tokenizer.encoder import TextEncoder as TextEncoder
 from ffwd.tokenizer.huggingface import from_huggingface as from_huggingface
 from ffwd.tokenizer.huggingface import text_encoder as text_encoder

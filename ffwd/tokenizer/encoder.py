@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ffwd._native import VocabularyError
 from ffwd.tokenizer.kinds import AddedToken
 from ffwd.tokenizer.pieces import PieceWriting
-from ffwd.tokenizer.source import component_state
+from ffwd.tokenizer.source import component_state, summary
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -173,7 +173,7 @@ def _normalizer(state: dict[str, Any] | None, writing: PieceWriting) -> dict[str
     if kind == "ByteLevel" and writing.byte_level:
         return state
     raise VocabularyError(
-        f"the tokenizer's normalizer changes text ({_summary(state)}), so that its tokens cannot "
+        f"the tokenizer's normalizer changes text ({summary(state)}), so that its tokens cannot "
         "express every text; supported are NFC and those that write spaces in another way"
     )
 
@@ -196,7 +196,7 @@ def _pre_tokenizer(state: dict[str, Any] | None, writing: PieceWriting) -> dict[
     if kind in ("Split", "Punctuation", "Digits", "UnicodeScripts") and not drops:
         return state
     raise VocabularyError(
-        f"the tokenizer's pre-tokenizer drops text or is not known ({_summary(state)}): supported "
+        f"the tokenizer's pre-tokenizer drops text or is not known ({summary(state)}): supported "
         "are ByteLevel, Metaspace, Split, Punctuation, Digits and UnicodeScripts"
     )
 
@@ -205,11 +205,6 @@ def _byte_ids(tokenizer: "Tokenizer") -> dict[int, int]:
     """Byte -> the id of its token `<0x0A>`, for the bytes that have one."""
     ids = {byte: tokenizer.token_to_id(f"<0x{byte:02X}>") for byte in range(256)}
     return {byte: token_id for byte, token_id in ids.items() if token_id is not None}
-
-
-def _summary(state: dict[str, Any], most: int = 120) -> str:
-    text = json.dumps(state, ensure_ascii=False)
-    return text if len(text) <= most else text[:most] + "…"
 
 
 def _excerpt(text: str, most: int = 60) -> str:

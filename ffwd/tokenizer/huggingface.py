@@ -1,15 +1,19 @@
 """Vocabularies of Hugging Face fast tokenizers."""
 
+import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ffwd._native import Vocabulary, VocabularyError
+from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.encoder import TextEncoder
-from ffwd.tokenizer.kinds import AddedToken, is_placeholder, kind_of_added
-from ffwd.tokenizer.pieces import PieceWriting, read_decoder
-from ffwd.tokenizer.source import Source, component_state, read_source, token_ids
+from ffwd.tokenizer.huggingface_bpe import huggingface_parts
+from ffwd.tokenizer.source import Source, read_source, token_ids
 from ffwd.tokenizer.table import MAX_WIDTH, TokenKind, TokenTable, shown
+from ffwd.tokenizer.tokens import Tokens, read_tokens
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def from_huggingface(
@@ -38,9 +42,10 @@ def from_huggingface(
     Raises `VocabularyError`, saying what is wrong and what to pass instead.
     """
     read = read_source(source)
-    text = _text(read)
+    text = read_tokens(read)
     table = _table(read, text, vocab_size=vocab_size, eos_token_ids=eos_token_ids)
-    encode = _encoder(read, text)
+    bpe = _bpe(read, text)
+    encode = _encoder(read, text) if bpe is None else _within_a_text(bpe)
     for token_id in table.eos_token_ids:
         data = text.tokens[token_id] if token_id < len(text.tokens) else None
         if data is not None and _is_utf8(data) and encode(data) == [token_id]:
@@ -48,7 +53,7 @@ def from_huggingface(
                 f"token id {token_id} cannot end the output, for it is how the tokenizer encodes "
                 f"the text {data!r}"
             )
-    return vocabulary(table, encode)
+    return vocabulary(table, encode) if bpe is None else vocabulary(table, bpe=bpe)
 
 
 def token_table(
@@ -59,85 +64,37 @@ def token_table(
 ) -> TokenTable:
     """Bytes and kind of every token; the parameters and errors are those of `from_huggingface`."""
     read = read_source(source)
-    return _table(read, _text(read), vocab_size=vocab_size, eos_token_ids=eos_token_ids)
+    return _table(read, read_tokens(read), vocab_size=vocab_size, eos_token_ids=eos_token_ids)
 
 
 def text_encoder(source: Any) -> TextEncoder:
     """The tokenizer's own encoding of text; `source` is as for `from_huggingface`."""
     read = read_source(source)
-    return _encoder(read, _text(read))
+    return _encoder(read, read_tokens(read))
 
 
 def vocabulary(
-    table: TokenTable, encode: Callable[[bytes], Sequence[int]] | None = None
+    table: TokenTable,
+    encode: Callable[[bytes], Sequence[int]] | None = None,
+    *,
+    bpe: Bpe | None = None,
 ) -> Vocabulary:
     """The engine's vocabulary from a table.
 
-    `encode`: bytes -> token ids, as `text_encoder` gives it; without it there are no fast-forward
-    tokens.
+    `encode`: bytes -> token ids, as `text_encoder` gives it; `bpe`: instead of it, the tokenizer
+    itself. Without either there are no fast-forward tokens.
     """
     return Vocabulary(
         table.tokens,
         eos_token_ids=table.eos_token_ids,
         width=table.width,
         encode=encode,
+        bpe=bpe,
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Text:
-    """A tokenizer's own ids, before it is settled which of them end the output."""
-
-    tokens: list[bytes | None]
-    kinds: list[TokenKind]
-    added: dict[int, AddedToken]
-    """The added tokens that are text."""
-    writing: PieceWriting
-
-
-def _text(read: Source) -> _Text:
-    tokenizer = read.tokenizer
-    writing = read_decoder(component_state(tokenizer.decoder, "decoder"))
-    pieces = tokenizer.get_vocab(with_added_tokens=False)
-    size = 1 + max(max(pieces.values(), default=-1), max(read.added, default=-1))
-    if not 0 < size <= MAX_WIDTH:
-        raise VocabularyError(
-            f"the tokenizer has ids up to {size - 1}: 0 to {MAX_WIDTH - 1} can be"
-        )
-
-    tokens: list[bytes | None] = [None] * size
-    for token_id, data in zip(pieces.values(), writing.to_bytes(pieces), strict=True):
-        tokens[token_id] = data or None
-    text_kind, unused = TokenKind.TEXT, TokenKind.UNUSED
-    kinds = [unused if data is None else text_kind for data in tokens]
-    if len(set(pieces.values())) != len(pieces):
-        raise VocabularyError("the tokenizer's vocabulary has several tokens with the same id")
-
-    bracketed = [piece for piece in pieces if piece.startswith(("<", "["))]
-    for piece in filter(is_placeholder, bracketed):
-        kinds[pieces[piece]] = unused
-    contents = [added.content for added in read.added.values()]
-    decoded = writing.to_bytes(contents)
-    added_text: dict[int, AddedToken] = {}
-    for (token_id, added), data in zip(read.added.items(), decoded, strict=True):
-        kind = kind_of_added(added, data, in_model=pieces.get(added.content) == token_id)
-        if kind is not None:
-            kinds[token_id] = kind
-            tokens[token_id] = data
-        if kind is text_kind:
-            added_text[token_id] = added
-    unknown = tokenizer.model.unk_token
-    unknown_id = None if unknown is None else tokenizer.token_to_id(unknown)
-    if unknown_id is not None:
-        kinds[unknown_id] = TokenKind.UNKNOWN
-
-    for token_id in [i for i, kind in enumerate(kinds) if kind is not text_kind]:
-        tokens[token_id] = None
-    return _Text(tokens=tokens, kinds=kinds, added=added_text, writing=writing)
-
-
 def _table(
-    read: Source, text: _Text, *, vocab_size: int | None, eos_token_ids: Sequence[int] | None
+    read: Source, text: Tokens, *, vocab_size: int | None, eos_token_ids: Sequence[int] | None
 ) -> TokenTable:
     size = len(text.tokens)
     width: Any = vocab_size if vocab_size is not None else read.width
@@ -181,10 +138,24 @@ def _ends(read: Source, given: Sequence[int] | None) -> list[int]:
     return sorted(set(ends))
 
 
-def _encoder(read: Source, text: _Text) -> TextEncoder:
+def _encoder(read: Source, text: Tokens) -> TextEncoder:
     return TextEncoder(
-        read.tokenizer, tokens=text.tokens, text_tokens=text.added, writing=text.writing
+        read.tokenizer, tokens=text.tokens, text_tokens=text.added_text, writing=text.writing
     )
+
+
+def _bpe(read: Source, text: Tokens) -> Bpe | None:
+    """None for a tokenizer that only the library that it comes from can follow."""
+    try:
+        return Bpe(**huggingface_parts(read, text))
+    except VocabularyError as error:
+        _LOGGER.warning("forced tokens rest on the tokenizer's library and backoff: %s", error)
+        return None
+
+
+def _within_a_text(bpe: Bpe) -> Callable[[bytes], list[int]]:
+    """The encoding of a stretch of text in the middle of an output, as `TextEncoder` has it."""
+    return partial(bpe.encode, normalize=False, prefix_space=False)
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -40,12 +40,19 @@ class AddedToken:
 
     content: str
     special: bool
-    strips: bool
-    """Whether it swallows whitespace to its left or right."""
+    lstrip: bool = False
+    """Whether it swallows whitespace to its left."""
+    rstrip: bool = False
+    """Whether it swallows whitespace to its right."""
     normalized: bool = False
     """Whether it is looked for in the normalized text rather than in the text as it is."""
     single_word: bool = False
     """Whether it is found only where no letter or digit adjoins it."""
+
+    @property
+    def strips(self) -> bool:
+        """Whether it swallows whitespace on any side."""
+        return self.lstrip or self.rstrip
 
 
 def is_placeholder(name: str) -> bool:

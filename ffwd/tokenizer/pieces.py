@@ -30,6 +30,12 @@ def byte_level_alphabet() -> dict[int, int]:
     return {byte: byte for byte in themselves} | {0x100 + n: byte for n, byte in enumerate(others)}
 
 
+def byte_of_piece(piece: str) -> int | None:
+    """The byte that `<0x0A>` stands for, where bytes are written so; None for another piece."""
+    match = _BYTE_PIECE.fullmatch(piece)
+    return None if match is None else int(match[1], 16)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PieceWriting:
     """How pieces write bytes.
@@ -62,8 +68,8 @@ class PieceWriting:
         for piece in pieces:
             for written, meant in self.replacements:
                 piece = piece.replace(written, meant)
-            byte = _BYTE_PIECE.fullmatch(piece) if self.byte_fallback else None
-            yield bytes((int(byte[1], 16),)) if byte else piece.encode()
+            byte = byte_of_piece(piece) if self.byte_fallback else None
+            yield piece.encode() if byte is None else bytes((byte,))
 
 
 def read_decoder(state: dict[str, Any] | None) -> PieceWriting:

@@ -89,6 +89,12 @@ def component_state(component: Any, name: str) -> dict[str, Any] | None:
     return state
 
 
+def summary(state: dict[str, Any], most: int = 120) -> str:
+    """The state of a component, for a message."""
+    text = json.dumps(state, ensure_ascii=False)
+    return text if len(text) <= most else text[:most] + "…"
+
+
 def token_ids(value: Any, what: str) -> tuple[int, ...]:
     """One id, a list of ids or None, as a tuple."""
     ids = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
@@ -121,7 +127,8 @@ def _read_tokenizer(tokenizer: "Tokenizer", special_ids: Iterable[int] = ()) -> 
         token_id: AddedToken(
             content=token.content,
             special=token.special or token_id in special,
-            strips=token.lstrip or token.rstrip,
+            lstrip=token.lstrip,
+            rstrip=token.rstrip,
             normalized=token.normalized,
             single_word=token.single_word,
         )
@@ -131,7 +138,7 @@ def _read_tokenizer(tokenizer: "Tokenizer", special_ids: Iterable[int] = ()) -> 
         # Named as special by transformers, yet only in the model's own vocabulary.
         name = tokenizer.id_to_token(token_id)
         if name is not None:
-            added[token_id] = AddedToken(content=name, special=True, strips=False)
+            added[token_id] = AddedToken(content=name, special=True)
     return Source(tokenizer=tokenizer, added=added, eos_token_ids=(), width=None)
 
 
@@ -227,7 +234,8 @@ def _config_tokens(file: Path) -> dict[int, AddedToken]:
         added[int(key)] = AddedToken(
             content=name,
             special=bool(token.get("special")),
-            strips=bool(token.get("lstrip") or token.get("rstrip")),
+            lstrip=bool(token.get("lstrip")),
+            rstrip=bool(token.get("rstrip")),
             normalized=bool(token.get("normalized")),
             single_word=bool(token.get("single_word")),
         )

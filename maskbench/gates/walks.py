@@ -83,10 +83,7 @@ class Walker:
         self._compiled = compiled
         self._tokens = tokens
         self._judges = judges
-        self._required = required_names(schema)
-        self._next_required: dict[str | None, list[str]] = {}
-        self._texts = sorted(set(_texts(schema)))
-        self._patterns = sorted(set(_patterns(schema)))
+        self._plans = Plans(schema)
 
     def walk(self, source: random.Random) -> Walk:
         """One walk, judged."""
@@ -116,8 +113,8 @@ class Walker:
     def _free_walk(self, source: random.Random, free_steps: int) -> Walk:
         tokens = self._tokens
         matcher = self._compiled.matcher()
-        self._next_required = {}
-        place = _Place()
+        self._plans.start()
+        place = Place()
         plan = b""
         for step in range(MAX_STEPS):
             matcher.fill_bitmask(tokens.bitmask)
@@ -135,7 +132,7 @@ class Walker:
             # Not always, for a way out can go in circles, such as ever more digits.
             if plan or (step >= free_steps and source.random() < 0.95):
                 if place.in_string and (place.opened or source.random() < 0.2) and not plan:
-                    plan = self._plan(source, place)
+                    plan = self._plans.next(source, place)
                 chosen, plan = self._towards_the_end(source, bits, place, plan)
                 token = token if chosen is None else chosen
             text = tokens.texts[token]
@@ -148,24 +145,8 @@ class Walker:
             place.append(text)
         return Walk(Ending.ENDLESS, bytes(place.text))
 
-    def _plan(self, source: random.Random, place: _Place) -> bytes:
-        """A text to spell from here on: one of the schema's, or what its patterns search for."""
-        names = self._required.get(place.owner) if place.opened and place.in_key else None
-        if names and source.random() < 0.9:
-            # Each in turn, for an object may need them all.
-            left = self._next_required.get(place.owner) or source.sample(names, len(names))
-            text = left.pop()
-            self._next_required[place.owner] = left
-        elif self._patterns and source.random() < 0.5:
-            text = likely_match(source, source.choice(self._patterns))
-        elif place.opened and self._texts:
-            text = source.choice(self._texts)
-        else:
-            return b""
-        return json.dumps(text, ensure_ascii=False)[1:].encode(errors="replace")
-
     def _towards_the_end(
-        self, source: random.Random, bits: npt.NDArray[np.uint8], place: _Place, plan: bytes
+        self, source: random.Random, bits: npt.NDArray[np.uint8], place: Place, plan: bytes
     ) -> tuple[int | None, bytes]:
         """A token of one byte, and the rest of the text that is being spelled."""
         single = self._tokens.single
@@ -184,7 +165,37 @@ class Walker:
         return None, b""
 
 
-class _Place:
+class Plans:
+    """Texts to spell in strings: names that objects need, and what the schema mentions."""
+
+    def __init__(self, schema: Any) -> None:
+        self._required = required_names(schema)
+        self._next_required: dict[str | None, list[str]] = {}
+        self._texts = sorted(set(_texts(schema)))
+        self._patterns = sorted(set(_patterns(schema)))
+
+    def start(self) -> None:
+        """Forgets which names were spelled."""
+        self._next_required = {}
+
+    def next(self, source: random.Random, place: Place) -> bytes:
+        """A text to spell from here on: one of the schema's, or what its patterns search for."""
+        names = self._required.get(place.owner) if place.opened and place.in_key else None
+        if names and source.random() < 0.9:
+            # Each in turn, for an object may need them all.
+            left = self._next_required.get(place.owner) or source.sample(names, len(names))
+            text = left.pop()
+            self._next_required[place.owner] = left
+        elif self._patterns and source.random() < 0.5:
+            text = likely_match(source, source.choice(self._patterns))
+        elif place.opened and self._texts:
+            text = source.choice(self._texts)
+        else:
+            return b""
+        return json.dumps(text, ensure_ascii=False)[1:].encode(errors="replace")
+
+
+class Place:
     """The text so far, and whether it stops inside a string."""
 
     def __init__(self) -> None:
@@ -215,6 +226,7 @@ class _Place:
         self._open += bytes([byte])
 
     def append(self, text: bytes) -> None:
+        """Goes on with the text."""
         for byte in text:
             self.text.append(byte)
             self.opened = False

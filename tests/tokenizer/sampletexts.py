@@ -1,6 +1,7 @@
 """Texts to encode: natural languages, code, JSON, emoji, and random ones."""
 
 import random
+from pathlib import Path
 
 TEXTS = {
     "empty": "",
@@ -42,3 +43,94 @@ def random_texts(seed: int, count: int, length: int = 24) -> list[str]:
         )
         for _ in range(count)
     ]
+
+
+def long_texts() -> dict[str, str]:
+    """Some ten thousand characters each of prose, code, JSON and many languages mixed."""
+    import pydoc_data.topics
+    import textwrap
+
+    repository = Path(__file__).resolve().parent.parent.parent
+    rng = random.Random(4)
+    languages = [TEXTS[name] for name in _LANGUAGES]
+    words = [word for text in languages for word in text.split()]
+    corpus = (repository / "maskbench/corpus/builtin.jsonl").read_text(encoding="utf-8")
+    return {
+        "prose": "\n\n".join(pydoc_data.topics.topics.values())[:60_000],
+        "python": Path(textwrap.__file__).read_text(encoding="utf-8"),
+        "rust": (repository / "ffwd/native/src/vocabulary/trie.rs").read_text(encoding="utf-8"),
+        "markdown": (repository / "README.md").read_text(encoding="utf-8"),
+        "json": corpus[:40_000],
+        "languages": " ".join(rng.choice(words + languages) for _ in range(3_000)),
+        "characters": "".join(rng.choice("".join(languages)) for _ in range(10_000)),
+    }
+
+
+_LANGUAGES = (
+    "german",
+    "chinese",
+    "japanese",
+    "arabic",
+    "hindi",
+    "thai",
+    "korean",
+    "vietnamese",
+    "emoji",
+)
+
+RUNS = {
+    "a letter": "a" * 3_000,
+    "two letters": "ab" * 2_000,
+    "spaces": " " * 3_000,
+    "spaces and a letter": " " * 3_000 + "x",
+    "line breaks": "\n" * 3_000,
+    "line breaks and spaces": "\n " * 1_500 + "\n",
+    "tabs": "\t" * 2_000 + '"',
+    "digits": "1234567890" * 200,
+    "dots": "." * 2_000,
+    "quotes": '"' * 2_000,
+    "no cut": "".join(random.Random(5).choice("abcdefghij") for _ in range(3_000)),
+    "kanji": "日" * 1_000,
+    "emoji": "👍🏽" * 500,
+    "combining": "e" + "\u0301" * 1_000,
+}
+"""Long runs without variety, on which careless encoders take quadratic time."""
+
+ATOMS = [
+    *" \t\n\r\v\f\x1c\x85\xa0\u1680\u2003\u2028\u3000\u200b\ufeff",
+    *("  ", "   ", "\r\n", "\n\n", " \n", "\n ", "\t\t"),
+    *"aAzZ01239_-.,:;!?\"'`(){}[]<>|/\\@#$%^&*+=~",
+    *("'s", "'S", "'\u017f", "'ll", "'LL", "\u2019s", "n't", "\u212a", "\u0130", "\u0131"),
+    *("\u0345", "\u0301", "e\u0301", "\u0308", "\u200d", "\ufe0f", "\u20e3"),
+    *("é", "ß", "Ǆ", "ǅ", "ǆ", "ª", "ʰ", "ˮ", "Σ", "ς", "ﬁ", "\u00c5", "\u212b"),
+    *(
+        "中",
+        "龥",
+        "龦",
+        "\u3007",
+        "ぁ",
+        "ゟ",
+        "ー",
+        "ヿ",
+        "\u3040",
+        "\u30a0",
+        "한",
+        "ᄀ",
+        "ก",
+        "ำ",
+        "א",
+        "ع",
+        "ा",
+    ),
+    *("½", "²", "Ⅷ", "٣", "\U0001d7d9", "㊿", "1", "12", "123", "1234"),
+    *("👍", "👍🏽", "🇩🇪", "👩\u200d👧", "𓀀", "\U0001f9ff", "\U000e0001", "\ue000", "\U0010ffff"),
+    *("\x00", "\x07", "\x7f", "\xad", "\ufffd", "\ufffe"),
+    *("Ġ", "Ċ", "<0x0A>", "//", "/*", "->", "==", '{"', '":', '","', "http://", "ing", " the"),
+]
+"""What adversarial texts are put together from: where pieces begin or end in some tokenizer."""
+
+
+def adversarial_texts(seed: int, count: int, length: int = 16) -> list[str]:
+    """Texts of a few atoms each."""
+    rng = random.Random(seed)
+    return ["".join(rng.choices(ATOMS, k=rng.randrange(1, length))) for _ in range(count)]

@@ -7,12 +7,14 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::automaton::{punctuation, Automaton, EngineError, Grammar, Writing};
+use crate::automaton::{punctuation, Automaton, EngineError, Grammar, StateId, Writing};
+use crate::canonical::{CanonicalMasks, Canonicality, Context};
 use crate::error::LimitExceeded;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::mask::{LexemeMaskStore, Masker};
 use crate::regex::{rust_dialect, Ast, PatternError, PatternErrorKind};
+use crate::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// Byte budgets of what is kept.
@@ -53,9 +55,30 @@ pub struct Engine {
     vocabulary: Arc<Vocabulary>,
     encoder: Option<Box<dyn Encoder>>,
     encoded: Mutex<FxHashMap<Box<str>, Arc<[TokenId]>>>,
+    exact: Option<Exact>,
     lexemes: Arc<LexemeStore>,
     lexeme_masks: Arc<LexemeMaskStore>,
     config: EngineConfig,
+}
+
+/// The tokenizer compiled, so that it can be told which tokens are canonical.
+struct Exact {
+    canonicality: Arc<Canonicality>,
+    masks: CanonicalMasks,
+}
+
+/// A compiled tokenizer in the middle of a text.
+struct NativeEncoder(Arc<Tokenizer>);
+
+impl Encoder for NativeEncoder {
+    fn encode(&self, text: &str) -> Result<Vec<TokenId>, EncodeError> {
+        // Neither a space before it nor another normal form: the tokens spell what was given.
+        let part = PartOptions { normalize: false, dummy_space: false, ..PartOptions::default() };
+        let options = EncodeOptions { part, ..EncodeOptions::default() };
+        let failed =
+            |error: TextError| EncodeError { text: text.to_owned(), message: error.to_string() };
+        self.0.encode(text.as_bytes(), &options).map_err(failed)
+    }
 }
 
 impl std::fmt::Debug for Engine {
@@ -70,6 +93,8 @@ pub struct Compiled {
     pub engine: Arc<Engine>,
     pub automaton: Automaton,
     pub masker: Masker,
+    /// Forced tokens by state, tokens before, and whether looking ahead.
+    pub(crate) forced: Mutex<FxHashMap<(StateId, Context, bool), Arc<[TokenId]>>>,
 }
 
 impl Compiled {
@@ -119,10 +144,36 @@ impl Engine {
             vocabulary: Arc::new(vocabulary),
             encoder,
             encoded: Mutex::default(),
+            exact: None,
             lexemes: Arc::new(LexemeStore::new(config.lexeme_bytes)),
             lexeme_masks: Arc::new(LexemeMaskStore::new(config.lexeme_mask_bytes)),
             config,
         }
+    }
+
+    /// With the vocabulary's tokenizer compiled: encoding is its own, and where it can be told which
+    /// tokens are canonical, forced tokens are exact. The ids of both must mean the same.
+    pub fn with_tokenizer(
+        mut self,
+        tokenizer: Arc<Tokenizer>,
+        canonicality: Option<Arc<Canonicality>>,
+    ) -> Self {
+        if let Some(canonicality) = canonicality {
+            let masks = CanonicalMasks::new(canonicality.clone(), self.vocabulary.clone());
+            self.exact = Some(Exact { canonicality, masks });
+        }
+        self.encoder = Some(Box::new(NativeEncoder(tokenizer)));
+        self
+    }
+
+    /// Which tokens are canonical, where that can be told exactly.
+    pub fn canonicality(&self) -> Option<&Arc<Canonicality>> {
+        self.exact.as_ref().map(|exact| &exact.canonicality)
+    }
+
+    /// Masks of canonical tokens, where they can be told exactly.
+    pub fn canonical_masks(&self) -> Option<&CanonicalMasks> {
+        self.exact.as_ref().map(|exact| &exact.masks)
     }
 
     /// Computes ahead what nearly every grammar needs: the masks inside a JSON string.
@@ -237,7 +288,7 @@ impl Engine {
         }
         let masker =
             Masker::new(self.vocabulary.clone(), self.lexeme_masks.clone(), self.config.mask_bytes);
-        Ok(Compiled { engine: self.clone(), automaton, masker })
+        Ok(Compiled { engine: self.clone(), automaton, masker, forced: Mutex::default() })
     }
 }
 

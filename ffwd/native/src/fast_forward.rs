@@ -1,13 +1,16 @@
 //! Fast-forward tokens: what must come next, so that the model need not be asked.
 //!
-//! Forced bytes come from the automaton, tokens from the tokenizer. The forced text is encoded
-//! together with the last token, and tokens at its end that could be cut otherwise once more text
-//! follows are left out: those covered by the longest suffix that some longer token begins with,
-//! and that the grammar lets go on so.
+//! Forced bytes come from the automaton, tokens from the tokenizer. There are two ways to put them
+//! together. *Exact*: the tokens that all canonical tokenizations of all texts that may follow have
+//! in common. *Backoff*, as it is published: the forced text is encoded together with the last
+//! token, and tokens at its end that could be cut otherwise once more text follows are left out:
+//! those covered by the longest suffix that some longer token begins with, and that the grammar lets
+//! go on so. It needs nothing but an encode function, and may be wrong.
 
 use thiserror::Error;
 
-use crate::automaton::{EngineError, Threads};
+use crate::automaton::{Automaton, EngineError, Threads};
+use crate::canonical::{Canonicality, Choice, Context, ForcedOptions, Language};
 use crate::engine::{Compiled, EncodeError};
 use crate::matcher::Matcher;
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -17,17 +20,34 @@ use crate::vocabulary::{TokenId, Vocabulary};
 pub struct FastForward {
     /// The most tokens to return.
     pub max_tokens: Option<usize>,
+    pub method: Method,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Method {
+    /// What all canonical tokenizations of all texts that may follow have in common.
+    Exact {
+        /// Leaves aside tokens after which nothing canonical could follow.
+        look_ahead: bool,
+    },
+    /// The forced text encoded, without the tokens at its end that some longer token may replace.
+    Backoff(Backoff),
+}
+
+/// Which tokens at the end of encoded text are left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
     /// How many tokens from the end the search for a longer token begins; 0 leaves out none.
-    pub backoff_tokens: usize,
+    pub tokens: usize,
     /// Instead of tokens: how many bytes from the end.
-    pub backoff_bytes: Option<usize>,
+    pub bytes: Option<usize>,
     /// Leaves out whatever some longer token begins with, whether or not the grammar allows it.
     pub conservative: bool,
 }
 
-impl Default for FastForward {
+impl Default for Backoff {
     fn default() -> Self {
-        Self { max_tokens: None, backoff_tokens: 4, backoff_bytes: None, conservative: false }
+        Self { tokens: 4, bytes: None, conservative: false }
     }
 }
 
@@ -39,6 +59,11 @@ pub enum FastForwardError {
     Encode(#[from] EncodeError),
     #[error("the vocabulary was made without an encode function, which forced tokens need")]
     NoEncoder,
+    #[error(
+        "the vocabulary's tokenizer is not compiled exactly, which the exact method needs: use the \
+         backoff"
+    )]
+    NotExact,
 }
 
 /// Bytes that must follow, whatever the rest of the text will be.
@@ -60,9 +85,9 @@ fn forced(matcher: &Matcher, max_bytes: usize) -> Result<Forced, EngineError> {
     if matcher.is_terminated() {
         return Ok(Forced::default());
     }
-    let mut bytes = Vec::new();
+    let mut bytes = matcher.prefix_left().to_vec();
     // The last place between two characters.
-    let mut boundary = (0, threads.clone());
+    let mut boundary = (bytes.len(), threads.clone());
     while bytes.len() < max_bytes {
         let Some(byte) = automaton.only_byte(&threads)? else { break };
         threads = automaton.step(&threads, byte)?;
@@ -78,12 +103,118 @@ fn forced(matcher: &Matcher, max_bytes: usize) -> Result<Forced, EngineError> {
 /// How much forced text is turned into tokens at once.
 const MAX_FORCED_BYTES: usize = 1 << 16;
 
+/// How many forced sequences of one grammar are kept, and how long each may be.
+const MAX_KEPT: usize = 16_384;
+const MAX_KEPT_TOKENS: usize = 256;
+
 /// The tokens that must come next.
 pub fn fast_forward_tokens(
     matcher: &Matcher,
     options: &FastForward,
 ) -> Result<Vec<TokenId>, FastForwardError> {
-    let Compiled { engine, masker, automaton } = &**matcher.compiled();
+    let mut tokens = match options.method {
+        Method::Exact { look_ahead } => exact(matcher, ForcedOptions { look_ahead })?,
+        Method::Backoff(backoff) => backed_off(matcher, &backoff)?,
+    };
+    if let Some(max) = options.max_tokens {
+        tokens.truncate(max);
+    }
+    Ok(tokens)
+}
+
+/// Whether it is plain that nothing is forced, which is cheap to see.
+pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> Result<bool, EngineError> {
+    match (options.method, matcher.context()) {
+        (Method::Exact { .. }, Some((canonicality, context))) => {
+            is_open(matcher, canonicality, &context)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The method that a vocabulary's tokenizer allows.
+pub fn default_method(matcher: &Matcher) -> Method {
+    match matcher.compiled().engine.canonicality() {
+        Some(_) => Method::Exact { look_ahead: false },
+        None => Method::Backoff(Backoff::default()),
+    }
+}
+
+/// The texts of a grammar.
+struct GrammarTexts<'a>(&'a Automaton);
+
+impl Language for GrammarTexts<'_> {
+    type State = Threads;
+    type Error = EngineError;
+
+    fn step(&self, threads: &Threads, byte: u8) -> Result<Option<Threads>, EngineError> {
+        let next = self.0.step(threads, byte)?;
+        Ok((!next.is_empty()).then_some(next))
+    }
+
+    fn may_end(&self, threads: &Threads) -> Result<bool, EngineError> {
+        self.0.accepts(threads)
+    }
+}
+
+fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, FastForwardError> {
+    let (canonicality, context) = matcher.context().ok_or(FastForwardError::NotExact)?;
+    if matcher.is_terminated() || context.is_lost() || is_open(matcher, canonicality, &context)? {
+        return Ok(Vec::new());
+    }
+    let Compiled { engine, automaton, forced: known, .. } = &**matcher.compiled();
+    let key = (matcher.state(), context, options.look_ahead);
+    // With bytes of a prefix left, the state does not tell where the text is.
+    let keeps = matcher.prefix_left().is_empty();
+    if keeps {
+        if let Some(tokens) = known.lock().get(&key) {
+            return Ok(tokens.to_vec());
+        }
+    }
+    let Forced { bytes, threads } = forced(matcher, MAX_FORCED_BYTES)?;
+    let vocabulary = engine.vocabulary();
+    let has = |token: TokenId| !vocabulary.text(token).is_empty();
+    let choice = Choice { trie: vocabulary.trie(), has: &has };
+    let language = GrammarTexts(automaton);
+    let found = canonicality.forced(choice, &key.1, &bytes, &language, &threads, options)?;
+    let tokens = found.unwrap_or_default();
+    if keeps && tokens.len() <= MAX_KEPT_TOKENS {
+        let mut known = known.lock();
+        if known.len() >= MAX_KEPT {
+            known.clear();
+        }
+        known.insert(key, tokens.as_slice().into());
+    }
+    Ok(tokens)
+}
+
+/// Whether it is plain that at least two things may come next: the end, or tokens of one byte.
+fn is_open(
+    matcher: &Matcher,
+    canonicality: &Canonicality,
+    context: &Context,
+) -> Result<bool, EngineError> {
+    if matcher.is_terminated() || !matcher.prefix_left().is_empty() {
+        return Ok(false);
+    }
+    let Compiled { engine, automaton, .. } = &**matcher.compiled();
+    let state = matcher.state();
+    if automaton.is_accepting(state) && canonicality.can_end(context) {
+        return Ok(true);
+    }
+    if automaton.only_byte(automaton.threads(state))?.is_some() {
+        return Ok(false);
+    }
+    let trie = engine.vocabulary().trie();
+    let canonical = |byte: &&u8| {
+        let token = trie.token_of_byte(**byte);
+        token.is_some_and(|token| canonicality.step(context, token).is_some())
+    };
+    Ok(automaton.some_bytes(state)?.iter().filter(canonical).nth(1).is_some())
+}
+
+fn backed_off(matcher: &Matcher, backoff: &Backoff) -> Result<Vec<TokenId>, FastForwardError> {
+    let Compiled { engine, masker, automaton, .. } = &**matcher.compiled();
     if !engine.has_encoder() {
         return Err(FastForwardError::NoEncoder);
     }
@@ -94,13 +225,10 @@ pub fn fast_forward_tokens(
     }
     let vocabulary = engine.vocabulary();
     let mut tokens = encode_after(matcher, text)?;
-    let cut = leave_out(vocabulary, &tokens, options, |suffix| {
-        masker.has_extension(automaton, (!options.conservative).then_some(&threads), suffix)
+    let cut = leave_out(vocabulary, &tokens, backoff, |suffix| {
+        masker.has_extension(automaton, (!backoff.conservative).then_some(&threads), suffix)
     })?;
     tokens.truncate(tokens.len() - cut);
-    if let Some(max) = options.max_tokens {
-        tokens.truncate(max);
-    }
     // What the tokenizer says is believed only as far as the grammar takes it.
     let valid = matcher.validate(&tokens).unwrap_or(0);
     tokens.truncate(valid);
@@ -128,18 +256,18 @@ fn encode_after(matcher: &Matcher, text: &str) -> Result<Vec<TokenId>, FastForwa
 fn leave_out(
     vocabulary: &Vocabulary,
     tokens: &[TokenId],
-    options: &FastForward,
+    backoff: &Backoff,
     mut goes_on: impl FnMut(&[u8]) -> Result<bool, EngineError>,
 ) -> Result<usize, EngineError> {
     let mut tail: Vec<u8> = Vec::new();
-    let looked_at = match options.backoff_bytes {
+    let looked_at = match backoff.bytes {
         Some(_) => tokens.len(),
-        None => options.backoff_tokens.min(tokens.len()),
+        None => backoff.tokens.min(tokens.len()),
     };
     for &token in &tokens[tokens.len() - looked_at..] {
         tail.extend_from_slice(vocabulary.text(token));
     }
-    let most = options.backoff_bytes.unwrap_or(tail.len()).min(vocabulary.max_token_bytes());
+    let most = backoff.bytes.unwrap_or(tail.len()).min(vocabulary.max_token_bytes());
     let from = tail.len().saturating_sub(most);
     for start in from..tail.len() {
         if !goes_on(&tail[start..])? {

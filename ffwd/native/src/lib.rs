@@ -6,7 +6,10 @@
 //! * [`regex`] text languages: the syntax tree and the front ends that read patterns into it
 //! * [`expr`] byte expressions, and lexemes: automata that are built from them on demand
 //! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
+//! * [`bpe`] byte-pair encoding of one piece of text; knows no pre-tokenizer and no grammar
 //! * [`pretokenizer`] where a tokenizer cuts a text into pieces; knows no token
+//! * [`tokenizer`] whole texts to tokens, and texts whose tokens are counted while they change
+//! * [`canonical`] which tokens a text can have
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
 //! * [`automaton`] configurations and stacks over lexemes; knows no token
 //! * [`mask`] the only place where automaton and vocabulary meet
@@ -15,6 +18,8 @@
 //! * `python` the boundary, behind the feature of that name
 
 pub mod automaton;
+pub mod bpe;
+pub mod canonical;
 pub mod engine;
 pub mod error;
 pub mod expr;
@@ -26,4 +31,5 @@ pub mod pretokenizer;
 #[cfg(feature = "python")]
 mod python;
 pub mod regex;
+pub mod tokenizer;
 pub mod vocabulary;

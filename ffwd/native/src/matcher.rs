@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::automaton::{EngineError, StateId};
+use crate::canonical::{Canonicality, Context, Restricted, Trail};
 use crate::engine::Compiled;
+use crate::mask::token_set::{bits, set_bits};
 use crate::vocabulary::TokenId;
 
 /// What a caller got wrong.
@@ -21,6 +24,43 @@ pub enum MatcherError {
     Engine(#[from] EngineError),
 }
 
+/// How a text begins.
+#[derive(Clone, Debug, Default)]
+pub struct Beginning {
+    /// Tokens before the first, which the grammar knows nothing of.
+    pub recent: Vec<TokenId>,
+    /// Bytes that come before the text of the grammar, in the same tokens: those that were taken
+    /// back where a prompt was cut.
+    pub prefix: Vec<u8>,
+    /// Whether masks hold canonical tokens only.
+    pub canonical: bool,
+}
+
+/// How often a mask could not be restricted to canonical tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fallbacks {
+    /// No token of the grammar was canonical.
+    pub nothing_left: u64,
+    /// The tokens before were not canonical, so that nothing was known.
+    pub lost: u64,
+}
+
+/// What a matcher knows beside the grammar's state.
+#[derive(Debug)]
+struct Tracked {
+    trail: Mutex<Trail>,
+    fallbacks: Mutex<Fallbacks>,
+}
+
+impl Clone for Tracked {
+    fn clone(&self) -> Self {
+        Self {
+            trail: Mutex::new(self.trail.lock().clone()),
+            fallbacks: Mutex::new(*self.fallbacks.lock()),
+        }
+    }
+}
+
 /// Follows one sequence of tokens through a grammar.
 #[derive(Clone, Debug)]
 pub struct Matcher {
@@ -30,12 +70,35 @@ pub struct Matcher {
     tokens: Vec<TokenId>,
     state: StateId,
     terminated: bool,
+    prefix: Arc<[u8]>,
+    /// How many bytes of the prefix have been read.
+    read: usize,
+    canonical: bool,
+    tracked: Option<Tracked>,
 }
 
 impl Matcher {
     pub fn new(compiled: Arc<Compiled>) -> Self {
+        Self::beginning(compiled, &Beginning::default())
+    }
+
+    pub fn beginning(compiled: Arc<Compiled>, beginning: &Beginning) -> Self {
         let state = compiled.automaton.start();
-        Self { compiled, before: Vec::new(), tokens: Vec::new(), state, terminated: false }
+        let tracked = compiled.engine.canonicality().map(|canonicality| Tracked {
+            trail: Mutex::new(Trail::new(canonicality.after(&beginning.recent))),
+            fallbacks: Mutex::default(),
+        });
+        Self {
+            compiled,
+            before: Vec::new(),
+            tokens: Vec::new(),
+            state,
+            terminated: false,
+            prefix: beginning.prefix.as_slice().into(),
+            read: 0,
+            canonical: beginning.canonical,
+            tracked,
+        }
     }
 
     pub fn compiled(&self) -> &Arc<Compiled> {
@@ -51,9 +114,14 @@ impl Matcher {
         self.state
     }
 
+    /// The bytes that come before the text of the grammar and have not been spelled yet.
+    pub fn prefix_left(&self) -> &[u8] {
+        &self.prefix[self.read..]
+    }
+
     /// Whether the text may end here, or has ended.
     pub fn is_accepting(&self) -> bool {
-        self.compiled.automaton.is_accepting(self.state)
+        self.read == self.prefix.len() && self.compiled.automaton.is_accepting(self.state)
     }
 
     /// Whether an end token has been accepted.
@@ -61,26 +129,37 @@ impl Matcher {
         self.terminated
     }
 
-    /// The state after a token, or `None` where the grammar refuses it.
+    /// The state after a token, and how much of the prefix has been read then; `None` where the
+    /// grammar refuses it.
     fn step(
         &self,
-        state: StateId,
+        (state, read): (StateId, usize),
         token: TokenId,
         position: usize,
-    ) -> Result<Option<StateId>, MatcherError> {
+    ) -> Result<Option<(StateId, usize)>, MatcherError> {
         let vocabulary = self.compiled.engine.vocabulary();
         if token.index() >= vocabulary.width() {
             let width = vocabulary.width();
             return Err(MatcherError::OutOfRange { token, position, width });
         }
         let automaton = &self.compiled.automaton;
-        let text = vocabulary.text(token);
+        let mut text = vocabulary.text(token);
+        let left = &self.prefix[read..];
         if text.is_empty() {
-            let ends = vocabulary.is_eos(token) && automaton.is_accepting(state);
-            return Ok(ends.then_some(state));
+            let ends = left.is_empty() && vocabulary.is_eos(token) && automaton.is_accepting(state);
+            return Ok(ends.then_some((state, read)));
+        }
+        if !left.is_empty() {
+            if text.len() <= left.len() {
+                return Ok(left.starts_with(text).then_some((state, read + text.len())));
+            }
+            match text.strip_prefix(left) {
+                Some(rest) => text = rest,
+                None => return Ok(None),
+            }
         }
         match automaton.walk(automaton.threads(state), text)? {
-            Some(threads) => Ok(Some(automaton.intern(threads)?)),
+            Some(threads) => Ok(Some((automaton.intern(threads)?, self.prefix.len()))),
             None => Ok(None),
         }
     }
@@ -91,10 +170,13 @@ impl Matcher {
         if self.terminated {
             return Err(MatcherError::AfterEnd { token, position });
         }
-        let Some(next) = self.step(self.state, token, position)? else { return Ok(false) };
+        let Some((state, read)) = self.step((self.state, self.read), token, position)? else {
+            return Ok(false);
+        };
         self.before.push(self.state);
         self.tokens.push(token);
-        self.state = next;
+        self.state = state;
+        self.read = read;
         self.terminated = self.compiled.engine.vocabulary().is_eos(token);
         Ok(true)
     }
@@ -116,12 +198,12 @@ impl Matcher {
     /// How many of the tokens, from the first on, the grammar would take. Changes nothing.
     pub fn validate(&self, tokens: &[TokenId]) -> Result<usize, MatcherError> {
         let vocabulary = self.compiled.engine.vocabulary();
-        let mut state = self.state;
+        let mut place = (self.state, self.read);
         let mut terminated = self.terminated;
         for (count, &token) in tokens.iter().enumerate() {
             let position = self.tokens.len() + count;
-            match self.step(state, token, position)? {
-                Some(next) if !terminated => state = next,
+            match self.step(place, token, position)? {
+                Some(next) if !terminated => place = next,
                 _ => return Ok(count),
             }
             terminated = vocabulary.is_eos(token);
@@ -137,29 +219,66 @@ impl Matcher {
         }
         if count > 0 {
             self.state = self.before[accepted - count];
-            self.before.truncate(accepted - count);
-            self.tokens.truncate(accepted - count);
-            self.terminated = false;
+            self.shorten(accepted - count);
         }
         Ok(())
     }
 
     /// Back to the beginning.
     pub fn reset(&mut self) {
-        self.before.clear();
-        self.tokens.clear();
         self.state = self.compiled.automaton.start();
-        self.terminated = false;
+        self.shorten(0);
     }
 
-    /// As [`Self::fill_bitmask`], if that is a mere copy; else `false`, and the row is as it was.
+    fn shorten(&mut self, length: usize) {
+        self.before.truncate(length);
+        self.tokens.truncate(length);
+        self.terminated = false;
+        if self.read > 0 {
+            let vocabulary = self.compiled.engine.vocabulary();
+            let spelled: usize =
+                self.tokens.iter().map(|&token| vocabulary.text(token).len()).sum();
+            self.read = spelled.min(self.prefix.len());
+        }
+        if let Some(tracked) = &self.tracked {
+            tracked.trail.lock().shorten(length);
+        }
+    }
+
+    /// Which tokens are canonical and what is known of those so far, where that can be told.
+    pub fn context(&self) -> Option<(&Arc<Canonicality>, Context)> {
+        let canonicality = self.compiled.engine.canonicality()?;
+        let mut trail = self.tracked.as_ref()?.trail.lock();
+        Some((canonicality, trail.after(canonicality, &self.tokens).clone()))
+    }
+
+    /// How many of the tokens so far no tokenization of the text could have where they are.
+    pub fn strays(&self) -> Option<usize> {
+        let canonicality = self.compiled.engine.canonicality()?;
+        let mut trail = self.tracked.as_ref()?.trail.lock();
+        trail.after(canonicality, &self.tokens);
+        Some(trail.strays())
+    }
+
+    /// Whether masks hold canonical tokens only.
+    pub fn is_canonical(&self) -> bool {
+        self.canonical
+    }
+
+    /// How many masks could not be restricted to canonical tokens.
+    pub fn fallbacks(&self) -> Fallbacks {
+        self.tracked.as_ref().map(|tracked| *tracked.fallbacks.lock()).unwrap_or_default()
+    }
+
+    /// Copies the mask into the row if it is known already, and needs no more.
     pub fn fill_known(&self, row: &mut [u32]) -> bool {
         if self.terminated {
             row.fill(0);
-            crate::mask::token_set::set_bits(row, self.compiled.engine.vocabulary().eos());
+            set_bits(row, self.compiled.engine.vocabulary().eos());
             return true;
         }
-        self.compiled.masker.with_known(self.state, |mask| mask.fill(row)).is_some()
+        let plain = !self.canonical && self.prefix_left().is_empty();
+        plain && self.compiled.masker.with_known(self.state, |mask| mask.fill(row)).is_some()
     }
 
     /// Overwrites a bitmask row with the tokens that may come next. After the end these are the
@@ -169,8 +288,32 @@ impl Matcher {
             return Ok(());
         }
         let Compiled { automaton, masker, .. } = &*self.compiled;
-        masker.compute(automaton, self.state)?.fill(row);
+        let left = self.prefix_left();
+        if !left.is_empty() {
+            row.fill(0);
+            set_bits(row, &masker.prefixed(automaton, left, self.state)?);
+        } else if masker.with_known(self.state, |mask| mask.fill(row)).is_none() {
+            masker.compute(automaton, self.state)?.fill(row);
+        }
+        if self.canonical {
+            self.restrict(row);
+        }
         Ok(())
+    }
+
+    /// Takes out of a mask what is not canonical, unless nothing would be left.
+    fn restrict(&self, row: &mut [u32]) {
+        let masks = self.compiled.engine.canonical_masks();
+        let (Some(masks), Some((_, context)), Some(tracked)) =
+            (masks, self.context(), &self.tracked)
+        else {
+            return;
+        };
+        match masks.restrict(&context, row) {
+            Restricted::Canonical => {}
+            Restricted::NothingLeft => tracked.fallbacks.lock().nothing_left += 1,
+            Restricted::Lost => tracked.fallbacks.lock().lost += 1,
+        }
     }
 
     /// The tokens that may come next, sorted; none after the end.
@@ -178,7 +321,12 @@ impl Matcher {
         if self.terminated {
             return Ok(Vec::new());
         }
-        let Compiled { automaton, masker, .. } = &*self.compiled;
+        let Compiled { automaton, masker, engine, .. } = &*self.compiled;
+        if self.canonical || !self.prefix_left().is_empty() {
+            let mut row = vec![0; engine.vocabulary().mask_words()];
+            self.fill_bitmask(&mut row)?;
+            return Ok(bits(&row).collect());
+        }
         if let Some(tokens) = masker.with_known(self.state, |mask| mask.tokens()) {
             return Ok(tokens);
         }

@@ -74,7 +74,12 @@ pub type Threads = SmallVec<[Thread; 4]>;
 struct Config {
     threads: Box<[Thread]>,
     accepting: bool,
+    /// Some of the bytes that may come next, once that has been asked.
+    some_bytes: OnceLock<SmallVec<[u8; 8]>>,
 }
+
+/// Bytes that many configurations of JSON can go on with.
+const COMMON_BYTES: &[u8] = b"ea\" ,}]10:\n[{tn";
 
 /// What only a JSON grammar has.
 #[derive(Debug)]
@@ -435,7 +440,8 @@ impl Automaton {
             return Err(LimitExceeded::new("states of one grammar", MAX_CONFIGS).into());
         }
         let threads: Box<[Thread]> = threads.into_vec().into_boxed_slice();
-        let id = StateId(self.configs.push(Config { threads: threads.clone(), accepting }) as u32);
+        let config = Config { threads: threads.clone(), accepting, some_bytes: OnceLock::new() };
+        let id = StateId(self.configs.push(config) as u32);
         ids.insert(threads, id);
         Ok(id)
     }
@@ -471,6 +477,48 @@ impl Automaton {
         } else {
             Ok(None)
         }
+    }
+
+    /// Some of the bytes that may come next: all of them if they are fewer than eight.
+    pub fn some_bytes(&self, state: StateId) -> Result<&[u8], EngineError> {
+        let config = &self.configs[state.0 as usize];
+        if let Some(known) = config.some_bytes.get() {
+            return Ok(known);
+        }
+        let mut found: SmallVec<[u8; 8]> = SmallVec::new();
+        let others = (0..=u8::MAX).filter(|byte| !COMMON_BYTES.contains(byte));
+        for byte in COMMON_BYTES.iter().copied().chain(others) {
+            if self.may_come(&config.threads, byte)? {
+                found.push(byte);
+                if found.len() == 8 {
+                    break;
+                }
+            }
+        }
+        Ok(config.some_bytes.get_or_init(|| found))
+    }
+
+    fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool, EngineError> {
+        // Whatever a lexeme or a name goes on with is alive, and cheaper to see than where it leads.
+        for thread in threads {
+            let (lexeme, state) = match (thread.lexeme, &self.json) {
+                (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
+                (ThreadLexeme::Key, Some(json)) if byte != b'"' => {
+                    let node = json.keys.node(thread.key_node());
+                    match (node.child(byte), node.base) {
+                        (Some(child), _) if json.keys.node(child).is_dead() => continue,
+                        (Some(_), _) => return Ok(true),
+                        (None, Some(base)) => (base.lexeme, base.state),
+                        (None, None) => continue,
+                    }
+                }
+                _ => continue,
+            };
+            if self.lexeme(lexeme).next(state, byte)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(!self.step(threads, byte)?.is_empty())
     }
 
     /// `false` as soon as two bytes, or the end, are possible.

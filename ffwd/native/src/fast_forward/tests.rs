@@ -43,12 +43,20 @@ fn texts(matcher: &Matcher, options: FastForward) -> Vec<String> {
         .collect()
 }
 
-fn backoff(backoff_tokens: usize) -> FastForward {
-    FastForward { backoff_tokens, ..FastForward::default() }
+fn backing_off(backoff: Backoff) -> FastForward {
+    FastForward { max_tokens: None, method: Method::Backoff(backoff) }
+}
+
+fn default() -> FastForward {
+    backing_off(Backoff::default())
+}
+
+fn backoff(tokens: usize) -> FastForward {
+    backing_off(Backoff { tokens, ..Backoff::default() })
 }
 
 fn conservative() -> FastForward {
-    FastForward { conservative: true, ..FastForward::default() }
+    backing_off(Backoff { conservative: true, ..Backoff::default() })
 }
 
 const ORDER: [&str; 4] = ["say ", "order", "orderId", "ord"];
@@ -57,7 +65,7 @@ const ORDER: [&str; 4] = ["say ", "order", "orderId", "ord"];
 fn a_token_that_may_go_on_is_left_out() {
     let forked = matcher(&ORDER, "say order(Id|!)", &[]);
     assert_eq!(forced_bytes(&forked, 100).unwrap(), b"say order");
-    assert_eq!(texts(&forked, FastForward::default()), ["say "]);
+    assert_eq!(texts(&forked, default()), ["say "]);
     assert_eq!(texts(&forked, conservative()), ["say "]);
     assert_eq!(texts(&forked, backoff(1)), ["say "]);
     assert_eq!(texts(&forked, backoff(0)), ["say ", "order"]);
@@ -66,10 +74,10 @@ fn a_token_that_may_go_on_is_left_out() {
 #[test]
 fn only_the_conservative_variant_does_not_ask_the_grammar() {
     let forked = matcher(&ORDER, "say order[!?]", &[]);
-    assert_eq!(texts(&forked, FastForward::default()), ["say ", "order"]);
+    assert_eq!(texts(&forked, default()), ["say ", "order"]);
     assert_eq!(texts(&forked, conservative()), ["say "]);
     assert_eq!(
-        texts(&forked, FastForward { backoff_tokens: 0, ..conservative() }),
+        texts(&forked, backing_off(Backoff { tokens: 0, bytes: None, conservative: true })),
         ["say ", "order"]
     );
 }
@@ -89,18 +97,14 @@ fn a_longer_token_may_begin_within_a_token() {
 fn the_longest_suffix_that_goes_on_decides() {
     // Both `c` and `bc` go on; the token that holds the `b` must be left out too.
     let forked = matcher(&["ab", "bcd", "cd"], "xabc(d|e)", &[]);
-    assert_eq!(texts(&forked, FastForward::default()), ["x"]);
+    assert_eq!(texts(&forked, default()), ["x"]);
     assert_eq!(texts(&forked, backoff(1)), ["x", "ab"]);
 }
 
 #[test]
 fn the_search_may_be_bounded_in_bytes() {
     let forked = matcher(&ORDER, "say order(Id|!)", &[]);
-    let bytes = |backoff_bytes| FastForward {
-        backoff_bytes: Some(backoff_bytes),
-        backoff_tokens: 0,
-        ..FastForward::default()
-    };
+    let bytes = |bytes| backing_off(Backoff { bytes: Some(bytes), tokens: 0, conservative: false });
     for (most, expected) in [(0, 2), (1, 2), (4, 2), (5, 1), (7, 1), (100, 1)] {
         assert_eq!(texts(&forked, bytes(most)).len(), expected, "{most} bytes");
     }
@@ -110,15 +114,15 @@ fn the_search_may_be_bounded_in_bytes() {
 fn what_is_forced_up_to_the_end_is_forced_whole() {
     let whole = matcher(&["say ", "order", "orderId"], "say order", &[]);
     // The text can only end here, so no longer token comes.
-    assert_eq!(texts(&whole, FastForward::default()), ["say ", "order"]);
+    assert_eq!(texts(&whole, default()), ["say ", "order"]);
     assert_eq!(texts(&whole, conservative()), ["say "]);
     let mut done = whole;
     done.accept_all(&fast_forward_tokens(&done, &backoff(0)).unwrap()).unwrap();
     assert!(done.is_accepting());
-    assert!(texts(&done, FastForward::default()).is_empty());
+    assert!(texts(&done, default()).is_empty());
     let end = done.compiled().engine.vocabulary().eos()[0];
     assert!(done.accept(end).unwrap());
-    assert!(texts(&done, FastForward::default()).is_empty());
+    assert!(texts(&done, default()).is_empty());
     assert!(forced_bytes(&done, 9).unwrap().is_empty());
 }
 
@@ -126,7 +130,7 @@ fn what_is_forced_up_to_the_end_is_forced_whole() {
 fn nothing_is_forced_past_a_possible_end() {
     let maybe = matcher(&["ab", "abc"], "ab(c)?", &[]);
     assert_eq!(forced_bytes(&maybe, 9).unwrap(), b"ab");
-    assert!(texts(&maybe, FastForward::default()).is_empty());
+    assert!(texts(&maybe, default()).is_empty());
     let ended = matcher(&["ab", "abc"], "ab(c)?", &["ab"]);
     assert!(forced_bytes(&ended, 9).unwrap().is_empty());
 }
@@ -135,7 +139,7 @@ fn nothing_is_forced_past_a_possible_end() {
 fn at_most_so_many_tokens_are_returned() {
     let straight = matcher(&["ab"], "ababab!", &[]);
     for most in 0..6 {
-        let options = FastForward { max_tokens: Some(most), ..FastForward::default() };
+        let options = FastForward { max_tokens: Some(most), ..default() };
         assert_eq!(texts(&straight, options).len(), most.min(4));
     }
 }
@@ -144,9 +148,7 @@ fn at_most_so_many_tokens_are_returned() {
 fn the_last_token_is_encoded_with_what_follows() {
     // After `x` the tokenizer writes `yz` as one token; after its own `xy` it would not.
     let tokens = ["xy", "yz", "zz"];
-    let after = |taken: &[&str], pattern: &str| {
-        texts(&matcher(&tokens, pattern, taken), FastForward::default())
-    };
+    let after = |taken: &[&str], pattern: &str| texts(&matcher(&tokens, pattern, taken), default());
     // `x` and `yzz` together are `xy`, `zz`: the `x` does not stay, so `yzz` is encoded alone.
     assert_eq!(after(&["x"], "xyzz!"), ["yz", "z", "!"]);
     // `xy` stays what it is.
@@ -166,9 +168,9 @@ fn forced_bytes_end_between_characters() {
     assert_eq!(forced_bytes(&half, 9).unwrap(), b"x");
     let mut within = matcher(&[], "é!", &[]);
     within.accept(TokenId(0xC3)).unwrap();
-    assert!(texts(&within, FastForward::default()).is_empty());
+    assert!(texts(&within, default()).is_empty());
     within.accept(TokenId(0xA9)).unwrap();
-    assert_eq!(texts(&within, FastForward::default()), ["!"]);
+    assert_eq!(texts(&within, default()), ["!"]);
 }
 
 #[test]
@@ -176,7 +178,7 @@ fn without_a_tokenizer_tokens_cannot_be_forced() {
     let engine = Engine::new(vocabulary_of(&[]), None, EngineConfig::default());
     assert!(engine.encode("a").unwrap().is_none());
     let matcher = Matcher::new(Arc::new(Arc::new(engine).compile_regex("ab").unwrap()));
-    let error = fast_forward_tokens(&matcher, &FastForward::default()).unwrap_err();
+    let error = fast_forward_tokens(&matcher, &default()).unwrap_err();
     assert!(matches!(error, FastForwardError::NoEncoder));
     assert_eq!(forced_bytes(&matcher, 9).unwrap(), b"ab", "bytes need none");
 }
@@ -198,7 +200,7 @@ fn a_tokenizer_is_believed_as_far_as_the_grammar_goes() {
         let engine =
             Engine::new(vocabulary_of(&["ab"]), Some(Box::new(encoder)), EngineConfig::default());
         let compiled = Arc::new(engine).compile_regex("abab").unwrap();
-        fast_forward_tokens(&Matcher::new(Arc::new(compiled)), &FastForward::default())
+        fast_forward_tokens(&Matcher::new(Arc::new(compiled)), &default())
     };
     let ids = |answer: Vec<u32>| -> Vec<u32> {
         ask(Some(answer)).unwrap().into_iter().map(|token| token.0).collect()
@@ -224,11 +226,11 @@ fn forced_tokens_are_forced() {
     let whitespace = Whitespace { mode: WhitespaceMode::Compact };
     let compiled = Arc::new(engine.compile_json_schema(schema, whitespace).unwrap());
     let variants = [
-        FastForward::default(),
+        default(),
         backoff(0),
         backoff(1),
         conservative(),
-        FastForward { backoff_bytes: Some(7), ..FastForward::default() },
+        backing_off(Backoff { bytes: Some(7), ..Backoff::default() }),
     ];
     let mut rng = seeded(1);
     let mut forced = 0;

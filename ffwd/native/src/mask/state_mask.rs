@@ -331,6 +331,28 @@ impl Masker {
         Ok(())
     }
 
+    /// The tokens that spell a part of `prefix` from its beginning, or all of it and then what may
+    /// come in a state.
+    pub fn prefixed(
+        &self,
+        automaton: &Automaton,
+        prefix: &[u8],
+        state: StateId,
+    ) -> Result<Vec<TokenId>, EngineError> {
+        let trie = self.vocabulary.trie();
+        let mut tokens = Vec::new();
+        let mut node = NodeId::ROOT;
+        for &byte in prefix {
+            let Some(child) = trie.child(node, byte) else { return Ok(tokens) };
+            tokens.extend_from_slice(trie.tokens_at(child));
+            node = child;
+        }
+        let mut nodes = 0;
+        walk(automaton, trie, node, automaton.threads(state), &mut tokens, &mut nodes)?;
+        self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
+        Ok(tokens)
+    }
+
     /// Whether some token that strictly extends `prefix`, itself the end of the text so far, may
     /// follow when the threads stand after the prefix. With no threads any such token counts.
     pub fn has_extension(

@@ -10,6 +10,7 @@ use crate::error::LimitExceeded;
 use crate::fast_forward::FastForwardError;
 use crate::json_schema::{self, SchemaErrorKind};
 use crate::matcher::MatcherError;
+use crate::tokenizer::{self, TokenizerError};
 
 create_exception!(
     ffwd._native,
@@ -63,6 +64,12 @@ create_exception!(
 );
 create_exception!(
     ffwd._native,
+    TextError,
+    FfwdError,
+    "A text that cannot be encoded as it was asked for. `byte` is the place, if there is one."
+);
+create_exception!(
+    ffwd._native,
     BitmaskError,
     FfwdError,
     "A bitmask of the wrong type, shape or layout, or a row out of range."
@@ -79,6 +86,7 @@ pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
     limit.setattr("limit", "")?;
     limit.setattr("maximum", 0)?;
     limit.setattr("pointer", "")?;
+    TextError::type_object(py).setattr("byte", py.None())?;
     TokenError::type_object(py).setattr("token", -1)
 }
 
@@ -144,8 +152,19 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
 pub fn fast_forward(py: Python<'_>, error: &FastForwardError) -> PyErr {
     match error {
         FastForwardError::Engine(error) => engine(py, error),
-        FastForwardError::Encode(_) | FastForwardError::NoEncoder => {
+        FastForwardError::Encode(_) | FastForwardError::NoEncoder | FastForwardError::NotExact => {
             VocabularyError::new_err(error.to_string())
         }
     }
+}
+
+pub fn tokenizer(error: &TokenizerError) -> PyErr {
+    VocabularyError::new_err(error.to_string())
+}
+
+pub fn text(py: Python<'_>, error: &tokenizer::TextError) -> PyErr {
+    if let tokenizer::TextError::UnknownToken { token, .. } = error {
+        return with(py, TokenError::new_err(error.to_string()), "token", token.0);
+    }
+    with(py, TextError::new_err(error.to_string()), "byte", error.byte())
 }

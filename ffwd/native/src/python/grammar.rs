@@ -6,13 +6,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::errors;
+use super::errors::{self, VocabularyError};
 use super::matcher::PyMatcher;
 use super::vocabulary::PyVocabulary;
 use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{CompileError, Compiled};
 use crate::json_schema::{self, Policy, Registry, SchemaOptions};
-use crate::matcher::Matcher;
+use crate::matcher::{Beginning, Matcher};
+use crate::vocabulary::TokenId;
 
 /// A grammar compiled for one vocabulary. Safe to share between threads: all its matchers share
 /// what any of them has built.
@@ -30,9 +31,35 @@ impl PyCompiledGrammar {
     }
 
     /// A matcher at the beginning of a text.
-    fn matcher(slf: &Bound<'_, Self>) -> PyMatcher {
-        let matcher = Matcher::new(slf.get().compiled.clone());
-        PyMatcher::new(matcher, slf.clone().unbind())
+    ///
+    /// Args:
+    ///     canonical: Offer only tokens with which the text so far is one that the tokenizer itself
+    ///         would have cut so, unless that leaves none; then `canonical_fallbacks` counts.
+    ///     recent_tokens: Tokens before the first, such as the last ones of the prompt. They decide
+    ///         what is canonical; the grammar knows nothing of them.
+    ///     prefix: Bytes that come before the text of the grammar, and that the first tokens have to
+    ///         spell: those that were taken back where a prompt was cut, see `Bpe.heal`.
+    ///
+    /// Raises:
+    ///     VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
+    #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None))]
+    fn matcher(
+        slf: &Bound<'_, Self>,
+        canonical: bool,
+        recent_tokens: Vec<u32>,
+        prefix: Option<&[u8]>,
+    ) -> PyResult<PyMatcher> {
+        let compiled = slf.get().compiled.clone();
+        if canonical && compiled.engine.canonicality().is_none() {
+            return Err(VocabularyError::new_err(
+                "canonical masks need a vocabulary with an exact Bpe, as from_huggingface makes it \
+                 for tokenizers that ffwd compiles",
+            ));
+        }
+        let recent = recent_tokens.into_iter().map(TokenId).collect();
+        let beginning =
+            Beginning { canonical, recent, prefix: prefix.unwrap_or_default().to_vec() };
+        Ok(PyMatcher::new(Matcher::beginning(compiled, &beginning), slf.clone().unbind()))
     }
 
     /// Counters: what has been built so far, and where masks came from.

@@ -1,13 +1,16 @@
 //! `Matcher`.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::bitmask::Rows;
 use super::errors;
 use super::grammar::PyCompiledGrammar;
-use crate::fast_forward::{fast_forward_tokens, forced_bytes, FastForward};
-use crate::matcher::Matcher;
+use crate::fast_forward::{
+    default_method, fast_forward_tokens, forced_bytes, nothing_forced, Backoff, FastForward, Method,
+};
+use crate::matcher::{Fallbacks, Matcher};
 use crate::vocabulary::TokenId;
 
 /// One text in progress. Belongs to one request; not to be used by two threads at once.
@@ -157,30 +160,90 @@ impl PyMatcher {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The tokens that must come next: the forced bytes as the tokenizer itself cuts them.
+    /// The tokens that must come next, as the tokenizer itself cuts the finished text.
     ///
-    /// Tokens at the end that could be cut otherwise once more text follows are left out: those
-    /// under the longest suffix, of the last `backoff_tokens` tokens or `backoff_bytes` bytes,
-    /// that some longer token begins with and that the grammar lets go on so. With
-    /// `conservative`, whether or not the grammar does. `max_tokens` bounds the result.
+    /// Args:
+    ///     max_tokens: The most tokens to return.
+    ///     method: `"exact"`: what all canonical tokenizations of all texts that the grammar lets
+    ///         follow have in common. `"backoff"`: the forced bytes encoded, without those tokens
+    ///         at the end that could be cut otherwise once more text follows. By default exact,
+    ///         unless an option of the backoff is given or the vocabulary has no exact `Bpe`.
+    ///     look_ahead: Exact only: leave aside tokens after which nothing canonical could follow.
+    ///         Forces a little more, and takes longer.
+    ///     backoff_tokens: Of how many tokens at the end, 4 by default, the longest suffix is left
+    ///         out that some longer token begins with and that the grammar lets go on so.
+    ///     backoff_bytes: Instead of tokens: of how many bytes.
+    ///     conservative: Whether or not the grammar lets it go on so.
     ///
     /// Raises:
-    ///     VocabularyError: The vocabulary has no encode function, or that function failed.
-    #[pyo3(signature = (*, max_tokens=None, backoff_tokens=4, backoff_bytes=None, conservative=false))]
+    ///     VocabularyError: The vocabulary has no encode function, or that function failed, or the
+    ///         exact method was asked for and the vocabulary has no exact `Bpe`.
+    ///     ValueError: Another method, or options of both.
+    #[pyo3(signature = (*, max_tokens=None, method=None, look_ahead=false, backoff_tokens=None,
+                        backoff_bytes=None, conservative=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
     fn fast_forward_tokens(
         &self,
         py: Python<'_>,
         max_tokens: Option<usize>,
-        backoff_tokens: usize,
+        method: Option<&str>,
+        look_ahead: bool,
+        backoff_tokens: Option<usize>,
         backoff_bytes: Option<usize>,
         conservative: bool,
     ) -> PyResult<Vec<u32>> {
-        let options = FastForward { max_tokens, backoff_tokens, backoff_bytes, conservative };
         let matcher = &self.matcher;
+        let backs_off = backoff_tokens.is_some() || backoff_bytes.is_some() || conservative;
+        let backoff = || {
+            let tokens = backoff_tokens.unwrap_or(Backoff::default().tokens);
+            Method::Backoff(Backoff { tokens, bytes: backoff_bytes, conservative })
+        };
+        let method = match method {
+            Some("exact") | None if look_ahead && backs_off => None,
+            Some("exact") => (!backs_off).then_some(Method::Exact { look_ahead }),
+            Some("backoff") => (!look_ahead).then(backoff),
+            None if backs_off => Some(backoff()),
+            None if look_ahead => Some(Method::Exact { look_ahead }),
+            None => Some(default_method(matcher)),
+            Some(other) => {
+                return Err(PyValueError::new_err(format!(
+                    "method must be 'exact' or 'backoff', not {other:?}"
+                )))
+            }
+        };
+        let method = method.ok_or_else(|| {
+            PyValueError::new_err(
+                "look_ahead belongs to method='exact'; backoff_tokens, backoff_bytes and \
+                 conservative belong to method='backoff'",
+            )
+        })?;
+        let options = FastForward { max_tokens, method };
+        if nothing_forced(matcher, &options).map_err(|error| errors::engine(py, &error))? {
+            return Ok(Vec::new());
+        }
         let tokens = py
             .detach(|| fast_forward_tokens(matcher, &options))
             .map_err(|error| errors::fast_forward(py, &error))?;
         Ok(ids(&tokens))
+    }
+
+    /// How often a mask could not be restricted to canonical tokens, by reason; all 0 unless
+    /// the matcher was made with `canonical=True`. `nothing_left`: no token of the grammar was
+    /// canonical. `lost`: the tokens so far could not be placed in the text.
+    #[getter]
+    fn canonical_fallbacks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let Fallbacks { nothing_left, lost } = self.matcher.fallbacks();
+        let counts = PyDict::new(py);
+        counts.set_item("nothing_left", nothing_left)?;
+        counts.set_item("lost", lost)?;
+        Ok(counts)
+    }
+
+    /// How many of the tokens so far no tokenization of any text could have where they are; `None`
+    /// where the vocabulary has no exact `Bpe`, which could tell.
+    #[getter]
+    fn num_noncanonical_tokens(&self) -> Option<usize> {
+        self.matcher.strays()
     }
 
     fn __repr__(&self) -> String {

@@ -1,6 +1,10 @@
 //! The boundary to Python: converts, releases the interpreter lock, and holds no logic.
 
 mod bitmask;
+mod bpe;
+mod bpe_incremental;
+mod bpe_model;
+mod bpe_parts;
 mod errors;
 mod grammar;
 mod matcher;
@@ -15,9 +19,15 @@ mod _native {
     #[pymodule_export]
     use super::bitmask::fill_bitmasks;
     #[pymodule_export]
+    use super::bpe::PyBpe;
+    #[pymodule_export]
+    use super::bpe_incremental::{PyAppendEncoder, PyIntervalCounter, PyPrependEncoder};
+    #[pymodule_export]
+    use super::bpe_model::PyBpeModel;
+    #[pymodule_export]
     use super::errors::{
         BitmaskError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError, SchemaError,
-        TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
+        TextError, TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
     };
     #[pymodule_export]
     use super::grammar::{

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PySequence};
 
+use super::bpe::PyBpe;
 use super::errors::{TokenError, VocabularyError};
 use crate::engine::{EncodeError, Encoder, Engine, EngineConfig};
+use crate::tokenizer::Tokenizer;
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// The tokenizer's own encode function.
@@ -25,6 +27,22 @@ impl Encoder for PyEncoder {
     }
 }
 
+/// Tokens that are text must be the same to both.
+fn check_same(vocabulary: &Vocabulary, tokenizer: &Tokenizer) -> PyResult<()> {
+    let table = tokenizer.table();
+    for token in (0..vocabulary.width() as u32).map(TokenId) {
+        let text = vocabulary.text(token);
+        if !text.is_empty() && text != table.text(token) {
+            return Err(VocabularyError::new_err(format!(
+                "token {token} spells {:?} in the vocabulary and {:?} in the tokenizer",
+                String::from_utf8_lossy(text),
+                String::from_utf8_lossy(table.text(token))
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The tokens of a model, and everything that grammars compiled for it share.
 ///
 /// Args:
@@ -34,25 +52,34 @@ impl Encoder for PyEncoder {
 ///     width: The number of logits of the model; by default the number of tokens.
 ///     encode: From UTF-8 bytes to the tokenizer's ids for them, without special tokens and as in
 ///         the middle of a text. Needed for `fast_forward_tokens` only.
+///     bpe: Instead of `encode`: the tokenizer itself, compiled. Where it is exact, forced tokens
+///         are exact too, and there are canonical masks.
 ///
 /// Raises:
-///     VocabularyError: No end token, ids out of range, or bytes that no token spells.
+///     VocabularyError: No end token, ids out of range, bytes that no token spells, or a `bpe` for
+///         which a token spells something else.
+///     ValueError: Both `encode` and `bpe`.
 #[pyclass(name = "Vocabulary", module = "ffwd", frozen)]
 pub struct PyVocabulary {
     pub engine: Arc<Engine>,
+    bpe: Option<Py<PyBpe>>,
 }
 
 #[pymethods]
 impl PyVocabulary {
     #[new]
-    #[pyo3(signature = (tokens, *, eos_token_ids, width=None, encode=None))]
+    #[pyo3(signature = (tokens, *, eos_token_ids, width=None, encode=None, bpe=None))]
     fn new(
         py: Python<'_>,
         tokens: &Bound<'_, PySequence>,
         eos_token_ids: Vec<u32>,
         width: Option<usize>,
         encode: Option<Py<PyAny>>,
+        bpe: Option<Py<PyBpe>>,
     ) -> PyResult<Self> {
+        if encode.is_some() && bpe.is_some() {
+            return Err(PyValueError::new_err("encode and bpe are both given: bpe encodes itself"));
+        }
         let tokens: Bound<'_, PyList> = tokens.to_list()?;
         let mut texts: Vec<Option<Cow<'_, [u8]>>> = Vec::with_capacity(tokens.len());
         let items: Vec<Bound<'_, PyAny>> = tokens.iter().collect();
@@ -73,9 +100,22 @@ impl PyVocabulary {
             .detach(|| Vocabulary::new(&texts, &eos, width))
             .map_err(|error| VocabularyError::new_err(error.to_string()))?;
         let encoder = encode.map(|encode| Box::new(PyEncoder(encode)) as Box<dyn Encoder>);
-        let engine = Engine::new(vocabulary, encoder, EngineConfig::default());
+        let mut engine = Engine::new(vocabulary, encoder, EngineConfig::default());
+        if let Some(bpe) = &bpe {
+            let bpe = bpe.get();
+            check_same(engine.vocabulary(), &bpe.tokenizer)?;
+            let canonicality =
+                py.detach(|| bpe.sequences()).map(|sequences| sequences.canonicality.clone());
+            engine = engine.with_tokenizer(Arc::clone(&bpe.tokenizer), canonicality);
+        }
         py.detach(|| engine.prepare()).map_err(|error| super::errors::limit(py, &error))?;
-        Ok(Self { engine: Arc::new(engine) })
+        Ok(Self { engine: Arc::new(engine), bpe })
+    }
+
+    /// The compiled tokenizer that was given.
+    #[getter]
+    fn bpe(&self, py: Python<'_>) -> Option<Py<PyBpe>> {
+        self.bpe.as_ref().map(|bpe| bpe.clone_ref(py))
     }
 
     /// The number of logits of the model, at least the number of tokens.

@@ -38,7 +38,12 @@ pub struct ByteTrie {
     id: u64,
     nodes: Vec<Node>,
     tokens: Vec<TokenId>,
+    /// The child of the root by byte, in a large trie; the root itself where there is none.
+    of_root: Vec<NodeId>,
 }
+
+/// Tries with fewer nodes are searched from the root on like from anywhere else.
+const LARGE: usize = 4096;
 
 impl ByteTrie {
     /// From sorted strings; a string may stand several times. The trie has fewer than 2^24 nodes
@@ -48,6 +53,7 @@ impl ByteTrie {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             nodes: Vec::new(),
             tokens: Vec::with_capacity(sorted.len()),
+            of_root: Vec::new(),
         };
         trie.nodes.push(Node { size_and_byte: 0, tokens: 0 });
         let mut open: Vec<usize> = vec![0];
@@ -69,6 +75,13 @@ impl ByteTrie {
         // A sentinel, so that the tokens of a subtree end where those of the next node start.
         trie.nodes.push(Node { size_and_byte: 1 << 8, tokens: trie.tokens.len() as u32 });
         trie.nodes.shrink_to_fit();
+        if trie.len() >= LARGE {
+            let mut of_root = vec![NodeId::ROOT; 256];
+            for (byte, child) in trie.children(NodeId::ROOT) {
+                of_root[usize::from(byte)] = child;
+            }
+            trie.of_root = of_root;
+        }
         trie
     }
 
@@ -187,6 +200,11 @@ impl ByteTrie {
     }
 
     pub fn child(&self, node: NodeId, byte: u8) -> Option<NodeId> {
+        if node == NodeId::ROOT {
+            if let Some(&child) = self.of_root.get(usize::from(byte)) {
+                return (child != NodeId::ROOT).then_some(child);
+            }
+        }
         self.children(node).find(|&(label, _)| label == byte).map(|(_, child)| child)
     }
 
@@ -196,13 +214,19 @@ impl ByteTrie {
         self.after(node).0 == node.0 + 1
     }
 
+    /// The first token that spells just one byte.
+    pub fn token_of_byte(&self, byte: u8) -> Option<TokenId> {
+        self.tokens_at(self.child(NodeId::ROOT, byte)?).first().copied()
+    }
+
     /// The node that a string leads to.
     pub fn find(&self, text: &[u8]) -> Option<NodeId> {
         text.iter().try_fold(NodeId::ROOT, |node, &byte| self.child(node, byte))
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.capacity() * std::mem::size_of::<Node>() + self.tokens.capacity() * 4
+        self.nodes.capacity() * std::mem::size_of::<Node>()
+            + (self.tokens.capacity() + self.of_root.capacity()) * 4
     }
 }
 

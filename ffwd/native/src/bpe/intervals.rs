@@ -1,0 +1,95 @@
+//! How many tokens any interval of a piece has, typically without encoding more than a few.
+//!
+//! The encodings of all prefixes are the paths of one tree: the parent of a place is where the
+//! last token that ends there begins. The encoding of an interval mostly falls in with that of the
+//! whole text after a few tokens: where both have the same token before some place, and that place
+//! is above the end of the interval in the tree, the rest is the path between the two.
+
+use std::ops::Range;
+
+use super::append::PieceAppender;
+use super::table::BpeTable;
+use crate::vocabulary::TokenId;
+
+/// A place in the piece, as a node of the tree.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// The last token of the encoding of the text before; of no meaning at the beginning.
+    last: TokenId,
+    /// How many tokens that encoding has.
+    depth: u32,
+    /// The number of the node, depth first, and the first number that is not below it.
+    number: u32,
+    end: u32,
+}
+
+/// A piece with what it takes to count the tokens of its intervals.
+#[derive(Clone, Debug)]
+pub struct PieceIntervals {
+    text: Box<[u8]>,
+    nodes: Vec<Node>,
+}
+
+impl PieceIntervals {
+    pub fn new(table: &BpeTable, text: &[u8]) -> Self {
+        let mut appender = PieceAppender::new();
+        appender.extend(table, text);
+        let root = Node { last: TokenId(0), depth: 0, number: 0, end: 1 };
+        let mut nodes = Vec::with_capacity(text.len() + 1);
+        nodes.push(root);
+        nodes.extend(appender.lasts().map(|(last, depth)| Node { last, depth, number: 0, end: 1 }));
+        // First `end` is the number of nodes from there on down, then how far they are numbered.
+        let parent = |nodes: &[Node], at: usize| at - table.length(nodes[at].last);
+        for at in (1..nodes.len()).rev() {
+            let parent = parent(&nodes, at);
+            nodes[parent].end += nodes[at].end;
+        }
+        let mut numbered = vec![0; nodes.len()];
+        numbered[0] = 1;
+        for at in 1..nodes.len() {
+            let parent = parent(&nodes, at);
+            let node = &mut nodes[at];
+            node.number = numbered[parent];
+            node.end += node.number;
+            numbered[parent] = node.end;
+            numbered[at] = node.number + 1;
+        }
+        Self { text: text.into(), nodes }
+    }
+
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// How many tokens an interval has, encoded alone. What is outside of the piece counts as
+    /// nothing.
+    pub fn count(&self, table: &BpeTable, range: Range<usize>) -> usize {
+        let end = range.end.min(self.text.len());
+        let start = range.start.min(end);
+        let interval = &self.text[start..end];
+        let (longest, whole) = table.begin(interval.iter().copied());
+        if whole.is_some() {
+            return 1;
+        }
+        let last = self.nodes[end];
+        if start == 0 {
+            return last.depth as usize;
+        }
+        let mut tokens = Vec::new();
+        let mut rest = 0;
+        table.encode_until(interval, longest, &mut tokens, |at, token| {
+            let node = &self.nodes[start + at];
+            let is_above = node.number <= last.number && last.number < node.end;
+            let meets = node.last == token && is_above;
+            if meets {
+                rest = last.depth - node.depth;
+            }
+            meets
+        });
+        tokens.len() + rest as usize
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.text.len() + self.nodes.capacity() * std::mem::size_of::<Node>()
+    }
+}

@@ -1,0 +1,34 @@
+//! Byte-pair encoding of one piece of text, which is what a pre-tokenizer cuts off, or a whole
+//! text where there is none. Knows no pre-tokenizer, no special token and no grammar.
+//!
+//! `docs/bpe.md` has the definitions, the algorithms, and why they are exact.
+
+mod append;
+mod backtrack;
+mod dynamic;
+mod intervals;
+mod merge_rules;
+mod merging;
+mod pair;
+mod pair_map;
+mod prepend;
+#[cfg(test)]
+mod realistic_tests;
+mod row_cache;
+mod spec;
+mod splits;
+mod successors;
+mod suffixes;
+mod table;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+mod texts;
+mod trie;
+
+pub use append::PieceAppender;
+pub use intervals::PieceIntervals;
+pub use prepend::PiecePrepender;
+pub use spec::{Base, BpeError, BpeSpec, Merges};
+pub use table::{BpeTable, Method};

@@ -1,0 +1,112 @@
+//! The encoding of a piece that grows at its beginning, known after every byte.
+//!
+//! The mirror image of appending: exactly one token is the first one of the encoding of a suffix,
+//! the one that it begins with and that the first one of what is after it may follow.
+
+use super::table::BpeTable;
+use crate::vocabulary::TokenId;
+
+/// What is known of a suffix.
+#[derive(Clone, Copy, Debug)]
+struct Suffix {
+    /// The first token of the encoding by merges, and how many tokens that has.
+    first: TokenId,
+    count: u32,
+    /// The token that is all of it, if whole pieces are looked up.
+    whole: Option<TokenId>,
+}
+
+/// A piece that grows at its beginning. Each call takes the table that the first one was given.
+#[derive(Clone, Debug, Default)]
+pub struct PiecePrepender {
+    /// The piece from its end to its beginning.
+    reversed: Vec<u8>,
+    suffixes: Vec<Suffix>,
+}
+
+impl PiecePrepender {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The length of the piece in bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.suffixes.len()
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.suffixes.is_empty()
+    }
+
+    /// Puts a byte before the piece.
+    pub fn push(&mut self, table: &BpeTable, byte: u8) {
+        self.reversed.push(byte);
+        let (mut candidate, whole) = table.begin(self.reversed.iter().rev().copied());
+        let length = self.reversed.len();
+        let (first, count) = loop {
+            let Some(token) = candidate else {
+                let after = self.suffixes.last().map_or(0, |suffix| suffix.count);
+                break (table.byte_token(byte), after + 1);
+            };
+            match (length - table.length(token)).checked_sub(1) {
+                None => break (token, 1),
+                Some(index) => {
+                    let suffix = &self.suffixes[index];
+                    if table.may_follow(token, suffix.first) {
+                        break (token, suffix.count + 1);
+                    }
+                }
+            }
+            candidate = table.shorter(token);
+        };
+        self.suffixes.push(Suffix { first, count, whole });
+    }
+
+    /// Puts a text before the piece.
+    pub fn extend(&mut self, table: &BpeTable, text: &[u8]) {
+        for &byte in text.iter().rev() {
+            self.push(table, byte);
+        }
+    }
+
+    /// Keeps the last bytes of the piece only.
+    pub fn truncate(&mut self, length: usize) {
+        self.reversed.truncate(length);
+        self.suffixes.truncate(length);
+    }
+
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    /// How many tokens the piece has.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.count_of_suffix(self.len())
+    }
+
+    /// How many tokens the last bytes of the piece have, encoded alone.
+    #[inline]
+    pub fn count_of_suffix(&self, length: usize) -> usize {
+        match length.checked_sub(1).and_then(|index| self.suffixes.get(index)) {
+            Some(suffix) if suffix.whole.is_some() => 1,
+            Some(suffix) => suffix.count as usize,
+            None => 0,
+        }
+    }
+
+    /// Appends the tokens of the last bytes of the piece, encoded alone.
+    pub fn tokens_of_suffix(&self, table: &BpeTable, length: usize, out: &mut Vec<TokenId>) {
+        let mut rest = &self.suffixes[..length.min(self.len())];
+        if let Some(token) = rest.last().and_then(|suffix| suffix.whole) {
+            out.push(token);
+            return;
+        }
+        while let Some(suffix) = rest.last() {
+            out.push(suffix.first);
+            rest = &rest[..rest.len() - table.length(suffix.first)];
+        }
+    }
+}

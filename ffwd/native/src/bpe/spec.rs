@@ -1,0 +1,68 @@
+//! What a byte-pair encoding is made of, as a tokenizer's file states it.
+
+use thiserror::Error;
+
+use crate::vocabulary::TokenId;
+
+/// The most ids of a table. The pair map keeps a token's id in this many bits of a slot.
+pub(super) const MAX_IDS: usize = 1 << 22;
+/// The most bytes that the tokens of a table spell in all.
+pub(super) const MAX_BYTES: usize = 1 << 24;
+/// The most merges that may be listed.
+pub(super) const MAX_MERGES: usize = 1 << 24;
+
+/// What a text is before the first merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// Its bytes, each of which has a token.
+    Bytes,
+    /// Its characters. One that has no piece, and a byte that is in no character, is spelled by
+    /// byte tokens, which never merge.
+    Characters,
+}
+
+/// Which tokens merge, the most urgent first.
+#[derive(Clone, Debug)]
+pub enum Merges {
+    /// Any two adjacent tokens whose bytes together are a token merge into it; the place in this
+    /// list is the rank. Of several tokens with the same bytes, the first counts.
+    Ranked(Vec<TokenId>),
+    /// Left, right and merged token. Of a pair that is listed twice, the last place counts.
+    Listed(Vec<(TokenId, TokenId, TokenId)>),
+}
+
+/// A byte-pair encoding, before it is compiled into a [`BpeTable`](super::BpeTable).
+#[derive(Clone, Debug)]
+pub struct BpeSpec {
+    pub base: Base,
+    /// Every token that spells text with the bytes that it means: without the special tokens, and
+    /// with the byte tokens only where they are the base.
+    pub pieces: Vec<(TokenId, Box<[u8]>)>,
+    /// The tokens of the single bytes.
+    pub byte_tokens: [Option<TokenId>; 256],
+    pub merges: Merges,
+    /// Whether a piece of text that is a token is encoded as that token even if merges lead
+    /// elsewhere.
+    pub whole_pieces: bool,
+}
+
+/// Why a [`BpeSpec`] is no byte-pair encoding, or one that is too large.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BpeError {
+    #[error("no token spells the byte 0x{0:02X}, so a text that has it cannot be encoded")]
+    NoByteToken(u8),
+    #[error("the token {0} is outside the {MAX_IDS} ids that a table may have")]
+    IdTooLarge(TokenId),
+    #[error("the token {0} is given twice")]
+    TwiceGiven(TokenId),
+    #[error("the token {0} spells nothing")]
+    Empty(TokenId),
+    #[error("the merges name the token {0}, which is not among the pieces")]
+    UnknownToken(TokenId),
+    #[error("the merge of {left} and {right} into {merged} does not spell what they spell")]
+    WrongMerge { left: TokenId, right: TokenId, merged: TokenId },
+    #[error("the tokens spell more than the {MAX_BYTES} bytes that a table may have")]
+    TooManyBytes,
+    #[error("there are more merges than the {MAX_MERGES} that a table may have")]
+    TooManyMerges,
+}

@@ -1,0 +1,378 @@
+//! A byte-pair encoding, compiled: what each token spells and how it comes about, which tokens a
+//! text begins with, and which may stand side by side.
+
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHashMap;
+
+use super::merge_rules::find_splits;
+use super::merging::{merge_symbols, Merge, Symbol};
+use super::pair::may_follow;
+use super::pair_map::PairMap;
+use super::row_cache::RowCache;
+use super::spec::{Base, BpeError, BpeSpec};
+use super::splits::{Splits, BASE};
+use super::successors::LeftTree;
+use super::suffixes::Suffixes;
+use super::texts::Texts;
+use super::trie::{Entry, Place, Trie};
+use crate::vocabulary::TokenId;
+
+/// How a piece is encoded. The first three give the same tokens, those that the model sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The longest token that may follow, and back where that leads nowhere.
+    Backtracking,
+    /// The last token of each prefix, from those of the shorter ones.
+    Table,
+    /// Merging, with the most urgent pair on top of a heap.
+    Heap,
+    /// The longest token at each place: not the model's own.
+    Greedy,
+    /// The fewest tokens: not the model's own.
+    Minimal,
+}
+
+/// A compiled byte-pair encoding.
+#[derive(Debug)]
+pub struct BpeTable {
+    texts: Texts,
+    splits: Splits,
+    pairs: PairMap,
+    trie: Trie,
+    /// Of several tokens that spell the same, those that are not in the trie, by the one that is.
+    same: FxHashMap<TokenId, Vec<TokenId>>,
+    left_tree: LeftTree,
+    /// Made when a piece is first appended to.
+    suffixes: OnceLock<Suffixes>,
+    rows: RowCache,
+    /// For what may not follow an unreachable token: everything.
+    reachable: Arc<[TokenId]>,
+    whole_pieces: bool,
+}
+
+impl BpeTable {
+    pub fn new(spec: BpeSpec) -> Result<Self, BpeError> {
+        let texts = Texts::new(&spec)?;
+        let mut splits = find_splits(&texts, &spec)?;
+        let mut by_length: Vec<TokenId> = texts.tokens().map(|(token, _)| token).collect();
+        by_length.sort_by_key(|&token| texts.get(token).len());
+        splits.find_levels(&by_length);
+        let (trie, same) = build_trie(&texts, &splits);
+        for (token, text) in texts.tokens() {
+            if splits.is_reachable(token) && !texts.is_byte_fallback(token) {
+                splits.set_shorter(token, trie.longest(&text[..text.len() - 1]));
+            }
+        }
+        by_length.retain(|&token| splits.is_reachable(token));
+        by_length.sort_unstable();
+        Ok(Self {
+            pairs: PairMap::new(&splits),
+            left_tree: LeftTree::new(&splits),
+            suffixes: OnceLock::new(),
+            rows: RowCache::default(),
+            reachable: by_length.into(),
+            whole_pieces: spec.whole_pieces,
+            texts,
+            splits,
+            trie,
+            same,
+        })
+    }
+
+    /// One more than the largest id of a token.
+    pub fn width(&self) -> usize {
+        self.texts.width()
+    }
+
+    /// What a token spells; nothing if it is no token of the table.
+    #[inline]
+    pub fn text(&self, token: TokenId) -> &[u8] {
+        self.texts.get(token)
+    }
+
+    /// Whether merges lead to a token: from its own bytes, and so in some text. A byte token
+    /// beside characters is reachable if some text needs it.
+    #[inline]
+    pub fn is_reachable(&self, token: TokenId) -> bool {
+        self.splits.is_reachable(token)
+    }
+
+    /// Whether a token stands for a byte that is not part of any piece.
+    #[inline]
+    pub fn is_byte_fallback(&self, token: TokenId) -> bool {
+        self.texts.is_byte_fallback(token)
+    }
+
+    /// The token of a single byte.
+    #[inline]
+    pub fn byte_token(&self, byte: u8) -> TokenId {
+        self.texts.byte_token(byte)
+    }
+
+    /// What a text is before the first merge.
+    pub fn base(&self) -> Base {
+        self.texts.base()
+    }
+
+    /// The length of the longest token, at least 1.
+    #[inline]
+    pub fn max_token_bytes(&self) -> usize {
+        self.texts.longest()
+    }
+
+    /// The two tokens whose merge makes a token, wherever it stands.
+    pub fn split(&self, token: TokenId) -> Option<(TokenId, TokenId)> {
+        self.splits.get(token)
+    }
+
+    /// The rank of that merge, from 1 on; 0 for a token of the base, and `u32::MAX` for one that
+    /// no merge reaches.
+    #[inline]
+    pub fn rank(&self, token: TokenId) -> u32 {
+        self.splits.rank(token)
+    }
+
+    /// Whether `right` may follow `left` within one piece: the two are the encoding of what they
+    /// spell, by merges alone. If all neighbours may, a sequence is the encoding of what it spells.
+    ///
+    /// Byte tokens beside characters are the exception: besides, they must not spell a character
+    /// of three or four bytes that has a piece.
+    #[inline]
+    pub fn pair(&self, left: TokenId, right: TokenId) -> bool {
+        if !self.is_reachable(left) || !self.is_reachable(right) {
+            return false;
+        }
+        if self.splits.level(left) == BASE && self.splits.level(right) == BASE {
+            if let (&[first], &[second]) = (self.texts.get(left), self.texts.get(right)) {
+                if self.is_byte_fallback(left) && self.is_byte_fallback(right) {
+                    return !self.is_character(&[first, second]);
+                }
+            }
+        }
+        self.may_follow(left, right)
+    }
+
+    /// The pair test of two reachable tokens that spell no character together.
+    #[inline]
+    pub(super) fn may_follow(&self, left: TokenId, right: TokenId) -> bool {
+        may_follow(&self.splits, &self.pairs, left, right)
+    }
+
+    /// Whether bytes are a character that has a token: beside characters, one that is never
+    /// spelled by byte tokens.
+    pub fn is_character(&self, bytes: &[u8]) -> bool {
+        std::str::from_utf8(bytes).is_ok_and(|text| text.chars().count() == 1)
+            && self.trie.find(bytes).is_some_and(|node| node.reachable_token().is_some())
+    }
+
+    /// The reachable tokens that may not follow a token, each once, in no particular order.
+    /// Computed at the first call and kept for a while.
+    pub fn forbidden_after(&self, left: TokenId) -> Arc<[TokenId]> {
+        if !self.is_reachable(left) {
+            return Arc::clone(&self.reachable);
+        }
+        self.rows.get(left, || {
+            if !self.is_byte_fallback(left) {
+                let runs = self.left_tree.forbidden_runs(&self.splits, left);
+                let mut row = Vec::with_capacity(runs.iter().map(ExactSizeIterator::len).sum());
+                for run in runs {
+                    row.extend_from_slice(self.left_tree.tokens(run));
+                }
+                row.into()
+            } else {
+                self.reachable.iter().copied().filter(|&right| !self.pair(left, right)).collect()
+            }
+        })
+    }
+
+    /// Every token, reachable or not, that a text begins with, the shortest first, each with its
+    /// length. Byte tokens beside characters are not among them.
+    #[inline]
+    pub fn prefixes(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
+        let mut node = self.trie.root();
+        for (length, &byte) in (1..).zip(text) {
+            match self.trie.child(node, byte) {
+                Some(child) => node = child,
+                None => return,
+            }
+            if let Some(token) = node.token() {
+                found(length, token);
+                if !self.same.is_empty() {
+                    for &other in self.same.get(&token).into_iter().flatten() {
+                        found(length, other);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The same of the reachable tokens alone.
+    #[inline]
+    pub(super) fn reachable_prefixes(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
+        let mut node = self.trie.root();
+        for (length, &byte) in (1..).zip(text) {
+            match self.trie.child(node, byte) {
+                Some(child) => node = child,
+                None => return,
+            }
+            if let Some(token) = node.reachable_token() {
+                found(length, token);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn trie(&self) -> &Trie {
+        &self.trie
+    }
+
+    #[inline]
+    pub(super) fn suffixes(&self) -> &Suffixes {
+        self.suffixes.get_or_init(|| Suffixes::new(&self.texts, &self.trie))
+    }
+
+    /// The token that is all of a text in the trie, if whole pieces are looked up.
+    #[inline]
+    pub(super) fn whole_token_at(&self, place: Place) -> Option<TokenId> {
+        self.trie.at(place).token().filter(|_| self.whole_pieces)
+    }
+
+    /// The longest reachable token that a text begins with.
+    #[inline]
+    pub(super) fn longest(&self, text: &[u8]) -> Option<TokenId> {
+        self.trie.longest(text)
+    }
+
+    /// The longest reachable token that a reachable token begins with, other than itself.
+    #[inline]
+    pub(super) fn shorter(&self, token: TokenId) -> Option<TokenId> {
+        self.splits.shorter(token)
+    }
+
+    #[inline]
+    pub(super) fn length(&self, token: TokenId) -> usize {
+        self.texts.get(token).len()
+    }
+
+    /// The token that a piece is encoded as because it spells all of it: where whole pieces are
+    /// looked up, whether or not merges lead there.
+    #[inline]
+    pub fn whole_piece(&self, piece: &[u8]) -> Option<TokenId> {
+        let node = self.trie.find(piece)?;
+        if self.whole_pieces {
+            node.token()
+        } else {
+            node.reachable_token()
+        }
+    }
+
+    /// The longest reachable token that a piece begins with; and the token that is all of it, if
+    /// whole pieces are looked up.
+    #[inline]
+    pub(super) fn begin(
+        &self,
+        piece: impl Iterator<Item = u8>,
+    ) -> (Option<TokenId>, Option<TokenId>) {
+        let mut node = self.trie.root();
+        let mut longest = None;
+        for byte in piece {
+            match self.trie.child(node, byte) {
+                Some(child) => node = child,
+                None => return (longest, None),
+            }
+            longest = node.reachable_token().or(longest);
+        }
+        (longest, node.token().filter(|_| self.whole_pieces))
+    }
+
+    /// Appends the tokens of a piece.
+    #[inline]
+    pub fn encode_piece(&self, piece: &[u8], out: &mut Vec<TokenId>) {
+        match self.begin(piece.iter().copied()) {
+            (_, Some(token)) => out.push(token),
+            (longest, None) => self.encode_from(piece, longest, out),
+        }
+    }
+
+    /// Appends the tokens of a piece, found in a given way.
+    pub fn encode_piece_by(&self, method: Method, piece: &[u8], out: &mut Vec<TokenId>) {
+        match (method, self.whole_piece(piece)) {
+            (Method::Backtracking, _) => self.encode_piece(piece, out),
+            (Method::Table | Method::Heap, Some(token)) => out.push(token),
+            (Method::Table, None) => self.encode_by_table(piece, out),
+            (Method::Heap, None) => self.encode_by_merging(piece, out),
+            (Method::Greedy, _) => self.encode_greedily(piece, out),
+            (Method::Minimal, _) => self.encode_minimally(piece, out),
+        }
+    }
+
+    /// How many tokens a piece has.
+    pub fn count_piece(&self, piece: &[u8]) -> usize {
+        let mut tokens = Vec::new();
+        self.encode_piece(piece, &mut tokens);
+        tokens.len()
+    }
+
+    fn encode_by_merging(&self, text: &[u8], out: &mut Vec<TokenId>) {
+        let mut symbols: Vec<Symbol> = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let (length, token) = self.base_symbol(&text[at..]);
+            let end = at + length;
+            symbols.push(Symbol { token, start: at as u32, end: end as u32 });
+            at = end;
+        }
+        merge_symbols(&mut symbols, |left, right| {
+            let token = self.pairs.get(&self.splits, left.token, right.token)?;
+            Some(Merge { rank: self.splits.rank(token), token })
+        });
+        out.extend(symbols.iter().map(|symbol| symbol.token));
+    }
+
+    /// The first symbol of a text before any merge, with its length.
+    fn base_symbol(&self, text: &[u8]) -> (usize, TokenId) {
+        let mut node = self.trie.root();
+        for (length, &byte) in (1..).zip(text) {
+            match self.trie.child(node, byte) {
+                Some(child) => node = child,
+                None => break,
+            }
+            match node.reachable_token() {
+                Some(token) if self.splits.rank(token) == BASE => return (length, token),
+                _ => {}
+            }
+        }
+        (1, self.byte_token(text[0]))
+    }
+
+    /// Without what is cached for a while.
+    pub fn memory_bytes(&self) -> usize {
+        self.texts.memory_bytes()
+            + self.splits.memory_bytes()
+            + self.pairs.memory_bytes()
+            + self.trie.memory_bytes()
+            + self.left_tree.memory_bytes()
+            + self.suffixes.get().map_or(0, Suffixes::memory_bytes)
+            + self.reachable.len() * 4
+    }
+}
+
+/// The trie has one token for each text: the reachable one, if one of several is.
+fn build_trie(texts: &Texts, splits: &Splits) -> (Trie, FxHashMap<TokenId, Vec<TokenId>>) {
+    let mut entries: Vec<Entry<'_>> = texts
+        .tokens()
+        .filter(|(token, _)| !texts.is_byte_fallback(*token))
+        .map(|(token, text)| (text, token, splits.is_reachable(token)))
+        .collect();
+    entries.sort_unstable_by_key(|&(text, token, reachable)| (text, !reachable, token));
+    let mut same: FxHashMap<TokenId, Vec<TokenId>> = FxHashMap::default();
+    entries.dedup_by(|next, first| {
+        let is_same = next.0 == first.0;
+        if is_same {
+            same.entry(first.1).or_default().push(next.1);
+        }
+        is_same
+    });
+    (Trie::from_sorted(&entries), same)
+}

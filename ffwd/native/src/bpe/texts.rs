@@ -1,0 +1,103 @@
+//! The bytes of every token, and which tokens are those of single bytes.
+
+use super::spec::{Base, BpeError, BpeSpec, MAX_BYTES, MAX_IDS};
+use crate::vocabulary::TokenId;
+
+/// What each token spells, by its id.
+#[derive(Debug)]
+pub(super) struct Texts {
+    bytes: Vec<u8>,
+    /// Token `i` spells `bytes[offsets[i]..offsets[i + 1]]`.
+    offsets: Vec<u32>,
+    byte_tokens: Box<[TokenId; 256]>,
+    base: Base,
+    longest: usize,
+}
+
+impl Texts {
+    pub fn new(spec: &BpeSpec) -> Result<Self, BpeError> {
+        let mut byte_tokens = Box::new([TokenId(0); 256]);
+        for (byte, token) in (0..=255u8).zip(spec.byte_tokens) {
+            byte_tokens[usize::from(byte)] = token.ok_or(BpeError::NoByteToken(byte))?;
+        }
+        let mut given: Vec<(TokenId, &[u8])> =
+            spec.pieces.iter().map(|(token, text)| (*token, &**text)).collect();
+        let single: Vec<u8> = (0..=255).collect();
+        for (byte, &token) in byte_tokens.iter().enumerate() {
+            given.push((token, &single[byte..=byte]));
+        }
+        given.sort_unstable();
+        // A byte token that is also listed among the pieces spells the same there.
+        given.dedup();
+        let width = given.last().map_or(0, |(token, _)| token.index() + 1);
+        if let Some(&(last, _)) = given.last().filter(|_| width > MAX_IDS) {
+            return Err(BpeError::IdTooLarge(last));
+        }
+        let mut bytes = Vec::new();
+        let mut offsets = vec![0];
+        for (token, text) in given {
+            if text.is_empty() {
+                return Err(BpeError::Empty(token));
+            }
+            if token.index() + 1 < offsets.len() {
+                return Err(BpeError::TwiceGiven(token));
+            }
+            offsets.resize(token.index() + 1, bytes.len() as u32);
+            bytes.extend_from_slice(text);
+            if bytes.len() > MAX_BYTES {
+                return Err(BpeError::TooManyBytes);
+            }
+            offsets.push(bytes.len() as u32);
+        }
+        bytes.shrink_to_fit();
+        offsets.shrink_to_fit();
+        let longest = offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max();
+        Ok(Self { bytes, offsets, byte_tokens, base: spec.base, longest: longest.unwrap_or(0) })
+    }
+
+    pub fn base(&self) -> Base {
+        self.base
+    }
+
+    /// The length of the longest token.
+    #[inline]
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// What a token spells; nothing if it is no token of the table.
+    #[inline]
+    pub fn get(&self, token: TokenId) -> &[u8] {
+        match self.offsets.get(token.index()..token.index() + 2) {
+            Some(&[start, end]) => &self.bytes[start as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    /// One more than the largest id.
+    pub fn width(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    pub fn tokens(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
+        (0..self.width() as u32)
+            .map(|id| (TokenId(id), self.get(TokenId(id))))
+            .filter(|(_, text)| !text.is_empty())
+    }
+
+    #[inline]
+    pub fn byte_token(&self, byte: u8) -> TokenId {
+        self.byte_tokens[usize::from(byte)]
+    }
+
+    /// Whether a token stands for a byte that is not part of any piece.
+    #[inline]
+    pub fn is_byte_fallback(&self, token: TokenId) -> bool {
+        self.base == Base::Characters
+            && matches!(self.get(token), &[byte] if self.byte_token(byte) == token)
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + self.offsets.capacity() * 4
+    }
+}

@@ -1,0 +1,341 @@
+//! How far a sequence of tokens is canonical, token by token.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::bpe::BpeTable;
+use crate::pretokenizer::{Boundaries, HypothesisId};
+use crate::tokenizer::Tokenizer;
+use crate::vocabulary::{ByteTrie, NodeId, TokenId};
+
+/// The part that a token plays in its tokenizer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// No tokenization of any text has it: it is no token of the model, or another one spells the
+    /// same and is preferred.
+    Never,
+    /// Merges lead to it, or it is where they begin.
+    Merged,
+    /// No merge leads to it, and yet it is what a piece with just its bytes becomes.
+    WholePiece,
+    /// One byte of a character that has no token of its own.
+    Byte,
+}
+
+/// What the open piece may be as a whole, if it has the bytes of a token that no merge leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Whole {
+    /// Nothing such begins with the piece.
+    Nothing,
+    /// The piece leads here in the trie of those tokens.
+    Node(NodeId),
+    /// It consists of just such a token, so it must end here.
+    Alone,
+}
+
+/// One guess: where the pieces of the text so far end, and what that asks of the text to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Hypothesis {
+    pub boundary: HypothesisId,
+    pub whole: Whole,
+}
+
+pub(super) type Hypotheses = SmallVec<[Hypothesis; 2]>;
+
+/// The bytes of a character that has begun in byte tokens: at most three.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Pending {
+    bytes: [u8; 3],
+    count: u8,
+}
+
+impl Pending {
+    pub(super) fn is_empty(self) -> bool {
+        self.count == 0
+    }
+}
+
+/// What is known after a sequence of tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Context {
+    pub(super) last: Option<TokenId>,
+    /// Sorted; empty where nothing is known any more.
+    pub(super) hypotheses: Hypotheses,
+    pub(super) pending: Pending,
+}
+
+impl Context {
+    /// Whether nothing is known of the text so far, since its tokens cannot be placed in it.
+    pub fn is_lost(&self) -> bool {
+        self.hypotheses.is_empty()
+    }
+}
+
+/// Which sequences of tokens a tokenizer produces.
+pub struct Canonicality {
+    tokenizer: Arc<Tokenizer>,
+    roles: Box<[Role]>,
+    /// The tokens that only a whole piece becomes.
+    pub(super) wholes: ByteTrie,
+    /// Where each token leads to in that trie, from its root.
+    whole_of: Box<[Whole]>,
+    /// The tokens for bytes of characters that have none of their own, by byte.
+    byte_tokens: Box<[Option<TokenId>]>,
+}
+
+impl std::fmt::Debug for Canonicality {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Canonicality").field("width", &self.width()).finish_non_exhaustive()
+    }
+}
+
+impl Canonicality {
+    /// `None` where a tokenizer is not exact, or its pieces cannot be told while a text is growing.
+    pub fn new(tokenizer: Arc<Tokenizer>) -> Option<Self> {
+        tokenizer.pretokenizer().boundaries()?;
+        if !tokenizer.limits().is_empty() || tokenizer.specials().any_text() {
+            return None;
+        }
+        let table = tokenizer.table();
+        let width = table.width();
+        let role = |token: TokenId| {
+            let text = table.text(token);
+            if text.is_empty() {
+                Role::Never
+            } else if table.is_byte_fallback(token) {
+                Role::Byte
+            } else if table.is_reachable(token) {
+                Role::Merged
+            } else if table.whole_piece(text) == Some(token) {
+                Role::WholePiece
+            } else {
+                Role::Never
+            }
+        };
+        let roles: Box<[Role]> = (0..width as u32).map(|id| role(TokenId(id))).collect();
+        let mut wholes: Vec<(&[u8], TokenId)> = (0..width as u32)
+            .map(TokenId)
+            .filter(|token| roles[token.index()] == Role::WholePiece)
+            .map(|token| (table.text(token), token))
+            .collect();
+        wholes.sort_unstable();
+        let wholes = ByteTrie::from_sorted(&wholes);
+        let whole_of = (0..width as u32)
+            .map(|id| match roles[id as usize] {
+                Role::Never => Whole::Nothing,
+                _ => follow(&wholes, Whole::Node(NodeId::ROOT), table.text(TokenId(id))),
+            })
+            .collect();
+        let mut byte_tokens = vec![None; 256];
+        for token in (0..width as u32).map(TokenId) {
+            if let (Role::Byte, &[byte]) = (roles[token.index()], table.text(token)) {
+                byte_tokens[usize::from(byte)] = Some(token);
+            }
+        }
+        let byte_tokens = byte_tokens.into();
+        Some(Self { tokenizer, roles, wholes, whole_of, byte_tokens })
+    }
+
+    pub fn tokenizer(&self) -> &Arc<Tokenizer> {
+        &self.tokenizer
+    }
+
+    pub(super) fn table(&self) -> &BpeTable {
+        self.tokenizer.table()
+    }
+
+    pub(super) fn boundaries(&self) -> Option<&Boundaries> {
+        self.tokenizer.pretokenizer().boundaries()
+    }
+
+    /// Every token that a text begins with, each with its length.
+    pub(super) fn prefixes(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
+        if let Some(token) = text.first().and_then(|&byte| self.byte_tokens[usize::from(byte)]) {
+            found(1, token);
+        }
+        self.table().prefixes(text, found);
+    }
+
+    pub(super) fn role(&self, token: TokenId) -> Role {
+        self.roles.get(token.index()).copied().unwrap_or(Role::Never)
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.roles.len()
+    }
+
+    /// At the start of a text, or of what comes after a special token.
+    pub fn start(&self) -> Context {
+        let hypothesis = |boundaries: &Boundaries| Hypothesis {
+            boundary: boundaries.start(),
+            whole: Whole::Node(NodeId::ROOT),
+        };
+        let hypotheses = self.boundaries().map(hypothesis).into_iter().collect();
+        Context { last: None, hypotheses, pending: Pending::default() }
+    }
+
+    /// Whether a piece of which this is known may be just what it is so far.
+    pub(super) fn may_close(&self, whole: Whole) -> bool {
+        match whole {
+            Whole::Nothing | Whole::Alone => true,
+            // A piece with just these bytes is that token, and not several.
+            Whole::Node(node) => self.wholes.tokens_at(node).is_empty(),
+        }
+    }
+
+    /// The context after one more token, `None` if no text's tokenization goes on so.
+    pub fn step(&self, context: &Context, token: TokenId) -> Option<Context> {
+        let boundaries = self.boundaries()?;
+        let role = self.role(token);
+        let text = self.table().text(token);
+        let pending = match role {
+            Role::Never => return None,
+            Role::Byte => self.byte_of_character(context.pending, text)?,
+            Role::Merged | Role::WholePiece if context.pending.is_empty() => Pending::default(),
+            Role::Merged | Role::WholePiece => return None,
+        };
+        let alone = role == Role::WholePiece;
+        let read = |from: HypothesisId| {
+            let boundary = text.iter().try_fold(from, |at, &byte| boundaries.step(at, byte))?;
+            let ends = || boundaries.can_end(boundary) || !boundaries.close(boundary).is_empty();
+            (!alone || ends()).then_some(boundary)
+        };
+        let begun = if alone { Whole::Alone } else { self.whole_of[token.index()] };
+        let mut hypotheses = Hypotheses::new();
+        let Some(last) = context.last else {
+            for hypothesis in &context.hypotheses {
+                let boundary = read(hypothesis.boundary);
+                hypotheses.extend(boundary.map(|boundary| Hypothesis { boundary, whole: begun }));
+            }
+            return settle(token, hypotheses, pending);
+        };
+        let goes_on =
+            !alone && self.role(last) != Role::WholePiece && self.table().pair(last, token);
+        for hypothesis in &context.hypotheses {
+            if goes_on && hypothesis.whole != Whole::Alone {
+                if let Some(boundary) = read(hypothesis.boundary) {
+                    let whole = follow(&self.wholes, hypothesis.whole, text);
+                    hypotheses.push(Hypothesis { boundary, whole });
+                }
+            }
+            if self.may_close(hypothesis.whole) {
+                for &fresh in boundaries.close(hypothesis.boundary) {
+                    let boundary = read(fresh);
+                    hypotheses
+                        .extend(boundary.map(|boundary| Hypothesis { boundary, whole: begun }));
+                }
+            }
+        }
+        settle(token, hypotheses, pending)
+    }
+
+    /// Whether the tokens that led here are all the tokens of their text.
+    pub fn can_end(&self, context: &Context) -> bool {
+        let Some(boundaries) = self.boundaries() else { return false };
+        context.last.is_none()
+            || context.pending.is_empty()
+                && context.hypotheses.iter().any(|hypothesis| {
+                    self.may_close(hypothesis.whole) && boundaries.can_end(hypothesis.boundary)
+                })
+    }
+
+    /// The context after a token that may have been chosen by something that does not care: `false`
+    /// where the sequence is not canonical any more. Then the context is what its last piece and
+    /// tokens allow to tell.
+    pub fn follow(&self, context: &Context, token: TokenId) -> (Context, bool) {
+        if let Some(next) = self.step(context, token) {
+            return (next, true);
+        }
+        let text = self.table().text(token);
+        if text.is_empty() {
+            // A special token: text begins anew after it.
+            return (self.start(), true);
+        }
+        (self.recover(context, token, text), false)
+    }
+
+    /// Places a token in the text with no regard to how its bytes should have been cut.
+    fn recover(&self, context: &Context, token: TokenId, text: &[u8]) -> Context {
+        let pending = match self.role(token) {
+            Role::Byte => self.byte_of_character(context.pending, text).unwrap_or_default(),
+            _ => Pending::default(),
+        };
+        let from = context.hypotheses.iter().map(|hypothesis| hypothesis.boundary).collect();
+        let mut places = self.segment(from, text, context.last.is_some());
+        if places.is_empty() {
+            let start = self.boundaries().map(Boundaries::start).into_iter().collect();
+            places = self.segment(start, text, false);
+        }
+        let hypotheses =
+            places.into_iter().map(|boundary| Hypothesis { boundary, whole: Whole::Nothing });
+        Context { last: Some(token), hypotheses: hypotheses.collect(), pending }
+    }
+
+    /// All guesses about the pieces of a text, whatever its tokens.
+    fn segment(
+        &self,
+        from: SmallVec<[HypothesisId; 4]>,
+        text: &[u8],
+        mut may_close: bool,
+    ) -> SmallVec<[HypothesisId; 4]> {
+        let Some(boundaries) = self.boundaries() else { return SmallVec::new() };
+        let mut places = from;
+        for &byte in text {
+            let mut next: SmallVec<[HypothesisId; 4]> = SmallVec::new();
+            for &place in &places {
+                let closed: &[HypothesisId] = if may_close { boundaries.close(place) } else { &[] };
+                let starts = std::iter::once(place).chain(closed.iter().copied());
+                next.extend(starts.filter_map(|start| boundaries.step(start, byte)));
+            }
+            next.sort_unstable();
+            next.dedup();
+            places = next;
+            may_close = true;
+        }
+        places
+    }
+
+    /// Whether a byte token may be the first of a character's.
+    pub(super) fn begins_character(&self, token: TokenId) -> bool {
+        self.byte_of_character(Pending::default(), self.table().text(token)).is_some()
+    }
+
+    /// The bytes of a character in byte tokens after one more; `None` where it has, or would
+    /// have, a token of its own.
+    fn byte_of_character(&self, pending: Pending, text: &[u8]) -> Option<Pending> {
+        let &[byte] = text else { return None };
+        let count = usize::from(pending.count);
+        let mut bytes = [0; 4];
+        bytes[..3].copy_from_slice(&pending.bytes);
+        bytes[count] = byte;
+        match std::str::from_utf8(&bytes[..=count]) {
+            Ok(_) => {
+                let spelled = self.table().whole_piece(&bytes[..=count]);
+                spelled.is_none().then(Pending::default)
+            }
+            Err(error) if error.error_len().is_none() && count < 3 => {
+                let mut pending = Pending { count: pending.count + 1, ..pending };
+                pending.bytes[count] = byte;
+                Some(pending)
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+fn settle(token: TokenId, mut hypotheses: Hypotheses, pending: Pending) -> Option<Context> {
+    if hypotheses.is_empty() {
+        return None;
+    }
+    hypotheses.sort_unstable();
+    hypotheses.dedup();
+    Some(Context { last: Some(token), hypotheses, pending })
+}
+
+/// Where a piece that has gone on with some bytes leads to in the trie of whole pieces.
+fn follow(wholes: &ByteTrie, from: Whole, text: &[u8]) -> Whole {
+    let Whole::Node(node) = from else { return Whole::Nothing };
+    let end = text.iter().try_fold(node, |node, &byte| wholes.child(node, byte));
+    end.map_or(Whole::Nothing, Whole::Node)
+}

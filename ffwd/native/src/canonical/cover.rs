@@ -1,0 +1,277 @@
+//! What must come next: the longest common beginning of all canonical tokenizations of forced text
+//! and whatever may follow it.
+//!
+//! Every tokenization of a text that begins with the forced bytes has exactly one token that
+//! crosses their end, or one that ends just there. So all of them are covered by paths of canonical
+//! tokens within the forced bytes, each with one token more.
+
+use smallvec::SmallVec;
+
+use crate::vocabulary::{ByteTrie, NodeId, TokenId};
+
+use super::context::{Canonicality, Context};
+
+/// Which texts may follow.
+pub trait Language {
+    type State: Clone;
+    type Error;
+
+    /// The state after one more byte; `None` where no text goes on so.
+    fn step(&self, state: &Self::State, byte: u8) -> Result<Option<Self::State>, Self::Error>;
+
+    /// Whether the text may end in this state.
+    fn may_end(&self, state: &Self::State) -> Result<bool, Self::Error>;
+}
+
+/// The language of all texts.
+#[derive(Clone, Copy, Debug)]
+pub struct Anything;
+
+impl Language for Anything {
+    type State = ();
+    type Error = std::convert::Infallible;
+
+    fn step(&self, (): &(), _: u8) -> Result<Option<()>, Self::Error> {
+        Ok(Some(()))
+    }
+
+    fn may_end(&self, (): &()) -> Result<bool, Self::Error> {
+        Ok(true)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ForcedOptions {
+    /// A token that crosses the end of the forced bytes counts only if something can follow it
+    /// that is canonical too.
+    pub look_ahead: bool,
+}
+
+/// Bytes that many texts can go on with.
+const LIKELY: &[u8] = b"ea\" ,}]10:\n[{tn";
+
+/// A token on a path of canonical tokens; the root has none.
+struct Step {
+    parent: u32,
+    depth: u32,
+    token: TokenId,
+}
+
+/// Paths of tokens from one place on, which share their beginnings.
+struct Paths {
+    steps: Vec<Step>,
+}
+
+const ROOT: u32 = 0;
+
+impl Paths {
+    fn new() -> Self {
+        Self { steps: vec![Step { parent: ROOT, depth: 0, token: TokenId(0) }] }
+    }
+
+    fn push(&mut self, parent: u32, token: TokenId) -> u32 {
+        let depth = self.steps[parent as usize].depth + 1;
+        self.steps.push(Step { parent, depth, token });
+        self.steps.len() as u32 - 1
+    }
+
+    fn depth(&self, path: u32) -> u32 {
+        self.steps[path as usize].depth
+    }
+
+    /// The first `depth` tokens of a path.
+    fn prefix(&self, mut path: u32, depth: u32) -> u32 {
+        while self.depth(path) > depth {
+            path = self.steps[path as usize].parent;
+        }
+        path
+    }
+
+    /// What two paths have in common at their beginning.
+    fn common(&self, one: u32, other: u32) -> u32 {
+        let depth = self.depth(one).min(self.depth(other));
+        let (mut one, mut other) = (self.prefix(one, depth), self.prefix(other, depth));
+        while one != other {
+            one = self.steps[one as usize].parent;
+            other = self.steps[other as usize].parent;
+        }
+        one
+    }
+
+    fn tokens(&self, mut path: u32) -> Vec<TokenId> {
+        let mut tokens = Vec::with_capacity(self.depth(path) as usize);
+        while path != ROOT {
+            let step = &self.steps[path as usize];
+            tokens.push(step.token);
+            path = step.parent;
+        }
+        tokens.reverse();
+        tokens
+    }
+}
+
+/// The tokens that all continuations so far begin with; nothing while none has been seen.
+struct Common(Option<u32>);
+
+impl Common {
+    fn take(&mut self, paths: &Paths, path: u32) {
+        self.0 = Some(self.0.map_or(path, |common| paths.common(common, path)));
+    }
+
+    /// Whether whatever begins with a path changes nothing.
+    fn covers(&self, paths: &Paths, path: u32) -> bool {
+        self.0.is_some_and(|common| paths.prefix(path, paths.depth(common)) == common)
+    }
+}
+
+/// The tokens that may be chosen at all.
+#[derive(Clone, Copy)]
+pub struct Choice<'a> {
+    /// All of them.
+    pub trie: &'a ByteTrie,
+    pub has: &'a dyn Fn(TokenId) -> bool,
+}
+
+/// Where the search for covering tokens takes place.
+struct Cover<'a, L: Language> {
+    canonicality: &'a Canonicality,
+    choice: Choice<'a>,
+    language: &'a L,
+    options: ForcedOptions,
+}
+
+impl<L: Language> Cover<'_, L> {
+    /// The tokens that must come after `context`, where the text must go on with `forced` and, from
+    /// its end, as `after` says. `None` where no canonical tokens spell any such text.
+    fn tokens(
+        &self,
+        context: &Context,
+        forced: &[u8],
+        after: &L::State,
+    ) -> Result<Option<Vec<TokenId>>, L::Error> {
+        if context.is_lost() {
+            return Ok(None);
+        }
+        let mut paths = Paths::new();
+        let mut reached: Vec<SmallVec<[(u32, Context); 1]>> = Vec::new();
+        reached.resize_with(forced.len() + 1, SmallVec::new);
+        reached[0].push((ROOT, context.clone()));
+        let mut common = Common(None);
+        let ends = self.language.may_end(after)?;
+        for at in 0..=forced.len() {
+            let here = std::mem::take(&mut reached[at]);
+            for (path, context) in here {
+                if common.covers(&paths, path) {
+                    // Nor does anything that begins so change what all have in common.
+                    continue;
+                }
+                if at == forced.len() && ends && self.canonicality.can_end(&context) {
+                    common.take(&paths, path);
+                } else if let Some(node) = self.choice.trie.find(&forced[at..]) {
+                    self.cross(&context, node, after, path, &mut paths, &mut common)?;
+                }
+                if common.covers(&paths, path) {
+                    continue;
+                }
+                self.canonicality.prefixes(&forced[at..], |length, token| {
+                    if !(self.choice.has)(token) {
+                        return;
+                    }
+                    if let Some(next) = self.canonicality.step(&context, token) {
+                        reached[at + length].push((paths.push(path, token), next));
+                    }
+                });
+            }
+        }
+        Ok(common.0.map(|path| paths.tokens(path)))
+    }
+
+    /// Takes in the path with each token that goes beyond the forced bytes.
+    fn cross(
+        &self,
+        context: &Context,
+        node: NodeId,
+        after: &L::State,
+        path: u32,
+        paths: &mut Paths,
+        common: &mut Common,
+    ) -> Result<(), L::Error> {
+        // Two different tokens leave nothing in common but the path itself.
+        self.search(context, node, after, &mut |token| {
+            let longer = paths.push(path, token);
+            common.take(paths, longer);
+            !common.covers(paths, path)
+        })
+    }
+
+    /// The tokens below a node that are canonical and may come, until `found` has seen enough.
+    fn search(
+        &self,
+        context: &Context,
+        node: NodeId,
+        state: &L::State,
+        found: &mut dyn FnMut(TokenId) -> bool,
+    ) -> Result<(), L::Error> {
+        let mut open: SmallVec<[(NodeId, L::State); 8]> = SmallVec::new();
+        open.push((node, state.clone()));
+        while let Some((node, state)) = open.pop() {
+            for (byte, child) in self.likely_first(node) {
+                let Some(next) = self.language.step(&state, byte)? else { continue };
+                for &token in self.choice.trie.tokens_at(child) {
+                    let Some(after) = self.canonicality.step(context, token) else { continue };
+                    if self.options.look_ahead && !self.goes_on(&after, &next)? {
+                        continue;
+                    }
+                    if !found(token) {
+                        return Ok(());
+                    }
+                }
+                if !self.choice.trie.is_leaf(child) {
+                    open.push((child, next));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The children of a node; of the root those first that many texts go on with, since the
+    /// search mostly ends with the first tokens that it finds.
+    fn likely_first(&self, node: NodeId) -> impl Iterator<Item = (u8, NodeId)> + '_ {
+        let trie = self.choice.trie;
+        let likely = if node == NodeId::ROOT { LIKELY } else { &[] };
+        let first = likely.iter().filter_map(move |&byte| Some((byte, trie.child(node, byte)?)));
+        first.chain(trie.children(node).filter(move |(byte, _)| !likely.contains(byte)))
+    }
+
+    /// Whether the text may end, or some canonical token may follow.
+    fn goes_on(&self, context: &Context, state: &L::State) -> Result<bool, L::Error> {
+        if self.language.may_end(state)? && self.canonicality.can_end(context) {
+            return Ok(true);
+        }
+        let shallow = Cover { options: ForcedOptions { look_ahead: false }, ..*self };
+        let mut any = false;
+        shallow.search(context, NodeId::ROOT, state, &mut |_| {
+            any = true;
+            false
+        })?;
+        Ok(any)
+    }
+}
+
+impl Canonicality {
+    /// The tokens that must come after `context` where the text must go on with `forced` and, from
+    /// its end, as `language` says, which is in state `after` there: the longest beginning that all
+    /// canonical tokenizations of such texts have in common. `None` where there is none at all,
+    /// which is also so after tokens that no text has.
+    pub fn forced<L: Language>(
+        &self,
+        choice: Choice<'_>,
+        context: &Context,
+        forced: &[u8],
+        language: &L,
+        after: &L::State,
+        options: ForcedOptions,
+    ) -> Result<Option<Vec<TokenId>>, L::Error> {
+        Cover { canonicality: self, choice, language, options }.tokens(context, forced, after)
+    }
+}

@@ -1,0 +1,211 @@
+//! Encoding and counting whole texts.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use super::error::TextError;
+use super::options::{EncodeOptions, PartOptions, Scope};
+use super::recent::Recent;
+use super::specials::{Finders, Stretch};
+use super::Tokenizer;
+use crate::bpe::Method;
+use crate::pretokenizer::PreTokenizer;
+use crate::vocabulary::TokenId;
+
+/// What a text is made of once special tokens have been found.
+enum Part<'t> {
+    Token(TokenId),
+    Text(&'t [u8]),
+}
+
+impl Tokenizer {
+    /// The tokens of a text.
+    pub fn encode(&self, text: &[u8], options: &EncodeOptions) -> Result<Vec<TokenId>, TextError> {
+        let mut out = Vec::with_capacity(text.len() / 3 + 8);
+        let _ = self.cut(text, options, &mut |part| {
+            match part {
+                Part::Token(token) => out.push(token),
+                Part::Text(text) => {
+                    let splitter = self.splitter(options.part.pretokenize);
+                    self.encode_pieces(splitter, text, options.method, &mut out);
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(out)
+    }
+
+    /// The tokens of a stretch in the middle of a text: only cut and merged.
+    pub fn encode_part(&self, text: &[u8], out: &mut Vec<TokenId>) {
+        self.encode_pieces(&self.pretokenizer, text, Method::Backtracking, out);
+    }
+
+    fn encode_pieces(
+        &self,
+        splitter: &PreTokenizer,
+        text: &[u8],
+        method: Method,
+        out: &mut Vec<TokenId>,
+    ) {
+        if method != Method::Backtracking {
+            for piece in splitter.pieces(text) {
+                self.table.encode_piece_by(method, &text[piece.start..piece.end], out);
+            }
+            return;
+        }
+        let mut recent = Recent::new(text.len());
+        for piece in splitter.pieces(text) {
+            let (start, end) = (piece.start, piece.end);
+            match self.pieces.get(&self.table, text, start, end) {
+                Some(token) => out.push(token),
+                None => recent.encode(text, start, end, out, |piece, out| {
+                    self.table.encode_piece(piece, out);
+                }),
+            }
+        }
+    }
+
+    /// How many tokens a text has.
+    pub fn count(&self, text: &[u8], options: &EncodeOptions) -> Result<usize, TextError> {
+        Ok(self.count_up_to(text, usize::MAX, options)?.unwrap_or(usize::MAX))
+    }
+
+    /// How many tokens a text has; `None` if they are more than `limit`. Reads no more of the
+    /// text than it takes to know that.
+    pub fn count_up_to(
+        &self,
+        text: &[u8],
+        limit: usize,
+        options: &EncodeOptions,
+    ) -> Result<Option<usize>, TextError> {
+        let mut count = 0;
+        let flow = self.cut(text, options, &mut |part| {
+            match part {
+                Part::Token(_) => count += 1,
+                Part::Text(text) => self.count_pieces(text, limit, options, &mut count)?,
+            }
+            if count > limit {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        Ok(flow.is_continue().then_some(count))
+    }
+
+    /// Adds the number of tokens of a stretch to `count`, until it is above `limit`.
+    fn count_pieces(
+        &self,
+        text: &[u8],
+        limit: usize,
+        options: &EncodeOptions,
+        count: &mut usize,
+    ) -> ControlFlow<()> {
+        let longest = self.table.max_token_bytes();
+        // No token is longer than the longest.
+        if text.len().div_ceil(longest) > limit - *count {
+            return ControlFlow::Break(());
+        }
+        let mut scratch = Vec::new();
+        for piece in self.splitter(options.part.pretokenize).pieces(text) {
+            let (start, end) = (piece.start, piece.end);
+            *count += match options.method {
+                Method::Backtracking
+                    if self.pieces.get(&self.table, text, start, end).is_some() =>
+                {
+                    1
+                }
+                method => {
+                    scratch.clear();
+                    self.table.encode_piece_by(method, &text[start..end], &mut scratch);
+                    scratch.len()
+                }
+            };
+            if *count > limit {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Calls back with the parts of a text in order, until told to stop.
+    fn cut(
+        &self,
+        text: &[u8],
+        options: &EncodeOptions,
+        f: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, TextError> {
+        self.specials.forbid(text, &options.special)?;
+        let finders = self.specials.finders(&options.special)?;
+        if finders.is_empty() {
+            return self.cut_stretch(text, true, &finders, &options.part, f);
+        }
+        let mut begun = false;
+        self.specials.cut_raw(&finders, text, |stretch| {
+            let first = !std::mem::replace(&mut begun, true);
+            match stretch {
+                Stretch::Token(token) => Ok(self.cut_token(token, first, &options.part, f)),
+                Stretch::Text { start, end } => self
+                    .cut_stretch(&text[start..end], first, &finders, &options.part, f)
+                    .map_err(|error| error.shifted(start)),
+            }
+        })
+    }
+
+    /// A token that was found; `first`: at the beginning of the text.
+    fn cut_token(
+        &self,
+        token: TokenId,
+        first: bool,
+        options: &PartOptions,
+        f: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let dummy = self.dummy_space.filter(|_| options.dummy_space && first);
+        if dummy.is_some_and(|dummy| dummy.scope == Scope::Text) {
+            f(Part::Text(b" "))?;
+        }
+        f(Part::Token(token))
+    }
+
+    /// The stretch between tokens that are found in the text as it is.
+    fn cut_stretch(
+        &self,
+        text: &[u8],
+        first: bool,
+        finders: &Finders,
+        options: &PartOptions,
+        f: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, TextError> {
+        let text = match options.normalize {
+            true => self.normalizer.apply(text)?,
+            false => Cow::Borrowed(text),
+        };
+        let mut begun = !first;
+        self.specials.cut_normalized(finders, &text, |stretch| {
+            let first = !std::mem::replace(&mut begun, true);
+            Ok(match stretch {
+                Stretch::Token(token) => self.cut_token(token, first, options, f),
+                Stretch::Text { start, end } => self.cut_text(&text[start..end], first, options, f),
+            })
+        })
+    }
+
+    /// A stretch of normalized text in which nothing is looked for any more.
+    fn cut_text(
+        &self,
+        text: &[u8],
+        first: bool,
+        options: &PartOptions,
+        f: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let dummy = self.dummy_space.filter(|dummy| {
+            options.dummy_space
+                && (first || dummy.scope == Scope::Every)
+                && dummy.is_before(text[0])
+        });
+        match dummy {
+            Some(_) => f(Part::Text(&[b" ", text].concat())),
+            None => f(Part::Text(text)),
+        }
+    }
+}

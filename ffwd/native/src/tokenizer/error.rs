@@ -1,0 +1,88 @@
+//! What can be wrong with the parts of a tokenizer, and with a text.
+
+use thiserror::Error;
+
+use crate::bpe::BpeError;
+use crate::pretokenizer::PreTokenizerError;
+use crate::vocabulary::TokenId;
+
+/// Parts that no tokenizer can be made of.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TokenizerError {
+    #[error("special token {0} has no text")]
+    EmptySpecial(TokenId),
+    #[error("the special tokens cannot be searched for: {0}")]
+    Specials(String),
+    #[error("the vocabulary size of {width} is smaller than the {ids} ids of the tokens")]
+    TooNarrow { width: usize, ids: usize },
+    #[error("{0}")]
+    Model(String),
+    #[error(transparent)]
+    Table(#[from] BpeError),
+    #[error(transparent)]
+    PreTokenizer(#[from] PreTokenizerError),
+}
+
+/// A text, or a request about one, that a tokenizer cannot serve. Offsets count bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TextError {
+    #[error(
+        "the special token {name:?} stands at byte {at} of the text, and special tokens are \
+         forbidden: allow it by name, or have it encoded as text"
+    )]
+    ForbiddenSpecial { name: String, at: usize },
+    #[error("the tokenizer has no special token {0:?}")]
+    UnknownSpecial(String),
+    #[error("too many special tokens were asked for")]
+    TooManySpecials,
+    #[error("byte {at} is not UTF-8, which the tokenizer cannot cut into pieces")]
+    NotUtf8 { at: usize },
+    #[error(
+        "the tokenizer changes the character at byte {at} before it cuts the text (or may, \
+         depending on what stands around it), so that the text cannot be taken apart: switch \
+         normalization off, and give text that has been normalized"
+    )]
+    Normalized { at: usize },
+    #[error("the tokenizer cannot encode parts of a text exactly: {0}")]
+    NotIncremental(String),
+    #[error("the range from byte {start} to byte {end} is not within a text of {length} bytes")]
+    OutOfRange { start: usize, end: usize, length: usize },
+    #[error("byte {at} is inside a character")]
+    InsideCharacter { at: usize },
+    #[error("token {token} is outside the vocabulary of {size} ids")]
+    UnknownToken { token: TokenId, size: usize },
+}
+
+impl TextError {
+    /// The place in the text, if the error is about one.
+    pub fn byte(&self) -> Option<usize> {
+        match self {
+            Self::ForbiddenSpecial { at, .. }
+            | Self::NotUtf8 { at }
+            | Self::Normalized { at }
+            | Self::InsideCharacter { at } => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// The same about a text that begins so many bytes earlier.
+    pub(super) fn shifted(self, by: usize) -> Self {
+        self.moved(|at| at + by)
+    }
+
+    /// The same about a text that begins so many bytes later.
+    pub(super) fn unshifted(self, by: usize) -> Self {
+        self.moved(|at| at.saturating_sub(by))
+    }
+
+    fn moved(mut self, to: impl FnOnce(usize) -> usize) -> Self {
+        if let Self::ForbiddenSpecial { at, .. }
+        | Self::NotUtf8 { at }
+        | Self::Normalized { at }
+        | Self::InsideCharacter { at } = &mut self
+        {
+            *at = to(*at);
+        }
+        self
+    }
+}

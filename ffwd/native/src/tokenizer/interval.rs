@@ -1,0 +1,257 @@
+//! Counting the tokens of any stretch of a text.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::error::TextError;
+use super::options::PartOptions;
+use super::progress::{advance, Live, Lives, LongPieces};
+use super::Tokenizer;
+use crate::bpe::{Base, BpeTable, PieceAppender, PieceIntervals};
+use crate::pretokenizer::Boundaries;
+
+/// How far apart the places are at which hypotheses are kept.
+const MARK: usize = 32;
+
+/// The counts of pieces longer than this are kept.
+const LONG: usize = 64;
+
+/// A text, prepared so that the tokens of any of its stretches can be counted.
+///
+/// The count is that of encoding the stretch on its own, special tokens as text and without a
+/// dummy space.
+///
+/// The pieces of a stretch soon are those of the whole text, whatever stands before it: from
+/// where the hypotheses about both are the same, the two counts grow alike. And near the end of
+/// the stretch the hypotheses about the whole text are known. So a count costs no more than
+/// reading a few dozen bytes, unless the stretch begins within a piece of thousands, which is
+/// then read once.
+pub struct IntervalCounter {
+    tokenizer: Arc<Tokenizer>,
+    options: PartOptions,
+    text: Box<[u8]>,
+    prepared: Prepared,
+}
+
+enum Prepared {
+    /// All of the text is one piece.
+    OnePiece(PieceIntervals),
+    Pieces(Pieces),
+}
+
+/// What is known of a text in pieces.
+struct Pieces {
+    /// The hypotheses at multiples of [`MARK`]: at the `i`-th, `lives[marks[i]..marks[i + 1]]`.
+    marks: Vec<usize>,
+    lives: Vec<Live>,
+    /// By where they begin, pieces that are longer than [`LONG`] at some mark, up to the mark
+    /// after it at least.
+    long: FxHashMap<usize, PieceAppender>,
+}
+
+impl IntervalCounter {
+    /// Reads a text, which must be UTF-8 unless it is all one piece, and of a kind that the
+    /// tokenizer does not normalize.
+    pub fn new(
+        tokenizer: Arc<Tokenizer>,
+        text: &[u8],
+        options: PartOptions,
+    ) -> Result<Self, TextError> {
+        let boundaries = tokenizer.boundaries(options.pretokenize)?;
+        if options.normalize {
+            tokenizer.normalizer.keeps(text)?;
+        }
+        let uncut = !options.pretokenize || tokenizer.pretokenizer.is_whole();
+        let prepared = if uncut {
+            if tokenizer.table.base() == Base::Characters {
+                std::str::from_utf8(text)
+                    .map_err(|error| TextError::NotUtf8 { at: error.valid_up_to() })?;
+            }
+            Prepared::OnePiece(PieceIntervals::new(&tokenizer.table, text))
+        } else {
+            std::str::from_utf8(text)
+                .map_err(|error| TextError::NotUtf8 { at: error.valid_up_to() })?;
+            Prepared::Pieces(Pieces::new(boundaries, &tokenizer.table, text)?)
+        };
+        Ok(Self { options, prepared, text: text.into(), tokenizer })
+    }
+
+    /// The text.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// How many tokens a stretch has. Its ends, in bytes, must not be inside a character, unless
+    /// the tokens are of bytes and the text is one piece.
+    pub fn count(&self, range: Range<usize>) -> Result<usize, TextError> {
+        let (start, end) = (range.start, range.end);
+        if start > end || end > self.text.len() {
+            return Err(TextError::OutOfRange { start, end, length: self.text.len() });
+        }
+        let table = &self.tokenizer.table;
+        let whole_characters = match self.prepared {
+            Prepared::OnePiece(_) => table.base() == Base::Characters,
+            Prepared::Pieces(_) => true,
+        };
+        if whole_characters {
+            let inside = |at: usize| self.text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
+            if let Some(at) = [start, end].into_iter().find(|&at| inside(at)) {
+                return Err(TextError::InsideCharacter { at });
+            }
+        }
+        if start == end {
+            return Ok(0);
+        }
+        match &self.prepared {
+            Prepared::OnePiece(intervals) => Ok(match table.whole_piece(&self.text[start..end]) {
+                Some(_) => 1,
+                None => intervals.count(table, start..end),
+            }),
+            Prepared::Pieces(pieces) => {
+                let boundaries = self.tokenizer.boundaries(self.options.pretokenize)?;
+                pieces.count(boundaries, table, &self.text, start, end)
+            }
+        }
+    }
+}
+
+impl Pieces {
+    fn new(boundaries: &Boundaries, table: &BpeTable, text: &[u8]) -> Result<Self, TextError> {
+        let mut pieces = Self { marks: Vec::new(), lives: Vec::new(), long: FxHashMap::default() };
+        let mut recent = LongPieces::default();
+        let mut lives = first_live(boundaries, 0);
+        let mut next = Lives::new();
+        for (at, &byte) in text.iter().enumerate() {
+            if at % MARK == 0 {
+                pieces.mark(table, text, at, &lives);
+            }
+            advance(boundaries, &lives, at, byte, &mut next, |start| {
+                match pieces.long.get_mut(&start) {
+                    Some(appender) => count_known(table, appender, &text[start..at]),
+                    None => recent.count(table, &text[..at], start),
+                }
+            });
+            if next.is_empty() {
+                return Err(TextError::NotUtf8 { at });
+            }
+            std::mem::swap(&mut lives, &mut next);
+        }
+        pieces.mark(table, text, text.len(), &lives);
+        pieces.lives.shrink_to_fit();
+        Ok(pieces)
+    }
+
+    /// Keeps the hypotheses at a place, and the counts of their long pieces up to the next mark.
+    fn mark(&mut self, table: &BpeTable, text: &[u8], at: usize, lives: &[Live]) {
+        self.marks.push(self.lives.len());
+        self.lives.extend_from_slice(lives);
+        for live in lives.iter().filter(|live| at - live.start > LONG) {
+            let appender = self.long.entry(live.start).or_insert_with(PieceAppender::new);
+            let end = text.len().min(at + MARK);
+            for &byte in &text[live.start + appender.len()..end] {
+                appender.push(table, byte);
+            }
+        }
+    }
+
+    /// The hypotheses about the whole text at a mark.
+    fn at_mark(&self, mark: usize) -> &[Live] {
+        let end = self.marks.get(mark + 1).copied().unwrap_or(self.lives.len());
+        &self.lives[self.marks[mark]..end]
+    }
+
+    fn count(
+        &self,
+        boundaries: &Boundaries,
+        table: &BpeTable,
+        text: &[u8],
+        start: usize,
+        end: usize,
+    ) -> Result<usize, TextError> {
+        // The stretch on its own, until it goes on as the whole text does.
+        let mut recent = LongPieces::default();
+        let mut lives = first_live(boundaries, start);
+        let mut next = Lives::new();
+        for at in start..end {
+            if at % MARK == 0 {
+                if let Some(behind) = same(&lives, self.at_mark(at / MARK)) {
+                    let whole = self.count_to(boundaries, table, text, end)?;
+                    return Ok(whole - behind);
+                }
+            }
+            advance(boundaries, &lives, at, text[at], &mut next, |start| {
+                recent.count(table, &text[..at], start)
+            });
+            std::mem::swap(&mut lives, &mut next);
+        }
+        let count = |start: usize| recent.count(table, &text[..end], start);
+        ending(boundaries, &lives, end, count)
+    }
+
+    /// How many tokens the text has up to a place, if it ends there.
+    fn count_to(
+        &self,
+        boundaries: &Boundaries,
+        table: &BpeTable,
+        text: &[u8],
+        end: usize,
+    ) -> Result<usize, TextError> {
+        let count = |start: usize, end: usize| match self.long.get(&start) {
+            Some(appender) if end - start <= appender.len() => {
+                let piece = &text[start..end];
+                table
+                    .whole_piece(piece)
+                    .map_or_else(|| appender.count_of_prefix(table, piece.len()), |_| 1)
+            }
+            _ => table.count_piece(&text[start..end]),
+        };
+        let mark = end / MARK;
+        let mut lives: Lives = SmallVec::from_slice(self.at_mark(mark));
+        let mut next = Lives::new();
+        for at in mark * MARK..end {
+            advance(boundaries, &lives, at, text[at], &mut next, |start| count(start, at));
+            std::mem::swap(&mut lives, &mut next);
+        }
+        ending(boundaries, &lives, end, |start| count(start, end))
+    }
+}
+
+fn first_live(boundaries: &Boundaries, start: usize) -> Lives {
+    SmallVec::from_slice(&[Live { hypothesis: boundaries.start(), start, before: 0 }])
+}
+
+/// Whether the hypotheses about a stretch are those about the whole text, and how many more tokens
+/// the whole text then has before it.
+fn same(stretch: &[Live], whole: &[Live]) -> Option<usize> {
+    let behind = whole.first()?.before.checked_sub(stretch.first()?.before)?;
+    let alike = |(a, b): (&Live, &Live)| {
+        a.hypothesis == b.hypothesis && a.start == b.start && a.before + behind == b.before
+    };
+    (stretch.len() == whole.len() && stretch.iter().zip(whole).all(alike)).then_some(behind)
+}
+
+/// The count of the one hypothesis that holds where the text ends.
+fn ending(
+    boundaries: &Boundaries,
+    lives: &[Live],
+    end: usize,
+    count: impl FnOnce(usize) -> usize,
+) -> Result<usize, TextError> {
+    let live = lives.iter().find(|live| boundaries.can_end(live.hypothesis));
+    let live = live.ok_or(TextError::InsideCharacter { at: end })?;
+    Ok(live.before + count(live.start))
+}
+
+/// The count of a piece by an appender that has read its beginning, or more than it.
+fn count_known(table: &BpeTable, appender: &mut PieceAppender, piece: &[u8]) -> usize {
+    if table.whole_piece(piece).is_some() {
+        return 1;
+    }
+    for &byte in &piece[appender.len().min(piece.len())..] {
+        appender.push(table, byte);
+    }
+    appender.count_of_prefix(table, piece.len())
+}

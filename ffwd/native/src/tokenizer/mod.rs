@@ -1,0 +1,179 @@
+//! Whole texts to tokens, as a tokenizer does it: special tokens, normalization, the space before
+//! a text, pieces, merges; and texts in progress, whose tokens are counted while they change.
+//!
+//! * [`Tokenizer`] encodes, counts, splits and decodes
+//! * [`AppendEncoder`] and [`PrependEncoder`]: a text that grows at its end or its beginning
+//! * [`IntervalCounter`] counts the tokens of any stretch of a text
+//!
+//! The last three rest on `pretokenizer::Boundaries`, which says of a text in progress where its
+//! pieces may end: at nearly every place there is one hypothesis, and there never are more than a
+//! few.
+
+mod append;
+mod encode;
+mod error;
+mod interval;
+mod model_json;
+mod normalizer;
+mod options;
+mod piece_map;
+mod prepend;
+mod progress;
+mod recent;
+mod specials;
+mod split;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::bpe::BpeTable;
+use crate::pretokenizer::{Boundaries, PreTokenizer, StageSpec};
+use crate::vocabulary::TokenId;
+
+use piece_map::PieceMap;
+
+pub use append::AppendEncoder;
+pub use error::{TextError, TokenizerError};
+pub use interval::IntervalCounter;
+pub use model_json::{read_model, Writing};
+pub use normalizer::Normalizer;
+pub use options::{DummySpace, EncodeOptions, PartOptions, Scope};
+pub use prepend::PrependEncoder;
+pub use specials::{SpecialPolicy, SpecialToken, SpecialTokens};
+
+/// Limits of a tokenizer, which make parts of a text, though not whole texts, inexact.
+const NOT_FOLLOWED: &str = "the pre-tokenizer cannot be followed while a text is being written";
+const TEXT_TOKENS: &str = "added tokens are looked for in every text";
+
+/// What a [`Tokenizer`] is made of.
+pub struct TokenizerParts {
+    pub table: Arc<BpeTable>,
+    /// Of the pre-tokenizer; none: texts are not cut.
+    pub stages: Vec<StageSpec>,
+    pub specials: Vec<SpecialToken>,
+    pub normalizer: Normalizer,
+    pub dummy_space: Option<DummySpace>,
+    /// What is not exactly as the original does it, by name.
+    pub limits: Vec<String>,
+    /// The number of ids; by default up to the largest that is given.
+    pub vocab_size: Option<usize>,
+}
+
+/// A tokenizer: from text to tokens and back.
+pub struct Tokenizer {
+    table: Arc<BpeTable>,
+    pieces: PieceMap,
+    pretokenizer: PreTokenizer,
+    /// What stands in for the pre-tokenizer where none is wanted: it never cuts.
+    uncut: PreTokenizer,
+    specials: SpecialTokens,
+    normalizer: Normalizer,
+    dummy_space: Option<DummySpace>,
+    limits: Vec<String>,
+    vocab_size: usize,
+}
+
+impl Tokenizer {
+    pub fn new(parts: TokenizerParts) -> Result<Self, TokenizerError> {
+        let largest = parts.specials.iter().map(|token| token.id.index() + 1).max();
+        let width = parts.table.width().max(largest.unwrap_or(0));
+        let vocab_size = parts.vocab_size.unwrap_or(width);
+        if vocab_size < width {
+            return Err(TokenizerError::TooNarrow { width: vocab_size, ids: width });
+        }
+        let pretokenizer = PreTokenizer::new(&parts.stages)?;
+        let specials = SpecialTokens::new(parts.specials)?;
+        let mut limits = parts.limits;
+        if pretokenizer.boundaries().is_none() {
+            limits.push(NOT_FOLLOWED.into());
+        }
+        if specials.any_text() {
+            limits.push(TEXT_TOKENS.into());
+        }
+        Ok(Self {
+            pieces: PieceMap::new(&parts.table),
+            table: parts.table,
+            pretokenizer,
+            uncut: PreTokenizer::new(&[])?,
+            specials,
+            normalizer: parts.normalizer,
+            dummy_space: parts.dummy_space,
+            limits,
+            vocab_size,
+        })
+    }
+
+    pub fn table(&self) -> &BpeTable {
+        &self.table
+    }
+
+    pub fn pretokenizer(&self) -> &PreTokenizer {
+        &self.pretokenizer
+    }
+
+    pub fn specials(&self) -> &SpecialTokens {
+        &self.specials
+    }
+
+    pub fn normalizer(&self) -> &Normalizer {
+        &self.normalizer
+    }
+
+    /// The number of ids.
+    pub fn vocab_size(&self) -> usize {
+        self.vocab_size
+    }
+
+    /// What is not exactly as the original does it, by name; nothing if all is.
+    pub fn limits(&self) -> &[String] {
+        &self.limits
+    }
+
+    /// What a token spells: its bytes, or the name of a special token; nothing for an id that
+    /// stands for no text.
+    pub fn token_bytes(&self, token: TokenId) -> Result<&[u8], TextError> {
+        if token.index() >= self.vocab_size {
+            return Err(TextError::UnknownToken { token, size: self.vocab_size });
+        }
+        let text = self.table.text(token);
+        if !text.is_empty() {
+            return Ok(text);
+        }
+        Ok(self.specials.content(token).unwrap_or_default().as_bytes())
+    }
+
+    /// The bytes that tokens stand for, special tokens written by name.
+    pub fn decode(&self, tokens: &[TokenId]) -> Result<Vec<u8>, TextError> {
+        let mut out = Vec::with_capacity(4 * tokens.len());
+        for &token in tokens {
+            out.extend_from_slice(self.token_bytes(token)?);
+        }
+        Ok(out)
+    }
+
+    /// About how many bytes of memory the tokenizer holds.
+    pub fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes() + self.pieces.memory_bytes()
+    }
+
+    fn splitter(&self, pretokenize: bool) -> &PreTokenizer {
+        if pretokenize {
+            &self.pretokenizer
+        } else {
+            &self.uncut
+        }
+    }
+
+    /// What a text in progress needs, or why there is nothing of the kind.
+    fn boundaries(&self, pretokenize: bool) -> Result<&Boundaries, TextError> {
+        if self.specials.any_text() {
+            return Err(TextError::NotIncremental(TEXT_TOKENS.into()));
+        }
+        self.splitter(pretokenize)
+            .boundaries()
+            .ok_or_else(|| TextError::NotIncremental(NOT_FOLLOWED.into()))
+    }
+}

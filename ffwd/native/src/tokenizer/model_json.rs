@@ -1,0 +1,325 @@
+//! The `model` section of a tokenizer.json: pieces and merges as text, read into a [`BpeSpec`].
+
+use std::fmt;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::error::TokenizerError;
+use crate::bpe::{Base, BpeSpec, Merges};
+use crate::vocabulary::TokenId;
+
+/// How the pieces of a model write text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Writing {
+    /// One character of GPT-2's alphabet for each byte.
+    ByteLevel,
+    /// As it is, but for these strings, which stand for others: `▁` for a space.
+    Characters(Vec<(String, String)>),
+}
+
+#[derive(Deserialize)]
+struct Section {
+    model: Option<Box<Section>>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    vocab: Option<Pieces>,
+    merges: Option<Vec<MergeText>>,
+    dropout: Option<f64>,
+    continuing_subword_prefix: Option<String>,
+    end_of_word_suffix: Option<String>,
+    #[serde(default)]
+    byte_fallback: bool,
+    #[serde(default)]
+    ignore_merges: bool,
+}
+
+/// Both ways in which the file writes a merge.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum MergeText {
+    Pair(String, String),
+    Line(String),
+}
+
+impl MergeText {
+    fn parts(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Pair(left, right) => Some((left, right)),
+            Self::Line(line) => line.split_once(' '),
+        }
+    }
+}
+
+enum Pieces {
+    Ids(Vec<(String, u32)>),
+    /// A list with scores, which no BPE model has.
+    Scores,
+}
+
+impl<'de> Deserialize<'de> for Pieces {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PiecesVisitor;
+        impl<'de> Visitor<'de> for PiecesVisitor {
+            type Value = Pieces;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object from pieces to ids")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pieces, A::Error> {
+                let mut pieces = Vec::with_capacity(map.size_hint().unwrap_or(0));
+                while let Some(entry) = map.next_entry()? {
+                    pieces.push(entry);
+                }
+                Ok(Pieces::Ids(pieces))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Pieces, A::Error> {
+                while sequence.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Pieces::Scores)
+            }
+        }
+        deserializer.deserialize_any(PiecesVisitor)
+    }
+}
+
+fn refused(message: impl Into<String>) -> TokenizerError {
+    TokenizerError::Model(message.into())
+}
+
+/// Reads a whole tokenizer.json, of which only the model counts, or that model alone.
+///
+/// `exclude`: ids that are no pieces, such as special tokens that stand in the vocabulary; merges
+/// that they are part of are left out. The same goes for pieces that a byte-level model writes
+/// outside of its alphabet, which no text can become.
+pub fn read_model(
+    json: &[u8],
+    writing: &Writing,
+    exclude: &[TokenId],
+) -> Result<BpeSpec, TokenizerError> {
+    let read: Section = serde_json::from_slice(json)
+        .map_err(|error| refused(format!("the model cannot be read: {error}")))?;
+    let model = match read.model {
+        Some(model) => *model,
+        None => read,
+    };
+    check(&model)?;
+    let (Some(Pieces::Ids(vocabulary)), Some(merges)) = (&model.vocab, &model.merges) else {
+        return Err(refused("the model has no vocabulary or no merges"));
+    };
+    let excluded: FxHashSet<u32> = exclude.iter().map(|token| token.0).collect();
+    let mut spec = BpeSpec {
+        base: match writing {
+            Writing::ByteLevel => Base::Bytes,
+            Writing::Characters(_) => Base::Characters,
+        },
+        pieces: Vec::with_capacity(vocabulary.len()),
+        byte_tokens: [None; 256],
+        merges: Merges::Listed(Vec::new()),
+        whole_pieces: model.ignore_merges,
+    };
+    // What each piece is known as: an id, or `None` for what is no piece of the table.
+    let mut ids: FxHashMap<&str, Option<TokenId>> = FxHashMap::default();
+    ids.reserve(vocabulary.len());
+    let alphabet = byte_alphabet();
+    for (piece, id) in vocabulary {
+        let token = TokenId(*id);
+        let known = !excluded.contains(id) && {
+            match writing {
+                Writing::ByteLevel => byte_level(&mut spec, token, piece, &alphabet),
+                Writing::Characters(replacements) => {
+                    characters(&mut spec, token, piece, replacements, model.byte_fallback)
+                }
+            }
+        };
+        ids.insert(piece, known.then_some(token));
+    }
+    spec.merges = Merges::Listed(listed(merges, &ids)?);
+    Ok(spec)
+}
+
+fn check(model: &Section) -> Result<(), TokenizerError> {
+    if matches!(model.vocab, Some(Pieces::Scores)) || model.kind.as_deref() == Some("Unigram") {
+        return Err(refused("a Unigram model is not BPE"));
+    }
+    if let Some(kind) = model.kind.as_deref().filter(|&kind| kind != "BPE") {
+        return Err(refused(format!("a {kind} model is not BPE")));
+    }
+    let named = |affix: &Option<String>| affix.as_deref().is_some_and(|affix| !affix.is_empty());
+    if model.dropout.is_some_and(|rate| rate > 0.0) {
+        return Err(refused("the model drops merges at random (dropout)"));
+    }
+    if named(&model.continuing_subword_prefix) {
+        return Err(refused("the model marks pieces within words (continuing_subword_prefix)"));
+    }
+    if named(&model.end_of_word_suffix) {
+        return Err(refused("the model marks pieces at the end of words (end_of_word_suffix)"));
+    }
+    Ok(())
+}
+
+fn byte_level(
+    spec: &mut BpeSpec,
+    token: TokenId,
+    piece: &str,
+    alphabet: &FxHashMap<char, u8>,
+) -> bool {
+    let bytes: Option<Vec<u8>> = piece.chars().map(|c| alphabet.get(&c).copied()).collect();
+    let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else { return false };
+    if let [byte] = *bytes {
+        spec.byte_tokens[usize::from(byte)] = Some(token);
+    }
+    spec.pieces.push((token, bytes.into()));
+    true
+}
+
+fn characters(
+    spec: &mut BpeSpec,
+    token: TokenId,
+    piece: &str,
+    replacements: &[(String, String)],
+    byte_fallback: bool,
+) -> bool {
+    if piece.is_empty() {
+        return false;
+    }
+    if let Some(byte) = byte_fallback.then(|| fallback_byte(piece)).flatten() {
+        spec.byte_tokens[usize::from(byte)] = Some(token);
+        return true;
+    }
+    let mut text = piece.to_owned();
+    for (written, meant) in replacements {
+        if text.contains(written) {
+            text = text.replace(written, meant);
+        }
+    }
+    spec.pieces.push((token, text.into_bytes().into()));
+    true
+}
+
+/// The byte of a piece such as `<0x0A>`.
+fn fallback_byte(piece: &str) -> Option<u8> {
+    let digits = piece.strip_prefix("<0x")?.strip_suffix('>')?;
+    let upper = |byte: u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte);
+    (digits.len() == 2 && digits.bytes().all(upper))
+        .then(|| u8::from_str_radix(digits, 16).ok())
+        .flatten()
+}
+
+fn listed(
+    merges: &[MergeText],
+    ids: &FxHashMap<&str, Option<TokenId>>,
+) -> Result<Vec<(TokenId, TokenId, TokenId)>, TokenizerError> {
+    let mut out = Vec::with_capacity(merges.len());
+    let mut joined = String::new();
+    for (rank, merge) in merges.iter().enumerate() {
+        let (left, right) = merge
+            .parts()
+            .ok_or_else(|| refused(format!("merge {rank} does not name two pieces")))?;
+        joined.clear();
+        joined.push_str(left);
+        joined.push_str(right);
+        let id = |piece: &str| {
+            ids.get(piece).copied().ok_or_else(|| {
+                refused(format!("merge {rank} needs {piece:?}, which is no piece of the model"))
+            })
+        };
+        if let (Some(left), Some(right), Some(merged)) = (id(left)?, id(right)?, id(&joined)?) {
+            out.push((left, right, merged));
+        }
+    }
+    Ok(out)
+}
+
+/// GPT-2's alphabet: printable bytes stand for themselves, the others for characters from U+0100.
+fn byte_alphabet() -> FxHashMap<char, u8> {
+    let mut next = 0x100u32;
+    (0..=255u8)
+        .map(|byte| {
+            let printable = matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
+            let written = if printable {
+                char::from(byte)
+            } else {
+                next += 1;
+                char::from_u32(next - 1).unwrap_or(char::REPLACEMENT_CHARACTER)
+            };
+            (written, byte)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str, writing: &Writing, exclude: &[u32]) -> Result<BpeSpec, String> {
+        let exclude: Vec<TokenId> = exclude.iter().copied().map(TokenId).collect();
+        read_model(json.as_bytes(), writing, &exclude).map_err(|error| error.to_string())
+    }
+
+    fn merges(spec: &BpeSpec) -> Vec<(u32, u32, u32)> {
+        match &spec.merges {
+            Merges::Listed(listed) => listed.iter().map(|&(a, b, c)| (a.0, b.0, c.0)).collect(),
+            Merges::Ranked(_) => panic!("a tokenizer.json lists its merges"),
+        }
+    }
+
+    #[test]
+    fn a_byte_level_model_in_both_forms_of_merges() {
+        for written in [r#"["Ġ a"]"#, r#"[["Ġ", "a"]]"#] {
+            let json = format!(
+                r#"{{"version": "1.0", "added_tokens": [{{"id": 3}}], "model": {{"type": "BPE",
+                "vocab": {{"a": 0, "Ġ": 1, "Ġa": 2, "日": 3}}, "merges": {written},
+                "ignore_merges": true, "dropout": null}}}}"#
+            );
+            let spec = read(&json, &Writing::ByteLevel, &[]).unwrap();
+            assert_eq!(spec.pieces[2], (TokenId(2), b" a".to_vec().into()));
+            assert_eq!(spec.pieces.len(), 3);
+            assert_eq!(spec.byte_tokens[usize::from(b' ')], Some(TokenId(1)));
+            assert_eq!(merges(&spec), [(1, 0, 2)]);
+            assert!(spec.whole_pieces);
+        }
+    }
+
+    #[test]
+    fn characters_with_byte_fallback() {
+        let json = r#"{"vocab": {"▁": 0, "a": 1, "▁a": 2, "<0x0A>": 3, "</s>": 4, "<0x0a>": 5},
+            "merges": ["▁ a"], "byte_fallback": true}"#;
+        let writing = Writing::Characters(vec![("▁".into(), " ".into())]);
+        let spec = read(json, &writing, &[4]).unwrap();
+        let pieces: Vec<(u32, &[u8])> = spec.pieces.iter().map(|(t, b)| (t.0, &**b)).collect();
+        assert_eq!(pieces, [(0, b" ".as_slice()), (1, b"a"), (2, b" a"), (5, b"<0x0a>")]);
+        assert_eq!(spec.byte_tokens[10], Some(TokenId(3)));
+        assert_eq!(merges(&spec), [(0, 1, 2)]);
+    }
+
+    #[test]
+    fn what_is_not_bpe_is_refused_by_name() {
+        let refusals = [
+            (r#"{"type": "Unigram", "vocab": [["a", -1.5]]}"#, "Unigram"),
+            (r#"{"vocab": [["a", -1.5]]}"#, "Unigram"),
+            (r#"{"type": "WordPiece", "vocab": {"a": 0}}"#, "WordPiece"),
+            (r#"{"vocab": {"a": 0}, "merges": [], "dropout": 0.1}"#, "dropout"),
+            (r#"{"vocab": {}, "merges": [], "end_of_word_suffix": "</w>"}"#, "end_of_word_suffix"),
+            (r#"{"vocab": {"a": 0}, "merges": ["a b"]}"#, "\"b\""),
+            (r#"{"vocab": {"a": 0}, "merges": ["ab"]}"#, "two pieces"),
+            (r#"{"vocab": {"a": 0}}"#, "no merges"),
+            (r#"{"vocab": {"a": -1}, "merges": []}"#, "cannot be read"),
+            ("[", "cannot be read"),
+        ];
+        for (json, named) in refusals {
+            let error = read(json, &Writing::ByteLevel, &[]).err().unwrap_or_default();
+            assert!(error.contains(named), "{json}: {error}");
+        }
+    }
+
+    #[test]
+    fn merges_of_what_is_excluded_are_left_out() {
+        let json = r#"{"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}"#;
+        let spec = read(json, &Writing::ByteLevel, &[2]).unwrap();
+        assert_eq!(spec.pieces.len(), 2);
+        assert!(merges(&spec).is_empty());
+    }
+}

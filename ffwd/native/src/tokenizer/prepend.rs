@@ -1,0 +1,309 @@
+//! Counting the tokens of a text that grows at its beginning.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::error::TextError;
+use super::options::{EncodeOptions, PartOptions};
+use super::{SpecialPolicy, Tokenizer};
+use crate::bpe::{BpeTable, Method, PiecePrepender};
+use crate::pretokenizer::{Boundaries, HypothesisId};
+use crate::vocabulary::TokenId;
+
+/// Pieces up to this length are encoded on their own.
+const SHORT: usize = 48;
+
+/// How many long pieces are kept track of at once.
+const LONG_PIECES: usize = 4;
+
+/// Where the open piece ends, seen from a place within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct End {
+    /// Counted from the end of the text.
+    at: usize,
+    /// The hypothesis that holds there, with an empty piece; none at the end of the text.
+    next: Option<HypothesisId>,
+}
+
+/// A text that grows at its beginning, and the number of its tokens at every moment.
+///
+/// The count is that of encoding the text so far on its own, special tokens as text. Bytes at the
+/// beginning that are the end of a character are left out of it until the character is complete.
+///
+/// What follows a place does not change any more, so that it is settled once and for all, for
+/// every hypothesis that somebody has asked about there, whether it holds and where its piece
+/// ends. All places are counted from the end of the text, which is kept backwards.
+pub struct PrependEncoder {
+    tokenizer: Arc<Tokenizer>,
+    options: PartOptions,
+    /// The text backwards, complete characters only.
+    text: Vec<u8>,
+    /// The end of a character whose beginning has not come yet, backwards.
+    pending: SmallVec<[u8; 4]>,
+    /// By place, what is known of hypotheses: where the open piece ends, if they hold.
+    settled: Vec<SmallVec<[(HypothesisId, Option<End>); 3]>>,
+    /// How many tokens the text has from each place on; 0 inside a character.
+    totals: Vec<usize>,
+    /// By where they end, pieces with the counts of their ends; the most recently used first.
+    long: SmallVec<[(usize, PiecePrepender); LONG_PIECES]>,
+}
+
+impl PrependEncoder {
+    /// An empty text.
+    ///
+    /// With a tokenizer that normalizes, and unless that is switched off, text that it would
+    /// change or might change is refused when it comes.
+    pub fn new(tokenizer: Arc<Tokenizer>, options: PartOptions) -> Result<Self, TextError> {
+        tokenizer.boundaries(options.pretokenize)?;
+        Ok(Self {
+            tokenizer,
+            options,
+            text: Vec::new(),
+            pending: SmallVec::new(),
+            settled: vec![SmallVec::new()],
+            totals: vec![0],
+            long: SmallVec::new(),
+        })
+    }
+
+    /// How many bytes the text has.
+    pub fn len(&self) -> usize {
+        self.text.len() + self.pending.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many bytes of the text are complete characters.
+    pub fn complete(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The text.
+    pub fn text(&self) -> Vec<u8> {
+        self.pending.iter().rev().chain(self.text.iter().rev()).copied().collect()
+    }
+
+    /// Puts text in front, which may begin within a character. In case of an error, whose offset
+    /// is one in `bytes`, the text is as it was.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), TextError> {
+        let (length, pending) = (self.text.len(), self.pending.clone());
+        for (at, &byte) in bytes.iter().enumerate().rev() {
+            if let Err(error) = self.push_byte(byte) {
+                self.truncate(length);
+                self.pending = pending;
+                return Err(error.shifted(at));
+            }
+        }
+        Ok(())
+    }
+
+    fn push_byte(&mut self, byte: u8) -> Result<(), TextError> {
+        self.pending.push(byte);
+        if byte & 0xC0 == 0x80 && self.pending.len() < 4 {
+            return Ok(());
+        }
+        let character: SmallVec<[u8; 4]> = self.pending.iter().rev().copied().collect();
+        if std::str::from_utf8(&character).map_or(0, |text| text.chars().count()) != 1 {
+            return Err(TextError::NotUtf8 { at: 0 });
+        }
+        if self.options.normalize {
+            self.tokenizer.normalizer.keeps(&character)?;
+        }
+        self.pending.clear();
+        self.push_character(&character)
+    }
+
+    fn push_character(&mut self, character: &[u8]) -> Result<(), TextError> {
+        let tokenizer = self.tokenizer.clone();
+        let boundaries = tokenizer.boundaries(self.options.pretokenize)?;
+        self.text.extend(character.iter().rev());
+        let place = self.text.len();
+        self.settled.resize_with(place + 1, SmallVec::new);
+        self.totals.resize(place + 1, 0);
+        let start = boundaries.start();
+        let Some(end) = self.end_of(boundaries, place, start) else {
+            return Err(TextError::NotUtf8 { at: 0 });
+        };
+        self.totals[place] = self.count_piece(&tokenizer.table, place, end.at)
+            + self.rest(&tokenizer, boundaries, end);
+        Ok(())
+    }
+
+    /// Goes back to the last `length` bytes of the text; does nothing if it has no more.
+    pub fn truncate(&mut self, length: usize) {
+        if length >= self.text.len() {
+            self.pending.truncate(length - self.text.len());
+            return;
+        }
+        let inside = self.text[..length].iter().rev().take_while(|&byte| byte & 0xC0 == 0x80);
+        let complete = length - inside.count();
+        self.pending = SmallVec::from_slice(&self.text[complete..length]);
+        self.text.truncate(complete);
+        self.settled.truncate(complete + 1);
+        self.totals.truncate(complete + 1);
+        self.long.retain(|&mut (end, _)| end < complete);
+        for (end, prepender) in &mut self.long {
+            prepender.truncate(complete - *end);
+        }
+    }
+
+    /// How many tokens the text has, without the bytes of a character that is not complete.
+    pub fn count(&mut self) -> Result<usize, TextError> {
+        let length = self.text.len();
+        let first = self.text.last();
+        let spaced = first.is_some_and(|&first| {
+            let dummy = self.tokenizer.dummy_space.filter(|_| self.options.dummy_space);
+            dummy.is_some_and(|dummy| dummy.is_before(first))
+        });
+        if !spaced {
+            return Ok(self.totals[length]);
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let pushed = self.push_character(b" ");
+        let count = self.totals.last().copied().unwrap_or(0);
+        self.truncate(length);
+        self.pending = pending;
+        pushed.map(|()| count)
+    }
+
+    /// The tokens of the text, without the bytes of a character that is not complete. Encodes all
+    /// of it.
+    pub fn tokens(&self) -> Result<Vec<TokenId>, TextError> {
+        let options = EncodeOptions {
+            special: SpecialPolicy::Text,
+            method: Method::Backtracking,
+            part: self.options,
+        };
+        let text: Vec<u8> = self.text.iter().rev().copied().collect();
+        self.tokenizer.encode(&text, &options)
+    }
+
+    /// Where the open piece of a hypothesis ends; `None` if what follows shows it to be wrong.
+    fn end_of(
+        &mut self,
+        boundaries: &Boundaries,
+        place: usize,
+        hypothesis: HypothesisId,
+    ) -> Option<End> {
+        // What it depends on may not be settled either, and so on; without recursion, because
+        // that may go on for long.
+        let mut wanted = vec![(place, hypothesis)];
+        let mut result = None;
+        while let Some(&(place, hypothesis)) = wanted.last() {
+            result = match self.settled(place, hypothesis) {
+                Some(known) => known,
+                None => match self.settle(boundaries, place, hypothesis) {
+                    Ok(end) => {
+                        self.settled[place].push((hypothesis, end));
+                        end
+                    }
+                    Err(needed) => {
+                        wanted.push(needed);
+                        continue;
+                    }
+                },
+            };
+            wanted.pop();
+        }
+        result
+    }
+
+    fn settled(&self, place: usize, hypothesis: HypothesisId) -> Option<Option<End>> {
+        self.settled[place].iter().find(|&&(other, _)| other == hypothesis).map(|&(_, end)| end)
+    }
+
+    /// Settles a hypothesis, or says what must be settled before.
+    fn settle(
+        &self,
+        boundaries: &Boundaries,
+        place: usize,
+        hypothesis: HypothesisId,
+    ) -> Result<Option<End>, (usize, HypothesisId)> {
+        if place == 0 {
+            return Ok(boundaries.can_end(hypothesis).then_some(End { at: 0, next: None }));
+        }
+        let mut after = place;
+        let mut character = SmallVec::<[u8; 4]>::new();
+        while after == place || (after > 0 && self.text[after - 1] & 0xC0 == 0x80) {
+            after -= 1;
+            character.push(self.text[after]);
+        }
+        let read = |from: HypothesisId| {
+            character.iter().try_fold(from, |state, &byte| boundaries.step(state, byte))
+        };
+        // The piece goes on with the character, or ends before it.
+        if let Some(next) = read(hypothesis) {
+            match self.settled(after, next) {
+                None => return Err((after, next)),
+                Some(Some(end)) => return Ok(Some(end)),
+                Some(None) => {}
+            }
+        }
+        for &closed in boundaries.close(hypothesis) {
+            let Some(next) = read(closed) else { continue };
+            match self.settled(after, next) {
+                None => return Err((after, next)),
+                Some(Some(_)) => return Ok(Some(End { at: place, next: Some(closed) })),
+                Some(None) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many tokens follow the end of a piece. What holds there is not the beginning of a text,
+    /// but after a piece or two it comes to the same.
+    fn rest(&mut self, tokenizer: &Tokenizer, boundaries: &Boundaries, from: End) -> usize {
+        let mut here = from;
+        let mut fresh = End { at: from.at, next: Some(boundaries.start()) };
+        let (mut ours, mut theirs) = (0, 0);
+        let go_on = |this: &mut Self, state: &mut End, count: &mut usize| {
+            let next = state.next.and_then(|next| this.end_of(boundaries, state.at, next));
+            let next = next.unwrap_or(End { at: 0, next: None });
+            *count += this.count_piece(&tokenizer.table, state.at, next.at);
+            *state = next;
+        };
+        while here.at > 0 && here != fresh {
+            match here.at.cmp(&fresh.at) {
+                std::cmp::Ordering::Greater => go_on(self, &mut here, &mut ours),
+                std::cmp::Ordering::Less => go_on(self, &mut fresh, &mut theirs),
+                std::cmp::Ordering::Equal => {
+                    go_on(self, &mut here, &mut ours);
+                    go_on(self, &mut fresh, &mut theirs);
+                }
+            }
+        }
+        while fresh.at > here.at {
+            go_on(self, &mut fresh, &mut theirs);
+        }
+        self.totals[from.at] + ours - theirs
+    }
+
+    /// How many tokens the piece between two places has.
+    fn count_piece(&mut self, table: &BpeTable, start: usize, end: usize) -> usize {
+        let length = start - end;
+        if length <= table.max_token_bytes().max(SHORT) {
+            let piece: SmallVec<[u8; 256]> = self.text[end..start].iter().rev().copied().collect();
+            if length <= SHORT {
+                return table.count_piece(&piece);
+            }
+            if table.whole_piece(&piece).is_some() {
+                return 1;
+            }
+        }
+        match self.long.iter().position(|&(other, _)| other == end) {
+            Some(place) => self.long[..=place].rotate_right(1),
+            None => {
+                self.long.truncate(LONG_PIECES - 1);
+                self.long.insert(0, (end, PiecePrepender::new()));
+            }
+        }
+        let prepender = &mut self.long[0].1;
+        for &byte in &self.text[(end + prepender.len()).min(start)..start] {
+            prepender.push(table, byte);
+        }
+        prepender.count_of_suffix(length)
+    }
+}

@@ -1,0 +1,69 @@
+//! Pieces of a text that are not single tokens and have been encoded a moment ago.
+
+use super::piece_map;
+use crate::vocabulary::TokenId;
+
+/// The longest piece that is remembered.
+const LONGEST: usize = 64;
+
+/// The most pieces that are remembered, and how much text there is for each.
+const MOST: usize = 8192;
+const BYTES: usize = 32;
+
+/// Where a piece stands in the text, and its tokens among those that were found.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    start: u32,
+    tokens: u32,
+    length: u8,
+    count: u8,
+}
+
+/// The pieces of one text that were encoded last, by their hash. Names and rare words mostly come
+/// several times in a text, and copying their tokens is faster than finding them again.
+#[derive(Debug)]
+pub(super) struct Recent {
+    slots: Vec<Slot>,
+}
+
+impl Recent {
+    /// For a text of so many bytes.
+    pub fn new(length: usize) -> Self {
+        let slots = match u32::try_from(length) {
+            Ok(_) => (length / BYTES).next_power_of_two().min(MOST),
+            // Places would not fit.
+            Err(_) => 0,
+        };
+        Self { slots: vec![Slot::default(); slots] }
+    }
+
+    /// Appends the tokens of a piece of a text: those that it had when it was last seen, or those
+    /// that `encode` appends.
+    #[inline]
+    pub fn encode(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        end: usize,
+        out: &mut Vec<TokenId>,
+        encode: impl FnOnce(&[u8], &mut Vec<TokenId>),
+    ) {
+        let piece = &text[start..end];
+        if piece.len() > LONGEST || self.slots.is_empty() {
+            return encode(piece, out);
+        }
+        let place = piece_map::hash(text, start, end) as usize & (self.slots.len() - 1);
+        let slot = &mut self.slots[place];
+        if usize::from(slot.length) == piece.len()
+            && &text[slot.start as usize..slot.start as usize + piece.len()] == piece
+        {
+            let tokens = slot.tokens as usize;
+            return out.extend_from_within(tokens..tokens + usize::from(slot.count));
+        }
+        let before = out.len();
+        encode(piece, out);
+        if let (Ok(tokens), Ok(count)) = (u32::try_from(before), u8::try_from(out.len() - before)) {
+            *slot = Slot { start: start as u32, tokens, length: piece.len() as u8, count };
+        }
+    }
+}

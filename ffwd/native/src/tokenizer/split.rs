@@ -1,0 +1,90 @@
+//! The longest beginning of a text that has at most so many tokens.
+
+use super::error::TextError;
+use super::options::PartOptions;
+use super::progress::Progress;
+use super::Tokenizer;
+
+/// How many bytes are read before one looks whether they are enough, and how many are looked at
+/// in one go for the place to split at.
+const BLOCK: usize = 64;
+
+impl Tokenizer {
+    /// How long the longest beginning of a text is, in bytes, that ends at a character boundary
+    /// and whose own encoding has at most `limit` tokens, special tokens as text. If not even the
+    /// first character has so few, it is that character: 0 only for an empty text.
+    ///
+    /// A longer beginning can have fewer tokens than a shorter one, so this is not where the count
+    /// first exceeds the limit. Reading stops as soon as no longer beginning can be within it:
+    ///
+    /// Under each hypothesis about where pieces end, a longer text has the tokens before the open
+    /// piece, and more. The open piece, once longer, has one token more than one of its own
+    /// beginnings, than which it is longer by one token. So when none of those that end within
+    /// the last bytes, as many as the longest token has, is below the limit, then whatever is
+    /// longer is above it.
+    pub fn split_at(
+        &self,
+        text: &[u8],
+        limit: usize,
+        options: &PartOptions,
+    ) -> Result<usize, TextError> {
+        let boundaries = self.boundaries(options.pretokenize)?;
+        let Some(&first) = text.first() else { return Ok(0) };
+        let dummy = self.dummy_space.filter(|_| options.dummy_space);
+        let spaced = usize::from(dummy.is_some_and(|dummy| dummy.is_before(first)));
+        let mut progress = Progress::new(boundaries);
+        progress.push(boundaries, &self.table, &b" "[..spaced])?;
+        let mut read = 0;
+        while read < text.len() && !self.is_beyond(&mut progress, limit) {
+            let block = &text[read..text.len().min(read + BLOCK)];
+            progress
+                .push(boundaries, &self.table, block)
+                .map_err(|error| error.unshifted(spaced))?;
+            read += block.len();
+        }
+        let complete = progress.complete() - spaced;
+        if read == text.len() && complete < read {
+            return Err(TextError::NotUtf8 { at: complete });
+        }
+        if options.normalize {
+            self.normalizer.keeps(&text[..complete])?;
+        }
+        // Block by block backwards, and forwards within each.
+        let mut end = complete;
+        while end > 0 {
+            let start = end.saturating_sub(BLOCK);
+            progress.truncate(boundaries, &self.table, start + spaced);
+            let mut found = None;
+            for at in start..end {
+                progress.push(boundaries, &self.table, &text[at..=at])?;
+                if progress.complete() == at + 1 + spaced
+                    && progress.count(boundaries, &self.table) <= limit
+                {
+                    found = Some(at + 1);
+                }
+            }
+            if let Some(found) = found {
+                return Ok(found);
+            }
+            end = start;
+        }
+        let first = (1..text.len()).find(|&at| text[at] & 0xC0 != 0x80);
+        Ok(first.unwrap_or(text.len()))
+    }
+
+    /// Whether whatever is longer than the text so far has more than `limit` tokens.
+    fn is_beyond(&self, progress: &mut Progress, limit: usize) -> bool {
+        let longest = self.table.max_token_bytes();
+        progress.all_lives(|text, live, long| {
+            if live.before >= limit {
+                return true;
+            }
+            if text.len() - live.start < longest {
+                return false;
+            }
+            (text.len() - longest + 1..=text.len())
+                .rev()
+                .all(|end| live.before + long.count(&self.table, &text[..end], live.start) >= limit)
+        })
+    }
+}

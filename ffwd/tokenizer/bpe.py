@@ -1,0 +1,86 @@
+"""`Bpe`: a tokenizer's encoding, decoding and counting, natively and in linear time."""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ffwd import _native
+from ffwd.tokenizer.huggingface_bpe import huggingface_parts
+from ffwd.tokenizer.ranks import rank_parts, read_ranks, tekken_parts, tiktoken_parts
+from ffwd.tokenizer.sentencepiece_model import sentencepiece_parts
+from ffwd.tokenizer.source import read_source
+from ffwd.tokenizer.tokens import read_tokens
+
+if TYPE_CHECKING:
+    from sentencepiece import SentencePieceProcessor
+    from tiktoken import Encoding
+
+
+class Bpe(_native.Bpe):
+    """A BPE tokenizer: `Bpe.from_huggingface("path/of/a/model").encode("some text")`.
+
+    Its token ids are those of the tokenizer that it was read from. What is known to differ is
+    listed in docs/tokenizer.md. Immutable, and safe to use from several threads.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def from_huggingface(cls, source: Any) -> "Bpe":
+        """Reads a Hugging Face fast tokenizer.
+
+        `source`: a fast tokenizer of transformers, a `tokenizers.Tokenizer`, a directory with a
+        tokenizer.json in it, or the path of a tokenizer.json.
+
+        Raises `VocabularyError` for a model that is not BPE, for a normalizer that changes text
+        otherwise than NFC, for a pre-tokenizer that drops text, and for one that is not known.
+        """
+        read = read_source(source)
+        return cls(**huggingface_parts(read, read_tokens(read)))
+
+    @classmethod
+    def from_tiktoken(cls, encoding: "Encoding") -> "Bpe":
+        """Reads an encoding of tiktoken.
+
+        Raises `VocabularyError` for another object, and for a pattern that is not supported.
+        """
+        return cls(**tiktoken_parts(encoding))
+
+    @classmethod
+    def from_ranks(
+        cls,
+        ranks: "Mapping[bytes, int] | str | os.PathLike[str]",
+        pattern: str,
+        special_tokens: Mapping[str, int] | None = None,
+    ) -> "Bpe":
+        """Byte-level BPE from ranks, which are the token ids.
+
+        `ranks`: texts and their ranks, or the path of a file with a text in base64 and its rank on
+        each line (Llama 3's tokenizer.model, Qwen's qwen.tiktoken). `pattern`: the regular
+        expression that cuts a text into pieces. `special_tokens`: names and their ids.
+
+        Raises `VocabularyError` for ids that contradict each other, for a file that cannot be
+        read, and for a pattern that is not supported.
+        """
+        given = ranks if isinstance(ranks, Mapping) else read_ranks(ranks)
+        return cls(**rank_parts(given, pattern, special_tokens or {}))
+
+    @classmethod
+    def from_sentencepiece(
+        cls, source: "str | os.PathLike[str] | bytes | SentencePieceProcessor"
+    ) -> "Bpe":
+        """Reads a SentencePiece BPE model: the path of its file, its bytes, or a processor.
+
+        Raises `VocabularyError` for a model that is not BPE, that normalizes text, or that cannot
+        be read.
+        """
+        return cls(**sentencepiece_parts(source))
+
+    @classmethod
+    def from_tekken(cls, path: str | os.PathLike[str]) -> "Bpe":
+        """Reads a tekken.json of Mistral.
+
+        Raises `VocabularyError` for a file that cannot be read. One that does not list its special
+        tokens needs the package mistral-common, which knows them.
+        """
+        return cls(**tekken_parts(path))

@@ -1,0 +1,62 @@
+"""The parts of a `Bpe` from a Hugging Face tokenizer."""
+
+import re
+from collections.abc import Iterator
+
+from ffwd._native import BpeModel, VocabularyError
+from ffwd.tokenizer.parts import BpeParts, found_token
+from ffwd.tokenizer.source import Source, component_state
+from ffwd.tokenizer.stages import read_stages
+from ffwd.tokenizer.table import TokenKind
+from ffwd.tokenizer.tokens import Tokens
+
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x20\x7f]")
+
+
+def huggingface_parts(read: Source, tokens: Tokens) -> BpeParts:
+    """The parts of a tokenizer and its tokens.
+
+    Raises `VocabularyError` for a normalizer or pre-tokenizer that is not supported.
+    """
+    tokenizer, writing = read.tokenizer, tokens.writing
+    parts = read_stages(
+        component_state(tokenizer.normalizer, "normalizer"),
+        component_state(tokenizer.pre_tokenizer, "pre-tokenizer"),
+        writing,
+    )
+    found = [found_token(i, added, text=True) for i, added in tokens.added_text.items()]
+    found += [found_token(i, added, text=False) for i, added in tokens.added_other.items()]
+    parts["model"] = BpeModel.from_json(
+        # It names the parts of hundreds of thousands of merges by their text, which native code
+        # reads in no time.
+        tokenizer.model.__getstate__(),
+        byte_level=writing.byte_level,
+        replacements=writing.replacements,
+        exclude=[*_not_text(tokens), *_never_written(tokens)],
+    )
+    parts["added_tokens"] = found
+    parts["vocab_size"] = len(tokens.tokens)
+    return parts
+
+
+def _not_text(tokens: Tokens) -> Iterator[int]:
+    """The model's pieces that are special or control tokens: no merge of text may make them."""
+    text = TokenKind.TEXT
+    return (i for i in tokens.pieces.values() if tokens.kinds[i] is not text)
+
+
+def _never_written(tokens: Tokens) -> Iterator[int]:
+    """The model's pieces that no text is written as, such as ` the` where it has `▁the`."""
+    if tokens.writing.byte_level:
+        # One character per byte, so what has another number of them is not in that writing.
+        for piece, token_id in tokens.pieces.items():
+            data = tokens.tokens[token_id]
+            if data is not None and (len(data) != len(piece) or _CONTROL_CHARACTER.search(piece)):
+                yield token_id
+        return
+    for written, meant in tokens.writing.replacements:
+        if len(written) != 1 or len(meant) != 1:
+            raise VocabularyError(
+                f"the tokenizer writes {meant!r} as {written!r}: supported is one character for one"
+            )
+        yield from (token_id for piece, token_id in tokens.pieces.items() if meant in piece)

@@ -1,0 +1,78 @@
+"""The ids of a Hugging Face tokenizer: what each stands for, and what kind of token it is."""
+
+from dataclasses import dataclass
+
+from ffwd._native import VocabularyError
+from ffwd.tokenizer.kinds import AddedToken, is_placeholder, kind_of_added
+from ffwd.tokenizer.pieces import PieceWriting, read_decoder
+from ffwd.tokenizer.source import Source, component_state
+from ffwd.tokenizer.table import MAX_WIDTH, TokenKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """A tokenizer's own ids, before it is settled which of them end the output."""
+
+    tokens: list[bytes | None]
+    """By id; None for what is no text."""
+    kinds: list[TokenKind]
+    pieces: dict[str, int]
+    """The model's own vocabulary, as it is written."""
+    added_text: dict[int, AddedToken]
+    """The added tokens that are text."""
+    added_other: dict[int, AddedToken]
+    """The added tokens that are not."""
+    writing: PieceWriting
+
+
+def read_tokens(read: Source) -> Tokens:
+    """The tokens of a source; `ffwd.tokenizer.kinds` says which of them are text.
+
+    Raises `VocabularyError` for a decoder that is not supported and for ids that cannot be.
+    """
+    tokenizer = read.tokenizer
+    writing = read_decoder(component_state(tokenizer.decoder, "decoder"))
+    pieces = tokenizer.get_vocab(with_added_tokens=False)
+    size = 1 + max(max(pieces.values(), default=-1), max(read.added, default=-1))
+    if not 0 < size <= MAX_WIDTH:
+        raise VocabularyError(
+            f"the tokenizer has ids up to {size - 1}: 0 to {MAX_WIDTH - 1} can be"
+        )
+
+    tokens: list[bytes | None] = [None] * size
+    for token_id, data in zip(pieces.values(), writing.to_bytes(pieces), strict=True):
+        tokens[token_id] = data or None
+    text_kind, unused = TokenKind.TEXT, TokenKind.UNUSED
+    kinds = [unused if data is None else text_kind for data in tokens]
+    if len(set(pieces.values())) != len(pieces):
+        raise VocabularyError("the tokenizer's vocabulary has several tokens with the same id")
+
+    bracketed = [piece for piece in pieces if piece.startswith(("<", "["))]
+    for piece in filter(is_placeholder, bracketed):
+        kinds[pieces[piece]] = unused
+    contents = [added.content for added in read.added.values()]
+    decoded = writing.to_bytes(contents)
+    added_text: dict[int, AddedToken] = {}
+    added_other: dict[int, AddedToken] = {}
+    for (token_id, added), data in zip(read.added.items(), decoded, strict=True):
+        kind = kind_of_added(added, data, in_model=pieces.get(added.content) == token_id)
+        if kind is None:
+            continue
+        kinds[token_id] = kind
+        tokens[token_id] = data
+        (added_text if kind is text_kind else added_other)[token_id] = added
+    unknown = tokenizer.model.unk_token
+    unknown_id = None if unknown is None else tokenizer.token_to_id(unknown)
+    if unknown_id is not None:
+        kinds[unknown_id] = TokenKind.UNKNOWN
+
+    for token_id in [i for i, kind in enumerate(kinds) if kind is not text_kind]:
+        tokens[token_id] = None
+    return Tokens(
+        tokens=tokens,
+        kinds=kinds,
+        pieces=pieces,
+        added_text=added_text,
+        added_other=added_other,
+        writing=writing,
+    )

@@ -1,0 +1,200 @@
+"""Worker processes that serve one task at a time; one that dies or hangs costs only its task."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+Setup = TypeVar("Setup")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_START_LIMIT_S = 300.0
+_LOG_TAIL_BYTES = 2000
+
+
+class PoolStartError(RuntimeError):
+    """A worker that cannot be started; the message says why."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A task without a result: an error was raised, the process died, or time ran out."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class _Ready:
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class _Start:
+    factory: Callable[[Any], Callable[[Any], Any]]
+    setup: Any
+    log: Path
+
+
+class _Worker(Generic[Task]):
+    """One process and the task that it is busy with."""
+
+    def __init__(self, start: _Start) -> None:
+        start.log.write_bytes(b"")
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self._log = start.log
+        self._process: SpawnProcess = context.Process(
+            target=_serve, args=(theirs, start), daemon=True
+        )
+        self._process.start()
+        theirs.close()  # or the end of the process would not be seen
+        self.task: Task | None = None
+        self.ready = False
+        self.deadline = monotonic() + _START_LIMIT_S
+
+    def give(self, task: Task, limit_s: float) -> None:
+        self.task = task
+        self.deadline = monotonic() + limit_s
+        with suppress(OSError):  # a failed send shows as the death of the process
+            self.connection.send(task)
+
+    def kill(self) -> str:
+        """Ends the process; how it had ended by itself, if it had."""
+        self._process.join(0.2)
+        code = self._process.exitcode
+        self.connection.close()
+        self._process.kill()
+        self._process.join()
+        tail = self._log.read_bytes()[-_LOG_TAIL_BYTES:].decode("utf-8", errors="replace")
+        return f"the process ended with status {code}\n{tail}".strip()
+
+
+class Pool(Generic[Setup, Task, Result]):
+    """`factory(setup)` runs once in each process and returns what serves a task.
+
+    `factory` is a module's function or class, for it is sent by name. An error that it raises
+    ends the run; one that is raised while a task is served costs the task.
+    """
+
+    def __init__(
+        self,
+        factory: Callable[[Setup], Callable[[Task], Result]],
+        setup: Setup,
+        *,
+        processes: int,
+        time_limit_s: float,
+        scratch: Path,
+    ) -> None:
+        self._starts = [
+            _Start(factory, setup, scratch / f"worker-{number}.log") for number in range(processes)
+        ]
+        self._limit_s = time_limit_s
+        self._workers: list[_Worker[Task]] = []
+
+    def __enter__(self) -> Pool[Setup, Task, Result]:
+        self._workers = [_Worker(start) for start in self._starts]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for worker in self._workers:
+            worker.kill()
+        self._workers = []
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Result | Lost]]:
+        """Each task with its result, in the order in which they are done.
+
+        Raises `PoolStartError`.
+        """
+        left = iter(tasks)
+        exhausted = False
+        while True:
+            for worker in self._workers:
+                if not exhausted and worker.ready and worker.task is None:
+                    task = next(left, None)
+                    if task is None:
+                        exhausted = True
+                    else:
+                        worker.give(task, self._limit_s)
+            busy = [w for w in self._workers if w.task is not None or not (w.ready or exhausted)]
+            if not busy:
+                return
+            soonest = min(worker.deadline for worker in busy)
+            heard = wait([w.connection for w in busy], max(0.0, soonest - monotonic()))
+            for worker in busy:
+                if worker.connection in heard or worker.deadline <= monotonic():
+                    yield from self._hear(worker, heard=worker.connection in heard)
+
+    def _hear(self, worker: _Worker[Task], *, heard: bool) -> Iterator[tuple[Task, Result | Lost]]:
+        task = worker.task
+        try:
+            message = worker.connection.recv() if heard else None
+        except (EOFError, OSError):
+            heard, message = True, None
+        if message is None:
+            why = f"killed after {self._limit_s:g} s" if not heard else worker.kill()
+            if task is None:
+                raise PoolStartError(why)
+            self._replace(worker)
+            yield task, Lost(why)
+        elif isinstance(message, _Ready):
+            if message.problem is not None:
+                raise PoolStartError(message.problem)
+            worker.ready = True
+        else:
+            worker.task = None
+            assert task is not None
+            yield task, message
+
+    def _replace(self, worker: _Worker[Task]) -> None:
+        number = self._workers.index(worker)
+        worker.kill()
+        self._workers[number] = _Worker(self._starts[number])
+
+
+def _serve(connection: Connection, start: _Start) -> None:
+    # Native code writes to the descriptors themselves, so these are replaced.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    descriptor = os.open(start.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
+    faulthandler.enable()
+    try:
+        serve = start.factory(start.setup)
+    except Exception as error:
+        connection.send(_Ready(f"{type(error).__name__}: {error}"))
+        return
+    gc.freeze()  # what was loaded is never looked at again
+    connection.send(_Ready())
+    while True:
+        try:
+            task = connection.recv()
+        except EOFError:
+            return
+        try:
+            result = serve(task)
+        except Exception as error:
+            # A panic of native code is no Exception, and ends the process.
+            result = Lost(f"{type(error).__name__}: {error}")
+        connection.send(result)

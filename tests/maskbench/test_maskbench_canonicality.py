@@ -1,0 +1,224 @@
+"""Counting forced tokens: the definitions, the pool of processes, and the command."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+import realtokenizers
+import tokenizers
+from click.testing import CliRunner
+
+from maskbench import packaged
+from maskbench.__main__ import main
+from maskbench.canonicality.counts import Forced, Miss, RefusedTokenError, Walk, count_forced
+from maskbench.pool import Lost, Pool, PoolStartError
+from maskbench.tokenizer import OutputEncoder, resolve
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# ------------------------------------------------------------------------------------- definitions
+
+
+def walk_of(forced_at):
+    """Forces what `forced_at` has for the number of tokens so far; refuses the token 99."""
+    taken = []
+
+    def accept(token):
+        taken.append(token)
+        return token != 99
+
+    return Walk(accept, lambda: forced_at.get(len(taken), []))
+
+
+def counts(forced):
+    return forced.tokens, forced.forced, forced.sequences, forced.noncanonical, forced.empty
+
+
+def test_forced_tokens_of_the_document_are_taken_together():
+    forced, misses = count_forced(walk_of({0: [1, 2], 3: [4], 4: [5]}), [1, 2, 3, 4, 5, 6])
+    assert counts(forced) == (6, 4, 3, 0, 2)
+    assert misses == []
+    assert forced.share == 4 / 6
+
+
+def test_other_tokens_are_one_noncanonical_sequence_and_one_step():
+    forced, misses = count_forced(walk_of({1: [7, 8], 2: [3, 9], 3: [4]}), [1, 2, 3, 4])
+    assert counts(forced) == (4, 1, 3, 2, 1)
+    assert misses == [
+        Miss(before=(1,), forced=(7, 8), document=(2, 3, 4)),
+        Miss(before=(1, 2), forced=(3, 9), document=(3, 4)),
+    ]
+    # A sequence that goes on past the end of the document is not the document's.
+    assert counts(count_forced(walk_of({1: [2, 0]}), [1, 2])[0]) == (2, 0, 1, 1, 1)
+
+
+def test_refused_token_is_an_error():
+    with pytest.raises(RefusedTokenError, match="99"):
+        count_forced(walk_of({}), [1, 99])
+
+
+def test_sums():
+    first, second = Forced(1, 2, 3, 4, 5, 6, 7), Forced(10, 20, 30, 40, 50, 60, 70)
+    assert first + second == Forced(11, 22, 33, 44, 55, 66, 77)
+    assert Forced().share is None
+
+
+# -------------------------------------------------------------------------------------------- pool
+
+
+class Server:
+    """Serves what the task says, in another process."""
+
+    def __init__(self, setup):
+        if setup == "cannot start":
+            raise ValueError("no such tokenizer")
+        if setup == "dies at start":
+            os._exit(3)
+        self._setup = setup
+
+    def __call__(self, task):
+        if task == "raise":
+            raise KeyError("nothing")
+        if task == "exit":
+            os._exit(7)
+        if task == "hang":
+            time.sleep(60)
+        return f"{self._setup} {task}"
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_lost_tasks_cost_only_themselves(tmp_path, processes):
+    tasks = ["a", "raise", "b", "exit", "c", "hang", "d"]
+    with Pool(Server, "x", processes=processes, time_limit_s=1.5, scratch=tmp_path) as pool:
+        done = dict(pool.run(tasks))
+    assert [done[task] for task in "abcd"] == ["x a", "x b", "x c", "x d"]
+    assert done["raise"] == Lost("KeyError: 'nothing'")
+    assert "status 7" in done["exit"].why
+    assert done["hang"] == Lost("killed after 1.5 s")
+
+
+@pytest.mark.parametrize(
+    ("setup", "message"), [("cannot start", "no such tokenizer"), ("dies at start", "status 3")]
+)
+def test_process_that_does_not_start_ends_the_run(tmp_path, setup, message):
+    with (
+        Pool(Server, setup, processes=1, time_limit_s=5, scratch=tmp_path) as pool,
+        pytest.raises(PoolStartError, match=message),
+    ):
+        list(pool.run(["a"]))
+
+
+def test_pool_without_tasks_ends(tmp_path):
+    with Pool(Server, "x", processes=2, time_limit_s=5, scratch=tmp_path) as pool:
+        assert list(pool.run([])) == []
+
+
+# -------------------------------------------------------------------------------------- tokenizers
+
+
+@pytest.mark.parametrize("name", packaged.NAMES)
+def test_packaged_tokenizer_is_the_one_that_the_tests_know(tmp_path, name):
+    """Written by other code from the same file, and without the space before a text."""
+    spec = resolve(name, tmp_path)
+    encode = tokenizers.Tokenizer.from_file(str(spec.directory / "tokenizer.json")).encode
+    known = tokenizers.Tokenizer.from_str(realtokenizers.load(name).tokenizer.to_str())
+    if name == "mistral-v3":
+        known.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(
+            "▁", prepend_scheme="never", split=False
+        )
+    texts = [
+        (ROOT / "docs/architecture.md").read_text(encoding="utf-8"),
+        json.dumps({"naïve": ["日本", "🙂", "\t\n\n  x", 12345, 1e-7]}, ensure_ascii=False),
+        "'S don't  \r\n \u00a0 İſ 12 1234",
+    ]
+    for text in texts:
+        ids = encode(text, add_special_tokens=False).ids
+        assert ids == known.encode(text, add_special_tokens=False).ids
+        assert OutputEncoder(spec).encode(text) == ids
+
+
+def test_output_encoder_adds_and_finds_and_composes_nothing(tmp_path):
+    spec = resolve("builtin", tmp_path)
+    file = spec.directory / "tokenizer.json"
+    state = json.loads(file.read_text(encoding="utf-8"))
+    state["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "NFC"}]}
+    state["pre_tokenizer"]["pretokenizers"][1]["add_prefix_space"] = True
+    file.write_text(json.dumps(state), encoding="utf-8")
+    whole = tokenizers.Tokenizer.from_file(str(file))
+    encoder = OutputEncoder(spec)
+    text = "<|end|>e\u0301"
+    ids = encoder.encode(text)
+    assert whole.decode(ids, skip_special_tokens=False) == text
+    assert whole.encode(text).ids != ids
+    assert 0 not in ids
+
+
+# ----------------------------------------------------------------------------------------- command
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """A run of some variants over some of the corpus, with a broken case."""
+    pytest.importorskip("llguidance")
+    directory = tmp_path_factory.mktemp("canonicality")
+    lines = (ROOT / "maskbench/corpus/builtin.jsonl").read_text(encoding="utf-8").splitlines()
+    data = directory / "some.jsonl"
+    data.write_text("\n".join([*lines[:10], '{"schema": {}, "tests": 3}']), encoding="utf-8")
+    out = directory / "counts.json"
+    result = CliRunner().invoke(
+        main,
+        ["canonicality", "--data", str(data), "--processes", "2", "--out", str(out),
+         "--variant", "k=0", "--variant", "k=4", "--variant", "llguidance"],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    return result.output, json.loads(out.read_text(encoding="utf-8")), out
+
+
+def test_counts_are_consistent(counted):
+    _, document, _ = counted
+    assert document["complete"]
+    assert document["cases"] == 10
+    assert len(document["unusable"]) == 1
+    assert set(document["modes"]) == {"A", "C", "D"}
+    for mode in document["modes"].values():
+        assert 20 < mode["common_documents"] <= mode["documents"] == 40
+        assert mode["accepted"]["ffwd"] == 40
+        variants = mode["variants"]
+        assert set(variants) == {"k=0", "k=4", "llguidance"}
+        assert len({variant["common"]["tokens"] for variant in variants.values()}) == 1
+        for variant in variants.values():
+            for scope in (variant["common"], variant["own"]):
+                assert 0 < scope["forced"] < scope["tokens"]
+                assert scope["noncanonical"] <= scope["sequences"]
+                assert scope["share"] == scope["forced"] / scope["tokens"]
+            assert not variant["failed"]
+        # Forcing every byte that must come is what breaks tokens.
+        assert variants["k=0"]["common"]["noncanonical"] > 50
+        miss = variants["k=0"]["noncanonical"][0]
+        forced, document_text = "".join(miss["forced"]), "".join(miss["document"])
+        assert forced.startswith(document_text) or document_text.startswith(forced)
+        assert miss["forced"] != miss["document"][: len(miss["forced"])]
+
+
+def test_definitions_and_tables_are_in_the_reports(counted):
+    output, _, out = counted
+    for text in (output, out.with_suffix(".md").read_text(encoding="utf-8")):
+        for part in ("forced share", "non-canonical sequence", "k=4", "llguidance", "D: ", "A"):
+            assert part in text.replace("**", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--engine", "llguidance", "--variant", "k=0"], "no --variant is one of"),
+        (["--data", "nonesuch.jsonl"], "no such file"),
+        (["--tokenizer", "nonesuch"], "neither a folder nor one of"),
+        (["--slice", "3/2"], "expected 1 <= i <= n"),
+    ],
+)
+def test_bad_options_are_explained(arguments, message):
+    result = CliRunner().invoke(main, ["canonicality", *arguments])
+    assert result.exit_code != 0
+    assert message in result.output
