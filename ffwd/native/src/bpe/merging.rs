@@ -129,7 +129,8 @@ mod tests {
         let merge = |left: Symbol, right: Symbol| {
             let mixed = (left.token.0 * 31 + right.token.0 * 17) % 101;
             let length = right.end - left.start;
-            (mixed % 3 != 0 && length < 9).then(|| Merge { rank: mixed, token: TokenId(mixed) })
+            (!mixed.is_multiple_of(3) && length < 9)
+                .then_some(Merge { rank: mixed, token: TokenId(mixed) })
         };
         for seed in 0..200u32 {
             let symbols: Vec<Symbol> = (0..seed % 90)

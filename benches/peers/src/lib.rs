@@ -32,7 +32,7 @@ pub fn table_of(peer: &BytePairEncoding) -> BpeTable {
 /// the project's own documentation and sources.
 pub fn texts() -> Vec<(String, String)> {
     let listed = std::env::var_os("FFWD_BENCH_TEXTS");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let sources: Vec<(String, Vec<PathBuf>)> = match listed {
         Some(listed) => std::env::split_paths(&listed)
             .map(|path| (path.file_name().unwrap_or_default().to_string_lossy().into(), vec![path]))
