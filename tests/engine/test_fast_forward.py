@@ -290,7 +290,7 @@ def test_more_backoff_is_never_longer() -> None:
             matcher = grammar.matcher()
             for token in vocabulary.encode(text_of(document).encode()):
                 eager = matcher.fast_forward_tokens(backoff_tokens=0)
-                usual = matcher.fast_forward_tokens()
+                usual = matcher.fast_forward_tokens(method="backoff")
                 careful = matcher.fast_forward_tokens(conservative=True)
                 assert eager[: len(usual)] == usual
                 assert usual[: len(careful)] == careful

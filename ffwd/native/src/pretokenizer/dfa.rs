@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::classes::{ClassId, ClassSet, Classes};
 use super::program::{step, Program, Thread};
+use super::work::Work;
 use crate::error::LimitExceeded;
 
 /// The most states of one pattern.
@@ -69,8 +70,10 @@ impl Dfa {
         let mut cells = vec![Cell(0); 2 * WIDTH];
         let mut next = Vec::new();
         let mut row = 1;
+        let mut work = Work::new();
         while let Some(threads) = rows.get(row).cloned() {
             for class in classes.iter().chain([ClassId::END]) {
+                work.spend(program.cost(&threads))?;
                 let matched = step(program, &threads, class, &mut next);
                 let id = match ids.get(&next) {
                     Some(&id) => id,
@@ -141,7 +144,14 @@ impl Dfa {
         let mut end = None;
         let mut at = from;
         let far = from + CHECKPOINT;
-        while let Some(&byte) = text.get(at) {
+        let looked = loop {
+            let Some(&byte) = text.get(at) else {
+                if self.cell(row, ClassId::END).matched() {
+                    end = Some(at);
+                    memo.passed.clear();
+                }
+                break text.len() + 1;
+            };
             let (class, length) = match classes.of_ascii(byte) {
                 Some(class) => (class, 1),
                 None => {
@@ -158,24 +168,24 @@ impl Dfa {
                 memo.passed.clear();
             }
             row = cell.row();
-            if row == DEAD {
-                return memo.finish(end, at + length);
-            }
             at += length;
-            if at >= far && at % CHECKPOINT < length && !memo.pass(row, at) {
-                return memo.finish(end, at);
+            if row == DEAD {
+                break at;
             }
+            if at >= far && at % CHECKPOINT < length && !memo.pass(row, at) {
+                break at;
+            }
+        };
+        #[cfg(test)]
+        {
+            memo.scanned += at - from;
         }
-        if self.cell(row, ClassId::END).matched() {
-            end = Some(at);
-            memo.passed.clear();
-        }
-        memo.finish(end, text.len() + 1)
+        memo.finish(end, looked)
     }
 }
 
 /// How far apart the places are that a scan remembers.
-const CHECKPOINT: usize = 64;
+const CHECKPOINT: usize = 16;
 
 /// What scans found out about the text behind the match that they ended with.
 ///
@@ -193,6 +203,9 @@ pub(super) struct Memo {
     /// Where the scan in progress came by since its last match.
     passed: Vec<(Row, usize)>,
     looked: usize,
+    /// How many bytes were scanned.
+    #[cfg(test)]
+    pub scanned: usize,
 }
 
 impl Memo {
