@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::classes::{ClassId, ClassSet, Classes, Decoded, DecoderNode};
 use super::hypothesis::StageHypothesis;
 use super::stage::Stage;
+use super::work::Work;
 use crate::error::LimitExceeded;
 
 /// A text read so far and where its pieces have ended, as far as it matters for the rest: a state
@@ -63,7 +64,8 @@ pub struct Boundaries {
 
 impl Boundaries {
     pub(super) fn new(classes: &Arc<Classes>, stages: &[Stage]) -> Result<Self, LimitExceeded> {
-        let accounts = Accounts::new(classes, stages)?;
+        let mut work = Work::new();
+        let accounts = Accounts::new(classes, stages, &mut work)?;
         let mut states: Interner<Vec<AccountId>> = Interner::default();
         states.add(vec![AccountId(0)]);
         let mut boundaries = Self {
@@ -83,6 +85,7 @@ impl Boundaries {
                 }
             };
             let mut alive = ClassSet::NONE;
+            work.spend(members.len() * classes.count() * 4)?;
             for class in classes.iter() {
                 let step = successor(accounts.union(&members, |account| account.steps_by(class)))?;
                 if step != NONE {
@@ -219,7 +222,7 @@ struct Accounts {
 }
 
 impl Accounts {
-    fn new(classes: &Classes, stages: &[Stage]) -> Result<Self, LimitExceeded> {
+    fn new(classes: &Classes, stages: &[Stage], work: &mut Work) -> Result<Self, LimitExceeded> {
         let mut parts: Interner<Parts> = Interner::default();
         let mut of_stages: Vec<StageHypotheses<'_>> =
             stages.iter().map(StageHypotheses::new).collect();
@@ -236,9 +239,9 @@ impl Accounts {
                 let choices: Vec<Vec<u32>> = of_stages
                     .iter_mut()
                     .zip(&account)
-                    .map(|(stage, &part)| stage.step(part, class))
-                    .collect();
-                steps.push(add(product(&choices)));
+                    .map(|(stage, &part)| stage.step(part, class, work))
+                    .collect::<Result<_, _>>()?;
+                steps.push(add(product(&choices, work)?));
             }
             let mut closes = Vec::new();
             let ending: Vec<bool> =
@@ -251,7 +254,7 @@ impl Accounts {
                 let ends = of_stages
                     .get_mut(closing)
                     .zip(account.get(closing))
-                    .map_or(Vec::new(), |(stage, &part)| stage.close(part));
+                    .map_or(Ok(Vec::new()), |(stage, &part)| stage.close(part, work))?;
                 for part in ends {
                     let mut closed = account.clone();
                     for later in closed.iter_mut().skip(closing) {
@@ -345,19 +348,28 @@ impl<'s> StageHypotheses<'s> {
         self.hypotheses.len() > MAX_ACCOUNTS
     }
 
-    fn step(&mut self, id: u32, class: ClassId) -> Vec<u32> {
+    fn step(
+        &mut self,
+        id: u32,
+        class: ClassId,
+        work: &mut Work,
+    ) -> Result<Vec<u32>, LimitExceeded> {
         if let Some(known) = self.steps.get(&(id, class)) {
-            return known.clone();
+            return Ok(known.clone());
         }
-        let next = self.hypotheses.get(id as usize).map(|known| known.step(self.stage, class));
-        let next = self.add(next.unwrap_or_default());
+        let Some(known) = self.hypotheses.get(id as usize) else { return Ok(Vec::new()) };
+        work.spend(known.cost(&self.stage.program))?;
+        let next = known.step(self.stage, class);
+        let next = self.add(next);
         self.steps.insert((id, class), next.clone());
-        next
+        Ok(next)
     }
 
-    fn close(&mut self, id: u32) -> Vec<u32> {
-        let next = self.hypotheses.get(id as usize).map(|known| known.close(self.stage));
-        self.add(next.unwrap_or_default())
+    fn close(&mut self, id: u32, work: &mut Work) -> Result<Vec<u32>, LimitExceeded> {
+        let Some(known) = self.hypotheses.get(id as usize) else { return Ok(Vec::new()) };
+        work.spend(known.cost(&self.stage.program))?;
+        let next = known.close(self.stage);
+        Ok(self.add(next))
     }
 
     fn add(&mut self, list: Vec<StageHypothesis>) -> Vec<u32> {
@@ -374,9 +386,10 @@ impl<'s> StageHypotheses<'s> {
 }
 
 /// Every way to choose one from each list.
-fn product(choices: &[Vec<u32>]) -> Vec<Parts> {
+fn product(choices: &[Vec<u32>], work: &mut Work) -> Result<Vec<Parts>, LimitExceeded> {
     let mut results: Vec<Parts> = vec![Vec::with_capacity(choices.len())];
     for list in choices {
+        work.spend(results.len() * list.len() * choices.len())?;
         let longer = results.iter().flat_map(|start| {
             list.iter().map(|&choice| {
                 let mut longer = start.clone();
@@ -386,5 +399,5 @@ fn product(choices: &[Vec<u32>]) -> Vec<Parts> {
         });
         results = longer.collect();
     }
-    results
+    Ok(results)
 }

@@ -44,6 +44,13 @@ impl StageHypothesis {
         matches!(self.open, Open::Empty { .. })
     }
 
+    /// A bound on how much work it is to read one more character.
+    pub fn cost(&self, program: &Program) -> usize {
+        let own = program.cost(&self.threads) + program.cost(&self.refuted);
+        // At most three segments may begin or go on.
+        3 * (own + program.cost(&program.start) + 1)
+    }
+
     /// The accounts of the text with one more character, where the open piece goes on with it.
     pub fn step(&self, stage: &Stage, class: ClassId) -> Vec<Self> {
         let mut results = Vec::new();

@@ -17,16 +17,23 @@
 //! [`Boundaries`] refuses it.
 
 mod boundaries;
+#[cfg(test)]
+mod boundaries_tests;
 mod classes;
 mod dfa;
 mod error;
 mod hypothesis;
+#[cfg(test)]
+mod oracle;
 mod pieces;
 mod program;
 mod stage;
 mod syntax;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
+mod work;
 
 use std::sync::Arc;
 

@@ -10,8 +10,8 @@ use super::PreTokenizer;
 pub struct Piece {
     pub start: usize,
     pub end: usize,
-    /// Whether it is the same piece whatever text follows: its end was decided without looking at
-    /// the end of the text.
+    /// Whether it is the same piece whatever text follows: its end, and those of the pieces before
+    /// it, were decided without looking at the end of the text.
     pub certain: bool,
     /// Whether the text behind it, cut for itself, gives the pieces that follow. That is so at
     /// every piece where there is one stage, and at nearly all where there are several.
@@ -24,6 +24,8 @@ pub struct Pieces<'p, 't> {
     pretokenizer: &'p PreTokenizer,
     text: &'t [u8],
     at: usize,
+    /// Whether all pieces so far are certain.
+    certain: bool,
     /// One for each stage.
     levels: Vec<Level>,
 }
@@ -46,7 +48,15 @@ impl<'p, 't> Pieces<'p, 't> {
             .iter()
             .map(|_| Level { end: from, known: from, divisible: true, memo: Memo::default() })
             .collect();
-        Self { pretokenizer, text, at: from, levels }
+        Self { pretokenizer, text, at: from, certain: true, levels }
+    }
+}
+
+#[cfg(test)]
+impl Pieces<'_, '_> {
+    /// How many bytes all stages have scanned.
+    pub fn scanned(&self) -> usize {
+        self.levels.iter().map(|level| level.memo.scanned).sum()
     }
 }
 
@@ -79,6 +89,7 @@ impl Iterator for Pieces<'_, '_> {
         let end = outer_end;
         let restart = self.levels.iter().all(|level| level.end == end || level.divisible);
         self.at = end;
-        Some(Piece { start, end, certain: outer_known > end, restart })
+        self.certain &= outer_known > end;
+        Some(Piece { start, end, certain: self.certain, restart })
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Thread {
 }
 
 /// The most places of a pattern with its counted repetitions written out.
-const MAX_PLACES: usize = 4096;
+const MAX_PLACES: usize = 1024;
 
 /// A pattern compiled for classes of characters.
 #[derive(Debug)]
@@ -39,6 +39,13 @@ pub(super) struct Program {
 impl Program {
     pub fn after(&self, place: PlaceId) -> &[Thread] {
         &self.after[usize::from(place.0)]
+    }
+
+    /// A bound on how much work it is to read one character with these threads.
+    pub fn cost(&self, threads: &[Thread]) -> usize {
+        let pushed: usize = threads.iter().map(|thread| 1 + self.after(thread.place).len()).sum();
+        // Each is compared with those that were pushed before it, at most one at each place.
+        pushed * pushed.min(self.after.len())
     }
 }
 
