@@ -106,7 +106,8 @@ class Wanderer:
         self, bits: NDArray[np.bool_], place: Place, plan: bytes
     ) -> tuple[int | None, bytes]:
         """A token that leads to the end, and what is then left of the plan."""
-        if place.in_string:
+        # A quote alone is seldom the token that ends a string: what can end it is looked for below.
+        if place.in_string and plan != b'"':
             for length in range(min(len(plan), self._longest), 0, -1):
                 for token in self.by_text.get(plan[:length], ()):
                     if bits[token]:
