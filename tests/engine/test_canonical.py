@@ -211,7 +211,9 @@ def test_a_prefix_is_spelled_first() -> None:
     pieces = token_bytes("gpt2")
     allowed = {pieces[token] for token in matcher.allowed_token_ids()}
     assert {b"s", b"sa", b"say"} <= allowed
-    assert all(piece and (b"say ".startswith(piece) or piece.startswith(b"say ")) for piece in allowed)
+    assert all(
+        piece and (b"say ".startswith(piece) or piece.startswith(b"say ")) for piece in allowed
+    )
     assert matcher.forced_bytes() == b"say hel"
     assert not matcher.is_accepting()
     assert not matcher.accept_token(vocabulary.encode(b"x")[0])
