@@ -226,8 +226,12 @@ def test_a_prefix_is_spelled_first() -> None:
 def test_a_model_that_leaves_the_canonical_way() -> None:
     """What was sampled is followed; masks and forced tokens start again from what is certain."""
     vocabulary = real_vocabulary("llama3")
-    schema = {"type": "object", "properties": {"message": {"type": "string"}, "status": {"const": "fine"}},
-              "required": ["message", "status"], "additionalProperties": False}  # fmt: skip
+    schema = {
+        "type": "object",
+        "properties": {"message": {"type": "string"}, "status": {"const": "fine"}},
+        "required": ["message", "status"],
+        "additionalProperties": False,
+    }
     grammar = ffwd.compile(ffwd.json_schema(schema, whitespace="compact"), vocabulary)
     matcher = grammar.matcher(canonical=True)
     for byte in b'{"message":"hello':
