@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 CARGO_MANIFEST := ffwd/native/Cargo.toml
+# The benchmarks beside other crates are not part of the build.
+BENCH_MANIFEST := maskbench/crates/Cargo.toml
 BUILT_FROM := pyproject.toml setup.py $(CARGO_MANIFEST) ffwd/native/Cargo.lock \
               $(shell find ffwd/native/src -name '*.rs')
 
@@ -19,7 +21,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help demo test setup suite check lint format rust-lint python-lint types stubs rust-test \
-        python-test clean
+        python-test bench-bpe clean
 
 help:
 	@echo 'make demo    a constrained answer from a chat prompt, through generate()'
@@ -28,6 +30,7 @@ help:
 	@echo 'make format  rewrite the sources in the project'"'"'s format'
 	@echo 'make setup   only the virtual environment, with every extra'
 	@echo 'make suite   only the official JSON-Schema-Test-Suite, for the tests'
+	@echo 'make bench-bpe  byte-pair encoding beside the crate that does it best'
 	@echo 'make clean   remove what was built'
 
 # --------------------------------------------------------------------------------- environments
@@ -74,6 +77,7 @@ lint: rust-lint python-lint types stubs
 
 rust-lint: setup
 	cargo fmt --manifest-path $(CARGO_MANIFEST) --check
+	cargo fmt --manifest-path $(BENCH_MANIFEST) --check
 	cargo clippy --locked --manifest-path $(CARGO_MANIFEST) --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path $(CARGO_MANIFEST) --all-targets --features python -- -D warnings
 
@@ -102,8 +106,13 @@ rust-test:
 python-test: setup suite
 	$(BIN)/python -m pytest
 
+# Fetches and builds the crates that it compares with.
+bench-bpe:
+	cargo bench --manifest-path $(BENCH_MANIFEST) --bench bpe
+
 format: setup
 	cargo fmt --manifest-path $(CARGO_MANIFEST)
+	cargo fmt --manifest-path $(BENCH_MANIFEST)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

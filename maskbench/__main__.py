@@ -25,6 +25,7 @@ from maskbench.data import (
     read_sources,
 )
 from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace, prepare
+from maskbench.encoding.command import tokenizers_command
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
 from maskbench.gates.command import fuzz_command, keywords_command, walks_command
 from maskbench.progress import progress
@@ -82,6 +83,7 @@ main.add_command(canonicality_command)
 main.add_command(continuations_command)
 main.add_command(fuzz_command)
 main.add_command(keywords_command)
+main.add_command(tokenizers_command)
 main.add_command(walks_command)
 
 

@@ -98,6 +98,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
                 "tokenizers",
                 "transformers",
                 "torch",
+                "tiktoken",
+                "fastokens",
             }
         ),
         public_only=True,

@@ -53,7 +53,9 @@ def from_huggingface(
                 f"token id {token_id} cannot end the output, for it is how the tokenizer encodes "
                 f"the text {data!r}"
             )
-    return vocabulary(table, encode) if bpe is None else vocabulary(table, bpe=bpe)
+    if bpe is not None and bpe.exact:
+        return vocabulary(table, bpe=bpe)
+    return vocabulary(table, encode)
 
 
 def token_table(
@@ -81,8 +83,9 @@ def vocabulary(
 ) -> Vocabulary:
     """The engine's vocabulary from a table.
 
-    `encode`: bytes -> token ids, as `text_encoder` gives it; `bpe`: instead of it, the tokenizer
-    itself. Without either there are no fast-forward tokens.
+    `bpe`: the tokenizer, with the same ids; where it is exact, so are forced tokens. `encode`:
+    instead of it, bytes -> token ids, as `text_encoder` gives it. Without either there are no
+    fast-forward tokens.
     """
     return Vocabulary(
         table.tokens,
@@ -147,10 +150,13 @@ def _encoder(read: Source, text: Tokens) -> TextEncoder:
 def _bpe(read: Source, text: Tokens) -> Bpe | None:
     """None for a tokenizer that only the library that it comes from can follow."""
     try:
-        return Bpe(**huggingface_parts(read, text))
+        bpe = Bpe(**huggingface_parts(read, text))
     except VocabularyError as error:
         _LOGGER.warning("forced tokens rest on the tokenizer's library and backoff: %s", error)
         return None
+    if not bpe.exact:
+        _LOGGER.warning("forced tokens rest on backoff: %s", "; ".join(bpe.limits))
+    return bpe
 
 
 def _within_a_text(bpe: Bpe) -> Callable[[bytes], list[int]]:

@@ -80,13 +80,12 @@ def demo_command(steps: int, records: int, seed: int, out: Path | None) -> None:
 def ways() -> list[Way]:
     """The ways that are compared."""
     from maskbench.canonical_demo.decoding import Way
-    from maskbench.canonicality.forcing import options_of
     from maskbench.canonicality.variants import variant
 
     return [
         Way("masks only", "nothing is forced", None),
-        Way("naive forcing", "all forced bytes as tokens", options_of(variant("k=0"))),
-        Way("canonical forcing", "the default", {}),
+        Way("naive forcing", "all forced bytes as tokens", dict(variant("k=0").options)),
+        Way("canonical forcing", "by the exact method", dict(variant("exact").options)),
     ]
 
 

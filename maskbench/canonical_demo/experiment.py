@@ -41,7 +41,7 @@ class Settings:
     test_records: int = 300
     seed: int = 0
     cut_share: float = 0.1
-    """How many records the second model sees cut at random."""
+    """How many records the second model sees cut at random; 0 for no second model."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _run(ways: Sequence[Way], settings: Settings, say: Callable[[str], None]) ->
     drawn = (draw_record(source) for _ in range(2 * settings.training_records))
     records = [record for record in drawn if record.sentence not in sentences]
     models = []
-    for share in (0.0, settings.cut_share):
+    for share in dict.fromkeys((0.0, settings.cut_share)):
         torch.manual_seed(settings.seed)
         model = Transformer(tokenizer.get_vocab_size(), settings.size)
         say(f"training {model.parameter_count:,} parameters, {share:.0%} of records cut at random")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 import ffwd
-from maskbench.canonicality.forcing import Ffwd, options_of
+from maskbench.canonicality.forcing import Ffwd
 from maskbench.canonicality.variants import Mode, Variant
 from maskbench.canonicality.wander import Wanderer
 from maskbench.data import DataError, Source, parse_case
@@ -94,7 +94,7 @@ class ContinuationGate:
         self._tokens = Tokens(self._engine.vocabulary)
         self._wanderer = Wanderer(self._tokens)
         self._sorted = sorted(self._wanderer.by_text)
-        self._options = options_of(setup.variant)
+        self._options = dict(setup.variant.options)
 
     def __call__(self, source: Source) -> Checked:
         """All modes of one case."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -86,19 +85,10 @@ class Ffwd(ForcingEngine):
         """Why this tokenizer does not allow the variant, if it does not."""
         matcher = ffwd.compile(ffwd.grammar.choice(["a"]), self.vocabulary).matcher()
         try:
-            matcher.fast_forward_tokens(**options_of(variant))
-        except (ffwd.FfwdError, TypeError) as error:
+            matcher.fast_forward_tokens(**dict(variant.options))
+        except ffwd.FfwdError as error:
             return str(error)
         return None
-
-
-def options_of(variant: Variant) -> dict[str, Any]:
-    """The options of `fast_forward_tokens`."""
-    options = dict(variant.options)
-    known = inspect.signature(ffwd.Matcher.fast_forward_tokens).parameters
-    if "method" not in known and options.get("method") == "backoff":
-        options.pop("method")
-    return options
 
 
 class FfwdCompiled(Compiled):
@@ -115,7 +105,7 @@ class FfwdCompiled(Compiled):
     def walk(self, variant: Variant) -> Walk:
         """A text, empty so far."""
         matcher = self.grammar.matcher()
-        options = options_of(variant)
+        options = dict(variant.options)
         force = matcher.fast_forward_tokens
         return Walk(matcher.accept_token, lambda: force(**options))
 

@@ -6,7 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,7 +173,10 @@ def canonical_walks_command(
     figures = {
         "schemas": total.schemas,
         "refused": total.refused,
-        "ways": {way: asdict(replace(walked, astray=[])) for way, walked in total.ways.items()},
+        "ways": {
+            way: {name: value for name, value in vars(walked).items() if name != "astray"}
+            for way, walked in total.ways.items()
+        },
     }
     _finish(failures, lost, out, figures)
 

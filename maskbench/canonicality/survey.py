@@ -84,35 +84,20 @@ class Surveyor:
 
     def _count(self, schema: str, documents: Sequence[Sequence[int]], mode: Mode) -> ModeCount:
         result = ModeCount(documents=len(documents))
-        compiled = {}
         for name, engine in self._engines.items():
-            grammar = self._compile(result, name, engine, schema, mode, documents)
-            if grammar is not None:
-                compiled[name] = grammar
+            try:
+                compiled = engine.compile(schema, mode)
+                result.accepted[name] = [compiled.accepts(document) for document in documents]
+            except RefusedError as error:  # noqa: PERF203 - each refusal is counted by engine
+                result.refused[name] = error.reason
+            except (ValueError, RuntimeError) as error:
+                result.refused[name] = f"failed: {type(error).__name__}"
         for variant in self._setup.variants:
-            if variant.engine in compiled:
-                self._count_variant(result, variant, compiled[variant.engine], documents)
+            if variant.engine in result.accepted:
+                # Compiled anew, or the second variant would find what the first has computed.
+                compiled = self._engines[variant.engine].compile(schema, mode)
+                self._count_variant(result, variant, compiled, documents)
         return result
-
-    def _compile(
-        self,
-        result: ModeCount,
-        name: str,
-        engine: ForcingEngine,
-        schema: str,
-        mode: Mode,
-        documents: Sequence[Sequence[int]],
-    ) -> Compiled | None:
-        try:
-            compiled = engine.compile(schema, mode)
-            result.accepted[name] = [compiled.accepts(document) for document in documents]
-        except RefusedError as error:
-            result.refused[name] = error.reason
-        except (ValueError, RuntimeError) as error:
-            result.refused[name] = f"failed: {type(error).__name__}"
-        else:
-            return compiled
-        return None
 
     def _count_variant(
         self,

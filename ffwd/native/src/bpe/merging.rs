@@ -78,44 +78,70 @@ fn merge_by_heap(
     let mut next: Vec<u32> =
         (1..=count).map(|place| if place == count { NONE } else { place }).collect();
     let mut previous: Vec<u32> = (0..count).map(|place| place.wrapping_sub(1)).collect();
-    let mut heap: BinaryHeap<Reverse<(u32, u32, u32, TokenId)>> = BinaryHeap::new();
-    // A symbol only ever grows, so an entry is out of date exactly if the end of the right part,
-    // or the beginning of the right part, is no longer what it was when the entry was made. With
-    // the length of a pair its merge is given, so the end and the merged token tell.
-    let entry = |symbols: &[Symbol], left: u32, right: u32| {
-        let merged = merge(symbols[left as usize], symbols[right as usize])?;
-        Some(Reverse((merged.rank, left, symbols[right as usize].end, merged.token)))
+    // For each place the merge with the symbol behind it.
+    let mut merges: Vec<Option<Merge>> =
+        symbols.windows(2).map(|pair| merge(pair[0], pair[1])).collect();
+    merges.push(None);
+    // The rank of a merge and its place. An entry is of use as long as the merge that is now at
+    // the place has this rank; whatever pair had it when the entry was made, it is to be merged.
+    let entry = |place: u32, merge: Option<Merge>| {
+        merge.map(|merge| Reverse(u64::from(merge.rank) << 32 | u64::from(place)))
     };
-    let entries: Vec<_> = (1..count).filter_map(|right| entry(symbols, right - 1, right)).collect();
-    heap.extend(entries);
+    let mut heap: BinaryHeap<Reverse<u64>> =
+        (0..).zip(&merges).filter_map(|(place, &merge)| entry(place, merge)).collect();
     let mut last = None;
-    while let Some(Reverse((rank, left, end, token))) = heap.pop() {
+    while let Some(Reverse(top)) = heap.pop() {
+        let (rank, left) = ((top >> 32) as u32, top as u32);
+        let Some(best) = merges[left as usize].filter(|merge| merge.rank == rank) else { continue };
         let right = next[left as usize];
-        if right == NONE || symbols[left as usize].token.0 == NONE {
-            continue;
-        }
         let (left_symbol, right_symbol) = (symbols[left as usize], symbols[right as usize]);
-        if right_symbol.end != end {
-            continue;
-        }
-        // The same span may have become two other parts, whose merge has an entry of its own.
-        if merge(left_symbol, right_symbol) != Some(Merge { rank, token }) {
-            continue;
-        }
-        last = Some((left_symbol.token, right_symbol.token, Merge { rank, token }));
-        symbols[left as usize] = Symbol { token, start: left_symbol.start, end };
+        last = Some((left_symbol.token, right_symbol.token, best));
+        let merged = Symbol { token: best.token, end: right_symbol.end, ..left_symbol };
+        symbols[left as usize] = merged;
         symbols[right as usize].token = TokenId(NONE);
+        merges[right as usize] = None;
         let after = next[right as usize];
         next[left as usize] = after;
-        if after != NONE {
+        merges[left as usize] = if after == NONE {
+            None
+        } else {
             previous[after as usize] = left;
-            heap.extend(entry(symbols, left, after));
-        }
+            merge(merged, symbols[after as usize])
+        };
+        heap.extend(entry(left, merges[left as usize]));
         let before = previous[left as usize];
         if before != NONE {
-            heap.extend(entry(symbols, before, left));
+            merges[before as usize] = merge(symbols[before as usize], merged);
+            heap.extend(entry(before, merges[before as usize]));
         }
     }
     symbols.retain(|symbol| symbol.token.0 != NONE);
     last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_find_the_most_urgent_pair_agree() {
+        // Ranks that depend on both sides, so that nearly every merge changes what is around it.
+        let merge = |left: Symbol, right: Symbol| {
+            let mixed = (left.token.0 * 31 + right.token.0 * 17) % 101;
+            let length = right.end - left.start;
+            (!mixed.is_multiple_of(3) && length < 9)
+                .then_some(Merge { rank: mixed, token: TokenId(mixed) })
+        };
+        for seed in 0..200u32 {
+            let symbols: Vec<Symbol> = (0..seed % 90)
+                .map(|at| {
+                    let token = TokenId((at * at + seed * 7) % 13);
+                    Symbol { token, start: at, end: at + 1 }
+                })
+                .collect();
+            let (mut scanned, mut heaped) = (symbols.clone(), symbols);
+            assert_eq!(merge_by_scanning(&mut scanned, merge), merge_by_heap(&mut heaped, merge));
+            assert_eq!(scanned, heaped);
+        }
+    }
 }

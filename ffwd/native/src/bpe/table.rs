@@ -308,9 +308,14 @@ impl BpeTable {
     }
 
     /// How many tokens a piece has.
+    #[inline]
     pub fn count_piece(&self, piece: &[u8]) -> usize {
-        let mut tokens = Vec::new();
-        self.encode_piece(piece, &mut tokens);
+        let (longest, whole) = self.begin(piece.iter().copied());
+        if whole.is_some() || longest.is_some_and(|token| self.length(token) == piece.len()) {
+            return 1;
+        }
+        let mut tokens = Vec::with_capacity(piece.len() / 3 + 2);
+        self.encode_from(piece, longest, &mut tokens);
         tokens.len()
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
@@ -19,10 +19,26 @@ use crate::tokenizer::{
 use crate::vocabulary::{ByteTrie, TokenId};
 
 /// A text, as `str` or as UTF-8 bytes.
-#[derive(FromPyObject)]
 pub enum TextArgument<'py> {
     Text(Bound<'py, PyString>),
     Bytes(Bound<'py, PyBytes>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for TextArgument<'py> {
+    type Error = PyErr;
+
+    fn extract(text: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = text.cast::<PyString>() {
+            return Ok(Self::Text(text.to_owned()));
+        }
+        match text.cast::<PyBytes>() {
+            Ok(bytes) => Ok(Self::Bytes(bytes.to_owned())),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "a text must be str or bytes, not {}",
+                text.get_type()
+            ))),
+        }
+    }
 }
 
 impl TextArgument<'_> {

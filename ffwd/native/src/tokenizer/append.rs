@@ -55,11 +55,11 @@ impl AppendEncoder {
             let dummy = tokenizer.dummy_space.filter(|_| self.options.dummy_space);
             self.spaced = dummy.is_some_and(|dummy| dummy.is_before(first));
             if self.spaced {
-                self.progress.push(boundaries, &tokenizer.table, b" ")?;
+                self.progress.push(boundaries, tokenizer, b" ")?;
             }
         }
         let unchecked = self.progress.complete();
-        let pushed = self.progress.push(boundaries, &tokenizer.table, bytes).and_then(|()| {
+        let pushed = self.progress.push(boundaries, tokenizer, bytes).and_then(|()| {
             if !self.options.normalize || tokenizer.normalizer.is_identity() {
                 return Ok(());
             }
@@ -80,10 +80,10 @@ impl AppendEncoder {
     pub fn truncate(&mut self, length: usize) {
         let Ok(boundaries) = self.tokenizer.boundaries(self.options.pretokenize) else { return };
         if length == 0 {
-            self.progress.truncate(boundaries, &self.tokenizer.table, 0);
+            self.progress.truncate(boundaries, &self.tokenizer, 0);
             self.spaced = false;
         } else if let Some(kept) = length.checked_add(usize::from(self.spaced)) {
-            self.progress.truncate(boundaries, &self.tokenizer.table, kept);
+            self.progress.truncate(boundaries, &self.tokenizer, kept);
         }
     }
 
@@ -91,7 +91,7 @@ impl AppendEncoder {
     pub fn count(&mut self) -> usize {
         match self.tokenizer.boundaries(self.options.pretokenize) {
             _ if self.complete() == 0 => 0,
-            Ok(boundaries) => self.progress.count(boundaries, &self.tokenizer.table),
+            Ok(boundaries) => self.progress.count(boundaries, &self.tokenizer),
             Err(_) => 0,
         }
     }

@@ -128,6 +128,15 @@ impl Tokenizer {
         ControlFlow::Continue(())
     }
 
+    /// How many tokens a piece of a text has.
+    #[inline]
+    pub(super) fn count_piece(&self, text: &[u8], start: usize, end: usize) -> usize {
+        match self.pieces.get(&self.table, text, start, end) {
+            Some(_) => 1,
+            None => self.table.count_piece(&text[start..end]),
+        }
+    }
+
     /// Calls back with the parts of a text in order, until told to stop.
     fn cut(
         &self,

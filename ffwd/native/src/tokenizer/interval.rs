@@ -4,11 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use super::error::TextError;
 use super::options::PartOptions;
-use super::progress::{advance, Live, Lives, LongPieces};
+use super::progress::{advance, beginning, ending, Live, LongPieces};
 use super::Tokenizer;
 use crate::bpe::{Base, BpeTable, PieceAppender, PieceIntervals};
 use crate::pretokenizer::Boundaries;
@@ -74,7 +73,7 @@ impl IntervalCounter {
         } else {
             std::str::from_utf8(text)
                 .map_err(|error| TextError::NotUtf8 { at: error.valid_up_to() })?;
-            Prepared::Pieces(Pieces::new(boundaries, &tokenizer.table, text)?)
+            Prepared::Pieces(Pieces::new(boundaries, &tokenizer, text)?)
         };
         Ok(Self { options, prepared, text: text.into(), tokenizer })
     }
@@ -106,40 +105,35 @@ impl IntervalCounter {
             return Ok(0);
         }
         match &self.prepared {
-            Prepared::OnePiece(intervals) => Ok(match table.whole_piece(&self.text[start..end]) {
-                Some(_) => 1,
-                None => intervals.count(table, start..end),
-            }),
+            Prepared::OnePiece(intervals) => Ok(intervals.count(table, start..end)),
             Prepared::Pieces(pieces) => {
                 let boundaries = self.tokenizer.boundaries(self.options.pretokenize)?;
-                pieces.count(boundaries, table, &self.text, start, end)
+                pieces.count(boundaries, &self.tokenizer, &self.text, start, end)
             }
         }
     }
 }
 
 impl Pieces {
-    fn new(boundaries: &Boundaries, table: &BpeTable, text: &[u8]) -> Result<Self, TextError> {
+    fn new(boundaries: &Boundaries, tokenizer: &Tokenizer, text: &[u8]) -> Result<Self, TextError> {
         let mut pieces = Self { marks: Vec::new(), lives: Vec::new(), long: FxHashMap::default() };
         let mut recent = LongPieces::default();
-        let mut lives = first_live(boundaries, 0);
-        let mut next = Lives::new();
+        let mut lives = beginning(boundaries, 0);
+        let mut next = Vec::new();
         for (at, &byte) in text.iter().enumerate() {
             if at % MARK == 0 {
-                pieces.mark(table, text, at, &lives);
+                pieces.mark(&tokenizer.table, text, at, &lives);
             }
             advance(boundaries, &lives, at, byte, &mut next, |start| {
-                match pieces.long.get_mut(&start) {
-                    Some(appender) => count_known(table, appender, &text[start..at]),
-                    None => recent.count(table, &text[..at], start),
-                }
+                let known = pieces.long_count(&tokenizer.table, start, at);
+                known.unwrap_or_else(|| recent.count(tokenizer, text, start, at))
             });
             if next.is_empty() {
                 return Err(TextError::NotUtf8 { at });
             }
             std::mem::swap(&mut lives, &mut next);
         }
-        pieces.mark(table, text, text.len(), &lives);
+        pieces.mark(&tokenizer.table, text, text.len(), &lives);
         pieces.lives.shrink_to_fit();
         Ok(pieces)
     }
@@ -149,11 +143,9 @@ impl Pieces {
         self.marks.push(self.lives.len());
         self.lives.extend_from_slice(lives);
         for live in lives.iter().filter(|live| at - live.start > LONG) {
-            let appender = self.long.entry(live.start).or_insert_with(PieceAppender::new);
+            let appender = self.long.entry(live.start).or_default();
             let end = text.len().min(at + MARK);
-            for &byte in &text[live.start + appender.len()..end] {
-                appender.push(table, byte);
-            }
+            appender.extend(table, &text[live.start + appender.len()..end]);
         }
     }
 
@@ -163,64 +155,64 @@ impl Pieces {
         &self.lives[self.marks[mark]..end]
     }
 
+    /// The count of a piece that is long and of which so much is known.
+    fn long_count(&self, table: &BpeTable, start: usize, end: usize) -> Option<usize> {
+        if end - start <= LONG {
+            return None;
+        }
+        let appender = self.long.get(&start).filter(|appender| end - start <= appender.len())?;
+        Some(appender.count_of_prefix(table, end - start))
+    }
+
     fn count(
         &self,
         boundaries: &Boundaries,
-        table: &BpeTable,
+        tokenizer: &Tokenizer,
         text: &[u8],
         start: usize,
         end: usize,
     ) -> Result<usize, TextError> {
         // The stretch on its own, until it goes on as the whole text does.
         let mut recent = LongPieces::default();
-        let mut lives = first_live(boundaries, start);
-        let mut next = Lives::new();
-        for at in start..end {
+        let mut lives = beginning(boundaries, start);
+        let mut next = Vec::new();
+        for (at, &byte) in (0..end).zip(text).skip(start) {
             if at % MARK == 0 {
                 if let Some(behind) = same(&lives, self.at_mark(at / MARK)) {
-                    let whole = self.count_to(boundaries, table, text, end)?;
-                    return Ok(whole - behind);
+                    return Ok(self.count_to(boundaries, tokenizer, text, end)? - behind);
                 }
             }
-            advance(boundaries, &lives, at, text[at], &mut next, |start| {
-                recent.count(table, &text[..at], start)
+            advance(boundaries, &lives, at, byte, &mut next, |start| {
+                recent.count(tokenizer, text, start, at)
             });
             std::mem::swap(&mut lives, &mut next);
         }
-        let count = |start: usize| recent.count(table, &text[..end], start);
-        ending(boundaries, &lives, end, count)
+        let live = ending(boundaries, &lives).ok_or(TextError::InsideCharacter { at: end })?;
+        Ok(live.before + recent.count(tokenizer, text, live.start, end))
     }
 
     /// How many tokens the text has up to a place, if it ends there.
     fn count_to(
         &self,
         boundaries: &Boundaries,
-        table: &BpeTable,
+        tokenizer: &Tokenizer,
         text: &[u8],
         end: usize,
     ) -> Result<usize, TextError> {
-        let count = |start: usize, end: usize| match self.long.get(&start) {
-            Some(appender) if end - start <= appender.len() => {
-                let piece = &text[start..end];
-                table
-                    .whole_piece(piece)
-                    .map_or_else(|| appender.count_of_prefix(table, piece.len()), |_| 1)
-            }
-            _ => table.count_piece(&text[start..end]),
+        let count = |start: usize, end: usize| {
+            let known = self.long_count(&tokenizer.table, start, end);
+            known.unwrap_or_else(|| tokenizer.count_piece(text, start, end))
         };
         let mark = end / MARK;
-        let mut lives: Lives = SmallVec::from_slice(self.at_mark(mark));
-        let mut next = Lives::new();
-        for at in mark * MARK..end {
-            advance(boundaries, &lives, at, text[at], &mut next, |start| count(start, at));
+        let mut lives = self.at_mark(mark).to_vec();
+        let mut next = Vec::new();
+        for (at, &byte) in (0..end).zip(text).skip(mark * MARK) {
+            advance(boundaries, &lives, at, byte, &mut next, |start| count(start, at));
             std::mem::swap(&mut lives, &mut next);
         }
-        ending(boundaries, &lives, end, |start| count(start, end))
+        let live = ending(boundaries, &lives).ok_or(TextError::InsideCharacter { at: end })?;
+        Ok(live.before + count(live.start, end))
     }
-}
-
-fn first_live(boundaries: &Boundaries, start: usize) -> Lives {
-    SmallVec::from_slice(&[Live { hypothesis: boundaries.start(), start, before: 0 }])
 }
 
 /// Whether the hypotheses about a stretch are those about the whole text, and how many more tokens
@@ -231,27 +223,4 @@ fn same(stretch: &[Live], whole: &[Live]) -> Option<usize> {
         a.hypothesis == b.hypothesis && a.start == b.start && a.before + behind == b.before
     };
     (stretch.len() == whole.len() && stretch.iter().zip(whole).all(alike)).then_some(behind)
-}
-
-/// The count of the one hypothesis that holds where the text ends.
-fn ending(
-    boundaries: &Boundaries,
-    lives: &[Live],
-    end: usize,
-    count: impl FnOnce(usize) -> usize,
-) -> Result<usize, TextError> {
-    let live = lives.iter().find(|live| boundaries.can_end(live.hypothesis));
-    let live = live.ok_or(TextError::InsideCharacter { at: end })?;
-    Ok(live.before + count(live.start))
-}
-
-/// The count of a piece by an appender that has read its beginning, or more than it.
-fn count_known(table: &BpeTable, appender: &mut PieceAppender, piece: &[u8]) -> usize {
-    if table.whole_piece(piece).is_some() {
-        return 1;
-    }
-    for &byte in &piece[appender.len().min(piece.len())..] {
-        appender.push(table, byte);
-    }
-    appender.count_of_prefix(table, piece.len())
 }

@@ -23,8 +23,6 @@ mod recent;
 mod specials;
 mod split;
 #[cfg(test)]
-mod testing;
-#[cfg(test)]
 mod tests;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::error::TextError;
 use super::options::{EncodeOptions, PartOptions};
 use super::{SpecialPolicy, Tokenizer};
-use crate::bpe::{BpeTable, Method, PiecePrepender};
+use crate::bpe::{Method, PiecePrepender};
 use crate::pretokenizer::{Boundaries, HypothesisId};
 use crate::vocabulary::TokenId;
 
@@ -26,6 +26,9 @@ struct End {
     next: Option<HypothesisId>,
 }
 
+/// What is known of hypotheses about one place: where their piece ends, or that they are wrong.
+type Settled = SmallVec<[(HypothesisId, Option<End>); 3]>;
+
 /// A text that grows at its beginning, and the number of its tokens at every moment.
 ///
 /// The count is that of encoding the text so far on its own, special tokens as text. Bytes at the
@@ -42,7 +45,7 @@ pub struct PrependEncoder {
     /// The end of a character whose beginning has not come yet, backwards.
     pending: SmallVec<[u8; 4]>,
     /// By place, what is known of hypotheses: where the open piece ends, if they hold.
-    settled: Vec<SmallVec<[(HypothesisId, Option<End>); 3]>>,
+    settled: Vec<Settled>,
     /// How many tokens the text has from each place on; 0 inside a character.
     totals: Vec<usize>,
     /// By where they end, pieces with the counts of their ends; the most recently used first.
@@ -127,8 +130,8 @@ impl PrependEncoder {
         let Some(end) = self.end_of(boundaries, place, start) else {
             return Err(TextError::NotUtf8 { at: 0 });
         };
-        self.totals[place] = self.count_piece(&tokenizer.table, place, end.at)
-            + self.rest(&tokenizer, boundaries, end);
+        self.totals[place] =
+            self.count_piece(&tokenizer, place, end.at) + self.rest(&tokenizer, boundaries, end);
         Ok(())
     }
 
@@ -190,10 +193,11 @@ impl PrependEncoder {
     ) -> Option<End> {
         // What it depends on may not be settled either, and so on; without recursion, because
         // that may go on for long.
-        let mut wanted = vec![(place, hypothesis)];
-        let mut result = None;
-        while let Some(&(place, hypothesis)) = wanted.last() {
-            result = match self.settled(place, hypothesis) {
+        let mut wanted: SmallVec<[(usize, HypothesisId); 8]> = SmallVec::new();
+        let mut now = (place, hypothesis);
+        loop {
+            let (place, hypothesis) = now;
+            let result = match self.settled(place, hypothesis) {
                 Some(known) => known,
                 None => match self.settle(boundaries, place, hypothesis) {
                     Ok(end) => {
@@ -201,14 +205,17 @@ impl PrependEncoder {
                         end
                     }
                     Err(needed) => {
-                        wanted.push(needed);
+                        wanted.push(now);
+                        now = needed;
                         continue;
                     }
                 },
             };
-            wanted.pop();
+            match wanted.pop() {
+                Some(next) => now = next,
+                None => return result,
+            }
         }
-        result
     }
 
     fn settled(&self, place: usize, hypothesis: HypothesisId) -> Option<Option<End>> {
@@ -254,44 +261,44 @@ impl PrependEncoder {
     }
 
     /// How many tokens follow the end of a piece. What holds there is not the beginning of a text,
-    /// but after a piece or two it comes to the same.
+    /// but mostly it comes to the same, and if not, then after a piece or two.
     fn rest(&mut self, tokenizer: &Tokenizer, boundaries: &Boundaries, from: End) -> usize {
         let mut here = from;
         let mut fresh = End { at: from.at, next: Some(boundaries.start()) };
         let (mut ours, mut theirs) = (0, 0);
-        let go_on = |this: &mut Self, state: &mut End, count: &mut usize| {
-            let next = state.next.and_then(|next| this.end_of(boundaries, state.at, next));
-            let next = next.unwrap_or(End { at: 0, next: None });
-            *count += this.count_piece(&tokenizer.table, state.at, next.at);
-            *state = next;
-        };
-        while here.at > 0 && here != fresh {
-            match here.at.cmp(&fresh.at) {
-                std::cmp::Ordering::Greater => go_on(self, &mut here, &mut ours),
-                std::cmp::Ordering::Less => go_on(self, &mut fresh, &mut theirs),
-                std::cmp::Ordering::Equal => {
-                    go_on(self, &mut here, &mut ours);
-                    go_on(self, &mut fresh, &mut theirs);
-                }
+        while here != fresh {
+            // Whichever is behind goes on by a piece, or both.
+            let here_goes = here.at >= fresh.at;
+            let fresh_goes = fresh.at >= here.at;
+            let next_here = if here_goes { self.next_end(boundaries, here) } else { here };
+            let next_fresh = if fresh_goes { self.next_end(boundaries, fresh) } else { fresh };
+            if here.at == fresh.at && next_here == next_fresh {
+                break;
             }
-        }
-        while fresh.at > here.at {
-            go_on(self, &mut fresh, &mut theirs);
+            if here_goes {
+                ours += self.count_piece(tokenizer, here.at, next_here.at);
+            }
+            if fresh_goes {
+                theirs += self.count_piece(tokenizer, fresh.at, next_fresh.at);
+            }
+            (here, fresh) = (next_here, next_fresh);
         }
         self.totals[from.at] + ours - theirs
     }
 
+    /// The end of the piece that begins at the end of another.
+    fn next_end(&mut self, boundaries: &Boundaries, end: End) -> End {
+        let next = end.next.and_then(|next| self.end_of(boundaries, end.at, next));
+        next.unwrap_or(End { at: 0, next: None })
+    }
+
     /// How many tokens the piece between two places has.
-    fn count_piece(&mut self, table: &BpeTable, start: usize, end: usize) -> usize {
+    fn count_piece(&mut self, tokenizer: &Tokenizer, start: usize, end: usize) -> usize {
         let length = start - end;
-        if length <= table.max_token_bytes().max(SHORT) {
-            let piece: SmallVec<[u8; 256]> = self.text[end..start].iter().rev().copied().collect();
-            if length <= SHORT {
-                return table.count_piece(&piece);
-            }
-            if table.whole_piece(&piece).is_some() {
-                return 1;
-            }
+        if length <= SHORT {
+            let piece: SmallVec<[u8; SHORT]> =
+                self.text[end..start].iter().rev().copied().collect();
+            return tokenizer.count_piece(&piece, 0, length);
         }
         match self.long.iter().position(|&(other, _)| other == end) {
             Some(place) => self.long[..=place].rotate_right(1),
@@ -300,6 +307,7 @@ impl PrependEncoder {
                 self.long.insert(0, (end, PiecePrepender::new()));
             }
         }
+        let table = &tokenizer.table;
         let prepender = &mut self.long[0].1;
         for &byte in &self.text[(end + prepender.len()).min(start)..start] {
             prepender.push(table, byte);

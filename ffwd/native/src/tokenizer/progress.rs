@@ -9,6 +9,7 @@
 use smallvec::SmallVec;
 
 use super::error::TextError;
+use super::Tokenizer;
 use crate::bpe::{BpeTable, PieceAppender};
 use crate::pretokenizer::{Boundaries, HypothesisId};
 
@@ -21,8 +22,6 @@ pub(super) struct Live {
     /// How many tokens the text has before it.
     pub before: usize,
 }
-
-pub(super) type Lives = SmallVec<[Live; 4]>;
 
 /// Pieces up to this length are encoded on their own whenever they are counted.
 const SHORT: usize = 24;
@@ -39,17 +38,18 @@ pub(super) struct LongPieces {
 }
 
 impl LongPieces {
-    /// How many tokens the piece has that the text from `start` on is.
-    pub fn count(&mut self, table: &BpeTable, text: &[u8], start: usize) -> usize {
-        let piece = &text[start..];
-        if piece.len() <= SHORT {
-            return table.count_piece(piece);
+    /// How many tokens the piece has that the text from `start` to `end` is.
+    #[inline]
+    pub fn count(&mut self, tokenizer: &Tokenizer, text: &[u8], start: usize, end: usize) -> usize {
+        if end - start <= SHORT {
+            tokenizer.count_piece(text, start, end)
+        } else {
+            self.count_long(tokenizer.table(), &text[start..end], start)
         }
-        if table.whole_piece(piece).is_some() {
-            return 1;
-        }
-        let place = self.kept.iter().position(|&(other, _)| other == start);
-        match place {
+    }
+
+    fn count_long(&mut self, table: &BpeTable, piece: &[u8], start: usize) -> usize {
+        match self.kept.iter().position(|&(other, _)| other == start) {
             Some(place) => self.kept[..=place].rotate_right(1),
             None => {
                 self.kept.truncate(LONG_PIECES - 1);
@@ -57,9 +57,7 @@ impl LongPieces {
             }
         }
         let appender = &mut self.kept[0].1;
-        for &byte in &piece[appender.len().min(piece.len())..] {
-            appender.push(table, byte);
-        }
+        appender.extend(table, &piece[appender.len().min(piece.len())..]);
         appender.count_of_prefix(table, piece.len())
     }
 
@@ -80,7 +78,7 @@ pub(super) fn advance(
     lives: &[Live],
     at: usize,
     byte: u8,
-    next: &mut Lives,
+    next: &mut Vec<Live>,
     mut count: impl FnMut(usize) -> usize,
 ) {
     next.clear();
@@ -97,17 +95,40 @@ pub(super) fn advance(
     }
 }
 
+/// The one hypothesis that holds if the text ends here.
+pub(super) fn ending<'l>(boundaries: &Boundaries, lives: &'l [Live]) -> Option<&'l Live> {
+    lives.iter().find(|live| boundaries.can_end(live.hypothesis))
+}
+
+/// The hypotheses about a text that begins at a place.
+pub(super) fn beginning(boundaries: &Boundaries, start: usize) -> Vec<Live> {
+    vec![Live { hypothesis: boundaries.start(), start, before: 0 }]
+}
+
+/// How many bytes follow the first one of a character.
+fn following(first: u8) -> u8 {
+    match first {
+        0xC0..=0xDF => 1,
+        0xE0..=0xEF => 2,
+        0xF0..=0xFF => 3,
+        _ => 0,
+    }
+}
+
 /// How far apart the places are at which hypotheses are kept, to go back to.
 const MARK: usize = 32;
 
 /// A text that is being written, with its hypotheses.
 pub(super) struct Progress {
     text: Vec<u8>,
-    /// The hypotheses after all of the text.
-    lives: Lives,
-    /// How much of the text is complete characters, and the hypotheses there.
+    /// The hypotheses after all of the text, and room for those after the next byte.
+    lives: Vec<Live>,
+    next: Vec<Live>,
+    /// How many bytes the character lacks that the text ends in.
+    missing: u8,
+    /// Within a character: where it begins, and the hypotheses there.
     complete: usize,
-    at_complete: Lives,
+    at_complete: Vec<Live>,
     /// The hypotheses at multiples of [`MARK`], from 0 on: those at the `i`-th are
     /// `marked[marks[i]..marks[i + 1]]`.
     marked: Vec<Live>,
@@ -117,13 +138,14 @@ pub(super) struct Progress {
 
 impl Progress {
     pub fn new(boundaries: &Boundaries) -> Self {
-        let first = Live { hypothesis: boundaries.start(), start: 0, before: 0 };
-        let lives: Lives = SmallVec::from_slice(&[first]);
+        let lives = beginning(boundaries, 0);
         Self {
             text: Vec::new(),
-            at_complete: lives.clone(),
+            next: Vec::new(),
+            missing: 0,
             complete: 0,
-            marked: lives.to_vec(),
+            at_complete: Vec::new(),
+            marked: lives.clone(),
             marks: vec![0],
             lives,
             long: LongPieces::default(),
@@ -136,50 +158,63 @@ impl Progress {
 
     /// How much of the text is complete characters.
     pub fn complete(&self) -> usize {
-        self.complete
+        match self.missing {
+            0 => self.text.len(),
+            _ => self.complete,
+        }
     }
 
-    /// Whether something holds of every hypothesis, of which it is told the text, too.
+    /// Whether something holds of every hypothesis where the last complete character ends. It is
+    /// told the text up to there, too.
     pub fn all_lives(&mut self, mut f: impl FnMut(&[u8], &Live, &mut LongPieces) -> bool) -> bool {
-        let (text, long) = (&self.text[..self.complete], &mut self.long);
-        self.at_complete.iter().all(|live| f(text, live, long))
+        let text = &self.text[..self.complete()];
+        let lives = match self.missing {
+            0 => &self.lives,
+            _ => &self.at_complete,
+        };
+        lives.iter().all(|live| f(text, live, &mut self.long))
     }
 
     /// Appends bytes. If one of them cannot stand where it does, nothing has changed.
     pub fn push(
         &mut self,
         boundaries: &Boundaries,
-        table: &BpeTable,
+        tokenizer: &Tokenizer,
         bytes: &[u8],
     ) -> Result<(), TextError> {
         let length = self.text.len();
         self.text.reserve(bytes.len());
         for &byte in bytes {
-            if !self.push_byte(boundaries, table, byte) {
+            if !self.push_byte(boundaries, tokenizer, byte) {
                 let at = self.text.len();
-                self.truncate(boundaries, table, length);
+                self.truncate(boundaries, tokenizer, length);
                 return Err(TextError::NotUtf8 { at });
             }
         }
         Ok(())
     }
 
-    fn push_byte(&mut self, boundaries: &Boundaries, table: &BpeTable, byte: u8) -> bool {
+    #[inline]
+    fn push_byte(&mut self, boundaries: &Boundaries, tokenizer: &Tokenizer, byte: u8) -> bool {
         let (text, long) = (&self.text, &mut self.long);
-        let mut next = Lives::new();
-        advance(boundaries, &self.lives, text.len(), byte, &mut next, |start| {
-            long.count(table, text, start)
+        let at = text.len();
+        advance(boundaries, &self.lives, at, byte, &mut self.next, |start| {
+            long.count(tokenizer, text, start, at)
         });
-        if next.is_empty() {
+        if self.next.is_empty() {
             return false;
         }
-        self.lives = next;
+        std::mem::swap(&mut self.lives, &mut self.next);
         self.text.push(byte);
-        if self.lives.iter().any(|live| boundaries.can_end(live.hypothesis)) {
-            self.complete = self.text.len();
-            self.at_complete.clone_from(&self.lives);
+        if self.missing > 0 {
+            self.missing -= 1;
+        } else if byte >= 0x80 {
+            self.missing = following(byte);
+            self.complete = at;
+            // Those from before the byte.
+            self.at_complete.clone_from(&self.next);
         }
-        if self.text.len() % MARK == 0 {
+        if self.text.len().is_multiple_of(MARK) {
             self.marks.push(self.marked.len());
             self.marked.extend_from_slice(&self.lives);
         }
@@ -187,37 +222,40 @@ impl Progress {
     }
 
     /// Goes back to a shorter text.
-    pub fn truncate(&mut self, boundaries: &Boundaries, table: &BpeTable, length: usize) {
+    pub fn truncate(&mut self, boundaries: &Boundaries, tokenizer: &Tokenizer, length: usize) {
         if length >= self.text.len() {
             return;
         }
         self.long.truncate(length);
-        // From the mark before the character that the text is cut in, or behind, if there is one.
+        // From a mark that is not within a character.
         let mut mark = length / MARK;
-        let mut tail = SmallVec::<[u8; 2 * MARK]>::from_slice(&self.text[mark * MARK..length]);
-        while mark > 0 && !tail.iter().any(|byte| byte & 0xC0 != 0x80) {
+        while mark > 0 && self.text[mark * MARK] & 0xC0 == 0x80 {
             mark -= 1;
-            tail = SmallVec::from_slice(&self.text[mark * MARK..length]);
         }
+        let tail = SmallVec::<[u8; 2 * MARK]>::from_slice(&self.text[mark * MARK..length]);
         let start = self.marks[mark];
         let end = self.marks.get(mark + 1).copied().unwrap_or(self.marked.len());
-        self.lives = SmallVec::from_slice(&self.marked[start..end]);
+        self.lives.clear();
+        self.lives.extend_from_slice(&self.marked[start..end]);
         self.marks.truncate(mark + 1);
         self.marked.truncate(end);
         self.text.truncate(mark * MARK);
-        self.complete = self.text.len();
-        self.at_complete.clone_from(&self.lives);
+        self.missing = 0;
         for &byte in &tail {
-            self.push_byte(boundaries, table, byte);
+            self.push_byte(boundaries, tokenizer, byte);
         }
     }
 
     /// How many tokens the complete characters of the text have.
-    pub fn count(&mut self, boundaries: &Boundaries, table: &BpeTable) -> usize {
-        let ending = self.at_complete.iter().find(|live| boundaries.can_end(live.hypothesis));
-        match ending {
-            Some(live) if self.complete > live.start => {
-                live.before + self.long.count(table, &self.text[..self.complete], live.start)
+    pub fn count(&mut self, boundaries: &Boundaries, tokenizer: &Tokenizer) -> usize {
+        let complete = self.complete();
+        let lives = match self.missing {
+            0 => &self.lives,
+            _ => &self.at_complete,
+        };
+        match ending(boundaries, lives) {
+            Some(live) if complete > live.start => {
+                live.before + self.long.count(tokenizer, &self.text, live.start, complete)
             }
             _ => 0,
         }

@@ -33,13 +33,11 @@ impl Tokenizer {
         let dummy = self.dummy_space.filter(|_| options.dummy_space);
         let spaced = usize::from(dummy.is_some_and(|dummy| dummy.is_before(first)));
         let mut progress = Progress::new(boundaries);
-        progress.push(boundaries, &self.table, &b" "[..spaced])?;
+        progress.push(boundaries, self, &b" "[..spaced])?;
         let mut read = 0;
         while read < text.len() && !self.is_beyond(&mut progress, limit) {
             let block = &text[read..text.len().min(read + BLOCK)];
-            progress
-                .push(boundaries, &self.table, block)
-                .map_err(|error| error.unshifted(spaced))?;
+            progress.push(boundaries, self, block).map_err(|error| error.unshifted(spaced))?;
             read += block.len();
         }
         let complete = progress.complete() - spaced;
@@ -53,12 +51,12 @@ impl Tokenizer {
         let mut end = complete;
         while end > 0 {
             let start = end.saturating_sub(BLOCK);
-            progress.truncate(boundaries, &self.table, start + spaced);
+            progress.truncate(boundaries, self, start + spaced);
             let mut found = None;
             for at in start..end {
-                progress.push(boundaries, &self.table, &text[at..=at])?;
+                progress.push(boundaries, self, &text[at..=at])?;
                 if progress.complete() == at + 1 + spaced
-                    && progress.count(boundaries, &self.table) <= limit
+                    && progress.count(boundaries, self) <= limit
                 {
                     found = Some(at + 1);
                 }
@@ -84,7 +82,7 @@ impl Tokenizer {
             }
             (text.len() - longest + 1..=text.len())
                 .rev()
-                .all(|end| live.before + long.count(&self.table, &text[..end], live.start) >= limit)
+                .all(|end| live.before + long.count(self, text, live.start, end) >= limit)
         })
     }
 }
