@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CARGO_MANIFEST := ffwd/native/Cargo.toml
 # The benchmarks beside other crates are not part of the build.
-BENCH_MANIFEST := benches/peers/Cargo.toml
+BENCH_MANIFEST := maskbench/crates/Cargo.toml
 BUILT_FROM := pyproject.toml setup.py $(CARGO_MANIFEST) ffwd/native/Cargo.lock \
               $(shell find ffwd/native/src -name '*.rs')
 

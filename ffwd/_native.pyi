@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, AnyStr, final
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "AppendEncoder",
@@ -138,6 +138,7 @@ class BpeModel:
     @property
     def memory_bytes(self) -> int: ...
 
+@disjoint_base
 class Bpe:
     def __new__(
         cls,
@@ -166,7 +167,7 @@ class Bpe:
         self,
         text: str | bytes,
         *,
-        special: str | Iterable[str] = "text",
+        special: str | Iterable[str] = ...,
         method: str = "backtracking",
         pretokenize: bool = True,
         normalize: bool = True,
@@ -176,7 +177,7 @@ class Bpe:
         self,
         text: str | bytes,
         *,
-        special: str | Iterable[str] = "text",
+        special: str | Iterable[str] = ...,
         pretokenize: bool = True,
         normalize: bool = True,
         prefix_space: bool = True,
@@ -186,7 +187,7 @@ class Bpe:
         text: str | bytes,
         limit: int,
         *,
-        special: str | Iterable[str] = "text",
+        special: str | Iterable[str] = ...,
         pretokenize: bool = True,
         normalize: bool = True,
         prefix_space: bool = True,

@@ -27,9 +27,8 @@ def huggingface_parts(read: Source, tokens: Tokens) -> BpeParts:
     found = [found_token(i, added, text=True) for i, added in tokens.added_text.items()]
     found += [found_token(i, added, text=False) for i, added in tokens.added_other.items()]
     parts["model"] = BpeModel.from_json(
-        # It names the parts of hundreds of thousands of merges by their text, which native code
-        # reads in no time.
-        tokenizer.model.__getstate__(),
+        # It names the parts of hundreds of thousands of merges by their text.
+        read.model_json(),
         byte_level=writing.byte_level,
         replacements=writing.replacements,
         exclude=[*_not_text(tokens), *_never_written(tokens)],

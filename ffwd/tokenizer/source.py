@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,14 @@ class Source:
     """From the configuration; empty where it names none."""
     width: int | None
     """The logits' width that the model's configuration states."""
+    text: bytes | None = None
+    """The tokenizer.json, where there is one."""
+
+    def model_json(self) -> bytes:
+        """The model's vocabulary and merges: a tokenizer.json, or its part that has them."""
+        # Writing it anew takes longer than anything else that is done with it.
+        state: bytes = self.tokenizer.model.__getstate__() if self.text is None else self.text
+        return state
 
     def end_ids_by_name(self) -> tuple[int, ...]:
         """The added tokens with a name that is well known for ending the output."""
@@ -164,14 +172,17 @@ def _read_path(path: Path) -> Source:
             f"{path}: no such file or directory; only local files are read, so for a model on a "
             "hub pass the tokenizer object that transformers loads"
         )
-    return _read_tokenizer(_load(path))
+    tokenizer, text = _load(path)
+    return replace(_read_tokenizer(tokenizer), text=text)
 
 
-def _load(path: Path) -> "Tokenizer":
+def _load(path: Path) -> tuple["Tokenizer", bytes]:
+    """A tokenizer, and the file that it was read from."""
     from tokenizers import Tokenizer
 
     try:
-        return Tokenizer.from_file(str(path))
+        text = path.read_bytes()
+        return Tokenizer.from_buffer(text), text
     except Exception as error:
         # tokenizers raises bare Exception for everything that can be wrong with a file.
         raise VocabularyError(
@@ -185,7 +196,7 @@ def _read_directory(path: Path) -> Source:
         raise VocabularyError(
             f"{path} has no tokenizer.json; other formats of a tokenizer are not supported yet"
         )
-    tokenizer = _load(file)
+    tokenizer, text = _load(file)
     config_file = path / "tokenizer_config.json"
     added = _read_tokenizer(tokenizer).added | _config_tokens(config_file)
 
@@ -218,6 +229,7 @@ def _read_directory(path: Path) -> Source:
         added=added,
         eos_token_ids=tuple(ends),
         width=widths[0] if widths else None,
+        text=text,
     )
 
 

@@ -211,7 +211,9 @@ def test_a_prefix_is_spelled_first() -> None:
     pieces = token_bytes("gpt2")
     allowed = {pieces[token] for token in matcher.allowed_token_ids()}
     assert {b"s", b"sa", b"say"} <= allowed
-    assert all(piece and (b"say ".startswith(piece) or piece.startswith(b"say ")) for piece in allowed)
+    assert all(
+        piece and (b"say ".startswith(piece) or piece.startswith(b"say ")) for piece in allowed
+    )
     assert matcher.forced_bytes() == b"say hel"
     assert not matcher.is_accepting()
     assert not matcher.accept_token(vocabulary.encode(b"x")[0])
@@ -224,8 +226,12 @@ def test_a_prefix_is_spelled_first() -> None:
 def test_a_model_that_leaves_the_canonical_way() -> None:
     """What was sampled is followed; masks and forced tokens start again from what is certain."""
     vocabulary = real_vocabulary("llama3")
-    schema = {"type": "object", "properties": {"message": {"type": "string"}, "status": {"const": "fine"}},
-              "required": ["message", "status"], "additionalProperties": False}  # fmt: skip
+    schema = {
+        "type": "object",
+        "properties": {"message": {"type": "string"}, "status": {"const": "fine"}},
+        "required": ["message", "status"],
+        "additionalProperties": False,
+    }
     grammar = ffwd.compile(ffwd.json_schema(schema, whitespace="compact"), vocabulary)
     matcher = grammar.matcher(canonical=True)
     for byte in b'{"message":"hello':

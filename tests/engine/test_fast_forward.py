@@ -206,6 +206,8 @@ LONGER_NAMES: dict[str, tuple[Any, list[Any]]] = {
     ),
     "enum": ({"enum": ["order", "orderId", "order-id"]}, ["order", "orderId", "order-id"]),
 }
+
+
 @pytest.mark.parametrize("name", [*BYTE_LEVEL, "deepseek", "mistral-v3"])
 @pytest.mark.parametrize("names", LONGER_NAMES)
 def test_names_that_a_longer_token_covers(name: str, names: str) -> None:

@@ -87,14 +87,17 @@ impl std::fmt::Debug for Engine {
     }
 }
 
+/// A state, what is known of the tokens before it, and whether to look ahead.
+type ForcedKey = (StateId, Context, bool);
+
 /// A grammar compiled for one vocabulary; matchers on it share all that is built.
 #[derive(Debug)]
 pub struct Compiled {
     pub engine: Arc<Engine>,
     pub automaton: Automaton,
     pub masker: Masker,
-    /// Forced tokens by state, tokens before, and whether looking ahead.
-    pub(crate) forced: Mutex<FxHashMap<(StateId, Context, bool), Arc<[TokenId]>>>,
+    /// Forced tokens that have been asked for.
+    pub(crate) forced: Mutex<FxHashMap<ForcedKey, Arc<[TokenId]>>>,
 }
 
 impl Compiled {

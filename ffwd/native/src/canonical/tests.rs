@@ -51,7 +51,7 @@ fn trained(seed: u8, patterns: &[&str]) -> Arc<Tokenizer> {
     let mut rng = seeded(seed);
     let text = random_text(&mut rng, 3000);
     let mut spec = train(text.as_bytes(), 60);
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         spec.whole_pieces = true;
         for text in ["ba", "1111", "ssa", " b'", "\n\n\n"] {
             let token = TokenId(spec.pieces.len() as u32);

@@ -30,7 +30,7 @@ impl Trail {
             self.current = next;
             self.strays += usize::from(!canonical);
             self.length += 1;
-            if self.length % STRIDE == 0 {
+            if self.length.is_multiple_of(STRIDE) {
                 self.kept.push((self.current.clone(), self.strays));
             }
         }

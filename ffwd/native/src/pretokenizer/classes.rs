@@ -254,7 +254,9 @@ impl Classes {
         }
     }
 
-    fn decode_long(&self, text: &[u8], at: usize) -> (ClassId, usize, bool) {
+    /// The same for a character that is not ASCII.
+    #[inline]
+    pub fn decode_long(&self, text: &[u8], at: usize) -> (ClassId, usize, bool) {
         let mut node = DecoderNode::START;
         for (length, &byte) in (1..).zip(&text[at..]) {
             match self.step(node, byte) {

@@ -49,6 +49,8 @@ pub(super) struct Dfa {
     start: Row,
     /// The classes that a match may begin with.
     begins: ClassSet,
+    /// ASCII characters that no match begins with.
+    idle: [bool; 128],
     covers: bool,
 }
 
@@ -94,7 +96,11 @@ impl Dfa {
             row += 1;
         }
         let begins = program.start.iter().fold(ClassSet::NONE, |set, thread| set.or(thread.next));
-        let mut dfa = Self { cells, start, begins, covers: false };
+        let mut idle = [false; 128];
+        for (byte, idle) in (0..).zip(&mut idle) {
+            *idle = classes.of_ascii(byte).is_some_and(|class| !begins.contains(class));
+        }
+        let mut dfa = Self { cells, start, begins, idle, covers: false };
         dfa.covers = dfa.find_uncovered(classes).is_none();
         Ok(dfa)
     }
@@ -137,27 +143,65 @@ impl Dfa {
         self.begins.contains(class)
     }
 
+    /// How many ASCII characters come first with which no match begins.
+    #[inline]
+    pub fn count_idle(&self, text: &[u8]) -> usize {
+        let busy = |&byte: &u8| !self.idle.get(usize::from(byte)).copied().unwrap_or_default();
+        text.iter().position(busy).unwrap_or(text.len())
+    }
+
     /// The match that begins at `from`, in the text that ends with `text`.
+    #[inline]
     pub fn find(&self, classes: &Classes, text: &[u8], from: usize, memo: &mut Memo) -> Found {
-        memo.begin(from);
-        let mut row = self.start;
-        let mut end = None;
-        let mut at = from;
+        // Most matches are a few ASCII characters, and what is behind them is decided at once.
+        let mut scan = Scan { row: self.start, at: from, end: None };
+        for &byte in text.get(from..).unwrap_or_default().iter().take(CHECKPOINT) {
+            let Some(class) = classes.of_ascii(byte) else { break };
+            let cell = self.cell(scan.row, class);
+            if cell.matched() {
+                scan.end = Some(scan.at);
+            }
+            scan.row = cell.row();
+            scan.at += 1;
+            if scan.row == DEAD {
+                #[cfg(test)]
+                {
+                    memo.scanned += scan.at - from;
+                }
+                return Found { end: scan.end, looked: scan.at };
+            }
+        }
+        self.find_on(classes, text, from, scan, memo)
+    }
+
+    /// Goes on with a scan that began at `from`.
+    fn find_on(
+        &self,
+        classes: &Classes,
+        text: &[u8],
+        from: usize,
+        scan: Scan,
+        memo: &mut Memo,
+    ) -> Found {
+        let Scan { mut row, mut at, mut end } = scan;
+        let mut looked = 0;
         let far = from + CHECKPOINT;
-        let looked = loop {
+        memo.begin(from);
+        loop {
             let Some(&byte) = text.get(at) else {
+                looked = text.len() + 1;
                 if self.cell(row, ClassId::END).matched() {
                     end = Some(at);
                     memo.passed.clear();
                 }
-                break text.len() + 1;
+                break;
             };
             let (class, length) = match classes.of_ascii(byte) {
                 Some(class) => (class, 1),
                 None => {
-                    let (class, length, broken) = classes.decode(text, at);
+                    let (class, length, broken) = classes.decode_long(text, at);
                     if broken {
-                        memo.looked = text.len() + 1;
+                        looked = text.len() + 1;
                     }
                     (class, length)
                 }
@@ -170,18 +214,30 @@ impl Dfa {
             row = cell.row();
             at += length;
             if row == DEAD {
-                break at;
+                break;
             }
-            if at >= far && at % CHECKPOINT < length && !memo.pass(row, at) {
-                break at;
+            if at >= far && at % CHECKPOINT < length {
+                if let Some(known) = memo.pass(row, at) {
+                    looked = looked.max(known);
+                    break;
+                }
             }
-        };
+        }
         #[cfg(test)]
         {
             memo.scanned += at - from;
         }
-        memo.finish(end, looked)
+        let looked = looked.max(at);
+        memo.finish(looked);
+        Found { end, looked }
     }
+}
+
+/// A scan in progress.
+struct Scan {
+    row: Row,
+    at: usize,
+    end: Option<usize>,
 }
 
 /// How far apart the places are that a scan remembers.
@@ -202,7 +258,6 @@ pub(super) struct Memo {
     until_looked: usize,
     /// Where the scan in progress came by since its last match.
     passed: Vec<(Row, usize)>,
-    looked: usize,
     /// How many bytes were scanned.
     #[cfg(test)]
     pub scanned: usize,
@@ -210,33 +265,29 @@ pub(super) struct Memo {
 
 impl Memo {
     fn begin(&mut self, from: usize) {
-        self.passed.clear();
-        self.looked = 0;
         if from >= self.until && !self.hopeless.is_empty() {
             self.hopeless.clear();
             self.until_looked = 0;
         }
     }
 
-    /// Whether going on makes sense.
-    fn pass(&mut self, row: Row, at: usize) -> bool {
+    /// How much of the text it took to find out that going on is hopeless, if that is known.
+    fn pass(&mut self, row: Row, at: usize) -> Option<usize> {
         if at <= self.until && self.hopeless.contains(&(row, at)) {
-            self.looked = self.looked.max(self.until_looked);
-            return false;
+            return Some(self.until_looked);
         }
         self.passed.push((row, at));
-        true
+        None
     }
 
-    fn finish(&mut self, end: Option<usize>, looked: usize) -> Found {
-        let looked = looked.max(self.looked);
-        if !self.passed.is_empty() {
-            self.until_looked = self.until_looked.max(looked);
-            for (row, at) in self.passed.drain(..) {
-                self.until = self.until.max(at);
-                self.hopeless.insert((row, at));
-            }
+    fn finish(&mut self, looked: usize) {
+        if self.passed.is_empty() {
+            return;
         }
-        Found { end, looked }
+        self.until_looked = self.until_looked.max(looked);
+        for (row, at) in self.passed.drain(..) {
+            self.until = self.until.max(at);
+            self.hopeless.insert((row, at));
+        }
     }
 }

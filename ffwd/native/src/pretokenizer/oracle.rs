@@ -142,7 +142,7 @@ impl Oracle {
                 if *individual { Behavior::Isolated } else { Behavior::Contiguous },
             ),
             StageSpec::Punctuation { behavior } => {
-                (parse(r"[!-/:-@\[-`{-~\p{P}]", Dialect::Oniguruma).unwrap(), false, *behavior)
+                (parse(r"[!-/:-@\[-`{-~]|\p{P}", Dialect::Oniguruma).unwrap(), false, *behavior)
             }
             StageSpec::Metaspace => {
                 (parse(" |\u{2581}", Dialect::Oniguruma).unwrap(), false, Behavior::MergedWithNext)

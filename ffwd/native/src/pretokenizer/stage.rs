@@ -41,6 +41,12 @@ pub enum StageSpec {
 pub(super) const GPT2: &str =
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
+/// What `tokenizers` takes for digits: those of a later version of Unicode than `regex-syntax` has.
+const DIGITS: &str = r"[\p{N}\u{11DE0}-\u{11DE9}\u{16FF4}-\u{16FF6}]";
+
+/// What `tokenizers` takes for punctuation: that of Unicode 8, where two more had been.
+const PUNCTUATION: &str = r"[[:punct:][\p{P}&&\p{age:8.0}]\u{166D}\u{111C9}]";
+
 /// One part of a text as a stage sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Segment {
@@ -118,9 +124,9 @@ impl StageDraft {
                 of(text, &literal(text), *invert, *behavior)
             }
             StageSpec::ByteLevelRegex => own(GPT2, Behavior::Isolated),
-            StageSpec::Digits { individual: true } => own(r"\p{N}", Behavior::Isolated),
-            StageSpec::Digits { individual: false } => own(r"\p{N}", Behavior::Contiguous),
-            StageSpec::Punctuation { behavior } => own(r"[[:punct:]\p{P}]", *behavior),
+            StageSpec::Digits { individual: true } => own(DIGITS, Behavior::Isolated),
+            StageSpec::Digits { individual: false } => own(DIGITS, Behavior::Contiguous),
+            StageSpec::Punctuation { behavior } => own(PUNCTUATION, *behavior),
             StageSpec::Metaspace => own("[ \u{2581}]", Behavior::MergedWithNext),
         }
     }
@@ -163,6 +169,7 @@ pub(super) struct Cut {
 impl Stage {
     /// The piece that begins at `from`. `known`: how much of the text is what it is for certain,
     /// one more than there is if its end is certain too.
+    #[inline]
     pub fn cut(
         &self,
         classes: &Classes,
@@ -171,11 +178,33 @@ impl Stage {
         known: usize,
         memo: &mut Memo,
     ) -> Cut {
-        let (mut left, mut end, mut looked) = self.segment(classes, text, from, memo);
+        let (left, end, looked) = self.segment(classes, text, from, memo);
+        if self.cuts.always_after(left) {
+            let sure = if looked <= known { end } else { from };
+            return Cut { end, looked, sure, divisible: false };
+        }
+        self.cut_on(classes, text, from, known, (left, end, looked), memo)
+    }
+
+    /// Goes on behind the first segment.
+    fn cut_on(
+        &self,
+        classes: &Classes,
+        text: &[u8],
+        from: usize,
+        known: usize,
+        first: (Segment, usize, usize),
+        memo: &mut Memo,
+    ) -> Cut {
+        let (mut left, mut end, mut looked) = first;
         let mut sure = if looked <= known { end } else { from };
         let mut divisible = left == Segment::Gap;
         while end < text.len() && !self.cuts.always_after(left) {
-            if left == Segment::Gap && self.skips(classes, text, end) {
+            let idle = if left == Segment::Gap { self.dfa.count_idle(&text[end..]) } else { 0 };
+            if idle > 0 {
+                end += idle;
+                looked = looked.max(end);
+            } else if left == Segment::Gap && self.skips(classes, text, end) {
                 let (_, length, broken) = classes.decode(text, end);
                 let until = if broken { text.len() + 1 } else { end + length };
                 looked = looked.max(until);
@@ -207,6 +236,7 @@ impl Stage {
     }
 
     /// What begins at `from`, where it ends, and how much of the text was looked at.
+    #[inline]
     fn segment(
         &self,
         classes: &Classes,

@@ -176,13 +176,13 @@ impl Pieces {
         let mut recent = LongPieces::default();
         let mut lives = beginning(boundaries, start);
         let mut next = Vec::new();
-        for at in start..end {
+        for (at, &byte) in (0..end).zip(text).skip(start) {
             if at % MARK == 0 {
                 if let Some(behind) = same(&lives, self.at_mark(at / MARK)) {
                     return Ok(self.count_to(boundaries, tokenizer, text, end)? - behind);
                 }
             }
-            advance(boundaries, &lives, at, text[at], &mut next, |start| {
+            advance(boundaries, &lives, at, byte, &mut next, |start| {
                 recent.count(tokenizer, text, start, at)
             });
             std::mem::swap(&mut lives, &mut next);
@@ -206,8 +206,8 @@ impl Pieces {
         let mark = end / MARK;
         let mut lives = self.at_mark(mark).to_vec();
         let mut next = Vec::new();
-        for at in mark * MARK..end {
-            advance(boundaries, &lives, at, text[at], &mut next, |start| count(start, at));
+        for (at, &byte) in (0..end).zip(text).skip(mark * MARK) {
+            advance(boundaries, &lives, at, byte, &mut next, |start| count(start, at));
             std::mem::swap(&mut lives, &mut next);
         }
         let live = ending(boundaries, &lives).ok_or(TextError::InsideCharacter { at: end })?;

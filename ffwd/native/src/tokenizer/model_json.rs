@@ -1,9 +1,10 @@
 //! The `model` section of a tokenizer.json: pieces and merges as text, read into a [`BpeSpec`].
 
+use std::borrow::Cow;
 use std::fmt;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::error::TokenizerError;
@@ -19,13 +20,17 @@ pub enum Writing {
     Characters(Vec<(String, String)>),
 }
 
+/// Hundreds of thousands of pieces and merges are borrowed from the JSON text where they can be.
 #[derive(Deserialize)]
-struct Section {
-    model: Option<Box<Section>>,
+struct Section<'a> {
+    #[serde(borrow)]
+    model: Option<Box<Section<'a>>>,
     #[serde(rename = "type")]
     kind: Option<String>,
-    vocab: Option<Pieces>,
-    merges: Option<Vec<MergeText>>,
+    #[serde(borrow)]
+    vocab: Option<Pieces<'a>>,
+    #[serde(borrow)]
+    merges: Option<Vec<MergeText<'a>>>,
     dropout: Option<f64>,
     continuing_subword_prefix: Option<String>,
     end_of_word_suffix: Option<String>,
@@ -35,40 +40,78 @@ struct Section {
     ignore_merges: bool,
 }
 
-/// Both ways in which the file writes a merge.
+/// A string of the JSON text.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum MergeText {
-    Pair(String, String),
-    Line(String),
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Both ways in which the file writes a merge.
+enum MergeText<'a> {
+    Pair(Text<'a>, Text<'a>),
+    Line(Cow<'a, str>),
 }
 
-impl MergeText {
+impl MergeText<'_> {
     fn parts(&self) -> Option<(&str, &str)> {
         match self {
-            Self::Pair(left, right) => Some((left, right)),
+            Self::Pair(left, right) => Some((&left.0, &right.0)),
             Self::Line(line) => line.split_once(' '),
         }
     }
 }
 
-enum Pieces {
-    Ids(Vec<(String, u32)>),
+impl<'de: 'a, 'a> Deserialize<'de> for MergeText<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MergeVisitor;
+        impl<'de> Visitor<'de> for MergeVisitor {
+            type Value = MergeText<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("two pieces, as a list or with a space between them")
+            }
+
+            fn visit_borrowed_str<E>(self, line: &'de str) -> Result<MergeText<'de>, E> {
+                Ok(MergeText::Line(Cow::Borrowed(line)))
+            }
+
+            fn visit_str<E>(self, line: &str) -> Result<MergeText<'de>, E> {
+                Ok(MergeText::Line(Cow::Owned(line.to_owned())))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut sequence: A,
+            ) -> Result<MergeText<'de>, A::Error> {
+                let (Some(left), Some(right), None) = (
+                    sequence.next_element()?,
+                    sequence.next_element()?,
+                    sequence.next_element::<IgnoredAny>()?,
+                ) else {
+                    return Err(A::Error::custom("a merge does not name two pieces"));
+                };
+                Ok(MergeText::Pair(left, right))
+            }
+        }
+        deserializer.deserialize_any(MergeVisitor)
+    }
+}
+
+enum Pieces<'a> {
+    Ids(Vec<(Text<'a>, u32)>),
     /// A list with scores, which no BPE model has.
     Scores,
 }
 
-impl<'de> Deserialize<'de> for Pieces {
+impl<'de: 'a, 'a> Deserialize<'de> for Pieces<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct PiecesVisitor;
         impl<'de> Visitor<'de> for PiecesVisitor {
-            type Value = Pieces;
+            type Value = Pieces<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object from pieces to ids")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pieces, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pieces<'de>, A::Error> {
                 let mut pieces = Vec::with_capacity(map.size_hint().unwrap_or(0));
                 while let Some(entry) = map.next_entry()? {
                     pieces.push(entry);
@@ -76,7 +119,10 @@ impl<'de> Deserialize<'de> for Pieces {
                 Ok(Pieces::Ids(pieces))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Pieces, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut sequence: A,
+            ) -> Result<Pieces<'de>, A::Error> {
                 while sequence.next_element::<IgnoredAny>()?.is_some() {}
                 Ok(Pieces::Scores)
             }
@@ -124,7 +170,7 @@ pub fn read_model(
     let mut ids: FxHashMap<&str, Option<TokenId>> = FxHashMap::default();
     ids.reserve(vocabulary.len());
     let alphabet = byte_alphabet();
-    for (piece, id) in vocabulary {
+    for (Text(piece), id) in vocabulary {
         let token = TokenId(*id);
         let known = !excluded.contains(id) && {
             match writing {
@@ -140,7 +186,7 @@ pub fn read_model(
     Ok(spec)
 }
 
-fn check(model: &Section) -> Result<(), TokenizerError> {
+fn check(model: &Section<'_>) -> Result<(), TokenizerError> {
     if matches!(model.vocab, Some(Pieces::Scores)) || model.kind.as_deref() == Some("Unigram") {
         return Err(refused("a Unigram model is not BPE"));
     }
@@ -209,7 +255,7 @@ fn fallback_byte(piece: &str) -> Option<u8> {
 }
 
 fn listed(
-    merges: &[MergeText],
+    merges: &[MergeText<'_>],
     ids: &FxHashMap<&str, Option<TokenId>>,
 ) -> Result<Vec<(TokenId, TokenId, TokenId)>, TokenizerError> {
     let mut out = Vec::with_capacity(merges.len());

@@ -70,7 +70,7 @@ impl PieceMap {
     }
 
     /// The token that a piece of a text is. The text around it helps to read it in one go.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, table: &BpeTable, text: &[u8], start: usize, end: usize) -> Option<TokenId> {
         if end - start < SHORT {
             let key = short_key(text, start, end - start);
@@ -90,6 +90,7 @@ impl PieceMap {
         self.get_long(table, &text[start..end])
     }
 
+    #[inline(never)]
     fn get_long(&self, table: &BpeTable, piece: &[u8]) -> Option<TokenId> {
         let hash = long_hash(piece);
         let mask = self.long.len() - 1;

@@ -26,6 +26,9 @@ struct End {
     next: Option<HypothesisId>,
 }
 
+/// What is known of hypotheses about one place: where their piece ends, or that they are wrong.
+type Settled = SmallVec<[(HypothesisId, Option<End>); 3]>;
+
 /// A text that grows at its beginning, and the number of its tokens at every moment.
 ///
 /// The count is that of encoding the text so far on its own, special tokens as text. Bytes at the
@@ -42,7 +45,7 @@ pub struct PrependEncoder {
     /// The end of a character whose beginning has not come yet, backwards.
     pending: SmallVec<[u8; 4]>,
     /// By place, what is known of hypotheses: where the open piece ends, if they hold.
-    settled: Vec<SmallVec<[(HypothesisId, Option<End>); 3]>>,
+    settled: Vec<Settled>,
     /// How many tokens the text has from each place on; 0 inside a character.
     totals: Vec<usize>,
     /// By where they end, pieces with the counts of their ends; the most recently used first.

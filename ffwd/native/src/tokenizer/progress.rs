@@ -214,7 +214,7 @@ impl Progress {
             // Those from before the byte.
             self.at_complete.clone_from(&self.next);
         }
-        if self.text.len() % MARK == 0 {
+        if self.text.len().is_multiple_of(MARK) {
             self.marks.push(self.marked.len());
             self.marked.extend_from_slice(&self.lives);
         }

@@ -1,6 +1,6 @@
 //! Byte-pair encoding beside the crate `bpe`, with the vocabularies of `bpe-openai`.
 //!
-//! `cargo bench --manifest-path benches/peers/Cargo.toml` prints medians of both in
+//! `cargo bench --manifest-path maskbench/crates/Cargo.toml` prints medians of both in
 //! interleaved runs, and how many times as fast we are. Every race checks that both agree.
 
 use std::sync::Arc;
