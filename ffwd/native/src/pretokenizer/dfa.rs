@@ -154,23 +154,23 @@ impl Dfa {
     #[inline]
     pub fn find(&self, classes: &Classes, text: &[u8], from: usize, memo: &mut Memo) -> Found {
         // Most matches are a few ASCII characters, and what is behind them is decided at once.
-        let mut scan = Scan { row: self.start, at: from, end: None };
+        // No match is empty, so `from` stands for none.
+        let (mut row, mut at, mut end) = (self.start, from, from);
         for &byte in text.get(from..).unwrap_or_default().iter().take(CHECKPOINT) {
             let Some(class) = classes.of_ascii(byte) else { break };
-            let cell = self.cell(scan.row, class);
-            if cell.matched() {
-                scan.end = Some(scan.at);
-            }
-            scan.row = cell.row();
-            scan.at += 1;
-            if scan.row == DEAD {
+            let cell = self.cell(row, class);
+            end = if cell.matched() { at } else { end };
+            row = cell.row();
+            at += 1;
+            if row == DEAD {
                 #[cfg(test)]
                 {
-                    memo.scanned += scan.at - from;
+                    memo.scanned += at - from;
                 }
-                return Found { end: scan.end, looked: scan.at };
+                return Found { end: (end > from).then_some(end), looked: at };
             }
         }
+        let scan = Scan { row, at, end: (end > from).then_some(end) };
         self.find_on(classes, text, from, scan, memo)
     }
 

@@ -200,15 +200,13 @@ impl Stage {
         let mut sure = if looked <= known { end } else { from };
         let mut divisible = left == Segment::Gap;
         while end < text.len() && !self.cuts.always_after(left) {
-            let idle = if left == Segment::Gap { self.dfa.count_idle(&text[end..]) } else { 0 };
-            if idle > 0 {
-                end += idle;
-                looked = looked.max(end);
-            } else if left == Segment::Gap && self.skips(classes, text, end) {
-                let (_, length, broken) = classes.decode(text, end);
-                let until = if broken { text.len() + 1 } else { end + length };
-                looked = looked.max(until);
-                end += length;
+            let skipped = match left {
+                Segment::Gap => self.skip(classes, text, end),
+                Segment::Match => None,
+            };
+            if let Some((until, seen)) = skipped {
+                end = until;
+                looked = looked.max(seen);
             } else {
                 let (right, next, seen) = self.segment(classes, text, end, memo);
                 looked = looked.max(seen);
@@ -229,10 +227,17 @@ impl Stage {
         Cut { end, looked, sure, divisible }
     }
 
-    /// Whether the character at `at` is a gap, seen from its class alone.
+    /// The end of some gaps at `at` that are seen from the classes of their characters alone, if
+    /// there are any, and how much of the text was looked at.
     #[inline]
-    fn skips(&self, classes: &Classes, text: &[u8], at: usize) -> bool {
-        !self.dfa.may_begin(classes.decode(text, at).0)
+    fn skip(&self, classes: &Classes, text: &[u8], at: usize) -> Option<(usize, usize)> {
+        let idle = self.dfa.count_idle(&text[at..]);
+        if idle > 0 {
+            return Some((at + idle, at + idle));
+        }
+        let (class, length, broken) = classes.decode(text, at);
+        let looked = if broken { text.len() + 1 } else { at + length };
+        (!self.dfa.may_begin(class)).then_some((at + length, looked))
     }
 
     /// What begins at `from`, where it ends, and how much of the text was looked at.

@@ -16,11 +16,13 @@ fn cut(pretokenizer: &PreTokenizer, text: &str) -> Vec<String> {
 
 #[test]
 fn pieces_are_those_of_the_slow_twin() {
+    let real = real();
+    let kinds: Vec<&str> = real.iter().map(|(name, _)| *name).collect();
     for (name, specs) in cases() {
         let pretokenizer = PreTokenizer::new(&specs).unwrap();
         let oracle = Oracle::new(&specs);
         let mut random = Random(1);
-        let rounds = if specs.len() < 3 && !name.contains(' ') { 60_000 } else { 20_000 };
+        let rounds = if kinds.contains(&name.as_str()) { 60_000 } else { 3_000 };
         for _ in 0..rounds {
             let text = random.text(12);
             assert_eq!(cut(&pretokenizer, &text), oracle.pieces(&text), "{name}: {text:?}");
@@ -49,7 +51,7 @@ fn certain_pieces_stay_and_restarts_begin_anew() {
     for (name, specs) in cases() {
         let pretokenizer = PreTokenizer::new(&specs).unwrap();
         let mut random = Random(2);
-        for _ in 0..5_000 {
+        for _ in 0..2_000 {
             let text = random.text(16);
             let bytes = text.as_bytes();
             let at = random.below(bytes.len() + 1);
@@ -76,7 +78,7 @@ fn certain_pieces_stay_and_restarts_begin_anew() {
             assert!(certain + 2 >= pieces.len(), "{certain} of {}", pieces.len());
         }
     }
-    assert!(certain > 100_000 && restarts > 100_000, "{certain} {restarts}");
+    assert!(certain > 50_000 && restarts > 50_000, "{certain} {restarts}");
 }
 
 #[test]
@@ -84,7 +86,7 @@ fn bytes_that_are_not_utf8_count_as_replacement_characters() {
     for (name, specs) in cases() {
         let pretokenizer = PreTokenizer::new(&specs).unwrap();
         let mut random = Random(3);
-        for _ in 0..2_000 {
+        for _ in 0..1_000 {
             let mut bytes = random.text(12).into_bytes();
             for _ in 0..random.below(4) {
                 let at = random.below(bytes.len() + 1);
