@@ -217,6 +217,13 @@ def _piece_kinds(model: bytes) -> list[int]:
     ]
 
 
+def user_defined_pieces(path: Path) -> set[str]:
+    """The pieces of a SentencePiece model that it finds in every text."""
+    kinds = _piece_kinds(path.read_bytes())
+    model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    return {model.id_to_piece(i) for i, kind in enumerate(kinds) if kind == _USER_DEFINED}
+
+
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
     """The (number, value) pairs of a protocol buffer message."""
     at = 0

@@ -37,9 +37,11 @@ def tokenizers_command(
     names: tuple[str, ...], paths: tuple[Path, ...], rounds: int, adversarial: bool
 ) -> None:
     """Compares how fast tokenizers encode text, on one thread."""
-    # Before the peers are loaded.
+    # Before the peers are loaded: some start threads of their own, whatever they are told.
     os.environ["RAYON_NUM_THREADS"] = "1"
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     console = Console()
     samples = {path.name: texts.read(path) for path in paths} or texts.builtin()
     with tempfile.TemporaryDirectory() as scratch:

@@ -8,7 +8,7 @@ import realencodings
 import realtokenizers
 import sentencepiece
 from mistral_common.tokens.tokenizers.tekken import Tekkenizer
-from realtokenizers import package_file, sentencepiece_file
+from realtokenizers import package_file, sentencepiece_file, user_defined_pieces
 
 from ffwd.tokenizer import Bpe
 
@@ -24,7 +24,7 @@ class Peer:
     name: str
     bpe: Bpe
     encode: Callable[[str], list[int]]
-    special: str = "text"
+    special: str | set[str] = "text"
     composes: bool = False
 
     def check(self, text: str) -> None:
@@ -66,7 +66,12 @@ def _tiktoken(name: str, encoding: str) -> Peer:
 def _sentencepiece(name: str, file: str) -> Peer:
     path = sentencepiece_file(realtokenizers.SENTENCEPIECE_FILES[file])
     own = sentencepiece.SentencePieceProcessor(model_file=str(path))
-    return Peer(name=name, bpe=Bpe.from_sentencepiece(path), encode=own.encode)
+    return Peer(
+        name=name,
+        bpe=Bpe.from_sentencepiece(path),
+        encode=own.encode,
+        special=user_defined_pieces(path),
+    )
 
 
 def _tekken(name: str, file: str) -> Peer:

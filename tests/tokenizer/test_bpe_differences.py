@@ -30,6 +30,18 @@ def test_the_character_that_spaces_are_written_as(name: str) -> None:
         )
 
 
+def test_pieces_that_sentencepiece_finds_in_every_text() -> None:
+    """Where they are named like control tokens, they are found only where that is allowed."""
+    real = peer("sentencepiece:mistral-v3")
+    name = min(real.special)
+    assert name.startswith("[")
+    token = real.bpe.special_tokens[name]
+    text = f"see {name}."
+    assert token in real.encode(text)
+    assert token not in real.bpe.encode(text)
+    assert real.bpe.encode(text, special={name}) == real.encode(text)
+
+
 def test_composition() -> None:
     """Qwen's tokenizer composes; in the middle of an output that would change the text."""
     real = peer("tokenizers:qwen")

@@ -3,24 +3,29 @@
 //! `cargo bench --manifest-path maskbench/crates/Cargo.toml` prints medians of both in
 //! interleaved runs, and how many times as fast we are. Every race checks that both agree.
 
+use std::sync::Arc;
+
 use bpe::appendable_encoder::AppendableEncoder;
 use bpe::byte_pair_encoding::BytePairEncoding;
 use bpe::interval_encoding::IntervalEncoding;
 use bpe::prependable_encoder::PrependableEncoder;
-use bpe_openai::Tokenizer;
-use ffwd_benches_peers::{race, table_of, texts};
+use ffwd_benches_peers::{race, table_of, texts, tokenizer_of, CL100K, O200K};
 use ffwd_native::bpe::{BpeTable, Method, PieceAppender, PieceIntervals, PiecePrepender};
+use ffwd_native::tokenizer::{EncodeOptions, Tokenizer};
 use ffwd_native::vocabulary::TokenId;
 
 fn main() {
     let texts = texts();
-    for (name, peer) in [("cl100k", bpe_openai::cl100k_base()), ("o200k", bpe_openai::o200k_base())]
+    for (name, pattern, peer) in
+        [("cl100k", CL100K, bpe_openai::cl100k_base()), ("o200k", O200K, bpe_openai::o200k_base())]
     {
-        let table = table_of(&peer.bpe);
+        let table = Arc::new(table_of(&peer.bpe));
+        let tokenizer = tokenizer_of(Arc::clone(&table), pattern);
         println!("\n{name}: {:.1} MB", table.memory_bytes() as f64 / 1e6);
         for (name, text) in &texts {
             println!("\n{name}, {} bytes", text.len());
             check(&table, &peer.bpe, text.as_bytes());
+            tokenized(&tokenizer, peer, text);
             whole(&table, &peer.bpe, text.as_bytes());
             pieces(&table, peer, text);
             incremental(&table, &peer.bpe, text.as_bytes());
@@ -43,6 +48,36 @@ fn check(table: &BpeTable, peer: &BytePairEncoding, text: &[u8]) {
         let found = encode(table, method, text);
         assert!(found.iter().map(|token| token.0).eq(expected.iter().copied()), "{method:?}");
     }
+}
+
+/// The text as a tokenizer takes it: cut by its pattern, and each piece encoded.
+fn tokenized(tokenizer: &Tokenizer, peer: &bpe_openai::Tokenizer, text: &str) {
+    let options = EncodeOptions::default();
+    let encode = || tokenizer.encode(text.as_bytes(), &options).expect("text can be encoded");
+    assert!(encode().iter().map(|token| token.0).eq(peer.encode(text)));
+    race(
+        "cut and encoded",
+        text.len(),
+        &mut [("ffwd", &mut || encode().len()), ("bpe", &mut || peer.encode(text).len())],
+    );
+    race(
+        "cut and counted",
+        text.len(),
+        &mut [
+            ("ffwd", &mut || {
+                tokenizer.count(text.as_bytes(), &options).expect("text can be encoded")
+            }),
+            ("bpe", &mut || peer.count(text)),
+        ],
+    );
+    race(
+        "cut alone",
+        text.len(),
+        &mut [
+            ("ffwd", &mut || tokenizer.pretokenizer().pieces(text.as_bytes()).count()),
+            ("bpe", &mut || peer.split(text).count()),
+        ],
+    );
 }
 
 /// The text as one piece.
@@ -95,7 +130,7 @@ fn whole(table: &BpeTable, peer: &BytePairEncoding, text: &[u8]) {
 }
 
 /// The pieces that a pre-tokenizer cuts, which is not timed.
-fn pieces(table: &BpeTable, peer: &Tokenizer, text: &str) {
+fn pieces(table: &BpeTable, peer: &bpe_openai::Tokenizer, text: &str) {
     let pieces: Vec<&[u8]> = peer.split(text).map(str::as_bytes).collect();
     race(
         "pieces",

@@ -2,11 +2,39 @@
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bpe::byte_pair_encoding::BytePairEncoding;
 use ffwd_native::bpe::{Base, BpeSpec, BpeTable, Merges};
+use ffwd_native::pretokenizer::{Behavior, Dialect, StageSpec};
+use ffwd_native::tokenizer::{Normalizer, Tokenizer, TokenizerParts};
 use ffwd_native::vocabulary::TokenId;
+
+/// As the peer has it, which is how tiktoken had it at first: today a text that ends with white
+/// space may be cut elsewhere.
+pub const CL100K: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// The tokenizer that cuts a text into the matches of a pattern, and encodes each of them.
+pub fn tokenizer_of(table: Arc<BpeTable>, pattern: &str) -> Tokenizer {
+    let stage = StageSpec::Split {
+        pattern: pattern.into(),
+        dialect: Dialect::FancyRegex,
+        invert: false,
+        behavior: Behavior::Isolated,
+    };
+    let parts = TokenizerParts {
+        table,
+        stages: vec![stage],
+        specials: Vec::new(),
+        normalizer: Normalizer::default(),
+        dummy_space: None,
+        limits: Vec::new(),
+        vocab_size: None,
+    };
+    Tokenizer::new(parts).expect("the patterns are supported")
+}
 
 /// The table of a peer's vocabulary.
 pub fn table_of(peer: &BytePairEncoding) -> BpeTable {
@@ -23,7 +51,7 @@ pub fn table_of(peer: &BytePairEncoding) -> BpeTable {
         pieces: tokens().map(|token| (token, text(token).into())).collect(),
         byte_tokens,
         merges: Merges::Ranked(tokens().collect()),
-        whole_pieces: false,
+        whole_pieces: true,
     };
     BpeTable::new(spec).expect("the vocabulary of a peer is one")
 }

@@ -143,15 +143,9 @@ impl Boundaries {
         hypothesis.node() == DecoderNode::START && self.ends[hypothesis.state()]
     }
 
-    /// How many states there are. Hypotheses at the same place in a character are in different
-    /// states.
+    #[cfg(test)]
     pub fn state_count(&self) -> usize {
         self.ends.len()
-    }
-
-    /// The state of a hypothesis, below [`Self::state_count`], if it is between two characters.
-    pub fn state(&self, hypothesis: HypothesisId) -> Option<usize> {
-        (hypothesis.node() == DecoderNode::START).then(|| hypothesis.state())
     }
 }
 

@@ -45,13 +45,15 @@ fn ends(oracle: &Oracle, text: &str) -> Vec<usize> {
 
 #[test]
 fn a_text_is_cut_in_the_one_way_that_may_end() {
+    let real = real();
+    let kinds: Vec<&str> = real.iter().map(|(name, _)| *name).collect();
     for (name, specs) in cases() {
         let pretokenizer = PreTokenizer::new(&specs).unwrap();
         let boundaries = pretokenizer.boundaries().unwrap();
         let oracle = Oracle::new(&specs);
         let mut random = Random(4);
         let mut most = 0;
-        let rounds = if name.contains(' ') { 10_000 } else { 60_000 };
+        let rounds = if kinds.contains(&name.as_str()) { 60_000 } else { 2_000 };
         for _ in 0..rounds {
             let text = random.text(12);
             let ways = ways(boundaries, text.as_bytes());
@@ -131,7 +133,7 @@ fn every_way_that_is_alive_is_that_of_some_text() {
         let witnesses = witnesses(boundaries);
         assert_eq!(witnesses.len(), boundaries.state_count(), "{name}: dead states");
         let mut random = Random(5);
-        for _ in 0..10_000 {
+        for _ in 0..2_000 {
             let text = random.text(10);
             for (mut cuts, hypothesis) in ways(boundaries, text.as_bytes()) {
                 let (rest, more) = &witnesses[&hypothesis];
@@ -187,7 +189,6 @@ fn bytes_within_a_character_are_alive_if_some_character_is() {
                     let Some(inside) = boundaries.step(hypothesis, lead) else { continue };
                     assert!(boundaries.close(inside).is_empty() && !boundaries.can_end(inside));
                     assert!((0..=0xFF).any(|byte| boundaries.step(inside, byte).is_some()));
-                    assert_eq!(boundaries.state(inside), None);
                 }
             }
         }

@@ -244,28 +244,27 @@ impl Classes {
 
     /// The class and the length of the character that begins at `at`, before the end of `text`.
     ///
-    /// A byte that is not of UTF-8 counts as U+FFFD, for itself; the flag is set where the text
-    /// breaks off within what may be a character.
+    /// A byte that is not of UTF-8 counts as U+FFFD, for itself.
     #[inline]
-    pub fn decode(&self, text: &[u8], at: usize) -> (ClassId, usize, bool) {
+    pub fn decode(&self, text: &[u8], at: usize) -> (ClassId, usize) {
         match self.of_ascii(text[at]) {
-            Some(class) => (class, 1, false),
+            Some(class) => (class, 1),
             None => self.decode_long(text, at),
         }
     }
 
     /// The same for a character that is not ASCII.
     #[inline]
-    pub fn decode_long(&self, text: &[u8], at: usize) -> (ClassId, usize, bool) {
+    pub fn decode_long(&self, text: &[u8], at: usize) -> (ClassId, usize) {
         let mut node = DecoderNode::START;
         for (length, &byte) in (1..).zip(&text[at..]) {
             match self.step(node, byte) {
-                Decoded::Class(class) => return (class, length, false),
+                Decoded::Class(class) => return (class, length),
                 Decoded::Pending(next) => node = next,
-                Decoded::Invalid => return (self.replacement, 1, false),
+                Decoded::Invalid => break,
             }
         }
-        (self.replacement, 1, true)
+        (self.replacement, 1)
     }
 }
 
@@ -341,8 +340,8 @@ mod tests {
         for character in '\0'..=char::MAX {
             let mut buffer = [0; 4];
             let text = character.encode_utf8(&mut buffer).as_bytes();
-            let (class, length, broken) = classes.decode(text, 0);
-            assert_eq!((length, broken), (text.len(), false));
+            let (class, length) = classes.decode(text, 0);
+            assert_eq!(length, text.len());
             for (member, union) in members.iter().zip(&unions) {
                 assert_eq!(member[character as usize], union.contains(class), "{character:?}");
             }
@@ -352,15 +351,15 @@ mod tests {
     #[test]
     fn what_is_not_utf8_counts_as_the_replacement_character() {
         let (classes, _) = Classes::new(&[set(r"\p{S}"), set("\\p{L}")]).unwrap();
-        let (replacement, ..) = classes.decode("\u{FFFD}".as_bytes(), 0);
+        let (replacement, _) = classes.decode("\u{FFFD}".as_bytes(), 0);
         for bytes in [&b"\xFF"[..], b"\x80", b"\xC0\x80", b"\xED\xA0\x80", b"\xE0\x80\x80"] {
-            assert_eq!(classes.decode(bytes, 0), (replacement, 1, false), "{bytes:x?}");
+            assert_eq!(classes.decode(bytes, 0), (replacement, 1), "{bytes:x?}");
         }
         for bytes in [&b"\xF4\x90\x80\x80"[..], b"\xF0\x80\x80\x80", b"\xE3\x81a"] {
-            assert_eq!(classes.decode(bytes, 0), (replacement, 1, false), "{bytes:x?}");
+            assert_eq!(classes.decode(bytes, 0), (replacement, 1), "{bytes:x?}");
         }
         for bytes in [&b"\xE3\x81"[..], b"\xF0\x9F\x98", b"\xC3"] {
-            assert_eq!(classes.decode(bytes, 0), (replacement, 1, true), "{bytes:x?}");
+            assert_eq!(classes.decode(bytes, 0), (replacement, 1), "{bytes:x?}");
         }
     }
 }

@@ -54,14 +54,6 @@ pub(super) struct Dfa {
     covers: bool,
 }
 
-/// What a scan found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub end: Option<usize>,
-    /// How much of the text it depends on; one more than the text is long if also on its end.
-    pub looked: usize,
-}
-
 impl Dfa {
     pub fn new(program: &Program, classes: &Classes) -> Result<Self, LimitExceeded> {
         let mut rows: Vec<Vec<Thread>> = vec![Vec::new(), program.start.clone()];
@@ -150,17 +142,22 @@ impl Dfa {
         text.iter().position(busy).unwrap_or(text.len())
     }
 
-    /// The match that begins at `from`, in the text that ends with `text`.
+    /// The end of the match that begins at `from`, in the text that ends with `text`.
     #[inline]
-    pub fn find(&self, classes: &Classes, text: &[u8], from: usize, memo: &mut Memo) -> Found {
+    pub fn find(
+        &self,
+        classes: &Classes,
+        text: &[u8],
+        from: usize,
+        memo: &mut Memo,
+    ) -> Option<usize> {
         // Most matches are a few ASCII characters, and what is behind them is decided at once.
-        let mut scan = Scan { row: self.start, at: from, end: None };
+        // No match is empty, so `from` stands for none.
+        let mut scan = Scan { row: self.start, at: from, end: from };
         for &byte in text.get(from..).unwrap_or_default().iter().take(CHECKPOINT) {
             let Some(class) = classes.of_ascii(byte) else { break };
             let cell = self.cell(scan.row, class);
-            if cell.matched() {
-                scan.end = Some(scan.at);
-            }
+            scan.end = if cell.matched() { scan.at } else { scan.end };
             scan.row = cell.row();
             scan.at += 1;
             if scan.row == DEAD {
@@ -168,10 +165,11 @@ impl Dfa {
                 {
                     memo.scanned += scan.at - from;
                 }
-                return Found { end: scan.end, looked: scan.at };
+                return (scan.end > from).then_some(scan.end);
             }
         }
-        self.find_on(classes, text, from, scan, memo)
+        let end = self.find_on(classes, text, from, scan, memo);
+        (end > from).then_some(end)
     }
 
     /// Goes on with a scan that began at `from`.
@@ -182,54 +180,40 @@ impl Dfa {
         from: usize,
         scan: Scan,
         memo: &mut Memo,
-    ) -> Found {
+    ) -> usize {
         let Scan { mut row, mut at, mut end } = scan;
-        let mut looked = 0;
         let far = from + CHECKPOINT;
         memo.begin(from);
         loop {
             let Some(&byte) = text.get(at) else {
-                looked = text.len() + 1;
                 if self.cell(row, ClassId::END).matched() {
-                    end = Some(at);
+                    end = at;
                     memo.passed.clear();
                 }
                 break;
             };
             let (class, length) = match classes.of_ascii(byte) {
                 Some(class) => (class, 1),
-                None => {
-                    let (class, length, broken) = classes.decode_long(text, at);
-                    if broken {
-                        looked = text.len() + 1;
-                    }
-                    (class, length)
-                }
+                None => classes.decode_long(text, at),
             };
             let cell = self.cell(row, class);
             if cell.matched() {
-                end = Some(at);
+                end = at;
                 memo.passed.clear();
             }
             row = cell.row();
             at += length;
-            if row == DEAD {
+            let passes = at >= far && at % CHECKPOINT < length;
+            if row == DEAD || (passes && !memo.pass(row, at)) {
                 break;
-            }
-            if at >= far && at % CHECKPOINT < length {
-                if let Some(known) = memo.pass(row, at) {
-                    looked = looked.max(known);
-                    break;
-                }
             }
         }
         #[cfg(test)]
         {
             memo.scanned += at - from;
         }
-        let looked = looked.max(at);
-        memo.finish(looked);
-        Found { end, looked }
+        memo.finish();
+        end
     }
 }
 
@@ -237,7 +221,8 @@ impl Dfa {
 struct Scan {
     row: Row,
     at: usize,
-    end: Option<usize>,
+    /// The end of the best match so far.
+    end: usize,
 }
 
 /// How far apart the places are that a scan remembers.
@@ -254,8 +239,6 @@ pub(super) struct Memo {
     hopeless: FxHashSet<(Row, usize)>,
     /// The last place in `hopeless`.
     until: usize,
-    /// How much of the text was looked at to find these out.
-    until_looked: usize,
     /// Where the scan in progress came by since its last match.
     passed: Vec<(Row, usize)>,
     /// How many bytes were scanned.
@@ -267,24 +250,19 @@ impl Memo {
     fn begin(&mut self, from: usize) {
         if from >= self.until && !self.hopeless.is_empty() {
             self.hopeless.clear();
-            self.until_looked = 0;
         }
     }
 
-    /// How much of the text it took to find out that going on is hopeless, if that is known.
-    fn pass(&mut self, row: Row, at: usize) -> Option<usize> {
+    /// Whether going on makes sense.
+    fn pass(&mut self, row: Row, at: usize) -> bool {
         if at <= self.until && self.hopeless.contains(&(row, at)) {
-            return Some(self.until_looked);
+            return false;
         }
         self.passed.push((row, at));
-        None
+        true
     }
 
-    fn finish(&mut self, looked: usize) {
-        if self.passed.is_empty() {
-            return;
-        }
-        self.until_looked = self.until_looked.max(looked);
+    fn finish(&mut self) {
         for (row, at) in self.passed.drain(..) {
             self.until = self.until.max(at);
             self.hopeless.insert((row, at));

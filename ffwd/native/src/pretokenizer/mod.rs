@@ -80,19 +80,7 @@ impl PreTokenizer {
 
     /// The pieces of a text, in time linear in its length.
     pub fn pieces<'t>(&self, text: &'t [u8]) -> Pieces<'_, 't> {
-        Pieces::new(self, text, 0)
-    }
-
-    /// The pieces of the text from `from` on, as if it began there; their places are those in
-    /// `text`.
-    pub fn pieces_from<'t>(&self, text: &'t [u8], from: usize) -> Pieces<'_, 't> {
-        Pieces::new(self, text, from)
-    }
-
-    /// The end of the first piece of the text from `from` on, as if it began there. To cut a whole
-    /// text, [`Self::pieces`] is what takes linear time whatever the pattern.
-    pub fn next_piece(&self, text: &[u8], from: usize) -> usize {
-        self.pieces_from(text, from).next().map_or(text.len(), |piece| piece.end)
+        Pieces::new(self, text)
     }
 
     /// Whether a text is always one piece.

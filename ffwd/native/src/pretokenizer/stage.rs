@@ -154,36 +154,15 @@ pub(super) struct Stage {
     pub cuts: Cuts,
 }
 
-/// A piece that a stage cuts off the front of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
-    pub end: usize,
-    /// How much of the text its end depends on; one more than there is if also on its end.
-    pub looked: usize,
-    /// How far the piece reaches at least, whatever follows what is known of the text.
-    pub sure: usize,
-    /// Whether cutting again from a place inside gives the same end.
-    pub divisible: bool,
-}
-
 impl Stage {
-    /// The piece that begins at `from`. `known`: how much of the text is what it is for certain,
-    /// one more than there is if its end is certain too.
+    /// The end of the piece that begins at `from`.
     #[inline]
-    pub fn cut(
-        &self,
-        classes: &Classes,
-        text: &[u8],
-        from: usize,
-        known: usize,
-        memo: &mut Memo,
-    ) -> Cut {
-        let (left, end, looked) = self.segment(classes, text, from, memo);
+    pub fn cut(&self, classes: &Classes, text: &[u8], from: usize, memo: &mut Memo) -> usize {
+        let (left, end) = self.segment(classes, text, from, memo);
         if self.cuts.always_after(left) {
-            let sure = if looked <= known { end } else { from };
-            return Cut { end, looked, sure, divisible: false };
+            return end;
         }
-        self.cut_on(classes, text, from, known, (left, end, looked), memo)
+        self.cut_on(classes, text, left, end, memo)
     }
 
     /// Goes on behind the first segment.
@@ -191,51 +170,41 @@ impl Stage {
         &self,
         classes: &Classes,
         text: &[u8],
-        from: usize,
-        known: usize,
-        first: (Segment, usize, usize),
+        mut left: Segment,
+        mut end: usize,
         memo: &mut Memo,
-    ) -> Cut {
-        let (mut left, mut end, mut looked) = first;
-        let mut sure = if looked <= known { end } else { from };
-        let mut divisible = left == Segment::Gap;
+    ) -> usize {
         while end < text.len() && !self.cuts.always_after(left) {
-            let idle = if left == Segment::Gap { self.dfa.count_idle(&text[end..]) } else { 0 };
-            if idle > 0 {
-                end += idle;
-                looked = looked.max(end);
-            } else if left == Segment::Gap && self.skips(classes, text, end) {
-                let (_, length, broken) = classes.decode(text, end);
-                let until = if broken { text.len() + 1 } else { end + length };
-                looked = looked.max(until);
-                end += length;
-            } else {
-                let (right, next, seen) = self.segment(classes, text, end, memo);
-                looked = looked.max(seen);
-                if self.cuts.between(left, right) {
-                    break;
-                }
-                (left, end) = (right, next);
-                divisible &= right == Segment::Gap;
+            let skipped = match left {
+                Segment::Gap => self.skip(classes, text, end),
+                Segment::Match => None,
+            };
+            if let Some(until) = skipped {
+                end = until;
+                continue;
             }
-            if looked <= known {
-                sure = end;
+            let (right, next) = self.segment(classes, text, end, memo);
+            if self.cuts.between(left, right) {
+                break;
             }
+            (left, end) = (right, next);
         }
-        // Whether there is another segment depends on whether there is more text.
-        if end == text.len() && !self.cuts.always_after(left) {
-            looked = text.len() + 1;
-        }
-        Cut { end, looked, sure, divisible }
+        end
     }
 
-    /// Whether the character at `at` is a gap, seen from its class alone.
+    /// The end of some gaps at `at` that are seen from the classes of their characters alone, if
+    /// there are any.
     #[inline]
-    fn skips(&self, classes: &Classes, text: &[u8], at: usize) -> bool {
-        !self.dfa.may_begin(classes.decode(text, at).0)
+    fn skip(&self, classes: &Classes, text: &[u8], at: usize) -> Option<usize> {
+        let idle = self.dfa.count_idle(&text[at..]);
+        if idle > 0 {
+            return Some(at + idle);
+        }
+        let (class, length) = classes.decode(text, at);
+        (!self.dfa.may_begin(class)).then_some(at + length)
     }
 
-    /// What begins at `from`, where it ends, and how much of the text was looked at.
+    /// What begins at `from`, and where it ends.
     #[inline]
     fn segment(
         &self,
@@ -243,11 +212,10 @@ impl Stage {
         text: &[u8],
         from: usize,
         memo: &mut Memo,
-    ) -> (Segment, usize, usize) {
-        let found = self.dfa.find(classes, text, from, memo);
-        match found.end {
-            Some(end) => (Segment::Match, end, found.looked),
-            None => (Segment::Gap, from + classes.decode(text, from).1, found.looked),
+    ) -> (Segment, usize) {
+        match self.dfa.find(classes, text, from, memo) {
+            Some(end) => (Segment::Match, end),
+            None => (Segment::Gap, from + classes.decode(text, from).1),
         }
     }
 }

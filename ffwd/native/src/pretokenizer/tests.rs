@@ -16,11 +16,13 @@ fn cut(pretokenizer: &PreTokenizer, text: &str) -> Vec<String> {
 
 #[test]
 fn pieces_are_those_of_the_slow_twin() {
+    let real = real();
+    let kinds: Vec<&str> = real.iter().map(|(name, _)| *name).collect();
     for (name, specs) in cases() {
         let pretokenizer = PreTokenizer::new(&specs).unwrap();
         let oracle = Oracle::new(&specs);
         let mut random = Random(1);
-        let rounds = if specs.len() < 3 && !name.contains(' ') { 60_000 } else { 20_000 };
+        let rounds = if kinds.contains(&name.as_str()) { 60_000 } else { 3_000 };
         for _ in 0..rounds {
             let text = random.text(12);
             assert_eq!(cut(&pretokenizer, &text), oracle.pieces(&text), "{name}: {text:?}");
@@ -43,48 +45,11 @@ fn known_pieces() {
 }
 
 #[test]
-fn certain_pieces_stay_and_restarts_begin_anew() {
-    let mut certain = 0;
-    let mut restarts = 0;
-    for (name, specs) in cases() {
-        let pretokenizer = PreTokenizer::new(&specs).unwrap();
-        let mut random = Random(2);
-        for _ in 0..5_000 {
-            let text = random.text(16);
-            let bytes = text.as_bytes();
-            let at = random.below(bytes.len() + 1);
-            // A text that breaks off within a character is cut as it goes on, too.
-            let prefix: Vec<Piece> = pretokenizer.pieces(&bytes[..at]).collect();
-            let whole: Vec<Piece> = pretokenizer.pieces(bytes).collect();
-            for (index, piece) in prefix.iter().enumerate().filter(|(_, piece)| piece.certain) {
-                certain += 1;
-                let same = whole.get(index).map(|piece| (piece.start, piece.end));
-                assert_eq!(same, Some((piece.start, piece.end)), "{name}: {text:?} {at}");
-            }
-            for (index, piece) in whole.iter().enumerate().filter(|(_, piece)| piece.restart) {
-                restarts += 1;
-                let ends: Vec<usize> =
-                    pretokenizer.pieces_from(bytes, piece.end).map(|piece| piece.end).collect();
-                let rest: Vec<usize> = whole[index + 1..].iter().map(|piece| piece.end).collect();
-                assert_eq!(ends, rest, "{name}: {text:?} {}", piece.end);
-            }
-        }
-        if name == "deepseek" {
-            let text = "Some prose, 中国ア・ア and code(1234);\n".repeat(20);
-            let pieces: Vec<Piece> = pretokenizer.pieces(text.as_bytes()).collect();
-            let certain = pieces.iter().filter(|piece| piece.certain).count();
-            assert!(certain + 2 >= pieces.len(), "{certain} of {}", pieces.len());
-        }
-    }
-    assert!(certain > 100_000 && restarts > 100_000, "{certain} {restarts}");
-}
-
-#[test]
 fn bytes_that_are_not_utf8_count_as_replacement_characters() {
     for (name, specs) in cases() {
         let pretokenizer = PreTokenizer::new(&specs).unwrap();
         let mut random = Random(3);
-        for _ in 0..2_000 {
+        for _ in 0..1_000 {
             let mut bytes = random.text(12).into_bytes();
             for _ in 0..random.below(4) {
                 let at = random.below(bytes.len() + 1);

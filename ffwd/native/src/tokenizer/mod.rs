@@ -85,8 +85,8 @@ impl Tokenizer {
         let pretokenizer = PreTokenizer::new(&parts.stages)?;
         let specials = SpecialTokens::new(parts.specials)?;
         let mut limits = parts.limits;
-        if pretokenizer.boundaries().is_none() {
-            limits.push(NOT_FOLLOWED.into());
+        if let Some(limit) = pretokenizer.boundaries_limit() {
+            limits.push(format!("{NOT_FOLLOWED}: {limit}"));
         }
         if specials.any_text() {
             limits.push(TEXT_TOKENS.into());
