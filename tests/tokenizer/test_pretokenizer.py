@@ -39,7 +39,10 @@ def texts(count: int) -> list[str]:
 
 
 def every_code_point() -> list[str]:
-    points = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
+    """All that are assigned, and some of the planes without characters."""
+    ranges = [range(0xD800), range(0xE000, 0x40000), range(0xE0000, 0xE1000)]
+    ranges += [range(0x40000, 0x110000, 997), range(0x10FFC0, 0x110000)]
+    points = [chr(point) for points in ranges for point in points]
     return ["".join(points[at : at + 64]) for at in range(0, len(points), 64)]
 
 
@@ -80,7 +83,7 @@ def assert_cut_alike(pre_tokenizer: pre_tokenizers.PreTokenizer, sample: list[st
 
 @pytest.mark.parametrize("name", BYTE_LEVEL)
 def test_cuts_of_real_tokenizers(name: str) -> None:
-    assert_cut_alike(load(name).tokenizer.pre_tokenizer, texts(4_000))
+    assert_cut_alike(load(name).tokenizer.pre_tokenizer, texts(2_000))
 
 
 @pytest.mark.parametrize("name", BYTE_LEVEL)
@@ -132,7 +135,7 @@ def test_stages_in_sequence() -> None:
         pre_tokenizers.Digits(individual_digits=True),
         pre_tokenizers.ByteLevel(add_prefix_space=False),
     ]
-    assert_cut_alike(pre_tokenizers.Sequence(stages), texts(4_000))
+    assert_cut_alike(pre_tokenizers.Sequence(stages), texts(2_000))
 
 
 @pytest.mark.parametrize("name", [*PATTERNS_OF_TIKTOKEN])
