@@ -86,7 +86,10 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     ),
     "maskbench": PythonLayer(
         folder="maskbench",
-        eager=frozenset({"ffwd", "maskbench.gates", "numpy", "click", "rich", "tokenizers"}),
+        eager=frozenset(
+            {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "numpy", "click", "rich"}
+            | {"tokenizers"}
+        ),
         # The peers, each loaded in its own process only, and the judges.
         lazy=frozenset(
             {
@@ -108,6 +111,13 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "maskbench.gates": PythonLayer(
         folder="maskbench/gates",
         eager=frozenset({"ffwd", "maskbench", "numpy", "click", "jsonschema", "jsonschema_rs"}),
+        lazy=frozenset(),
+        public_only=True,
+    ),
+    # Trains a model; its command loads the rest only when it is called.
+    "maskbench.canonical_demo": PythonLayer(
+        folder="maskbench/canonical_demo",
+        eager=frozenset({"ffwd", "maskbench", "numpy", "click", "rich", "tokenizers", "torch"}),
         lazy=frozenset(),
         public_only=True,
     ),
