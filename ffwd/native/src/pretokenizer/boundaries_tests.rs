@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::oracle::Oracle;
 use super::testing::{constructed, real, Random};
-use super::{Boundaries, HypothesisId, PreTokenizer, StageSpec};
+use super::{Behavior, Boundaries, Dialect, HypothesisId, PreTokenizer, StageSpec};
 
 fn cases() -> Vec<(String, Vec<StageSpec>)> {
     let real = real().into_iter().map(|(name, stages)| (name.to_owned(), stages));
@@ -211,4 +211,46 @@ fn an_automaton_that_is_too_large_is_refused_by_name() {
     assert!(pretokenizer.boundaries().is_none());
     let limit = pretokenizer.boundaries_limit().unwrap().to_string();
     assert!(limit.contains("steps of compiling a pre-tokenizer"), "{limit}");
+}
+
+/// Patterns put together at random. Most are refused, by name; the others cut as the slow twin.
+#[test]
+fn random_patterns() {
+    const ATOMS: &[&str] = &[
+        "a", "b", "ab", r"\s", r"\S", "[ab]", "[^a]", r"\p{L}", " ?", "a?", "b*", "a+", r"\s+",
+        "+", "*", "?", "{1,2}", "|", "|", "(?:", "(?:", ")", ")", "(?!a)", r"(?!\S)", "(?=b)", "$",
+        r"\z", "++", "?+", "*?", "(?i:", "-", "[", "]", "\\", "(", "{", "^", "(?",
+    ];
+    const BEHAVIORS: &[Behavior] = &[
+        Behavior::Isolated,
+        Behavior::Contiguous,
+        Behavior::MergedWithNext,
+        Behavior::MergedWithPrevious,
+    ];
+    const LETTERS: &[char] = &['a', 'b', 'A', ' ', '\n', '-', 'é'];
+    let mut random = Random(8);
+    let mut accepted = 0;
+    for _ in 0..6_000 {
+        let pattern: String = (0..=random.below(9)).map(|_| random.pick(ATOMS)).collect();
+        let dialect = random.pick(&[Dialect::Oniguruma, Dialect::FancyRegex]);
+        let (invert, behavior) = (random.below(2) == 0, random.pick(BEHAVIORS));
+        let specs = [StageSpec::Split { pattern, dialect, invert, behavior }];
+        let Ok(pretokenizer) = PreTokenizer::new(&specs) else { continue };
+        accepted += 1;
+        let boundaries = pretokenizer.boundaries().unwrap();
+        let oracle = Oracle::new(&specs);
+        for _ in 0..8 {
+            let text: String = (0..random.below(10)).map(|_| random.pick(LETTERS)).collect();
+            let expected = ends(&oracle, &text);
+            let mut pieces: Vec<usize> =
+                pretokenizer.pieces(text.as_bytes()).map(|piece| piece.end).collect();
+            pieces.pop();
+            assert_eq!(pieces, expected, "{specs:?}: {text:?}");
+            let mut ways = ways(boundaries, text.as_bytes());
+            ways.retain(|(_, hypothesis)| boundaries.can_end(*hypothesis));
+            let ways: Vec<&Vec<usize>> = ways.iter().map(|(ends, _)| ends).collect();
+            assert_eq!(ways, [&expected], "{specs:?}: {text:?}");
+        }
+    }
+    assert!(accepted > 600, "{accepted}");
 }
