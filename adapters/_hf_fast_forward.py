@@ -25,7 +25,7 @@ class FastForward:
     Attributes:
         max_tokens: At most so many forced tokens at a time; None for no limit.
         method: "exact" or "backoff"; None for what the vocabulary allows.
-        look_ahead: Force a little more, for more time; exact only.
+        look_ahead: Force a little more, for a little more time; exact only, None for its default.
         backoff_tokens: Longest suffix, in tokens, that is given up where it could be cut
             differently later.
         backoff_bytes: The same limit in bytes.
@@ -35,7 +35,7 @@ class FastForward:
 
     max_tokens: int | None = None
     method: str | None = None
-    look_ahead: bool = False
+    look_ahead: bool | None = None
     backoff_tokens: int | None = None
     backoff_bytes: int | None = None
     conservative: bool = False

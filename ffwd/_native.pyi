@@ -286,7 +286,7 @@ class Matcher:
         *,
         max_tokens: int | None = None,
         method: str | None = None,
-        look_ahead: bool = False,
+        look_ahead: bool | None = None,
         backoff_tokens: int | None = None,
         backoff_bytes: int | None = None,
         conservative: bool = False,

@@ -135,7 +135,7 @@ pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> Result<bool, 
 /// The method that a vocabulary's tokenizer allows.
 pub fn default_method(matcher: &Matcher) -> Method {
     match matcher.compiled().engine.canonicality() {
-        Some(_) => Method::Exact { look_ahead: false },
+        Some(_) => Method::Exact { look_ahead: true },
         None => Method::Backoff(Backoff::default()),
     }
 }
@@ -150,6 +150,10 @@ impl Language for GrammarTexts<'_> {
     fn step(&self, threads: &Threads, byte: u8) -> Result<Option<Threads>, EngineError> {
         let next = self.0.step(threads, byte)?;
         Ok((!next.is_empty()).then_some(next))
+    }
+
+    fn may_come(&self, threads: &Threads, byte: u8) -> Result<bool, EngineError> {
+        self.0.may_come(threads, byte)
     }
 
     fn may_end(&self, threads: &Threads) -> Result<bool, EngineError> {

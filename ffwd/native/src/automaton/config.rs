@@ -498,7 +498,9 @@ impl Automaton {
         Ok(config.some_bytes.get_or_init(|| found))
     }
 
-    fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool, EngineError> {
+    /// Whether a byte may come next, though where a lexeme ends with it nothing may follow: then what
+    /// has been compared with earlier items rules it out.
+    pub fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool, EngineError> {
         // Whatever a lexeme or a name goes on with is alive, and cheaper to see than where it leads.
         for thread in threads {
             let (lexeme, state) = match (thread.lexeme, &self.json) {

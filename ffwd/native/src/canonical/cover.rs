@@ -19,6 +19,12 @@ pub trait Language {
     /// The state after one more byte; `None` where no text goes on so.
     fn step(&self, state: &Self::State, byte: u8) -> Result<Option<Self::State>, Self::Error>;
 
+    /// Whether some text goes on with this byte: cheaper than where that leads, and sometimes too
+    /// generous.
+    fn may_come(&self, state: &Self::State, byte: u8) -> Result<bool, Self::Error> {
+        Ok(self.step(state, byte)?.is_some())
+    }
+
     /// Whether the text may end in this state.
     fn may_end(&self, state: &Self::State) -> Result<bool, Self::Error>;
 }
@@ -132,6 +138,9 @@ pub struct Choice<'a> {
     pub has: &'a dyn Fn(TokenId) -> bool,
 }
 
+/// A node to be searched: the state before it, and the byte between the two.
+type Open<S> = (NodeId, S, Option<u8>);
+
 /// Where the search for covering tokens takes place.
 struct Cover<'a, L: Language> {
     canonicality: &'a Canonicality,
@@ -212,22 +221,35 @@ impl<L: Language> Cover<'_, L> {
         state: &L::State,
         found: &mut dyn FnMut(TokenId) -> bool,
     ) -> Result<(), L::Error> {
-        let mut open: SmallVec<[(NodeId, L::State); 8]> = SmallVec::new();
-        open.push((node, state.clone()));
-        while let Some((node, state)) = open.pop() {
+        let mut open: SmallVec<[Open<L::State>; 4]> = SmallVec::new();
+        open.push((node, state.clone(), None));
+        while let Some((node, before, byte)) = open.pop() {
+            let state = match byte {
+                None => before,
+                Some(byte) => match self.language.step(&before, byte)? {
+                    Some(state) => state,
+                    None => continue,
+                },
+            };
             for (byte, child) in self.likely_first(node) {
-                let Some(next) = self.language.step(&state, byte)? else { continue };
+                if !self.language.may_come(&state, byte)? {
+                    continue;
+                }
                 for &token in self.choice.trie.tokens_at(child) {
                     let Some(after) = self.canonicality.step(context, token) else { continue };
-                    if self.options.look_ahead && !self.goes_on(&after, &next)? {
-                        continue;
+                    if self.options.look_ahead {
+                        let next = self.language.step(&state, byte)?;
+                        let goes_on = next.map(|next| self.goes_on(&after, &next)).transpose()?;
+                        if goes_on != Some(true) {
+                            continue;
+                        }
                     }
                     if !found(token) {
                         return Ok(());
                     }
                 }
                 if !self.choice.trie.is_leaf(child) {
-                    open.push((child, next));
+                    open.push((child, state.clone(), Some(byte)));
                 }
             }
         }
@@ -247,6 +269,14 @@ impl<L: Language> Cover<'_, L> {
     fn goes_on(&self, context: &Context, state: &L::State) -> Result<bool, L::Error> {
         if self.language.may_end(state)? && self.canonicality.can_end(context) {
             return Ok(true);
+        }
+        // Mostly a token of one byte will do.
+        for (byte, child) in self.likely_first(NodeId::ROOT) {
+            let tokens = self.choice.trie.tokens_at(child);
+            let canonical = |&token: &TokenId| self.canonicality.step(context, token).is_some();
+            if self.language.may_come(state, byte)? && tokens.iter().any(canonical) {
+                return Ok(true);
+            }
         }
         let shallow = Cover { options: ForcedOptions { look_ahead: false }, ..*self };
         let mut any = false;

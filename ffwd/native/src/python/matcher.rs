@@ -168,8 +168,8 @@ impl PyMatcher {
     ///         follow have in common. `"backoff"`: the forced bytes encoded, without those tokens
     ///         at the end that could be cut otherwise once more text follows. By default exact,
     ///         unless an option of the backoff is given or the vocabulary has no exact `Bpe`.
-    ///     look_ahead: Exact only: leave aside tokens after which nothing canonical could follow.
-    ///         Forces a little more, and takes longer.
+    ///     look_ahead: Exact only, and by default true: leave aside tokens after which nothing
+    ///         canonical could follow. Forces a little more, and takes a little longer.
     ///     backoff_tokens: Of how many tokens at the end, 4 by default, the longest suffix is left
     ///         out that some longer token begins with and that the grammar lets go on so.
     ///     backoff_bytes: Instead of tokens: of how many bytes.
@@ -179,7 +179,7 @@ impl PyMatcher {
     ///     VocabularyError: The vocabulary has no encode function, or that function failed, or the
     ///         exact method was asked for and the vocabulary has no exact `Bpe`.
     ///     ValueError: Another method, or options of both.
-    #[pyo3(signature = (*, max_tokens=None, method=None, look_ahead=false, backoff_tokens=None,
+    #[pyo3(signature = (*, max_tokens=None, method=None, look_ahead=None, backoff_tokens=None,
                         backoff_bytes=None, conservative=false))]
     #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
     fn fast_forward_tokens(
@@ -187,7 +187,7 @@ impl PyMatcher {
         py: Python<'_>,
         max_tokens: Option<usize>,
         method: Option<&str>,
-        look_ahead: bool,
+        look_ahead: Option<bool>,
         backoff_tokens: Option<usize>,
         backoff_bytes: Option<usize>,
         conservative: bool,
@@ -199,12 +199,15 @@ impl PyMatcher {
             Method::Backoff(Backoff { tokens, bytes: backoff_bytes, conservative })
         };
         let method = match method {
-            Some("exact") | None if look_ahead && backs_off => None,
-            Some("exact") => (!backs_off).then_some(Method::Exact { look_ahead }),
-            Some("backoff") => (!look_ahead).then(backoff),
-            None if backs_off => Some(backoff()),
-            None if look_ahead => Some(Method::Exact { look_ahead }),
-            None => Some(default_method(matcher)),
+            Some("exact") if backs_off => None,
+            Some("exact") => Some(Method::Exact { look_ahead: look_ahead.unwrap_or(true) }),
+            Some("backoff") => look_ahead.is_none().then(backoff),
+            None => match (look_ahead, backs_off) {
+                (Some(_), true) => None,
+                (Some(look_ahead), false) => Some(Method::Exact { look_ahead }),
+                (None, true) => Some(backoff()),
+                (None, false) => Some(default_method(matcher)),
+            },
             Some(other) => {
                 return Err(PyValueError::new_err(format!(
                     "method must be 'exact' or 'backoff', not {other:?}"
