@@ -7,10 +7,11 @@
 //! those covered by the longest suffix that some longer token begins with, and that the grammar lets
 //! go on so. It needs nothing but an encode function, and may be wrong.
 
+use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::automaton::{Automaton, EngineError, Threads};
-use crate::canonical::{Canonicality, Choice, Context, ForcedOptions, Language};
+use crate::canonical::{Canonicality, Choice, Context, ForcedOptions, Language, LIKELY_BYTES};
 use crate::engine::{Compiled, EncodeError};
 use crate::matcher::Matcher;
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -156,6 +157,14 @@ impl Language for GrammarTexts<'_> {
         self.0.may_come(threads, byte)
     }
 
+    fn list_bytes(
+        &self,
+        threads: &Threads,
+        bytes: &mut SmallVec<[u8; 16]>,
+    ) -> Result<bool, EngineError> {
+        self.0.list_bytes(threads, bytes)
+    }
+
     fn may_end(&self, threads: &Threads) -> Result<bool, EngineError> {
         self.0.accepts(threads)
     }
@@ -209,12 +218,18 @@ fn is_open(
     if automaton.only_byte(automaton.threads(state))?.is_some() {
         return Ok(false);
     }
-    let trie = engine.vocabulary().trie();
-    let canonical = |byte: &&u8| {
-        let token = trie.token_of_byte(**byte);
-        token.is_some_and(|token| canonicality.step(context, token).is_some())
-    };
-    Ok(automaton.some_bytes(state)?.iter().filter(canonical).nth(1).is_some())
+    let (trie, threads) = (engine.vocabulary().trie(), automaton.threads(state));
+    let mut others = 0;
+    for &byte in LIKELY_BYTES {
+        let Some(token) = trie.token_of_byte(byte) else { continue };
+        if automaton.may_come(threads, byte)? && canonicality.step(context, token).is_some() {
+            others += 1;
+            if others == 2 {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 fn backed_off(matcher: &Matcher, backoff: &Backoff) -> Result<Vec<TokenId>, FastForwardError> {

@@ -74,12 +74,7 @@ pub type Threads = SmallVec<[Thread; 4]>;
 struct Config {
     threads: Box<[Thread]>,
     accepting: bool,
-    /// Some of the bytes that may come next, once that has been asked.
-    some_bytes: OnceLock<SmallVec<[u8; 8]>>,
 }
-
-/// Bytes that many configurations of JSON can go on with.
-const COMMON_BYTES: &[u8] = b"ea\" ,}]10:\n[{tn";
 
 /// What only a JSON grammar has.
 #[derive(Debug)]
@@ -440,7 +435,7 @@ impl Automaton {
             return Err(LimitExceeded::new("states of one grammar", MAX_CONFIGS).into());
         }
         let threads: Box<[Thread]> = threads.into_vec().into_boxed_slice();
-        let config = Config { threads: threads.clone(), accepting, some_bytes: OnceLock::new() };
+        let config = Config { threads: threads.clone(), accepting };
         let id = StateId(self.configs.push(config) as u32);
         ids.insert(threads, id);
         Ok(id)
@@ -479,23 +474,35 @@ impl Automaton {
         }
     }
 
-    /// Some of the bytes that may come next: all of them if they are fewer than eight.
-    pub fn some_bytes(&self, state: StateId) -> Result<&[u8], EngineError> {
-        let config = &self.configs[state.0 as usize];
-        if let Some(known) = config.some_bytes.get() {
-            return Ok(known);
-        }
-        let mut found: SmallVec<[u8; 8]> = SmallVec::new();
-        let others = (0..=u8::MAX).filter(|byte| !COMMON_BYTES.contains(byte));
-        for byte in COMMON_BYTES.iter().copied().chain(others) {
-            if self.may_come(&config.threads, byte)? {
-                found.push(byte);
-                if found.len() == 8 {
-                    break;
+    /// Adds the bytes that may come next; `false` if there are too many to list, or the end may.
+    pub fn list_bytes(
+        &self,
+        threads: &[Thread],
+        bytes: &mut SmallVec<[u8; 16]>,
+    ) -> Result<bool, EngineError> {
+        for thread in threads {
+            let (index, state) = match (thread.lexeme, &self.json) {
+                (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
+                (ThreadLexeme::Key, Some(json)) => {
+                    let node = json.keys.node(thread.key_node());
+                    if matches!(node.terminal, Terminal::Allowed(_)) {
+                        bytes.push(b'"');
+                    }
+                    let alive = |&&(_, child): &&(u8, KeyNodeId)| !json.keys.node(child).is_dead();
+                    bytes.extend(node.children.iter().filter(alive).map(|&(byte, _)| byte));
+                    let Some(base) = node.base else { continue };
+                    (base.lexeme, base.state)
                 }
+                _ => return Ok(false),
+            };
+            match self.lexeme(index).only_byte(state)? {
+                Some(byte) if !state.accepts() => bytes.push(byte),
+                _ => return Ok(false),
             }
         }
-        Ok(config.some_bytes.get_or_init(|| found))
+        bytes.sort_unstable();
+        bytes.dedup();
+        Ok(true)
     }
 
     /// Whether a byte may come next, though where a lexeme ends with it nothing may follow: then what

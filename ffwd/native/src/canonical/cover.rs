@@ -25,6 +25,11 @@ pub trait Language {
         Ok(self.step(state, byte)?.is_some())
     }
 
+    /// Adds the bytes that some text goes on with; `false` if they are not listed.
+    fn list_bytes(&self, _: &Self::State, _: &mut SmallVec<[u8; 16]>) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
+
     /// Whether the text may end in this state.
     fn may_end(&self, state: &Self::State) -> Result<bool, Self::Error>;
 }
@@ -53,8 +58,8 @@ pub struct ForcedOptions {
     pub look_ahead: bool,
 }
 
-/// Bytes that many texts can go on with.
-const LIKELY: &[u8] = b"ea\" ,}]10:\n[{tn";
+/// Bytes that many texts can go on with, those first that most rarely merge with what comes before.
+pub const LIKELY_BYTES: &[u8] = b"\",}] :[{\nea1t0n";
 
 /// A token on a path of canonical tokens; the root has none.
 struct Step {
@@ -231,8 +236,10 @@ impl<L: Language> Cover<'_, L> {
                     None => continue,
                 },
             };
-            for (byte, child) in self.likely_first(node) {
-                if !self.language.may_come(&state, byte)? {
+            let mut listed = SmallVec::new();
+            let all = self.language.list_bytes(&state, &mut listed)?;
+            for (byte, child) in self.likely_first(node, all.then_some(&listed)) {
+                if !all && !self.language.may_come(&state, byte)? {
                     continue;
                 }
                 for &token in self.choice.trie.tokens_at(child) {
@@ -256,13 +263,23 @@ impl<L: Language> Cover<'_, L> {
         Ok(())
     }
 
-    /// The children of a node; of the root those first that many texts go on with, since the
-    /// search mostly ends with the first tokens that it finds.
-    fn likely_first(&self, node: NodeId) -> impl Iterator<Item = (u8, NodeId)> + '_ {
+    /// The children of a node, by the bytes that may come if they are listed. Else, of the root,
+    /// those first that many texts go on with, since the search mostly ends with the first tokens
+    /// that it finds.
+    fn likely_first<'s>(
+        &'s self,
+        node: NodeId,
+        listed: Option<&'s SmallVec<[u8; 16]>>,
+    ) -> impl Iterator<Item = (u8, NodeId)> + 's {
         let trie = self.choice.trie;
-        let likely = if node == NodeId::ROOT { LIKELY } else { &[] };
-        let first = likely.iter().filter_map(move |&byte| Some((byte, trie.child(node, byte)?)));
-        first.chain(trie.children(node).filter(move |(byte, _)| !likely.contains(byte)))
+        let first: &[u8] = match listed {
+            Some(bytes) => bytes,
+            None if node == NodeId::ROOT => LIKELY_BYTES,
+            None => &[],
+        };
+        let others = listed.is_none().then(|| trie.children(node));
+        let others = others.into_iter().flatten().filter(move |(byte, _)| !first.contains(byte));
+        first.iter().filter_map(move |&byte| Some((byte, trie.child(node, byte)?))).chain(others)
     }
 
     /// Whether the text may end, or some canonical token may follow.
@@ -271,10 +288,12 @@ impl<L: Language> Cover<'_, L> {
             return Ok(true);
         }
         // Mostly a token of one byte will do.
-        for (byte, child) in self.likely_first(NodeId::ROOT) {
+        let mut listed = SmallVec::new();
+        let all = self.language.list_bytes(state, &mut listed)?;
+        for (byte, child) in self.likely_first(NodeId::ROOT, all.then_some(&listed)) {
             let tokens = self.choice.trie.tokens_at(child);
             let canonical = |&token: &TokenId| self.canonicality.step(context, token).is_some();
-            if self.language.may_come(state, byte)? && tokens.iter().any(canonical) {
+            if (all || self.language.may_come(state, byte)?) && tokens.iter().any(canonical) {
                 return Ok(true);
             }
         }
