@@ -287,6 +287,14 @@ impl Matcher {
         if self.fill_known(row) {
             return Ok(());
         }
+        self.fill_by_grammar(row)?;
+        if self.canonical {
+            self.restrict(row)?;
+        }
+        Ok(())
+    }
+
+    fn fill_by_grammar(&self, row: &mut [u32]) -> Result<(), EngineError> {
         let Compiled { automaton, masker, .. } = &*self.compiled;
         let left = self.prefix_left();
         if !left.is_empty() {
@@ -295,25 +303,26 @@ impl Matcher {
         } else if masker.with_known(self.state, |mask| mask.fill(row)).is_none() {
             masker.compute(automaton, self.state)?.fill(row);
         }
-        if self.canonical {
-            self.restrict(row);
-        }
         Ok(())
     }
 
     /// Takes out of a mask what is not canonical, unless nothing would be left.
-    fn restrict(&self, row: &mut [u32]) {
+    fn restrict(&self, row: &mut [u32]) -> Result<(), EngineError> {
         let masks = self.compiled.engine.canonical_masks();
         let (Some(masks), Some((_, context)), Some(tracked)) =
             (masks, self.context(), &self.tracked)
         else {
-            return;
+            return Ok(());
         };
         match masks.restrict(&context, row) {
             Restricted::Canonical => {}
-            Restricted::NothingLeft => tracked.fallbacks.lock().nothing_left += 1,
+            Restricted::NothingLeft => {
+                tracked.fallbacks.lock().nothing_left += 1;
+                self.fill_by_grammar(row)?;
+            }
             Restricted::Lost => tracked.fallbacks.lock().lost += 1,
         }
+        Ok(())
     }
 
     /// The tokens that may come next, sorted; none after the end.

@@ -15,41 +15,9 @@ use super::context::{Canonicality, Context, Role, Whole};
 #[derive(Debug)]
 struct Readable {
     /// Tokens that others may follow, or come before, in the same piece.
-    parts: Tokens,
-    /// Tokens that are pieces by themselves only.
-    alone: Box<[TokenId]>,
-}
-
-#[derive(Debug)]
-enum Tokens {
-    Few(Box<[TokenId]>),
-    Many(Box<[u32]>),
-}
-
-impl Tokens {
-    fn of(tokens: Vec<TokenId>, words: usize) -> Self {
-        // Setting a bit costs about as much as copying four words.
-        if tokens.len() < words / 4 {
-            return Self::Few(tokens.into());
-        }
-        let mut bits = vec![0u32; words];
-        set(&mut bits, &tokens);
-        Self::Many(bits.into())
-    }
-
-    fn add_to(&self, bits: &mut [u32]) {
-        match self {
-            Self::Few(tokens) => set(bits, tokens),
-            Self::Many(own) => bits.iter_mut().zip(own.iter()).for_each(|(a, b)| *a |= b),
-        }
-    }
-
-    fn memory_bytes(&self) -> usize {
-        match self {
-            Self::Few(tokens) => tokens.len() * 4,
-            Self::Many(bits) => bits.len() * 4,
-        }
-    }
+    parts: Box<[u32]>,
+    /// These, and the tokens that are pieces by themselves only: what a piece may begin with.
+    beginnings: Box<[u32]>,
 }
 
 fn set(bits: &mut [u32], tokens: &[TokenId]) {
@@ -60,20 +28,12 @@ fn set(bits: &mut [u32], tokens: &[TokenId]) {
     }
 }
 
-fn clear(bits: &mut [u32], tokens: &[TokenId]) {
-    for token in tokens {
-        if let Some(word) = bits.get_mut(token.index() / 32) {
-            *word &= !(1 << (token.0 % 32));
-        }
-    }
-}
-
 /// What became of a mask that was to be restricted to canonical tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restricted {
     /// It holds canonical tokens only.
     Canonical,
-    /// No token that the mask has is canonical here: it is as it was.
+    /// No token that the mask had is canonical here: it is empty.
     NothingLeft,
     /// What came before is not canonical, so that nothing is known: it is as it was.
     Lost,
@@ -82,135 +42,142 @@ pub enum Restricted {
 /// Masks with this many tokens or fewer are looked at token by token.
 const FEW: u32 = 48;
 
-/// How many bytes of masks are kept.
-const MAX_BYTES: usize = 8 << 20;
+/// How many bytes of masks are kept, of either kind.
+const MAX_BYTES: usize = 16 << 20;
 
 /// Restricts masks to canonical tokens, for one vocabulary.
 #[derive(Debug)]
 pub struct CanonicalMasks {
     canonicality: Arc<Canonicality>,
     vocabulary: Arc<Vocabulary>,
-    readable: RwLock<Kept>,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    by_place: FxHashMap<HypothesisId, Arc<Readable>>,
-    bytes: usize,
+    readable: RwLock<FxHashMap<HypothesisId, Arc<Readable>>>,
+    /// By token, those that may not follow it within a piece.
+    forbidden: RwLock<FxHashMap<TokenId, Arc<[u32]>>>,
 }
 
 impl CanonicalMasks {
     pub fn new(canonicality: Arc<Canonicality>, vocabulary: Arc<Vocabulary>) -> Self {
-        Self { canonicality, vocabulary, readable: RwLock::default() }
+        Self { canonicality, vocabulary, readable: RwLock::default(), forbidden: RwLock::default() }
     }
 
-    /// Takes out of a mask the tokens that are not canonical after `context`, unless none is left.
+    /// Takes out of a mask the tokens that are not canonical after `context`.
     pub fn restrict(&self, context: &Context, mask: &mut [u32]) -> Restricted {
         if context.is_lost() {
             return Restricted::Lost;
         }
         let ends: SmallVec<[TokenId; 4]> =
             self.vocabulary.eos().iter().copied().filter(|&token| has(mask, token)).collect();
-        let left = if few(mask) { self.one_by_one(context, mask) } else { self.all(context, mask) };
-        let may_end = !ends.is_empty() && self.canonicality.can_end(context);
-        let Some(mut left) = left else {
-            if !may_end {
-                return Restricted::NothingLeft;
-            }
-            mask.fill(0);
-            set(mask, &ends);
-            return Restricted::Canonical;
+        let mut any = if few(mask) || !context.pending.is_empty() {
+            self.one_by_one(context, mask)
+        } else {
+            self.all(context, mask)
         };
-        if may_end {
-            set(&mut left, &ends);
+        if !ends.is_empty() && self.canonicality.can_end(context) {
+            set(mask, &ends);
+            any = true;
         }
-        let words = left.len().min(mask.len());
-        mask[..words].copy_from_slice(&left[..words]);
-        mask[words..].fill(0);
-        Restricted::Canonical
+        match any {
+            true => Restricted::Canonical,
+            false => Restricted::NothingLeft,
+        }
     }
 
-    /// The tokens of a small mask that are canonical; `None` if there is none.
-    fn one_by_one(&self, context: &Context, mask: &[u32]) -> Option<Vec<u32>> {
-        let mut left = vec![0u32; mask.len()];
+    /// Looks at every token of a mask; whether any is left.
+    fn one_by_one(&self, context: &Context, mask: &mut [u32]) -> bool {
         let mut any = false;
-        for (at, &word) in mask.iter().enumerate() {
-            let mut rest = word;
+        for (at, word) in mask.iter_mut().enumerate() {
+            let mut rest = *word;
             while rest != 0 {
-                let token = TokenId(at as u32 * 32 + rest.trailing_zeros());
+                let bit = rest & rest.wrapping_neg();
+                let token = TokenId(at as u32 * 32 + bit.trailing_zeros());
                 if self.canonicality.step(context, token).is_some() {
-                    left[at] |= rest & rest.wrapping_neg();
                     any = true;
+                } else {
+                    *word &= !bit;
                 }
-                rest &= rest - 1;
+                rest &= !bit;
             }
         }
-        any.then_some(left)
+        any
     }
 
-    fn all(&self, context: &Context, mask: &[u32]) -> Option<Vec<u32>> {
-        let mut left = self.canonical(context)?;
-        left.iter_mut().zip(mask).for_each(|(bits, mask)| *bits &= mask);
-        left.iter().any(|&word| word != 0).then_some(left)
-    }
-
-    /// All tokens that may follow, as bits.
-    fn canonical(&self, context: &Context) -> Option<Vec<u32>> {
+    /// The same by whole words.
+    fn all(&self, context: &Context, mask: &mut [u32]) -> bool {
         let canonicality = &*self.canonicality;
-        let boundaries = canonicality.boundaries()?;
-        let mut bits = vec![0u32; self.vocabulary.mask_words()];
-        if !context.pending.is_empty() {
-            let follows = |&token: &TokenId| canonicality.step(context, token).is_some();
-            let tokens: Vec<TokenId> = self.byte_tokens().filter(follows).collect();
-            set(&mut bits, &tokens);
-            return Some(bits);
-        }
-        let goes_on = |whole: Whole| context.last.is_some() && whole != Whole::Alone;
-        let mut forbidden = None;
+        let Some(boundaries) = canonicality.boundaries() else { return false };
+        let mut going_on: SmallVec<[Arc<Readable>; 2]> = SmallVec::new();
+        let mut begun: SmallVec<[Arc<Readable>; 2]> = SmallVec::new();
         for hypothesis in &context.hypotheses {
-            if goes_on(hypothesis.whole) {
-                self.readable(boundaries, hypothesis.boundary).parts.add_to(&mut bits);
-                forbidden = context.last;
+            if context.last.is_none() {
+                begun.push(self.readable(boundaries, hypothesis.boundary));
+                continue;
+            }
+            if hypothesis.whole != Whole::Alone {
+                going_on.push(self.readable(boundaries, hypothesis.boundary));
+            }
+            if canonicality.may_close(hypothesis.whole) {
+                let closed = boundaries.close(hypothesis.boundary).iter();
+                begun.extend(closed.map(|&fresh| self.readable(boundaries, fresh)));
             }
         }
-        if let Some(last) = forbidden {
-            clear(&mut bits, &canonicality.table().forbidden_after(last));
-        }
-        for hypothesis in &context.hypotheses {
-            let own = [hypothesis.boundary];
-            let begun: &[HypothesisId] = match context.last {
-                None => &own,
-                Some(_) if canonicality.may_close(hypothesis.whole) => {
-                    boundaries.close(hypothesis.boundary)
-                }
-                Some(_) => &[],
-            };
-            for &fresh in begun {
-                let readable = self.readable(boundaries, fresh);
-                readable.parts.add_to(&mut bits);
-                set(&mut bits, &readable.alone);
+        let nothing = || -> Arc<[u32]> { vec![0; self.vocabulary.mask_words()].into() };
+        let forbidden = match context.last {
+            Some(last) if !going_on.is_empty() => self.forbidden(last),
+            _ => nothing(),
+        };
+        // One pass where there is one hypothesis, as there nearly always is.
+        let (first, second) = (going_on.pop(), begun.pop());
+        let nothing = if first.is_none() || second.is_none() { nothing() } else { Arc::from([]) };
+        let parts = first.as_ref().map_or(&*nothing, |readable| &readable.parts);
+        let beginnings = second.as_ref().map_or(&*nothing, |readable| &readable.beginnings);
+        let known = parts.iter().zip(beginnings).zip(forbidden.iter()).enumerate();
+        let mut any = 0;
+        let words = self.vocabulary.mask_words().min(mask.len());
+        let (mask, rest) = mask.split_at_mut(words);
+        rest.fill(0);
+        if going_on.is_empty() && begun.is_empty() {
+            for (word, (_, ((part, beginning), forbidden))) in mask.iter_mut().zip(known) {
+                *word &= part & !forbidden | beginning;
+                any |= *word;
+            }
+        } else {
+            for (word, (at, ((part, beginning), forbidden))) in mask.iter_mut().zip(known) {
+                let part = going_on.iter().fold(*part, |part, other| part | other.parts[at]);
+                let begun =
+                    begun.iter().fold(*beginning, |bits, other| bits | other.beginnings[at]);
+                *word &= part & !forbidden | begun;
+                any |= *word;
             }
         }
-        Some(bits)
+        any != 0
     }
 
-    fn byte_tokens(&self) -> impl Iterator<Item = TokenId> + '_ {
-        let tokens = (0..self.canonicality.width() as u32).map(TokenId);
-        tokens.filter(|&token| self.canonicality.role(token) == Role::Byte)
+    /// The tokens that may not follow one within a piece, as bits.
+    fn forbidden(&self, last: TokenId) -> Arc<[u32]> {
+        if let Some(known) = self.forbidden.read().get(&last) {
+            return known.clone();
+        }
+        let mut bits = vec![0; self.vocabulary.mask_words()];
+        set(&mut bits, &self.canonicality.table().forbidden_after(last));
+        let bits: Arc<[u32]> = bits.into();
+        let mut kept = self.forbidden.write();
+        if (kept.len() + 1) * bits.len() * 4 > MAX_BYTES {
+            kept.clear();
+        }
+        kept.insert(last, bits.clone());
+        bits
     }
 
     fn readable(&self, boundaries: &Boundaries, from: HypothesisId) -> Arc<Readable> {
-        if let Some(known) = self.readable.read().by_place.get(&from) {
+        if let Some(known) = self.readable.read().get(&from) {
             return known.clone();
         }
         let readable = Arc::new(self.read_all(boundaries, from));
-        let bytes = readable.parts.memory_bytes() + readable.alone.len() * 4;
         let mut kept = self.readable.write();
-        if kept.bytes + bytes > MAX_BYTES {
-            *kept = Kept::default();
+        if (kept.len() + 1) * readable.parts.len() * 8 > MAX_BYTES {
+            kept.clear();
         }
-        kept.bytes += bytes;
-        kept.by_place.insert(from, readable.clone());
+        kept.insert(from, readable.clone());
         readable
     }
 
@@ -247,11 +214,16 @@ impl CanonicalMasks {
             path.push((trie.after(node), next));
             node = NodeId(node.0 + 1);
         }
-        Readable { parts: Tokens::of(parts, self.vocabulary.mask_words()), alone: alone.into() }
+        let mut bits = vec![0; self.vocabulary.mask_words()];
+        set(&mut bits, &parts);
+        let mut beginnings = bits.clone();
+        set(&mut beginnings, &alone);
+        Readable { parts: bits.into(), beginnings: beginnings.into() }
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.readable.read().bytes
+        let words = 2 * self.readable.read().len() + self.forbidden.read().len();
+        words * self.vocabulary.mask_words() * 4
     }
 }
 
