@@ -189,8 +189,15 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
     let has = |token: TokenId| !vocabulary.text(token).is_empty();
     let choice = Choice { trie: vocabulary.trie(), has: &has };
     let language = GrammarTexts(automaton);
-    let found = canonicality.forced(choice, &key.1, &bytes, &language, &threads, options)?;
-    let tokens = found.unwrap_or_default();
+    let force = |context: &Context| {
+        canonicality.forced(choice, context, &bytes, &language, &threads, options)
+    };
+    let tokens = match force(&key.1)? {
+        Some(tokens) => tokens,
+        // No text has the tokens so far and then any of these texts, as where a prompt is cut within
+        // a word: then the text begins anew here, as it does after a special token.
+        None => force(&canonicality.start())?.unwrap_or_default(),
+    };
     if keeps && tokens.len() <= MAX_KEPT_TOKENS {
         let mut known = known.lock();
         if known.len() >= MAX_KEPT {
