@@ -192,11 +192,14 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
     let force = |context: &Context| {
         canonicality.forced(choice, context, &bytes, &language, &threads, options)
     };
-    let tokens = match force(&key.1)? {
+    let found = force(&key.1)?;
+    let keeps = keeps && found.is_some();
+    let tokens = match found {
         Some(tokens) => tokens,
-        // No text has the tokens so far and then any of these texts, as where a prompt is cut within
-        // a word: then the text begins anew here, as it does after a special token.
-        None => force(&canonicality.start())?.unwrap_or_default(),
+        // Where a prompt is cut within a word, no text has its tokens and then any of these texts:
+        // the text begins anew, as it does after a special token.
+        None if matcher.tokens().is_empty() => force(&canonicality.start())?.unwrap_or_default(),
+        None => Vec::new(),
     };
     if keeps && tokens.len() <= MAX_KEPT_TOKENS {
         let mut known = known.lock();
