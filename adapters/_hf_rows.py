@@ -59,7 +59,7 @@ class Row:
 
 
 RECENT_TOKENS = 64
-"""How many tokens of the prompt decide what is canonical after it; more change nothing."""
+"""How many tokens of the prompt are asked what is canonical after it; a piece is seldom longer."""
 
 
 def prompted_matchers(
