@@ -9,6 +9,8 @@ import numpy as np
 from ffwd._native import BitmaskError, mask_logits
 
 _HALVES = ("float16", "bfloat16")
+# NumPy computes the names of its types anew each time.
+_KINDS = {np.dtype(name): name for name in ("float32", "float16")}
 
 
 def apply_token_bitmask_inplace(
@@ -43,8 +45,8 @@ def apply_token_bitmask_inplace(
             it, bits between the last token and the end of its word must be 0, as
             `Matcher.fill_bitmask` writes them.
         dtype: "float16" or "bfloat16", for logits of int16 or uint16 that hold the bits of these.
-        threads: How many threads may work at once; by default one per processor, and one alone for
-            less than 8 MiB of logits.
+        threads: How many threads may work at once; by default one per processor, and one alone where
+            less than 8 MiB are to be written.
 
     Raises:
         BitmaskError: For a type, shape, layout, place or row number that does not fit. Nothing has
@@ -67,26 +69,23 @@ def _logits(logits: Any, dtype: str | None) -> tuple[np.ndarray[Any, Any], str |
     """The memory of logits, halves as their bits, and which halves they are."""
     if dtype is not None and dtype not in _HALVES:
         raise BitmaskError(f'dtype must be "float16" or "bfloat16", not {dtype!r}')
-    array = logits if isinstance(logits, np.ndarray) else _shared("the logits", logits)
-    kind = array.dtype
-    if kind == np.float32:
-        named = None
-    elif kind == np.int16 or kind == np.uint16:
-        named = dtype if isinstance(logits, np.ndarray) else dtype or _torch_halves(logits)
-        if named is None:
+    if isinstance(logits, np.ndarray):
+        array, kind = logits, _KINDS.get(logits.dtype) or logits.dtype.name
+    else:
+        array = _shared("the logits", logits)
+        kind = _KINDS.get(array.dtype) or str(logits.dtype).removeprefix("torch.")
+    if kind in ("int16", "uint16"):
+        if dtype is None:
             raise BitmaskError(
                 f'logits of {kind} may be float16 or bfloat16: say which with dtype="bfloat16"'
             )
-    else:
-        named = kind.name if kind.isnative and kind.name in _HALVES else None
-    if dtype is not None and dtype != named:
+        return array.view(np.uint16), dtype
+    if dtype is not None and dtype != kind:
         raise BitmaskError(f"the logits are {kind}, not {dtype}")
-    return (array if named is None else array.view(np.uint16)), named
-
-
-def _torch_halves(tensor: Any) -> str | None:
-    name = str(tensor.dtype).removeprefix("torch.")
-    return name if name in _HALVES else None
+    # Numbers in the other byte order keep their type, and are refused for it.
+    if kind in _HALVES and array.dtype.isnative:
+        return array.view(np.uint16), kind
+    return array, None
 
 
 def _bitmask(bitmask: Any) -> np.ndarray[Any, Any]:
@@ -101,7 +100,7 @@ def _shared(what: str, tensor: Any) -> np.ndarray[Any, Any]:
         raise BitmaskError(
             f"{what} must be a NumPy array or a torch tensor, not {type(tensor).__name__}"
         )
-    if tensor.device.type != "cpu":
+    if not tensor.is_cpu:
         raise BitmaskError(
             f"the memory of {what} is on {tensor.device}; the function of this name in"
             " ffwd.adapters.logits masks logits there"

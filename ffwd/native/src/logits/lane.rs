@@ -8,39 +8,26 @@ pub const BFLOAT16_MINUS_INFINITY: u16 = 0xFF80;
 /// One number of a row of logits. Halves of either kind are their bits.
 pub trait Lane: Copy + Send + Sync {
     /// Writes `blocked` wherever the bit in `allowed` is 0.
-    ///
-    /// Both forms below are chosen by what the compiler makes of them with the instructions that
-    /// every processor of an architecture has: straight vector code, no branch for a bit. It is
-    /// bound by the memory that it writes, so wider vectors gain nothing worth an `unsafe`.
     fn blend(group: &mut [Self; 32], allowed: u32, blocked: Self);
 }
 
-macro_rules! lane_by_selection {
-    ($type:ty) => {
+/// Arithmetic instead of a choice: compilers make vector code of it for what every processor of an
+/// architecture has. The memory bounds that code, so wider vectors gain nothing worth an `unsafe`.
+macro_rules! lane {
+    ($type:ty, $bits:ty, $to:expr, $from:expr) => {
         impl Lane for $type {
             #[inline(always)]
             fn blend(group: &mut [Self; 32], allowed: u32, blocked: Self) {
+                let blocked: $bits = $to(blocked);
                 for (bit, logit) in group.iter_mut().enumerate() {
-                    *logit = if allowed >> bit & 1 == 1 { *logit } else { blocked };
+                    let keep = (((allowed >> bit) & 1) as $bits).wrapping_neg();
+                    *logit = $from((($to(*logit) ^ blocked) & keep) ^ blocked);
                 }
             }
         }
     };
 }
 
-lane_by_selection!(f32);
-lane_by_selection!(f64);
-
-impl Lane for u16 {
-    #[inline(always)]
-    fn blend(group: &mut [Self; 32], allowed: u32, blocked: Self) {
-        // Bits are tested in lanes of the logits' own width; a selection would branch here.
-        let (halves, _) = group.as_chunks_mut::<16>();
-        for (half, bits) in halves.iter_mut().zip([allowed as u16, (allowed >> 16) as u16]) {
-            for (bit, logit) in half.iter_mut().enumerate() {
-                let keep = u16::from(bits & (1 << bit) != 0).wrapping_neg();
-                *logit = (*logit & keep) | (blocked & !keep);
-            }
-        }
-    }
-}
+lane!(u16, u16, |bits| bits, |bits| bits);
+lane!(f32, u32, f32::to_bits, f32::from_bits);
+lane!(f64, u64, f64::to_bits, f64::from_bits);

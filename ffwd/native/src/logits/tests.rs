@@ -113,3 +113,16 @@ fn rows_that_cannot_be_paired_are_named() {
     assert_eq!(pair(3, 2, Some(&[-1]), None), out("logits", -1, 3));
     assert_eq!(pair(3, 2, Some(&[0]), Some(&[-1])), out("bitmask", -1, 2));
 }
+
+#[test]
+fn only_batches_with_much_to_write_get_threads() {
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = |rows: usize, word: u32| {
+        let words = vec![word; 1 << 15];
+        let mut batch = vec![vec![0.0f32; 1 << 20]; rows];
+        let work: Vec<Work<'_, f32>> = batch.iter_mut().map(|r| (&mut r[..], &words[..])).collect();
+        worthwhile_threads(&work)
+    };
+    assert_eq!((threads(0, 0), threads(1, 0), threads(5, u32::MAX)), (1, 1, 1));
+    assert_eq!(threads(3, 0), cores.min(3));
+}
