@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 
 
+class ProcessorError(ValueError):
+    """A processor that this process may not run on; the message names it."""
+
+
 def stay_on(processor: int) -> None:
     """Runs this process, and the threads that it will start, on one processor.
 
-    Does nothing where the system cannot do it. Raises `ValueError` if there is no such processor.
+    Does nothing where the system cannot do it. Raises `ProcessorError`.
     """
     _keep_to({processor})
 
@@ -28,4 +32,4 @@ def _keep_to(processors: set[int]) -> None:
         os.sched_setaffinity(0, processors)
     except OSError as error:
         named = ", ".join(str(number) for number in sorted(processors))
-        raise ValueError(f"cannot run on processor {named}: {error.strerror}") from error
+        raise ProcessorError(f"cannot run on processor {named}: {error.strerror}") from error

@@ -27,7 +27,7 @@ from maskbench.growth.measure import (
 )
 from maskbench.growth.outputs import OUTPUTS
 from maskbench.growth.schemas import FAMILIES
-from maskbench.processor import stay_on
+from maskbench.processor import ProcessorError, stay_on
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
 
 FORMAT = "maskbench-growth-1"
@@ -83,7 +83,7 @@ def growth_command(
     if pin is not None:
         try:
             stay_on(pin)
-        except ValueError as error:
+        except ProcessorError as error:
             raise click.BadParameter(str(error), param_hint="--pin") from error
     outputs = [o for o in OUTPUTS if not wanted or any(w in o.name for w in wanted)]
     families = [f for f in FAMILIES if not wanted or any(w in f.name for w in wanted)]
