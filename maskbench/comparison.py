@@ -61,7 +61,7 @@ class Comparison:
 def comparisons(logs: dict[str, EngineLog], subject: str) -> list[Comparison]:
     """The subject beside each other engine, and beside all of them if there are several."""
     peers = [name for name in logs if name != subject]
-    groups = [(peer,) for peer in peers]
+    groups: list[tuple[str, ...]] = [(peer,) for peer in peers]
     if len(peers) > 1:
         groups.append(tuple(peers))
     return [compare(logs, subject, group) for group in groups]
