@@ -31,6 +31,7 @@ from maskbench.encoding.command import tokenizers_command
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
 from maskbench.gates.command import fuzz_command, keywords_command, walks_command
 from maskbench.growth.command import growth_command
+from maskbench.hard.command import hard_command
 from maskbench.processor import stay_off
 from maskbench.progress import progress
 from maskbench.runner import EngineStartError, RunSettings, run
@@ -99,6 +100,7 @@ main.add_command(canonicality_command)
 main.add_command(continuations_command)
 main.add_command(fuzz_command)
 main.add_command(growth_command)
+main.add_command(hard_command)
 main.add_command(keywords_command)
 main.add_command(tokenizers_command)
 main.add_command(walks_command)
