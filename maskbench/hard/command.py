@@ -183,7 +183,7 @@ def as_markdown(found: list[Measured], engines: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _cell(case: Measured, subject: str, engine: str, of: Callable[[Figures], float | None]) -> str:
+def _cell(case: Measured, subject: str, engine: str, of: Column) -> str:
     figures = case.engines[engine]
     time = of(figures)
     if time is None:
