@@ -17,6 +17,9 @@ use crate::regex::{rust_dialect, Ast, PatternError, PatternErrorKind};
 use crate::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
 use crate::vocabulary::{TokenId, Vocabulary};
 
+pub mod transitions;
+use transitions::Transitions;
+
 /// Byte budgets of what is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineConfig {
@@ -96,6 +99,8 @@ pub struct Compiled {
     pub engine: Arc<Engine>,
     pub automaton: Automaton,
     pub masker: Masker,
+    /// Where tokens lead from states.
+    pub transitions: Transitions,
     /// Forced tokens that have been asked for.
     pub(crate) forced: Mutex<FxHashMap<ForcedKey, Arc<[TokenId]>>>,
 }
@@ -110,7 +115,7 @@ impl Compiled {
             ("stacks", self.automaton.num_stacks() as u64),
             ("lexemes", self.automaton.num_lexemes() as u64),
             ("key_nodes", self.automaton.num_key_nodes() as u64),
-            ("mask_hits", read(&counters.hits)),
+            ("mask_hits", counters.hits.get()),
             ("masks_computed", read(&counters.computed)),
             ("mask_nodes_walked", read(&counters.nodes_walked)),
             ("mask_bytes", read(&counters.bytes)),
@@ -291,7 +296,13 @@ impl Engine {
         }
         let masker =
             Masker::new(self.vocabulary.clone(), self.lexeme_masks.clone(), self.config.mask_bytes);
-        Ok(Compiled { engine: self.clone(), automaton, masker, forced: Mutex::default() })
+        Ok(Compiled {
+            engine: self.clone(),
+            automaton,
+            masker,
+            transitions: Transitions::default(),
+            forced: Mutex::default(),
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::automaton::{EngineError, StateId};
@@ -10,6 +11,12 @@ use crate::canonical::{Canonicality, Context, Restricted, Trail};
 use crate::engine::Compiled;
 use crate::mask::token_set::{bits, set_bits};
 use crate::vocabulary::TokenId;
+
+mod history;
+use history::History;
+
+/// Where there is no room for another token, there is then for so much of all of them.
+const TOKENS_GROWTH: usize = 32;
 
 /// What a caller got wrong.
 #[derive(Clone, Debug, Error)]
@@ -65,10 +72,10 @@ impl Clone for Tracked {
 #[derive(Clone, Debug)]
 pub struct Matcher {
     compiled: Arc<Compiled>,
-    /// The state before each token.
-    before: Vec<StateId>,
     tokens: Vec<TokenId>,
     state: StateId,
+    /// The state after each token, or after some of them.
+    history: History,
     terminated: bool,
     prefix: Arc<[u8]>,
     /// How many bytes of the prefix have been read.
@@ -90,9 +97,9 @@ impl Matcher {
         });
         Self {
             compiled,
-            before: Vec::new(),
             tokens: Vec::new(),
             state,
+            history: History::new(state),
             terminated: false,
             prefix: beginning.prefix.as_slice().into(),
             read: 0,
@@ -131,6 +138,7 @@ impl Matcher {
 
     /// The state after a token, and how much of the prefix has been read then; `None` where the
     /// grammar refuses it.
+    #[inline]
     fn step(
         &self,
         (state, read): (StateId, usize),
@@ -142,7 +150,22 @@ impl Matcher {
             let width = vocabulary.width();
             return Err(MatcherError::OutOfRange { token, position, width });
         }
-        let automaton = &self.compiled.automaton;
+        if read == self.prefix.len() {
+            if let Some(next) = self.compiled.transitions.get(state, token) {
+                return Ok(next.map(|next| (next, read)));
+            }
+        }
+        self.read_token((state, read), token)
+    }
+
+    /// As [`Self::step`], from the bytes of the token.
+    fn read_token(
+        &self,
+        (state, read): (StateId, usize),
+        token: TokenId,
+    ) -> Result<Option<(StateId, usize)>, MatcherError> {
+        let Compiled { engine, automaton, transitions, .. } = &*self.compiled;
+        let vocabulary = engine.vocabulary();
         let mut text = vocabulary.text(token);
         let left = &self.prefix[read..];
         if text.is_empty() {
@@ -158,10 +181,14 @@ impl Matcher {
                 None => return Ok(None),
             }
         }
-        match automaton.walk(automaton.threads(state), text)? {
-            Some(threads) => Ok(Some((automaton.intern(threads)?, self.prefix.len()))),
-            None => Ok(None),
+        let next = match automaton.walk(automaton.threads(state), text)? {
+            Some(threads) => Some(automaton.intern(threads)?),
+            None => None,
+        };
+        if left.is_empty() {
+            transitions.set(state, token, next);
         }
+        Ok(next.map(|next| (next, self.prefix.len())))
     }
 
     /// Takes one token; `false`, and nothing changes, where the grammar refuses it.
@@ -173,8 +200,12 @@ impl Matcher {
         let Some((state, read)) = self.step((self.state, self.read), token, position)? else {
             return Ok(false);
         };
-        self.before.push(self.state);
+        if self.tokens.len() == self.tokens.capacity() {
+            // A long text must not hold twice the memory that it needs.
+            self.tokens.reserve_exact((self.tokens.len() / TOKENS_GROWTH).max(16));
+        }
         self.tokens.push(token);
+        self.history.push(state);
         self.state = state;
         self.read = read;
         self.terminated = self.compiled.engine.vocabulary().is_eos(token);
@@ -218,8 +249,7 @@ impl Matcher {
             return Err(MatcherError::RollbackTooFar { asked: count, accepted });
         }
         if count > 0 {
-            self.state = self.before[accepted - count];
-            self.shorten(accepted - count);
+            self.shorten(accepted - count)?;
         }
         Ok(())
     }
@@ -227,22 +257,59 @@ impl Matcher {
     /// Back to the beginning.
     pub fn reset(&mut self) {
         self.state = self.compiled.automaton.start();
-        self.shorten(0);
+        self.history = History::new(self.state);
+        self.forget(0, 0);
     }
 
-    fn shorten(&mut self, length: usize) {
-        self.before.truncate(length);
+    fn shorten(&mut self, length: usize) -> Result<(), MatcherError> {
+        let start = (self.compiled.automaton.start(), 0);
+        let (mut state, known) = self.history.last_before(length).unwrap_or(start);
+        // What single states are not kept of is read again: at most a stride of tokens.
+        let mut states: SmallVec<[StateId; 64]> = SmallVec::new();
+        let mut read = self.read_after(known);
+        for (position, &token) in self.tokens[..length].iter().enumerate().skip(known) {
+            // They have been accepted here before.
+            let Some(next) = self.step((state, read), token, position)? else { break };
+            (state, read) = next;
+            states.push(state);
+        }
+        self.history.shorten(length);
+        states.into_iter().for_each(|state| self.history.push(state));
+        self.state = state;
+        self.forget(length, read);
+        Ok(())
+    }
+
+    /// How much of the prefix the first tokens spell.
+    fn read_after(&self, length: usize) -> usize {
+        let vocabulary = self.compiled.engine.vocabulary();
+        let mut read = 0;
+        for &token in &self.tokens[..length] {
+            if read >= self.prefix.len() {
+                break;
+            }
+            read += vocabulary.text(token).len();
+        }
+        read.min(self.prefix.len())
+    }
+
+    /// Only the first tokens are left, which spell so much of the prefix.
+    fn forget(&mut self, length: usize, read: usize) {
         self.tokens.truncate(length);
         self.terminated = false;
-        if self.read > 0 {
-            let vocabulary = self.compiled.engine.vocabulary();
-            let spelled: usize =
-                self.tokens.iter().map(|&token| vocabulary.text(token).len()).sum();
-            self.read = spelled.min(self.prefix.len());
+        self.read = read;
+        if let Some(tracked) = &mut self.tracked {
+            tracked.trail.get_mut().shorten(length);
         }
-        if let Some(tracked) = &self.tracked {
-            tracked.trail.lock().shorten(length);
-        }
+    }
+
+    /// How many bytes of memory the matcher holds, without what it shares with others.
+    pub fn memory_bytes(&self) -> usize {
+        let trail = |tracked: &Tracked| tracked.trail.lock().memory_bytes();
+        std::mem::size_of::<Self>()
+            + self.tokens.capacity() * std::mem::size_of::<TokenId>()
+            + self.history.memory_bytes()
+            + self.tracked.as_ref().map_or(0, trail)
     }
 
     /// Which tokens are canonical and what is known of those so far, where that can be told.

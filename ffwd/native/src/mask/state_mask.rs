@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::doubt::{is_hard_to_compare, Doubt, Doubts};
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
+use super::sharded::Sharded;
 use super::slots::Slots;
 use super::token_set::{TokenMask, TokenMaskBuilder};
 use super::walk::View;
@@ -21,7 +22,7 @@ use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 #[derive(Debug, Default)]
 pub struct MaskCounters {
     /// Masks that were copied from the memo.
-    pub hits: AtomicU64,
+    pub hits: Sharded,
     /// Masks that were computed.
     pub computed: AtomicU64,
     /// Trie nodes that were stepped over for exits and keys.
@@ -72,7 +73,7 @@ impl Masker {
     pub fn with_known<R>(&self, state: StateId, read: impl FnOnce(&TokenMask) -> R) -> Option<R> {
         let done = self.memo.with(state.0, read);
         if done.is_some() {
-            self.counters.hits.fetch_add(1, Ordering::Relaxed);
+            self.counters.hits.increment();
         }
         done
     }
