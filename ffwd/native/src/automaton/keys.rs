@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::intern::Interner;
+use super::memory::{map_entry, Held};
 use super::punctuation::index;
 use crate::error::LimitExceeded;
 use crate::expr::lower::{spell, unspell_json, Spelling};
@@ -87,6 +88,13 @@ pub struct KeyNode {
     covered: u32,
 }
 
+impl Held for KeyNode {
+    fn held_bytes(&self) -> usize {
+        // The children are shared by both copies of a node.
+        std::mem::size_of_val(&*self.children) / 2 + 8
+    }
+}
+
 impl KeyNode {
     pub fn child(&self, byte: u8) -> Option<KeyNodeId> {
         let position = self.children.binary_search_by_key(&byte, |&(label, _)| label).ok()?;
@@ -138,6 +146,14 @@ impl Keys {
     #[inline]
     pub fn node(&self, id: KeyNodeId) -> &KeyNode {
         self.nodes.get(id.0)
+    }
+
+    /// About how many bytes of memory the tries and texts hold.
+    pub fn memory_bytes(&self) -> usize {
+        let text = std::mem::size_of::<(TextId, u8)>() + map_entry::<(TextId, u8), TextId>();
+        self.nodes.memory_bytes()
+            + self.texts.count() * text
+            + self.counter.try_lock().map_or(0, |counter| counter.memory_bytes())
     }
 
     pub fn num_nodes(&self) -> usize {

@@ -18,6 +18,7 @@ pub mod frame;
 pub mod intern;
 mod items;
 pub mod keys;
+pub mod memory;
 mod monitor;
 mod name_set;
 pub mod object;
@@ -33,6 +34,7 @@ pub use error::EngineError;
 pub use frame::StackId;
 pub use items::last_value;
 pub use keys::{KeyBase, KeyNodeId, TextId};
+pub use memory::AutomatonBytes;
 pub use punctuation::{Layout, Whitespace, WhitespaceMode};
 
 /// What to compile.
