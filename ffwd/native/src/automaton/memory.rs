@@ -2,6 +2,7 @@
 //! a few additions; allocators, and containers that grow by doubling, take somewhat more.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 
 use super::config::{Automaton, Config};
 use super::frame::{Cell, Frame};
@@ -15,8 +16,7 @@ pub trait Held {
     }
 }
 
-impl Held for u32 {}
-impl Held for i32 {}
+impl Held for u64 {}
 
 impl Held for String {
     fn held_bytes(&self) -> usize {
@@ -79,27 +79,37 @@ pub struct LexemeBytes {
 const MIN_ASKED: usize = 64;
 
 impl LexemeBytes {
-    pub fn get<'l>(&self, count: usize, lexemes: impl Iterator<Item = &'l Lexeme>) -> usize {
+    fn get(&self, lexemes: &boxcar::Vec<Arc<Lexeme>>) -> usize {
+        let count = lexemes.count();
         let asked = self.asked.fetch_add(1, Ordering::Relaxed);
         if asked >= count.max(MIN_ASKED) || self.weighed.load(Ordering::Relaxed) * 2 < count {
-            self.asked.store(0, Ordering::Relaxed);
-            self.weighed.store(count, Ordering::Relaxed);
-            self.bytes.store(lexemes.map(Lexeme::memory_bytes).sum(), Ordering::Relaxed);
+            self.weigh(lexemes);
         }
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn weigh(&self, lexemes: &boxcar::Vec<Arc<Lexeme>>) {
+        self.asked.store(0, Ordering::Relaxed);
+        self.weighed.store(lexemes.count(), Ordering::Relaxed);
+        let bytes = lexemes.iter().map(|(_, lexeme)| lexeme.memory_bytes()).sum();
+        self.bytes.store(bytes, Ordering::Relaxed);
     }
 }
 
 impl Automaton {
+    /// Looks at how large the lexemes have become, which is otherwise done now and then.
+    pub fn weigh_lexemes(&self) {
+        self.lexeme_bytes.weigh(&self.lexemes);
+    }
+
     /// About how many bytes of memory all of this holds.
     pub fn memory_bytes(&self) -> AutomatonBytes {
         let state = std::mem::size_of::<Config>() + map_entry::<Box<[Thread]>, StateId>();
         let cell = std::mem::size_of::<Cell>() + map_entry::<(Frame, StackId), StackId>();
-        let lexemes = self.lexemes.iter().map(|(_, lexeme)| &**lexeme);
         let mut bytes = AutomatonBytes {
             states: self.configs.count() * state + self.thread_bytes.get(),
             stacks: self.cells.count() * cell + self.flow_bytes.get(),
-            lexemes: self.lexeme_bytes.get(self.lexemes.count(), lexemes),
+            lexemes: self.lexeme_bytes.get(&self.lexemes),
             ..AutomatonBytes::default()
         };
         if let Some(json) = self.json() {

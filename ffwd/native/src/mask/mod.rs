@@ -21,5 +21,5 @@ pub use lexeme_mask::LexemeMask;
 pub use lexeme_mask_store::LexemeMaskStore;
 pub use sharded::Sharded;
 pub use slots::Slots;
-pub use state_mask::Masker;
+pub use state_mask::{MaskCounters, Masker};
 pub use token_set::{TokenMask, TokenMaskBuilder};

@@ -18,7 +18,7 @@ use crate::automaton::{
 use crate::expr::{LexState, Lexeme};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
-/// Counters of one compiled grammar.
+/// Counters of one compiled grammar, whatever it has let go of.
 #[derive(Debug, Default)]
 pub struct MaskCounters {
     /// Masks that were copied from the memo.
@@ -27,8 +27,8 @@ pub struct MaskCounters {
     pub computed: AtomicU64,
     /// Trie nodes that were stepped over for exits and keys.
     pub nodes_walked: AtomicU64,
-    /// Bytes of the masks in the memo.
-    pub bytes: AtomicU64,
+    /// How often all masks in the memo were let go.
+    pub cleared: AtomicU64,
 }
 
 /// The mask of a configuration without the texts that it has recorded.
@@ -47,8 +47,10 @@ pub struct Masker {
     memo: Slots<TokenMask>,
     /// By states in which the texts so far are not known.
     anonymous: Slots<AnonymousMask>,
-    max_bytes: u64,
-    pub counters: MaskCounters,
+    /// Bytes of the masks in the memo.
+    bytes: AtomicU64,
+    max_bytes: AtomicU64,
+    pub counters: Arc<MaskCounters>,
 }
 
 impl Masker {
@@ -57,15 +59,27 @@ impl Masker {
         vocabulary: Arc<Vocabulary>,
         lexeme_masks: Arc<LexemeMaskStore>,
         max_bytes: u64,
+        counters: Arc<MaskCounters>,
     ) -> Self {
         Self {
             vocabulary,
             lexeme_masks,
             memo: Slots::default(),
             anonymous: Slots::default(),
-            max_bytes,
-            counters: MaskCounters::default(),
+            bytes: AtomicU64::new(0),
+            max_bytes: AtomicU64::new(max_bytes),
+            counters,
         }
+    }
+
+    /// From how many bytes on masks are let go.
+    pub fn set_max_bytes(&self, max_bytes: u64) {
+        self.max_bytes.store(max_bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of the masks in the memo.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed) as usize
     }
 
     /// Reads the mask of a state, if it is in the memo.
@@ -150,10 +164,12 @@ impl Masker {
     /// Counts the bytes of a mask that is about to be kept.
     fn make_room(&self, bytes: usize) {
         let bytes = bytes as u64;
-        if self.counters.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.max_bytes {
+        let held = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if held > self.max_bytes.load(Ordering::Relaxed) {
             self.memo.clear();
             self.anonymous.clear();
-            self.counters.bytes.store(bytes, Ordering::Relaxed);
+            self.bytes.store(bytes, Ordering::Relaxed);
+            self.counters.cleared.fetch_add(1, Ordering::Relaxed);
         }
     }
 

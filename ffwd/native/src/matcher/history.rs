@@ -40,13 +40,32 @@ impl History {
         }
     }
 
+    /// Whether the state after so many of `length` tokens is kept.
+    pub fn keeps(read: usize, length: usize) -> bool {
+        read.is_multiple_of(STRIDE) || read > length / STRIDE * STRIDE
+    }
+
+    /// The state after `read` of `length` tokens, of those that [`Self::keeps`] tells, in order.
+    pub fn push_kept(&mut self, read: usize, length: usize, state: StateId) {
+        if read <= length / STRIDE * STRIDE {
+            self.kept.push(state);
+            self.recent.clear();
+        }
+        self.recent.push(state);
+    }
+
+    /// The state after all tokens.
+    pub fn last(&self) -> StateId {
+        self.recent.last().or(self.kept.last()).copied().unwrap_or(StateId(0))
+    }
+
     /// The last state that is known after at most `length` tokens, and after how many it is.
-    pub fn last_before(&self, length: usize) -> Option<(StateId, usize)> {
+    pub fn last_before(&self, length: usize) -> (StateId, usize) {
         if let Some(place) = length.checked_sub(self.begins()) {
             let place = place.min(self.recent.len() - 1);
-            return self.recent.get(place).map(|&state| (state, self.begins() + place));
+            return (self.recent[place], self.begins() + place);
         }
-        self.kept.get(length / STRIDE).map(|&state| (state, length / STRIDE * STRIDE))
+        (self.kept[length / STRIDE], length / STRIDE * STRIDE)
     }
 
     /// Forgets the states after more tokens than [`Self::last_before`] says.
@@ -70,6 +89,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_history_that_is_made_anew_is_the_same() {
+        for length in [0, 1, STRIDE - 1, STRIDE, STRIDE + 1, 3 * STRIDE, 5 * STRIDE + 7] {
+            let (mut one, mut anew) = (History::new(StateId(0)), History::new(StateId(0)));
+            for read in 1..=length {
+                one.push(StateId(read as u32));
+                if History::keeps(read, length) {
+                    anew.push_kept(read, length, StateId(read as u32));
+                }
+            }
+            assert_eq!((one.len(), one.last()), (anew.len(), anew.last()));
+            for back in 0..=length {
+                for history in [&one, &anew] {
+                    let (state, known) = history.last_before(back);
+                    assert_eq!(state, StateId(known as u32));
+                    assert!(known <= back && back - known < STRIDE);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn states_come_back_as_they_were() {
         let mut history = History::new(StateId(0));
         let mut all = vec![StateId(0)];
@@ -78,7 +118,7 @@ mod tests {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             if random >> 24 < 3 {
                 let length = (all.len() - 1).saturating_sub((random >> 8) as usize % 150);
-                let (state, known) = history.last_before(length).unwrap();
+                let (state, known) = history.last_before(length);
                 assert!(known <= length && length - known < STRIDE);
                 assert_eq!(state, all[known]);
                 history.shorten(length);
@@ -96,6 +136,6 @@ mod tests {
         (0..STRIDE as u32).for_each(|state| history.push(StateId(state)));
         let length = history.len() - STRIDE / 2;
         let state = StateId(STRIDE as u32 / 2 - 1);
-        assert_eq!(history.last_before(length), Some((state, length)));
+        assert_eq!(history.last_before(length), (state, length));
     }
 }

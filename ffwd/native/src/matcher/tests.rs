@@ -182,12 +182,13 @@ fn a_copy_goes_its_own_way() {
     assert!(!one.is_accepting() && other.is_accepting());
     other.rollback(2).unwrap();
     assert_eq!(one.tokens().len(), 1);
-    assert_eq!(other.state(), compiled.automaton.start());
+    assert_eq!(other.state(), compiled.generation().automaton.start());
 }
 
 /// The state after all bytes of some tokens, read one after another without any memo.
 fn state_after(compiled: &Compiled, tokens: &[TokenId]) -> StateId {
-    let Compiled { engine, automaton, .. } = compiled;
+    let (generation, engine) = (compiled.generation(), &compiled.engine);
+    let automaton = &generation.automaton;
     let mut threads: Threads = automaton.threads(automaton.start()).iter().copied().collect();
     for &token in tokens {
         threads = automaton.walk(&threads, engine.vocabulary().text(token)).unwrap().unwrap();
