@@ -14,7 +14,9 @@ use crate::error::LimitExceeded;
 use crate::mask::token_set::{bits, set_bits};
 use crate::vocabulary::TokenId;
 
+mod batch;
 mod history;
+pub use batch::fill_bitmasks;
 use history::History;
 
 /// Where there is no room for another token, there is then for so much of all of them.
@@ -549,44 +551,6 @@ impl Matcher {
         self.compiled.settle(&generation);
         Ok(tokens)
     }
-}
-
-/// Fills a row for each matcher. Known masks are copied at once, the others are computed on at
-/// most `threads` threads, which live for this call only.
-pub fn fill_bitmasks(
-    work: Vec<(&Matcher, &mut [u32])>,
-    threads: Option<usize>,
-) -> Result<(), EngineError> {
-    let mut missing: Vec<(&Matcher, &mut [u32])> = Vec::new();
-    for (matcher, row) in work {
-        if !matcher.fill_known(row) {
-            missing.push((matcher, row));
-        }
-    }
-    let available = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.unwrap_or_else(available).clamp(1, missing.len().max(1));
-    if threads == 1 {
-        return missing.into_iter().try_for_each(|(matcher, row)| matcher.fill_bitmask(row));
-    }
-    let queue = parking_lot::Mutex::new(missing.into_iter());
-    let take_all = || -> Result<(), EngineError> {
-        loop {
-            let next = queue.lock().next();
-            let Some((matcher, row)) = next else { return Ok(()) };
-            matcher.fill_bitmask(row)?;
-        }
-    };
-    std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(take_all)).collect();
-        let mut result = take_all();
-        for helper in helpers {
-            match helper.join() {
-                Ok(done) => result = result.and(done),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        result
-    })
 }
 
 #[cfg(test)]
