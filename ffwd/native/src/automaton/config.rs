@@ -12,6 +12,7 @@ use super::exclusion::Feasibility;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::Interner;
 use super::keys::{KeyNodeId, Keys, Terminal, TextId};
+use super::memory::{map_entry, Bytes, LexemeBytes};
 use super::object::{ObjectPending, ObjectState};
 use super::object_group::ObjectGroup;
 use super::punctuation::{self, index, Indentation, Marks};
@@ -71,7 +72,7 @@ impl Thread {
 pub type Threads = SmallVec<[Thread; 4]>;
 
 #[derive(Debug)]
-struct Config {
+pub(super) struct Config {
     threads: Box<[Thread]>,
     accepting: bool,
 }
@@ -94,21 +95,28 @@ pub struct JsonParts {
     pub(super) array_pendings: Interner<ArrayPending>,
     pub(super) array_items: Mutex<FxHashMap<ArrayStateId, Option<ArrayPendingId>>>,
     pub(super) array_spares: Mutex<FxHashMap<ArrayStateId, Spare>>,
+    /// Bytes of what is not interned.
+    pub(super) held: Bytes,
 }
 
 #[derive(Debug)]
 pub struct Automaton {
     lexeme_store: Arc<LexemeStore>,
-    lexemes: boxcar::Vec<Arc<Lexeme>>,
+    pub(super) lexemes: boxcar::Vec<Arc<Lexeme>>,
     lexeme_ids: Mutex<FxHashMap<LexemeSpec, u32>>,
-    cells: boxcar::Vec<Cell>,
+    pub(super) cells: boxcar::Vec<Cell>,
     cell_ids: Mutex<FxHashMap<(Frame, StackId), StackId>>,
     /// Exits that are not in the lists of their stacks.
     exits: Mutex<FxHashMap<(StackId, ExitKey), StackId>>,
-    configs: boxcar::Vec<Config>,
+    pub(super) configs: boxcar::Vec<Config>,
     config_ids: Mutex<FxHashMap<Box<[Thread]>, StateId>>,
     json: Option<JsonParts>,
     start: OnceLock<StateId>,
+    /// Bytes of the threads of configurations.
+    pub(super) thread_bytes: Bytes,
+    /// Bytes of what begins on stacks, and of how they are left.
+    pub(super) flow_bytes: Bytes,
+    pub(super) lexeme_bytes: LexemeBytes,
 }
 
 const MAX_CONFIGS: usize = 8_000_000;
@@ -128,6 +136,9 @@ impl Automaton {
             config_ids: Mutex::default(),
             json: None,
             start: OnceLock::new(),
+            thread_bytes: Bytes::default(),
+            flow_bytes: Bytes::default(),
+            lexeme_bytes: LexemeBytes::default(),
         };
         automaton.push(Frame::End, StackId::END)?;
         let root = match grammar {
@@ -162,6 +173,7 @@ impl Automaton {
                     array_pendings: Interner::new(frames, MAX_FRAMES),
                     array_items: Mutex::default(),
                     array_spares: Mutex::default(),
+                    held: Bytes::default(),
                 };
                 let mut schemas = Schemas::new(property_order);
                 schemas.require(root);
@@ -263,6 +275,7 @@ impl Automaton {
                 start.transcript = TextId::EMPTY;
             }
         }
+        self.flow_bytes.add(std::mem::size_of_val(&*starts));
         Ok(cell.starts.get_or_init(|| starts.into_vec().into_boxed_slice()))
     }
 
@@ -298,6 +311,7 @@ impl Automaton {
             return Ok(known);
         }
         let next = self.compute_exit(stack, lexeme, accept, text)?;
+        self.flow_bytes.add(map_entry::<(StackId, ExitKey), StackId>());
         if !first.insert(key, next) {
             self.exits.lock().insert((stack, key), next);
         }
@@ -436,6 +450,7 @@ impl Automaton {
             return Err(LimitExceeded::new("states of one grammar", MAX_CONFIGS).into());
         }
         let threads: Box<[Thread]> = threads.into_vec().into_boxed_slice();
+        self.thread_bytes.add(2 * std::mem::size_of_val(&*threads));
         let config = Config { threads: threads.clone(), accepting };
         let id = StateId(self.configs.push(config) as u32);
         ids.insert(threads, id);

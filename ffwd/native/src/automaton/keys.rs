@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use super::intern::Interner;
 pub use super::key_texts::TextId;
 use super::key_texts::Texts;
+use super::memory::Held;
 use super::name_set::NameSet;
 use super::punctuation::index;
 use super::used_keys::{UsedId, UsedKeys};
@@ -114,6 +115,14 @@ impl PartialEq for KeySet {
 
 impl Eq for KeySet {}
 
+impl Held for KeySet {
+    fn held_bytes(&self) -> usize {
+        // The names belong to the group, and only one of the two copies counts them.
+        let covered = self.others.as_ref().map_or(0, |_| self.names.len() * 4);
+        self.allowed.bytes() + covered / 2
+    }
+}
+
 impl Hash for KeySet {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.identity().hash(state);
@@ -146,6 +155,8 @@ pub struct KeyNode {
     /// Where other keys are allowed.
     pub base: Option<KeyBase>,
 }
+
+impl Held for KeyNode {}
 
 impl KeyNode {
     /// Whether a quote would open the key rather than close it.
@@ -184,6 +195,15 @@ impl Keys {
     #[inline]
     pub fn node(&self, id: KeyNodeId) -> KeyNode {
         *self.nodes.get(id.0)
+    }
+
+    /// About how many bytes of memory the nodes and texts hold.
+    pub fn memory_bytes(&self) -> usize {
+        self.sets.memory_bytes()
+            + self.nodes.memory_bytes()
+            + self.used.memory_bytes()
+            + self.texts.memory_bytes()
+            + self.counter.try_lock().map_or(0, |counter| counter.memory_bytes())
     }
 
     pub fn num_nodes(&self) -> usize {

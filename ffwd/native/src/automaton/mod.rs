@@ -19,6 +19,7 @@ pub mod intern;
 mod items;
 mod key_texts;
 pub mod keys;
+pub mod memory;
 mod monitor;
 mod name_set;
 pub mod object;
@@ -35,6 +36,7 @@ pub use error::EngineError;
 pub use frame::StackId;
 pub use items::last_value;
 pub use keys::{KeyBase, KeyNodeId, TextId};
+pub use memory::AutomatonBytes;
 pub use punctuation::{Layout, Whitespace, WhitespaceMode};
 
 /// What to compile.

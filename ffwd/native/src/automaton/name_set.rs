@@ -5,6 +5,11 @@
 pub struct NameSet(Box<[u64]>);
 
 impl NameSet {
+    /// How many bytes of memory the set holds beside itself.
+    pub fn bytes(&self) -> usize {
+        std::mem::size_of_val(&*self.0)
+    }
+
     #[inline]
     pub fn contains(&self, name: u32) -> bool {
         self.0.get(name as usize / 64).is_some_and(|word| word >> (name % 64) & 1 == 1)

@@ -6,6 +6,7 @@ use super::error::EngineError;
 use super::exclusion::Demand;
 use super::frame::{Frame, StackId};
 use super::keys::{KeyNodeId, KeySet, OtherKeys, TextId};
+use super::memory::Held;
 use super::monitor::{Exclusions, Key, Place};
 use super::name_set::NameSet;
 use super::object_group::{ObjectGroup, ObjectGroupId, OpenKeys};
@@ -69,6 +70,20 @@ struct Entry {
     kept: Exclusions,
     /// Other exclusions, each with the schema of the query that must hold for the member to suit.
     watched: Box<[(u8, u8)]>,
+}
+
+impl Held for ObjectState {
+    fn held_bytes(&self) -> usize {
+        std::mem::size_of_val(&*self.live) + self.members.seen.bytes()
+    }
+}
+
+impl Held for ObjectPending {
+    fn held_bytes(&self) -> usize {
+        let watched = self.entries.iter().map(|entry| std::mem::size_of_val(&*entry.watched));
+        let entries = std::mem::size_of_val(&*self.entries) + watched.sum::<usize>();
+        entries + self.members.seen.bytes()
+    }
 }
 
 impl Automaton {

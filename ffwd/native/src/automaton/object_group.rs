@@ -65,6 +65,16 @@ pub struct ObjectGroup {
 }
 
 impl ObjectGroup {
+    /// Beside the lexemes, about.
+    fn memory_bytes(&self) -> usize {
+        let names = self.names.iter().map(|name| name.len() + 16);
+        let languages = self.languages.iter().flatten().map(Ast::memory_bytes);
+        std::mem::size_of::<Self>()
+            + names.sum::<usize>()
+            + languages.sum::<usize>()
+            + self.monitors.iter().map(Monitor::memory_bytes).sum::<usize>()
+    }
+
     /// Whether a monitor can keep the object alive; the others are only observed.
     pub fn is_required(&self, monitor: &Monitor) -> bool {
         monitor.owners & self.required != 0
@@ -145,6 +155,7 @@ impl Automaton {
             lexemes: Mutex::default(),
             cap,
         };
+        json.held.add(group.memory_bytes());
         Ok(ObjectGroupId(json.object_groups.push(group) as u32))
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::intern::Interner;
+use super::memory::Held;
 use crate::error::LimitExceeded;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,6 +22,13 @@ struct UsedNode {
     ends: bool,
     /// How many keys end here and below.
     count: u32,
+}
+
+impl Held for UsedNode {
+    fn held_bytes(&self) -> usize {
+        // Both copies of a node share its children.
+        std::mem::size_of_val(&*self.children) / 2 + 8
+    }
 }
 
 impl UsedNode {
@@ -45,6 +53,11 @@ impl UsedKeys {
 
     fn node(&self, id: UsedId) -> &UsedNode {
         self.nodes.get(id.0)
+    }
+
+    /// About how many bytes of memory the sets hold.
+    pub fn memory_bytes(&self) -> usize {
+        self.nodes.memory_bytes()
     }
 
     pub fn len(&self) -> usize {

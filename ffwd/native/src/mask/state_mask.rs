@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::doubt::{is_hard_to_compare, Doubt, Doubts};
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
+use super::sharded::Sharded;
 use super::slots::Slots;
 use super::token_set::{TokenMask, TokenMaskBuilder};
 use super::two_keys::keys_differ;
@@ -20,17 +21,17 @@ use crate::automaton::{
 use crate::expr::{LexState, Lexeme};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
-/// Counters of one compiled grammar.
+/// Counters of one compiled grammar, whatever it has let go of.
 #[derive(Debug, Default)]
 pub struct MaskCounters {
     /// Masks that were copied from the memo.
-    pub hits: AtomicU64,
+    pub hits: Sharded,
     /// Masks that were computed.
     pub computed: AtomicU64,
     /// Trie nodes that were stepped over for exits and keys.
     pub nodes_walked: AtomicU64,
-    /// Bytes of the masks in the memo.
-    pub bytes: AtomicU64,
+    /// How often all masks in the memo were let go.
+    pub cleared: AtomicU64,
 }
 
 /// The mask of a configuration without the texts that it has recorded.
@@ -56,8 +57,10 @@ pub struct Masker {
     /// By states in which the texts so far are not known.
     anonymous: Slots<AnonymousMask>,
     after_keys: Mutex<AfterKeys>,
-    max_bytes: u64,
-    pub counters: MaskCounters,
+    /// Bytes of the masks in the memo.
+    bytes: AtomicU64,
+    max_bytes: AtomicU64,
+    pub counters: Arc<MaskCounters>,
 }
 
 impl Masker {
@@ -66,6 +69,7 @@ impl Masker {
         vocabulary: Arc<Vocabulary>,
         lexeme_masks: Arc<LexemeMaskStore>,
         max_bytes: u64,
+        counters: Arc<MaskCounters>,
     ) -> Self {
         Self {
             vocabulary,
@@ -73,9 +77,20 @@ impl Masker {
             memo: Slots::default(),
             anonymous: Slots::default(),
             after_keys: Mutex::default(),
-            max_bytes,
-            counters: MaskCounters::default(),
+            bytes: AtomicU64::new(0),
+            max_bytes: AtomicU64::new(max_bytes),
+            counters,
         }
+    }
+
+    /// From how many bytes on masks are let go.
+    pub fn set_max_bytes(&self, max_bytes: u64) {
+        self.max_bytes.store(max_bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of the masks in the memo.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed) as usize
     }
 
     /// Reads the mask of a state, if it is in the memo.
@@ -83,7 +98,7 @@ impl Masker {
     pub fn with_known<R>(&self, state: StateId, read: impl FnOnce(&TokenMask) -> R) -> Option<R> {
         let done = self.memo.with(state.0, read);
         if done.is_some() {
-            self.counters.hits.fetch_add(1, Ordering::Relaxed);
+            self.counters.hits.increment();
         }
         done
     }
@@ -163,11 +178,13 @@ impl Masker {
     /// Counts the bytes of a mask that is about to be kept.
     fn make_room(&self, bytes: usize) {
         let bytes = bytes as u64;
-        if self.counters.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.max_bytes {
+        let held = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if held > self.max_bytes.load(Ordering::Relaxed) {
             self.memo.clear();
             self.anonymous.clear();
             self.after_keys.lock().clear();
-            self.counters.bytes.store(bytes, Ordering::Relaxed);
+            self.bytes.store(bytes, Ordering::Relaxed);
+            self.counters.cleared.fetch_add(1, Ordering::Relaxed);
         }
     }
 
