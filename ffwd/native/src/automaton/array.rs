@@ -472,7 +472,7 @@ impl Automaton {
             next.containers = from.containers;
             // Where masks are computed for all texts at once the item is not known.
             if text != TextId::ANY {
-                let bytes = json.keys.bytes(text);
+                let bytes = json.keys.texts.bytes(text);
                 let item = items::last_value(&bytes);
                 match json.schema.equal_to(&String::from_utf8_lossy(item)) {
                     Ok(equal) => {

@@ -160,7 +160,7 @@ impl Automaton {
                 let json = JsonParts {
                     schema,
                     property_order,
-                    keys: Keys::default(),
+                    keys: Keys::new()?,
                     indentation: Indentation::new(&whitespace),
                     queries: Interner::new(frames, MAX_FRAMES),
                     value_starts: Mutex::default(),
@@ -377,7 +377,7 @@ impl Automaton {
 
     fn append(&self, text: TextId, byte: u8) -> Result<TextId, EngineError> {
         match &self.json {
-            Some(json) if text != TextId::NONE => Ok(json.keys.append(text, byte)?),
+            Some(json) if text != TextId::NONE => Ok(json.keys.texts.append(text, byte)?),
             _ => Ok(text),
         }
     }
@@ -385,20 +385,21 @@ impl Automaton {
     fn step_key(&self, thread: &Thread, byte: u8, next: &mut Threads) -> Result<(), EngineError> {
         let Some(json) = &self.json else { return Ok(()) };
         let node = json.keys.node(thread.key_node());
-        if let Some(child) = node.child(byte) {
-            if !json.keys.node(child).is_dead() {
-                let text = json.keys.append(thread.text, byte)?;
-                let transcript = json.keys.append(thread.transcript, byte)?;
+        if let Some(child) = json.keys.child(&node, byte)? {
+            if !json.keys.is_dead(&child) {
+                let child = json.keys.intern(child)?;
+                let text = json.keys.texts.append(thread.text, byte)?;
+                let transcript = json.keys.texts.append(thread.transcript, byte)?;
                 next.push(Thread { state: child.0, text, transcript, ..*thread });
             }
             return Ok(());
         }
         // A quote ends a name, but right after the opening of an object it begins one.
         if byte == b'"' && !node.is_before_quote() {
-            match node.terminal {
+            match json.keys.terminal(&node) {
                 Terminal::Allowed(name) => {
-                    let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
-                    let transcript = json.keys.append(thread.transcript, byte)?;
+                    let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
+                    let transcript = json.keys.texts.append(thread.transcript, byte)?;
                     next.extend(self.following(stack, transcript)?);
                     return Ok(());
                 }
@@ -500,11 +501,12 @@ impl Automaton {
                 (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
                 (ThreadLexeme::Key, Some(json)) => {
                     let node = json.keys.node(thread.key_node());
-                    if matches!(node.terminal, Terminal::Allowed(_)) {
+                    if matches!(json.keys.terminal(&node), Terminal::Allowed(_)) {
                         bytes.push(b'"');
                     }
-                    let alive = |&&(_, child): &&(u8, KeyNodeId)| !json.keys.node(child).is_dead();
-                    bytes.extend(node.children.iter().filter(alive).map(|&(byte, _)| byte));
+                    let children = json.keys.children(&node)?;
+                    let alive = children.iter().filter(|(_, child)| !json.keys.is_dead(child));
+                    bytes.extend(alive.map(|&(byte, _)| byte));
                     let Some(base) = node.base else { continue };
                     (base.lexeme, base.state)
                 }
@@ -529,8 +531,8 @@ impl Automaton {
                 (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
                 (ThreadLexeme::Key, Some(json)) if byte != b'"' => {
                     let node = json.keys.node(thread.key_node());
-                    match (node.child(byte), node.base) {
-                        (Some(child), _) if json.keys.node(child).is_dead() => continue,
+                    match (json.keys.child(&node, byte)?, node.base) {
+                        (Some(child), _) if json.keys.is_dead(&child) => continue,
                         (Some(_), _) => return Ok(true),
                         (None, Some(base)) => (base.lexeme, base.state),
                         (None, None) => continue,
@@ -560,11 +562,12 @@ impl Automaton {
                             _ => return Ok(false),
                         }
                     }
-                    if matches!(node.terminal, Terminal::Allowed(_)) && !agree(b'"') {
+                    let terminal = json.keys.terminal(&node);
+                    if matches!(terminal, Terminal::Allowed(_)) && !agree(b'"') {
                         return Ok(false);
                     }
-                    for &(byte, child) in node.children.iter() {
-                        if !json.keys.node(child).is_dead() && !agree(byte) {
+                    for (byte, child) in json.keys.children(&node)? {
+                        if !json.keys.is_dead(&child) && !agree(byte) {
                             return Ok(false);
                         }
                     }

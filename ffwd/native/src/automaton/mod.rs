@@ -17,6 +17,7 @@ mod flow;
 pub mod frame;
 pub mod intern;
 mod items;
+mod key_texts;
 pub mod keys;
 pub mod memory;
 mod monitor;
@@ -26,6 +27,7 @@ pub mod object_group;
 pub mod punctuation;
 #[cfg(test)]
 mod tests;
+mod used_keys;
 pub mod value;
 
 pub use array::{Spare, SPARE_ITEMS};

@@ -15,6 +15,7 @@ pub mod state_mask;
 #[cfg(test)]
 mod tests;
 pub mod token_set;
+mod two_keys;
 pub mod walk;
 
 pub use lexeme_mask::LexemeMask;

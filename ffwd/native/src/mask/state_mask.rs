@@ -3,17 +3,20 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
 use super::doubt::{is_hard_to_compare, Doubt, Doubts};
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
 use super::sharded::Sharded;
 use super::slots::Slots;
 use super::token_set::{TokenMask, TokenMaskBuilder};
+use super::two_keys::keys_differ;
 use super::walk::View;
-use crate::automaton::keys::{Keys, Terminal};
+use crate::automaton::keys::{KeyNode, Keys, Terminal};
 use crate::automaton::{
-    Automaton, EngineError, KeyNodeId, Spare, StackId, StateId, TextId, Thread, ThreadLexeme,
-    Threads,
+    Automaton, EngineError, Spare, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
 };
 use crate::expr::{LexState, Lexeme};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
@@ -39,6 +42,9 @@ struct AnonymousMask {
     doubtful: Box<[Doubt]>,
 }
 
+/// What may follow other keys: by the trie of what follows them in a token, and the stack.
+type AfterKeys = FxHashMap<(u64, StackId), Box<[TokenId]>>;
+
 /// Computes the masks of one grammar for one vocabulary, and keeps them by state.
 #[derive(Debug)]
 pub struct Masker {
@@ -47,6 +53,7 @@ pub struct Masker {
     memo: Slots<TokenMask>,
     /// By states in which the texts so far are not known.
     anonymous: Slots<AnonymousMask>,
+    after_keys: Mutex<AfterKeys>,
     /// Bytes of the masks in the memo.
     bytes: AtomicU64,
     max_bytes: AtomicU64,
@@ -66,6 +73,7 @@ impl Masker {
             lexeme_masks,
             memo: Slots::default(),
             anonymous: Slots::default(),
+            after_keys: Mutex::default(),
             bytes: AtomicU64::new(0),
             max_bytes: AtomicU64::new(max_bytes),
             counters,
@@ -130,11 +138,14 @@ impl Masker {
         // or in which an item ends that the next must differ from.
         let mut doubtful = doubtful.into_vec();
         if automaton.json().is_some() {
-            // Reading one is not cheap within an item, and more texts never allow more keys.
-            let within_item = threads.iter().all(|thread| thread.transcript != TextId::NONE);
-            let two_keys = self.vocabulary.tokens_with_two_keys().iter();
-            let two_keys = two_keys.filter(|&&token| !within_item || mask.contains(token));
-            doubtful.extend(two_keys.map(|&token| Doubt::of(token)));
+            // More texts never allow more keys.
+            for &token in self.vocabulary.tokens_with_two_keys() {
+                let text = self.vocabulary.text(token);
+                let differ = |thread| keys_differ(automaton, thread, text);
+                if mask.contains(token) && !threads.iter().all(differ) {
+                    doubtful.push(Doubt::of(token));
+                }
+            }
         }
         if threads.iter().any(|thread| is_hard_to_compare(automaton, thread.transcript)) {
             let commas = |token: &TokenId| self.vocabulary.text(*token).contains(&b',');
@@ -168,6 +179,7 @@ impl Masker {
         if held > self.max_bytes.load(Ordering::Relaxed) {
             self.memo.clear();
             self.anonymous.clear();
+            self.after_keys.lock().clear();
             self.bytes.store(bytes, Ordering::Relaxed);
             self.counters.cleared.fetch_add(1, Ordering::Relaxed);
         }
@@ -291,6 +303,31 @@ impl Masker {
         Ok(())
     }
 
+    /// As [`Self::collect_exits`], for keys without a name: many a place within the names of an object
+    /// has the same exits.
+    fn collect_other_keys(
+        &self,
+        automaton: &Automaton,
+        group: &ExitGroup,
+        stack: StackId,
+        builder: &mut TokenMaskBuilder,
+        nodes: &mut u64,
+    ) -> Result<(), EngineError> {
+        let key = (group.rests.id(), stack);
+        if let Some(known) = self.after_keys.lock().get(&key) {
+            builder.added.extend_from_slice(known);
+            return Ok(());
+        }
+        let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+        self.collect_exits(automaton, group, stack, &mut after, nodes)?;
+        builder.add_all(&after);
+        if after.is_plain() {
+            self.make_room(after.added.len() * 4 + std::mem::size_of::<(u64, StackId, usize)>());
+            self.after_keys.lock().insert(key, after.added.into());
+        }
+        Ok(())
+    }
+
     /// The declared names of an object and, where they may come, all other keys.
     fn collect_keys(
         &self,
@@ -302,9 +339,9 @@ impl Masker {
     ) -> Result<(), EngineError> {
         let Some(json) = automaton.json() else { return Ok(()) };
         let trie = view.trie;
-        let root = thread.key_node();
-        let KeyPlaces { names, cut, within } = key_places(&json.keys, view, root, nodes);
-        if let Some(base) = json.keys.node(root).base {
+        let root = json.keys.node(thread.key_node());
+        let KeyPlaces { names, cut, within } = key_places(&json.keys, view, root, nodes)?;
+        if let Some(base) = root.base {
             let mask = self.lexeme_mask(view, automaton.lexeme(base.lexeme), base.state)?;
             let mut others = TokenMaskBuilder::new(self.vocabulary.mask_words());
             add_inner(if cut.is_empty() { &mut *builder } else { &mut others }, &mask.inner);
@@ -315,7 +352,7 @@ impl Masker {
             for group in &mask.exits {
                 let lexeme = ThreadLexeme::Lexeme(base.lexeme);
                 let stack = automaton.exit(thread.stack, lexeme, group.accept, text)?;
-                self.collect_exits(automaton, group, stack, &mut others, nodes)?;
+                self.collect_other_keys(automaton, group, stack, &mut others, nodes)?;
             }
             // Names of their own are no other keys.
             let mut named: Vec<TokenId> = Vec::new();
@@ -331,7 +368,7 @@ impl Masker {
         }
         for (terminal, node) in names {
             if let Terminal::Allowed(name) = terminal {
-                let stack = automaton.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
+                let stack = automaton.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
                 builder.added.extend_from_slice(trie.tokens_at(node));
                 if !trie.is_leaf(node) {
                     let starts = anonymous_starts(automaton, stack)?;
@@ -448,33 +485,40 @@ struct KeyPlaces {
     within: Vec<NodeId>,
 }
 
-fn key_places(keys: &Keys, view: View<'_>, root: KeyNodeId, nodes: &mut u64) -> KeyPlaces {
+fn key_places(
+    keys: &Keys,
+    view: View<'_>,
+    root: KeyNode,
+    nodes: &mut u64,
+) -> Result<KeyPlaces, EngineError> {
     let mut places = KeyPlaces { names: Vec::new(), cut: Vec::new(), within: Vec::new() };
     let mut pending = vec![(root, view.root)];
     while let Some((key, node)) = pending.pop() {
         *nodes += 1;
-        let key = keys.node(key);
-        if key.terminal != Terminal::None && !key.is_before_quote() {
+        if view.trie.is_leaf(node) {
+            continue;
+        }
+        let terminal = keys.terminal(&key);
+        if terminal != Terminal::None && !key.is_before_quote() {
             if let Some(closed) = view.trie.child(node, b'"') {
-                places.names.push((key.terminal, closed));
+                places.names.push((terminal, closed));
             }
         }
-        for &(byte, child) in key.children.iter() {
+        for (byte, below) in keys.children(&key)? {
             let Some(next) = view.trie.child(node, byte) else { continue };
-            let below = keys.node(child);
             if below.base.is_none() {
                 if key.base.is_some() {
                     places.cut.push(next);
                 }
-                if below.is_dead() {
+                if keys.is_dead(&below) {
                     continue;
                 }
                 places.within.push(next);
             }
-            pending.push((child, next));
+            pending.push((below, next));
         }
     }
-    places
+    Ok(places)
 }
 
 /// Adds every token below a node of a trie that the threads can read.
