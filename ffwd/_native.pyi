@@ -31,6 +31,7 @@ __all__ = [
     "compile_regex",
     "fill_bitmasks",
     "json_schema_fidelity",
+    "mask_logits",
 ]
 
 __version__: str
@@ -328,5 +329,15 @@ def fill_bitmasks(
     bitmask: Any,
     rows: Sequence[int] | None = None,
     *,
+    threads: int | None = None,
+) -> None: ...
+def mask_logits(
+    logits: Any,
+    bitmask: Any,
+    *,
+    indices: Sequence[int] | None = None,
+    mask_rows: Sequence[int] | None = None,
+    halves: str | None = None,
+    vocab_size: int | None = None,
     threads: int | None = None,
 ) -> None: ...

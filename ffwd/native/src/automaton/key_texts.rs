@@ -41,6 +41,12 @@ impl Default for Texts {
 }
 
 impl Texts {
+    /// About how many bytes of memory the texts hold.
+    pub fn memory_bytes(&self) -> usize {
+        let text = std::mem::size_of::<(TextId, u8)>() + map_entry::<(TextId, u8), TextId>();
+        self.texts.count() * text
+    }
+
     /// The text with one byte more.
     pub fn append(&self, text: TextId, byte: u8) -> Result<TextId, LimitExceeded> {
         if text == TextId::ANY || text == TextId::NONE {

@@ -115,6 +115,14 @@ impl PartialEq for KeySet {
 
 impl Eq for KeySet {}
 
+impl Held for KeySet {
+    fn held_bytes(&self) -> usize {
+        // The names belong to the group, and only one of the two copies counts them.
+        let covered = self.others.as_ref().map_or(0, |_| self.names.len() * 4);
+        self.allowed.bytes() + covered / 2
+    }
+}
+
 impl Hash for KeySet {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.identity().hash(state);
@@ -149,12 +157,6 @@ pub struct KeyNode {
 }
 
 impl Held for KeyNode {}
-
-impl Held for KeySet {
-    fn held_bytes(&self) -> usize {
-        self.allowed.bytes() + self.names.len() * std::mem::size_of::<u32>()
-    }
-}
 
 impl KeyNode {
     /// Whether a quote would open the key rather than close it.
@@ -195,7 +197,7 @@ impl Keys {
         *self.nodes.get(id.0)
     }
 
-    /// About how many bytes of memory the places and texts hold.
+    /// About how many bytes of memory the nodes and texts hold.
     pub fn memory_bytes(&self) -> usize {
         self.sets.memory_bytes()
             + self.nodes.memory_bytes()

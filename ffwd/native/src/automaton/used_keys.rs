@@ -26,7 +26,7 @@ struct UsedNode {
 
 impl Held for UsedNode {
     fn held_bytes(&self) -> usize {
-        // The children are shared by both copies of a node.
+        // Both copies of a node share its children.
         std::mem::size_of_val(&*self.children) / 2 + 8
     }
 }

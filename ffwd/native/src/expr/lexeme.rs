@@ -481,15 +481,17 @@ impl Lexeme {
 
     /// The state without upper bounds on how often something may still come, and a number of bytes
     /// such that no run of at most so many tells it from this one. `longest`: runs of more bytes
-    /// do not matter. `None` where that is no other state.
+    /// do not matter. `least`: bounds that can be met within fewer bytes are kept. `None` where that
+    /// is no other state.
     pub fn relaxed(
         &self,
         state: LexState,
         longest: u32,
+        least: u32,
     ) -> Result<Option<(LexState, u32)>, LimitExceeded> {
         let StateKey::Inside(residuals) = &self.data(state).key else { return Ok(None) };
         let mut builder = self.builder.lock();
-        let limits = Limits { character: self.character, longest };
+        let limits = Limits { character: self.character, longest, least };
         let mut within = u32::MAX;
         let mut relaxed = Residuals::with_capacity(residuals.len());
         for &residual in residuals {
@@ -540,6 +542,11 @@ pub struct Row<'l> {
 }
 
 impl Row<'_> {
+    #[inline]
+    pub fn state(&self) -> LexState {
+        self.state
+    }
+
     /// As [`Lexeme::next`].
     #[inline]
     pub fn next(&self, byte: u8) -> Result<Option<LexState>, LimitExceeded> {

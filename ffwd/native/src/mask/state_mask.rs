@@ -48,6 +48,9 @@ struct AnonymousMask {
     doubtful: Box<[Doubt]>,
 }
 
+/// Subtrees of at most so many nodes are walked byte by byte; of larger ones lexemes know the masks.
+const WALKED_NODES: u32 = 16;
+
 /// What may follow other keys: by the trie of what follows them in a token, and the stack.
 type AfterKeys = FxHashMap<(u64, StackId), Box<[TokenId]>>;
 
@@ -381,7 +384,17 @@ impl Masker {
                 builder.added.extend_from_slice(trie.tokens_at(node));
                 if !trie.is_leaf(node) {
                     let starts = anonymous_starts(automaton, stack)?;
-                    walk(automaton, trie, node, &starts, &mut builder.added, nodes)?;
+                    if trie.after(node).0 - node.0 <= WALKED_NODES {
+                        walk(automaton, trie, node, &starts, &mut builder.added, nodes)?;
+                    } else {
+                        self.collect(
+                            automaton,
+                            View { trie, root: node },
+                            &starts,
+                            builder,
+                            nodes,
+                        )?;
+                    }
                     if thread.transcript != TextId::NONE {
                         // The object may be such an item, and end within the token.
                         let mut doubts = Doubts::new(&self.vocabulary, Spare::None);

@@ -14,9 +14,9 @@ pub type Bitmap = Arc<[u32]>;
 #[derive(Clone, Debug, Default)]
 pub struct TokenMask {
     base: Option<Bitmap>,
-    /// Sorted, none of them added.
+    /// Tokens of the base that do not belong to the set, unless they are added.
     removed: Box<[TokenId]>,
-    /// Sorted.
+    /// In any order, and some perhaps twice: a mask is copied more often than it is listed.
     added: Box<[TokenId]>,
 }
 
@@ -38,8 +38,7 @@ impl TokenMask {
 
     pub fn contains(&self, token: TokenId) -> bool {
         let in_base = self.base.as_ref().is_some_and(|base| has_bit(base, token));
-        in_base && self.removed.binary_search(&token).is_err()
-            || self.added.binary_search(&token).is_ok()
+        in_base && !self.removed.contains(&token) || self.added.contains(&token)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -50,7 +49,8 @@ impl TokenMask {
     pub fn tokens(&self) -> Vec<TokenId> {
         let mut tokens = self.added.to_vec();
         if let Some(base) = &self.base {
-            tokens.extend(bits(base).filter(|token| self.removed.binary_search(token).is_err()));
+            let removed: FxHashSet<TokenId> = self.removed.iter().copied().collect();
+            tokens.extend(bits(base).filter(|token| !removed.contains(token)));
         }
         tokens.sort_unstable();
         tokens.dedup();
@@ -201,15 +201,8 @@ impl TokenMaskBuilder {
             }
             return TokenMask { base: Some(own), ..TokenMask::default() };
         }
-        self.added.sort_unstable();
-        self.added.dedup();
         let (base, removed) = match self.bases.pop() {
-            Some(Base { bitmap, mut removed }) => {
-                removed.retain(|token| self.added.binary_search(token).is_err());
-                removed.sort_unstable();
-                removed.dedup();
-                (Some(bitmap), removed)
-            }
+            Some(Base { bitmap, removed }) => (Some(bitmap), removed),
             None => (None, Vec::new()),
         };
         TokenMask { base, removed: removed.into(), added: self.added.into() }

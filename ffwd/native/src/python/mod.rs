@@ -7,6 +7,7 @@ mod bpe_model;
 mod bpe_parts;
 mod errors;
 mod grammar;
+mod logits;
 mod matcher;
 mod vocabulary;
 
@@ -33,6 +34,8 @@ mod _native {
     use super::grammar::{
         compile_choice, compile_json_schema, compile_regex, json_schema_fidelity, PyCompiledGrammar,
     };
+    #[pymodule_export]
+    use super::logits::mask_logits;
     #[pymodule_export]
     use super::matcher::PyMatcher;
     #[pymodule_export]
