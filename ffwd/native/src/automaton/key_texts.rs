@@ -64,12 +64,6 @@ impl Texts {
         Ok(id)
     }
 
-    /// About how many bytes of memory the texts hold.
-    pub fn memory_bytes(&self) -> usize {
-        let text = std::mem::size_of::<(TextId, u8)>() + map_entry::<(TextId, u8), TextId>();
-        self.texts.count() * text
-    }
-
     /// The bytes of a text.
     pub fn bytes(&self, text: TextId) -> Vec<u8> {
         let mut bytes = Vec::new();
