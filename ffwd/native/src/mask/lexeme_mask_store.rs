@@ -1,5 +1,6 @@
 //! The masks of lexeme states for one vocabulary, shared by all grammars.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -35,12 +36,22 @@ struct Memos {
 pub struct LexemeMaskStore {
     memos: Mutex<Memos>,
     basis: Mutex<Option<Arc<FreeBasis>>>,
-    max_bytes: usize,
+    max_bytes: AtomicUsize,
 }
 
 impl LexemeMaskStore {
     pub fn new(max_bytes: usize) -> Self {
+        let max_bytes = AtomicUsize::new(max_bytes);
         Self { memos: Mutex::default(), basis: Mutex::default(), max_bytes }
+    }
+
+    /// Sets the budget, and lets go of what passes it.
+    pub fn set_max_bytes(&self, max_bytes: usize) {
+        self.max_bytes.store(max_bytes, Ordering::Relaxed);
+        let mut memos = self.memos.lock();
+        if memos.bytes > max_bytes {
+            *memos = Memos { walks: memos.walks, ..Memos::default() };
+        }
     }
 
     /// What all tokens of the vocabulary do.
@@ -80,7 +91,7 @@ impl LexemeMaskStore {
         }
         let mask = build()?;
         let mut memos = self.memos.lock();
-        if memos.bytes > self.max_bytes {
+        if memos.bytes > self.max_bytes.load(Ordering::Relaxed) {
             *memos = Memos { walks: memos.walks, ..Memos::default() };
         }
         // What is shared with another entry is counted once.
