@@ -152,6 +152,8 @@ pub struct Lexeme {
     alive: bool,
     /// How many derivatives it took to find that out.
     effort: usize,
+    /// How many bytes of memory the languages take.
+    spec_bytes: usize,
 }
 
 impl Lexeme {
@@ -188,6 +190,7 @@ impl Lexeme {
             }
         }
         let effort = derivatives.effort();
+        let spec_bytes = spec.languages.iter().map(Ast::memory_bytes).sum();
         let mut lexeme = Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             spec,
@@ -206,6 +209,7 @@ impl Lexeme {
             }),
             alive,
             effort,
+            spec_bytes,
         };
         let start = lexeme.spec.spelling == Spelling::JsonString;
         if start {
@@ -524,6 +528,7 @@ impl Lexeme {
         self.states.count() * per_state
             + builder.store.memory_bytes()
             + builder.derivatives.memory_bytes()
+            + self.spec_bytes
             + 1024
     }
 }

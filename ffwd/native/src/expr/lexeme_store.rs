@@ -32,7 +32,7 @@ struct Entries {
 #[derive(Debug)]
 pub struct LexemeStore {
     entries: Mutex<Entries>,
-    max_bytes: usize,
+    max_bytes: AtomicUsize,
 }
 
 /// How many lexemes are looked at with each insertion, so that no call pays for many.
@@ -40,7 +40,17 @@ const LOOKED_AT: usize = 4;
 
 impl LexemeStore {
     pub fn new(max_bytes: usize) -> Self {
-        Self { entries: Mutex::default(), max_bytes }
+        Self { entries: Mutex::default(), max_bytes: AtomicUsize::new(max_bytes) }
+    }
+
+    /// Sets the budget, and lets go of what passes it.
+    pub fn set_max_bytes(&self, max_bytes: usize) {
+        self.max_bytes.store(max_bytes, Ordering::Relaxed);
+        let mut entries = self.entries.lock();
+        let all = entries.queue.len();
+        let let_go = entries.let_go(max_bytes, all, false);
+        drop(entries);
+        drop(let_go);
     }
 
     pub fn get(&self, spec: &LexemeSpec) -> Result<Arc<Lexeme>, LimitExceeded> {
@@ -55,13 +65,13 @@ impl LexemeStore {
         let Entries { by_spec, queue, bytes: total } = &mut *entries;
         let entry = by_spec.entry(spec.clone()).or_insert_with(|| {
             *total += bytes;
-            let used = AtomicBool::new(true);
+            let used = AtomicBool::new(false);
             let entry = Arc::new(Entry { lexeme, bytes: AtomicUsize::new(bytes), used });
             queue.push_back(entry.clone());
             entry
         });
         let lexeme = entry.lexeme.clone();
-        let let_go = entries.let_go(self.max_bytes);
+        let let_go = entries.let_go(self.max_bytes.load(Ordering::Relaxed), LOOKED_AT, true);
         // Dropped outside the lock as well.
         drop(entries);
         drop(let_go);
@@ -88,14 +98,14 @@ impl LexemeStore {
 
 impl Entries {
     /// Measures a few lexemes again, and while the budget is exceeded lets go of those that no
-    /// grammar holds and nobody has asked for lately.
-    fn let_go(&mut self, max_bytes: usize) -> Vec<Arc<Entry>> {
+    /// grammar holds. Those that somebody has asked for lately can be spared.
+    fn let_go(&mut self, max_bytes: usize, looked_at: usize, spare: bool) -> Vec<Arc<Entry>> {
         let mut let_go = Vec::new();
-        for _ in 0..LOOKED_AT.min(self.queue.len()) {
+        for _ in 0..looked_at.min(self.queue.len()) {
             let Some(entry) = self.queue.pop_front() else { break };
             let bytes = entry.lexeme.memory_bytes();
             self.bytes = self.bytes + bytes - entry.bytes.swap(bytes, Ordering::Relaxed);
-            let used = entry.used.swap(false, Ordering::Relaxed);
+            let used = entry.used.swap(false, Ordering::Relaxed) && spare;
             let held = Arc::strong_count(&entry.lexeme) > 1;
             if self.bytes > max_bytes && !used && !held {
                 self.bytes -= bytes;
@@ -106,5 +116,39 @@ impl Entries {
             }
         }
         let_go
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Spelling;
+    use super::*;
+    use crate::regex::Ast;
+
+    #[test]
+    fn lexemes_that_nobody_uses_are_let_go() {
+        let store = LexemeStore::new(400_000);
+        let spec = |number: usize| {
+            let text = Ast::literal(&format!("{number:0>200}"));
+            LexemeSpec::new(Spelling::Utf8, [text])
+        };
+        let kept = store.get(&spec(0)).unwrap();
+        let mut most = 0;
+        for number in 1..2000 {
+            store.get(&spec(number)).unwrap();
+            // Used again and again, and held by nobody.
+            store.get(&spec(1)).unwrap();
+            most = most.max(store.memory_bytes());
+        }
+        let one = kept.memory_bytes();
+        assert!(one > 1000 && 2000 * one > 4 * 400_000, "{one}");
+        assert!(most <= 400_000 + 16 * one, "{most}");
+        let has = |number| store.entries.lock().by_spec.contains_key(&spec(number));
+        assert!(has(0) && has(1) && has(1999) && !has(2) && !has(1000));
+        store.set_max_bytes(0);
+        assert_eq!(store.len(), 1);
+        drop(kept);
+        store.set_max_bytes(0);
+        assert!(store.is_empty());
     }
 }

@@ -66,6 +66,12 @@ impl LexemeMaskStore {
         drop(let_go);
     }
 
+    /// Sets the budget, and lets go of what passes it.
+    pub fn set_max_bytes(&self, max_bytes: usize) {
+        let let_go = self.memo.lock().set_max_bytes(max_bytes);
+        drop(let_go);
+    }
+
     /// What all tokens of the vocabulary do.
     pub fn get(
         &self,

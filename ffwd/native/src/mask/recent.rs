@@ -38,10 +38,24 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
     /// Keeps a value of so many bytes, and what was there before if there was something. Gives back
     /// what is let go of, so that it can be dropped when no lock is held.
     pub fn insert(&mut self, key: K, value: V, bytes: usize) -> Vec<V> {
-        let mut let_go = Vec::new();
         if self.entries.contains_key(&key) {
-            return let_go;
+            return Vec::new();
         }
+        let let_go = self.make_room(bytes);
+        self.bytes += bytes;
+        self.queue.push_back(key);
+        self.entries.insert(key, Entry { value, bytes, used: false });
+        let_go
+    }
+
+    /// Sets the budget, and gives back what passes it.
+    pub fn set_max_bytes(&mut self, max_bytes: usize) -> Vec<V> {
+        self.max_bytes = max_bytes;
+        self.make_room(0)
+    }
+
+    fn make_room(&mut self, bytes: usize) -> Vec<V> {
+        let mut let_go = Vec::new();
         // At most twice round: what was used is spared once.
         for _ in 0..2 * self.queue.len() {
             if self.bytes + bytes <= self.max_bytes {
@@ -57,9 +71,6 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
                 let_go.push(entry.value);
             }
         }
-        self.bytes += bytes;
-        self.queue.push_back(key);
-        self.entries.insert(key, Entry { value, bytes, used: false });
         let_go
     }
 
