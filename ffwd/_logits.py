@@ -45,8 +45,8 @@ def apply_token_bitmask_inplace(
             it, bits between the last token and the end of its word must be 0, as
             `Matcher.fill_bitmask` writes them.
         dtype: "float16" or "bfloat16", for logits of int16 or uint16 that hold the bits of these.
-        threads: How many threads may work at once; by default one per processor, and one alone where
-            less than 8 MiB are to be written.
+        threads: How many threads may work at once; by default one per processor, but only one for
+            less than 8 MiB that are to be written.
 
     Raises:
         BitmaskError: For a type, shape, layout, place or row number that does not fit. Nothing has

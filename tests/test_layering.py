@@ -83,6 +83,13 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "ffwd.adapters": PythonLayer(
         folder="adapters",
         eager=frozenset({"ffwd", "numpy", "torch", "transformers", "tokenizers"}),
+        lazy=frozenset({"ffwd.adapters.triton_bitmask"}),
+        public_only=True,
+    ),
+    # One file, which is imported where logits are on an accelerator.
+    "ffwd.adapters.triton_bitmask": PythonLayer(
+        folder="adapters/triton_bitmask",
+        eager=frozenset({"torch", "triton"}),
         lazy=frozenset(),
         public_only=True,
     ),
