@@ -17,20 +17,20 @@ _BLOCK_WORDS = 128
 
 # Batch sizes change from step to step and are no reason to compile again.
 @triton.jit(do_not_specialize=["logits_rows", "bits_rows"])
-def _mask_logits(  # type: ignore[no-untyped-def]  # noqa: ANN202
-    logits,  # noqa: ANN001
-    bits,  # noqa: ANN001
-    rows,  # noqa: ANN001
-    mask_rows,  # noqa: ANN001
-    logits_stride,  # noqa: ANN001
-    bits_stride,  # noqa: ANN001
-    logits_rows,  # noqa: ANN001
-    bits_rows,  # noqa: ANN001
-    width,  # noqa: ANN001
-    vocab_size,  # noqa: ANN001
-    NAMED_ROWS: tl.constexpr,  # noqa: N803
-    NAMED_MASK_ROWS: tl.constexpr,  # noqa: N803
-    BLOCK_WORDS: tl.constexpr,  # noqa: N803
+def _mask_logits(
+    logits,
+    bits,
+    rows,
+    mask_rows,
+    logits_stride,
+    bits_stride,
+    logits_rows,
+    bits_rows,
+    width,
+    vocab_size,
+    NAMED_ROWS: tl.constexpr,
+    NAMED_MASK_ROWS: tl.constexpr,
+    BLOCK_WORDS: tl.constexpr,
 ):
     at = tl.program_id(0).to(tl.int64)
     row = at

@@ -100,20 +100,26 @@ def _shared(what: str, tensor: Any) -> np.ndarray[Any, Any]:
         raise BitmaskError(
             f"{what} must be a NumPy array or a torch tensor, not {type(tensor).__name__}"
         )
+    try:
+        if tensor.dtype is torch.bfloat16 and not tensor.requires_grad:
+            tensor = tensor.view(torch.int16)
+        # Fails where `_why_not` says. To ask first would cost more than all the rest: each
+        # question to a tensor takes microseconds when torch's code is not in the caches.
+        array: np.ndarray[Any, Any] = tensor.numpy()
+    except (RuntimeError, TypeError) as cause:
+        raise BitmaskError(_why_not(what, tensor, cause)) from cause
+    return array
+
+
+def _why_not(what: str, tensor: Any, cause: Exception) -> str:
     if not tensor.is_cpu:
-        raise BitmaskError(
+        return (
             f"the memory of {what} is on {tensor.device}; the function of this name in"
             " ffwd.adapters.logits masks logits there"
         )
     if tensor.requires_grad:
-        raise BitmaskError(f"{what} must not require a gradient: writing in place would break it")
-    try:
-        if tensor.dtype is torch.bfloat16:
-            tensor = tensor.view(torch.int16)
-        array: np.ndarray[Any, Any] = tensor.numpy()
-    except (RuntimeError, TypeError) as cause:
-        raise BitmaskError(f"the memory of {what} cannot be shared with NumPy: {cause}") from cause
-    return array
+        return f"{what} must not require a gradient: writing in place would break it"
+    return f"the memory of {what} cannot be shared with NumPy: {cause}"
 
 
 def _row_numbers(name: str, rows: Any) -> Any:

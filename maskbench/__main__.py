@@ -28,6 +28,7 @@ from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace,
 from maskbench.encoding.command import tokenizers_command
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
 from maskbench.gates.command import fuzz_command, keywords_command, walks_command
+from maskbench.logits.command import logits_command
 from maskbench.progress import progress
 from maskbench.runner import EngineStartError, RunSettings, run
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
@@ -83,6 +84,7 @@ main.add_command(canonicality_command)
 main.add_command(continuations_command)
 main.add_command(fuzz_command)
 main.add_command(keywords_command)
+main.add_command(logits_command)
 main.add_command(tokenizers_command)
 main.add_command(walks_command)
 

@@ -96,8 +96,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "maskbench": PythonLayer(
         folder="maskbench",
         eager=frozenset(
-            {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "numpy", "click", "rich"}
-            | {"tokenizers"}
+            {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "maskbench.logits"}
+            | {"numpy", "click", "rich", "tokenizers"}
         ),
         # The peers, each loaded in its own process only, and the judges.
         lazy=frozenset(
@@ -121,6 +121,13 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="maskbench/gates",
         eager=frozenset({"ffwd", "maskbench", "numpy", "click", "jsonschema", "jsonschema_rs"}),
         lazy=frozenset(),
+        public_only=True,
+    ),
+    # Times tensors; its command loads the rest only when it is called.
+    "maskbench.logits": PythonLayer(
+        folder="maskbench/logits",
+        eager=frozenset({"ffwd", "ffwd.adapters", "maskbench", "numpy", "click", "rich", "torch"}),
+        lazy=frozenset({"xgrammar", "llguidance"}),
         public_only=True,
     ),
     # Trains a model; its command loads the rest only when it is called.
