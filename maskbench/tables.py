@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
+from maskbench.comparison import Comparison
+from maskbench.goals import judge
 from maskbench.results import EngineSummary
 from maskbench.statistics import STATISTICS, Scope
 
@@ -27,6 +29,57 @@ def show(console: Console, summaries: list[EngineSummary]) -> None:
     if len(summaries) > 1:
         console.print("Times in µs over the schemas that all engines pass", style="bold")
         console.print(_times(summaries, _common))
+
+
+def show_comparisons(console: Console, comparisons: Sequence[Comparison]) -> None:
+    """Prints each comparison with its goals, and what is not in it."""
+    for comparison in comparisons:
+        console.print(
+            f"Times in µs over the schemas that {comparison.name} pass: "
+            f"{comparison.schemas:,} schemas, {comparison.masks:,} masks",
+            style="bold",
+        )
+        console.print(_goals(comparison))
+        for why, ids in comparison.left_out.items():
+            console.print(f"  left out, {why}: {len(ids):,}", markup=False)
+
+
+def markdown(comparisons: Sequence[Comparison]) -> str:
+    """The same tables in Markdown."""
+    lines = []
+    for comparison in comparisons:
+        left_out = [f"{why} {len(ids):,}" for why, ids in comparison.left_out.items()]
+        lines.append(
+            f"Over the {comparison.schemas:,} schemas that {comparison.name} pass, "
+            f"{comparison.masks:,} masks (left out: {', '.join(left_out) or 'none'}):"
+        )
+        head = ["µs", comparison.subject, *comparison.peers, "ratio", "must", "aim"]
+        lines += ["", f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+        lines += [f"| {' | '.join(cells)} |" for cells in _goal_rows(comparison)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _goals(comparison: Comparison) -> Table:
+    table = _table([comparison.subject, *comparison.peers, "ratio", "must", "aim"])
+    for cells in _goal_rows(comparison):
+        table.add_row(*cells)
+    return table
+
+
+def _goal_rows(comparison: Comparison) -> list[list[str]]:
+    """A goal a row: the times, the better peer against the subject, must and aim."""
+    return [
+        [
+            judgement.goal.title,
+            _time(judgement.own),
+            *("-" if us is None else _time(us) for us in judgement.peers),
+            "-" if judgement.ratio is None else f"{judgement.ratio:.1f}x",
+            f"{judgement.goal.must}: {'met' if judgement.must else 'missed'}",
+            f"{judgement.goal.aim}: {'met' if judgement.aim else 'missed'}",
+        ]
+        for judgement in judge(comparison)
+    ]
 
 
 def _own(summary: EngineSummary) -> Scope:

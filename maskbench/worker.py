@@ -14,6 +14,7 @@ from time import perf_counter
 
 from maskbench.documents import Job
 from maskbench.engines import EngineSetup, MissingEngineError, find
+from maskbench.processor import ProcessorError, stay_on
 from maskbench.walk import ForcedCount, Measured, Walker, describe_error
 
 
@@ -25,6 +26,8 @@ class WorkerSetup:
     setup: EngineSetup
     forced: bool
     log: Path
+    pin: int | None = None
+    """The processor to run on."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,11 @@ def main(connection: Connection, start: WorkerSetup) -> None:
     faulthandler.enable()
     began = perf_counter()
     try:
+        # Before the engine is loaded, so that its threads stay there too.
+        if start.pin is not None:
+            stay_on(start.pin)
         engine = find(start.engine)(start.setup)
-    except MissingEngineError as error:
+    except (MissingEngineError, ProcessorError) as error:
         connection.send(NotReady(str(error)))
         return
     walker = Walker(engine, start.setup.tokenizer.eos_token_ids)

@@ -51,6 +51,8 @@ class FakeEngine(Engine):
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT])
             while True:
                 time.sleep(60)
+        if behave is not None and behave.startswith("be on "):
+            assert os.sched_getaffinity(0) == {int(behave.removeprefix("be on "))}
         return FakeCompiled(self.bitmask, parsed["language"], behave)
 
 

@@ -93,6 +93,10 @@ def test_results_file_holds_everything(finished):
         (["--slice", "3/2"], "expected 1 <= i <= n"),
         (["--time-limit", "0"], "--time-limit"),
         (["--whitespace", "none"], "--whitespace"),
+        (["--engine-sample", "ffwd"], "expected ENGINE=N"),
+        (["--engine-sample", "ffwd=0"], "expected ENGINE=N"),
+        (["--engine", "ffwd", "--engine-sample", "llguidance=3"], "not in --engine: llguidance"),
+        (["--engine", "ffwd", "--pin", "-1"], "--pin"),
     ],
 )
 def test_bad_options_are_explained(arguments, message):

@@ -1,6 +1,7 @@
 """Verdicts, limits and recovery, with a fake engine through the real processes."""
 
 import json
+import os
 from array import array
 from pathlib import Path
 
@@ -140,6 +141,25 @@ def test_engines_take_turns_by_chunks(tmp_path):
     for log in logs.values():
         assert [record.index for record in log.records] == list(range(6))
         assert log.versions == {"fake": "1"}
+
+
+def test_an_engine_can_get_some_of_the_jobs(tmp_path):
+    chunks = [[job(i, ["a"], valid=["a"]) for i in pair] for pair in ((0, 1), (2, 3), (4, 5))]
+    only = {SECOND: {1, 4, 5, 77}}
+    logs = run([FAKE, SECOND], chunks, SETUP, RunSettings(), tmp_path, only=only)
+    assert [record.index for record in logs[FAKE].records] == list(range(6))
+    assert [record.index for record in logs[SECOND].records] == [1, 4, 5]
+    assert {log.offered for log in logs.values()} == {6}
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="cannot be pinned here")
+def test_engines_can_be_kept_on_one_processor(tmp_path):
+    processor = max(os.sched_getaffinity(0))
+    jobs = [job(0, ["a"], valid=["a"], behave=f"be on {processor}")]
+    (record,) = records_of(jobs, tmp_path, pin=processor)
+    assert record.verdict is Verdict.PASSED
+    with pytest.raises(EngineStartError, match="cannot run on processor 1000000"):
+        records_of(jobs, tmp_path, pin=1_000_000)
 
 
 def test_interrupt_keeps_whole_chunks(tmp_path):

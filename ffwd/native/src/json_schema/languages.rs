@@ -22,6 +22,8 @@ pub struct Languages {
     limits: Limits,
     empty: FxHashMap<Ast, bool>,
     members: FxHashMap<Ast, FxHashMap<Arc<str>, bool>>,
+    /// How many bytes of memory the answers hold.
+    held: usize,
 }
 
 impl std::fmt::Debug for Languages {
@@ -33,7 +35,13 @@ impl std::fmt::Debug for Languages {
 impl Languages {
     pub fn new(options: &SchemaOptions) -> Self {
         let (oracle, limits) = (options.languages.clone(), options.limits);
-        Self { oracle, limits, empty: FxHashMap::default(), members: FxHashMap::default() }
+        let (empty, members) = (FxHashMap::default(), FxHashMap::default());
+        Self { oracle, limits, empty, members, held: 0 }
+    }
+
+    /// About how many bytes of memory the answers hold.
+    pub fn memory_bytes(&self) -> usize {
+        self.held
     }
 
     pub fn is_empty(&mut self, language: &Ast) -> Result<bool, LimitExceeded> {
@@ -48,6 +56,7 @@ impl Languages {
             return Ok(known);
         }
         let empty = self.oracle.is_empty(language, self.limits)?;
+        self.held += 64 + language.memory_bytes();
         self.empty.insert(language.clone(), empty);
         Ok(empty)
     }
@@ -61,7 +70,13 @@ impl Languages {
             limit: exceeded.limit,
             maximum: exceeded.maximum as u64,
         })?;
-        self.members.entry(language.clone()).or_default().insert(text.clone(), contains);
+        let held = &mut self.held;
+        let texts = self.members.entry(language.clone()).or_insert_with(|| {
+            *held += 96 + language.memory_bytes();
+            FxHashMap::default()
+        });
+        *held += 48 + text.len();
+        texts.insert(text.clone(), contains);
         Ok(contains)
     }
 

@@ -15,11 +15,19 @@ pub enum Inner {
 
 impl Inner {
     pub(super) fn of(vocabulary: &Vocabulary, tokens: Vec<TokenId>) -> Self {
-        if tokens.len() <= vocabulary.mask_words() / 4 {
-            Self::Few(tokens.into())
+        Self::of_runs(vocabulary, &[&tokens])
+    }
+
+    /// Of the tokens of all runs.
+    pub(super) fn of_runs(vocabulary: &Vocabulary, runs: &[&[TokenId]]) -> Self {
+        let count: usize = runs.iter().map(|run| run.len()).sum();
+        if count <= vocabulary.mask_words() / 4 {
+            Self::Few(runs.concat().into())
         } else {
             let mut bitmap = vec![0; vocabulary.mask_words()];
-            set_bits(&mut bitmap, &tokens);
+            for run in runs {
+                set_bits(&mut bitmap, run);
+            }
             Self::Many(bitmap.into())
         }
     }

@@ -16,7 +16,7 @@ use crate::regex::Ast;
 use crate::vocabulary::{NodeId, Vocabulary};
 
 /// How many tokens are looked at one by one rather than walking the whole trie.
-const MAX_DOUBTFUL: usize = 4096;
+const MAX_DOUBTFUL: usize = 512;
 
 /// A subtree and a lexeme's state.
 type Place = (u64, NodeId, u64, LexState);
@@ -110,16 +110,15 @@ impl LexemeMaskStore {
             return Ok(Arc::new(basis.searching(vocabulary, lexeme, state)?));
         }
         let longest = vocabulary.max_token_bytes() as u32;
-        if let Some((relaxed, within)) = lexeme.relaxed(state, longest)? {
+        let least = vocabulary.length_of_all_but(MAX_DOUBTFUL) as u32;
+        if let Some((relaxed, within)) = lexeme.relaxed(state, longest, least)? {
             let doubtful = vocabulary.longer_than(within as usize);
             if doubtful.is_empty() {
                 return self.get(vocabulary, lexeme, relaxed);
             }
-            if doubtful.len() <= MAX_DOUBTFUL {
-                let mask = self.get(vocabulary, lexeme, relaxed)?;
-                if let Some(own) = mask.recheck(vocabulary, lexeme, state, doubtful)? {
-                    return Ok(Arc::new(own));
-                }
+            let mask = self.get(vocabulary, lexeme, relaxed)?;
+            if let Some(own) = mask.recheck(vocabulary, lexeme, state, doubtful)? {
+                return Ok(Arc::new(own));
             }
         }
         self.memos.lock().walks += 1;

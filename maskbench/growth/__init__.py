@@ -1,0 +1,1 @@
+"""How time and memory grow: with the length of an output, and with the size of a schema."""

@@ -1,0 +1,1 @@
+"""Schemas that make engines slow, by name."""
