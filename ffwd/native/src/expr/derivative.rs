@@ -210,7 +210,7 @@ impl Derivatives {
         if store.positive(id) {
             return Ok(id != ExprId::EMPTY);
         }
-        if store.nullable(id) {
+        if store.nullable(id) || store.plainly_alive(id) {
             return Ok(true);
         }
         if let Some(&known) = self.alive.get(&id) {
@@ -235,7 +235,9 @@ impl Derivatives {
                 if known == Some(false) {
                     continue;
                 }
-                if known == Some(true) || store.positive(next) || store.nullable(next) {
+                let plain =
+                    |id| store.positive(id) || store.nullable(id) || store.plainly_alive(id);
+                if known == Some(true) || plain(next) {
                     self.promising[..=place].rotate_right(1);
                     // Everything on the way here is alive.
                     let mut step = current;

@@ -52,6 +52,12 @@ impl LexemeMaskStore {
         }
     }
 
+    /// Sets the budget, and lets go of what passes it.
+    pub fn set_max_bytes(&self, max_bytes: usize) {
+        let let_go = self.memo.lock().set_max_bytes(max_bytes);
+        drop(let_go);
+    }
+
     fn known_mask(&self, key: Key) -> Option<Arc<LexemeMask>> {
         match self.memo.lock().get(&key)? {
             Value::Mask(mask) => Some(mask),
@@ -63,12 +69,6 @@ impl LexemeMaskStore {
         // What is shared with another entry is counted once.
         let own = if Arc::strong_count(mask) == 1 { mask.memory_bytes() } else { 0 };
         let let_go = self.memo.lock().insert(key, Value::Mask(mask.clone()), own + 128);
-        drop(let_go);
-    }
-
-    /// Sets the budget, and lets go of what passes it.
-    pub fn set_max_bytes(&self, max_bytes: usize) {
-        let let_go = self.memo.lock().set_max_bytes(max_bytes);
         drop(let_go);
     }
 
@@ -130,11 +130,12 @@ impl LexemeMaskStore {
             return Ok(Arc::new(basis.searching(vocabulary, lexeme, state)?));
         }
         let longest = vocabulary.max_token_bytes() as u32;
+        // Without the bounds that no token can meet it is a state that others come to as well.
+        if let Some((relaxed, _)) = lexeme.relaxed(state, longest, longest)? {
+            return self.get(vocabulary, lexeme, relaxed);
+        }
         let least = vocabulary.length_of_all_but(MAX_DOUBTFUL) as u32;
         if let Some((relaxed, within)) = lexeme.relaxed(state, longest, least)? {
-            if within >= longest {
-                return self.get(vocabulary, lexeme, relaxed);
-            }
             let mask = self.get(vocabulary, lexeme, relaxed)?;
             if let Some(own) = mask.recheck(vocabulary, lexeme, state, within as usize)? {
                 return Ok(Arc::new(own));
@@ -206,10 +207,9 @@ impl LexemeMaskStore {
         Ok(built)
     }
 
-    /// Forgets everything.
+    /// Forgets everything but what does not depend on any grammar: the inside of any JSON string.
     pub fn clear(&self) {
         self.memo.lock().clear();
-        *self.basis.lock() = None;
     }
 
     /// How many times a lexeme state was walked over the whole trie.

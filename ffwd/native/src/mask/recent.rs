@@ -41,20 +41,21 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
         if self.entries.contains_key(&key) {
             return Vec::new();
         }
-        let let_go = self.make_room(bytes);
+        let let_go = self.let_go(bytes);
         self.bytes += bytes;
         self.queue.push_back(key);
         self.entries.insert(key, Entry { value, bytes, used: false });
         let_go
     }
 
-    /// Sets the budget, and gives back what passes it.
+    /// Sets the budget. Gives back what passes it.
     pub fn set_max_bytes(&mut self, max_bytes: usize) -> Vec<V> {
         self.max_bytes = max_bytes;
-        self.make_room(0)
+        self.let_go(0)
     }
 
-    fn make_room(&mut self, bytes: usize) -> Vec<V> {
+    /// Makes room for so many bytes.
+    fn let_go(&mut self, bytes: usize) -> Vec<V> {
         let mut let_go = Vec::new();
         // At most twice round: what was used is spared once.
         for _ in 0..2 * self.queue.len() {
@@ -104,5 +105,6 @@ mod tests {
         memo.insert(6, 6, 100);
         assert_eq!(memo.get(&6), Some(6));
         assert_eq!(memo.insert(7, 7, 1), [6]);
+        assert_eq!(memo.set_max_bytes(0), [7]);
     }
 }
