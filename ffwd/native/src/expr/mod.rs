@@ -2,6 +2,7 @@
 //!
 //! * [`byte_set`] sets of bytes
 //! * [`store`] hash-consed expressions with their algebraic simplifications
+//! * `facts` what is known of an expression when it is made
 //! * [`derivative`] Brzozowski derivatives, and whether a language is empty
 //! * `lookaround` conditions on what surrounds a place
 //! * [`lower`] from text languages to byte expressions, in a given spelling
@@ -12,6 +13,7 @@
 
 pub mod byte_set;
 pub mod derivative;
+mod facts;
 pub mod lexeme;
 pub mod lexeme_store;
 mod lookaround;
