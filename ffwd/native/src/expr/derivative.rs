@@ -13,6 +13,12 @@ use crate::error::LimitExceeded;
 /// How many expressions a search for an accepted string may visit.
 pub const MAX_EMPTINESS_STEPS: usize = 3_000_000;
 
+/// After how many expressions a search begins anew with each alternative of an intersection alone:
+/// what is left of it is then known better.
+const SPLIT_AFTER: usize = 512;
+/// How many alternatives there may be at once.
+const MAX_ALTERNATIVES: usize = 128;
+
 /// Bytes that no expression of a lexeme tells apart, numbered.
 #[derive(Clone, Debug)]
 pub struct ByteClasses {
@@ -224,7 +230,23 @@ impl Derivatives {
         if self.promising.is_empty() {
             self.promising.clone_from(&classes.representatives);
         }
+        let mut split = false;
         while let Some(Reverse((_, steps, current))) = queue.pop() {
+            if !split && parents.len() > SPLIT_AFTER {
+                split = true;
+                let alternatives = store.alternatives(id, MAX_ALTERNATIVES)?;
+                if alternatives.len() > 1 {
+                    parents = FxHashMap::from_iter([(id, id)]);
+                    queue.clear();
+                    for part in alternatives {
+                        if part != ExprId::EMPTY && !parents.contains_key(&part) {
+                            parents.insert(part, id);
+                            queue.push(Reverse((store.min_len(part), 0, part)));
+                        }
+                    }
+                    continue;
+                }
+            }
             for place in 0..self.promising.len() {
                 let byte = self.promising[place];
                 let next = self.derive(store, current, byte)?;

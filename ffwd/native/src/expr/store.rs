@@ -348,6 +348,25 @@ impl ExprStore {
         }
     }
 
+    /// Expressions, at most so many, that an intersection with unions is the union of; itself where
+    /// it has none.
+    pub fn alternatives(&mut self, id: ExprId, most: usize) -> Result<Vec<ExprId>, LimitExceeded> {
+        let Expr::And(operands) = self.get(id).clone() else { return Ok(vec![id]) };
+        let mut all: Vec<Vec<ExprId>> = vec![Vec::new()];
+        for &operand in operands.iter() {
+            match self.get(operand) {
+                Expr::Or(parts) if all.len() * parts.len() <= most => {
+                    let with = |parts: &[ExprId], other: &Vec<ExprId>| -> Vec<Vec<ExprId>> {
+                        parts.iter().map(|&part| [&other[..], &[part]].concat()).collect()
+                    };
+                    all = all.iter().flat_map(|other| with(parts, other)).collect();
+                }
+                _ => all.iter_mut().for_each(|other| other.push(operand)),
+            }
+        }
+        all.iter().map(|parts| self.and(parts)).collect()
+    }
+
     /// The operands of an intersection without those of unions that the others make so: `x & (y |
     /// x & z)` is `x & (y | z)`. So repetitions with lookaheads do not nest ever deeper.
     fn absorb(&mut self, kept: &[ExprId]) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
