@@ -73,6 +73,8 @@ struct Facts {
     min_len: u32,
     /// An upper bound on the length of its strings; `u32::MAX` if there is none.
     max_len: u32,
+    /// Known to have arbitrarily long strings.
+    endless: bool,
     /// ASCII bytes that each of its strings has, as bits.
     needs: u128,
     /// ASCII bytes that its strings can have.
@@ -89,6 +91,7 @@ impl Default for Facts {
             depth: 1,
             min_len: 0,
             max_len: 0,
+            endless: false,
             needs: 0,
             may_have: 0,
         }
@@ -212,6 +215,21 @@ impl ExprStore {
         self.facts[id.index()].min_len
     }
 
+    /// Whether an expression is plainly not empty: an intersection of a language that has
+    /// arbitrarily long strings with texts of at least so many characters.
+    pub fn plainly_alive(&self, id: ExprId) -> bool {
+        let (Expr::And(ids), Some(universe)) = (self.get(id), self.universe) else { return false };
+        let Expr::Repeat { inner: character, .. } = *self.get(universe) else { return false };
+        let is_long = |id: &ExprId| matches!(*self.get(*id), Expr::Repeat { inner, max: None, .. } if inner == character);
+        match ids[..] {
+            [one, other] => {
+                let is_endless = |id: ExprId| self.positive(id) && self.facts[id.index()].endless;
+                (is_long(&one) && is_endless(other)) || (is_long(&other) && is_endless(one))
+            }
+            _ => false,
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.exprs.len()
     }
@@ -284,6 +302,7 @@ impl ExprStore {
                     depth: depth + 1,
                     min_len: head.min_len.saturating_add(tail.min_len),
                     max_len: head.max_len.saturating_add(tail.max_len),
+                    endless: head.positive && tail.positive && (head.endless || tail.endless),
                     needs: head.needs | tail.needs,
                     may_have: head.may_have | tail.may_have,
                 }
@@ -296,10 +315,12 @@ impl ExprStore {
                 depth: most(ids, |of| of.depth) + 1,
                 min_len: least(ids, |of| of.min_len),
                 max_len: most(ids, |of| of.max_len),
+                endless: any(ids, |of| of.endless),
                 needs: ids.iter().fold(ANY_ASCII, |needs, id| needs & of(id).needs),
                 may_have: ids.iter().fold(0, |may, id| may | of(id).may_have),
             },
             Expr::And(ids) => Facts {
+                endless: false,
                 nullable: all(ids, |of| of.nullable),
                 positive: false,
                 behind: any(ids, |of| of.behind),
@@ -311,6 +332,7 @@ impl ExprStore {
                 may_have: self.possible(ids),
             },
             Expr::Not(id) => Facts {
+                endless: false,
                 needs: 0,
                 nullable: !of(id).nullable,
                 positive: false,
@@ -336,6 +358,7 @@ impl ExprStore {
                     depth: inner.depth + 1,
                     min_len: inner.min_len.saturating_mul(*min),
                     max_len,
+                    endless: inner.positive && (inner.endless || max.is_none()),
                     needs: if *min > 0 { inner.needs } else { 0 },
                     may_have: inner.may_have,
                 }
