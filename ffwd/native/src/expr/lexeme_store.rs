@@ -1,6 +1,7 @@
 //! The lexemes in use, shared between grammars, under a byte budget.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -12,7 +13,18 @@ use crate::error::LimitExceeded;
 #[derive(Debug)]
 struct Entry {
     lexeme: Arc<Lexeme>,
-    last_use: u64,
+    /// Its size when it was last looked at; lexemes grow as they are used.
+    bytes: AtomicUsize,
+    /// Asked for since then.
+    used: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_spec: FxHashMap<LexemeSpec, Arc<Entry>>,
+    /// All of them, those to be looked at next in front.
+    queue: VecDeque<Arc<Entry>>,
+    bytes: usize,
 }
 
 /// Interns lexemes by what they accept. A lexeme that a grammar holds stays alive with the
@@ -20,84 +32,53 @@ struct Entry {
 #[derive(Debug)]
 pub struct LexemeStore {
     entries: Mutex<Entries>,
-    clock: AtomicU64,
     max_bytes: AtomicUsize,
 }
 
-#[derive(Debug, Default)]
-struct Entries {
-    by_spec: FxHashMap<LexemeSpec, Entry>,
-    /// How many lexemes have come since the size was last looked at.
-    come: usize,
-}
-
-/// How often the size of the store is looked at: after so many insertions, and where it holds many
-/// lexemes after one for each so many of them, so that looking costs little beside building.
-const SWEEP_INTERVAL: usize = 16;
+/// How many lexemes are looked at with each insertion, so that no call pays for many.
+const LOOKED_AT: usize = 4;
 
 impl LexemeStore {
     pub fn new(max_bytes: usize) -> Self {
-        let max_bytes = AtomicUsize::new(max_bytes);
-        Self { entries: Mutex::default(), clock: AtomicU64::new(0), max_bytes }
+        Self { entries: Mutex::default(), max_bytes: AtomicUsize::new(max_bytes) }
     }
 
     /// Sets the budget, and lets go of what passes it.
     pub fn set_max_bytes(&self, max_bytes: usize) {
         self.max_bytes.store(max_bytes, Ordering::Relaxed);
-        self.sweep(&mut self.entries.lock().by_spec);
+        let mut let_go = Vec::new();
+        let mut entries = self.entries.lock();
+        // The first round forgets what has been asked for lately.
+        for _ in 0..entries.queue.len().div_ceil(LOOKED_AT) * 2 {
+            let_go.extend(entries.let_go(max_bytes));
+        }
+        drop(entries);
+        drop(let_go);
     }
 
     pub fn get(&self, spec: &LexemeSpec) -> Result<Arc<Lexeme>, LimitExceeded> {
-        let now = self.clock.fetch_add(1, Ordering::Relaxed);
-        if let Some(entry) = self.entries.lock().by_spec.get_mut(spec) {
-            entry.last_use = now;
+        if let Some(entry) = self.entries.lock().by_spec.get(spec) {
+            entry.used.store(true, Ordering::Relaxed);
             return Ok(entry.lexeme.clone());
         }
         // Built outside the lock: a large pattern must not hold up other grammars.
         let lexeme = Arc::new(Lexeme::new(spec.clone())?);
+        let bytes = lexeme.memory_bytes();
         let mut entries = self.entries.lock();
-        let lexeme = entries
-            .by_spec
-            .entry(spec.clone())
-            .or_insert_with(|| Entry { lexeme, last_use: now })
-            .lexeme
-            .clone();
-        entries.come += 1;
-        if entries.come > SWEEP_INTERVAL.max(entries.by_spec.len() / SWEEP_INTERVAL) {
-            entries.come = 0;
-            self.sweep(&mut entries.by_spec);
-        }
-        Ok(lexeme)
-    }
-
-    /// Drops what has not been used for longest, of what no grammar holds, until what is left takes
-    /// three quarters of the budget.
-    fn sweep(&self, entries: &mut FxHashMap<LexemeSpec, Entry>) {
-        let max_bytes = self.max_bytes.load(Ordering::Relaxed);
-        let mut total = 0;
-        let mut unused: Vec<(u64, usize)> = Vec::new();
-        for entry in entries.values() {
-            let bytes = entry.lexeme.memory_bytes();
-            total += bytes;
-            if Arc::strong_count(&entry.lexeme) == 1 {
-                unused.push((entry.last_use, bytes));
-            }
-        }
-        if total <= max_bytes {
-            return;
-        }
-        unused.sort_unstable();
-        let mut oldest_kept = 0;
-        for (last_use, bytes) in unused {
-            if total <= max_bytes / 4 * 3 {
-                break;
-            }
-            total -= bytes;
-            oldest_kept = last_use + 1;
-        }
-        entries.retain(|_, entry| {
-            entry.last_use >= oldest_kept || Arc::strong_count(&entry.lexeme) > 1
+        let Entries { by_spec, queue, bytes: total } = &mut *entries;
+        let entry = by_spec.entry(spec.clone()).or_insert_with(|| {
+            *total += bytes;
+            let used = AtomicBool::new(true);
+            let entry = Arc::new(Entry { lexeme, bytes: AtomicUsize::new(bytes), used });
+            queue.push_back(entry.clone());
+            entry
         });
+        let lexeme = entry.lexeme.clone();
+        let let_go = entries.let_go(self.max_bytes.load(Ordering::Relaxed));
+        // Dropped outside the lock as well.
+        drop(entries);
+        drop(let_go);
+        Ok(lexeme)
     }
 
     /// Lets go of every lexeme.
@@ -115,6 +96,29 @@ impl LexemeStore {
 
     pub fn memory_bytes(&self) -> usize {
         self.entries.lock().by_spec.values().map(|entry| entry.lexeme.memory_bytes()).sum()
+    }
+}
+
+impl Entries {
+    /// Measures a few lexemes again, and while the budget is exceeded lets go of those that no
+    /// grammar holds and nobody has asked for lately.
+    fn let_go(&mut self, max_bytes: usize) -> Vec<Arc<Entry>> {
+        let mut let_go = Vec::new();
+        for _ in 0..LOOKED_AT.min(self.queue.len()) {
+            let Some(entry) = self.queue.pop_front() else { break };
+            let bytes = entry.lexeme.memory_bytes();
+            self.bytes = self.bytes + bytes - entry.bytes.swap(bytes, Ordering::Relaxed);
+            let used = entry.used.swap(false, Ordering::Relaxed);
+            let held = Arc::strong_count(&entry.lexeme) > 1;
+            if self.bytes > max_bytes && !used && !held {
+                self.bytes -= bytes;
+                self.by_spec.remove(entry.lexeme.spec());
+                let_go.push(entry);
+            } else {
+                self.queue.push_back(entry);
+            }
+        }
+        let_go
     }
 }
 
@@ -141,7 +145,7 @@ mod tests {
         }
         let one = kept.memory_bytes();
         assert!(one > 1000 && 2000 * one > 4 * 400_000, "{one}");
-        assert!(most <= 400_000 + (SWEEP_INTERVAL + 1) * one, "{most}");
+        assert!(most <= 400_000 + 2 * one, "{most}");
         let has = |number| store.entries.lock().by_spec.contains_key(&spec(number));
         assert!(has(0) && has(1) && has(1999) && !has(2) && !has(1000));
         store.set_max_bytes(0);
