@@ -120,8 +120,8 @@ pub struct Automaton {
     pub(super) lexeme_bytes: LexemeBytes,
 }
 
-const MAX_CONFIGS: usize = 8_000_000;
-const MAX_CELLS: usize = 8_000_000;
+pub(super) const MAX_CONFIGS: usize = 8_000_000;
+pub(super) const MAX_CELLS: usize = 8_000_000;
 const MAX_FRAMES: usize = 8_000_000;
 
 impl Automaton {

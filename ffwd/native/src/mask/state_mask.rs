@@ -109,6 +109,11 @@ impl Masker {
         done
     }
 
+    /// Whether the mask of a state is in the memo.
+    pub fn is_known(&self, state: StateId) -> bool {
+        self.memo.with(state.0, |_| ()).is_some()
+    }
+
     /// Computes the mask of a state, and keeps it.
     pub fn compute(
         &self,
