@@ -36,6 +36,7 @@ mod merge;
 pub mod normal;
 mod normalise;
 mod number_range;
+mod one_of;
 mod options;
 mod own;
 mod parser;
