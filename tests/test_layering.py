@@ -31,6 +31,8 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "tokenizer": frozenset({"error", "vocabulary", "bpe", "pretokenizer"}),
     # Which tokens a text can have; of grammars it knows one trait.
     "canonical": frozenset({"error", "vocabulary", "bpe", "pretokenizer", "tokenizer"}),
+    # Bits and numbers.
+    "logits": frozenset(),
     "json_schema": frozenset({"error", "regex"}),
     "automaton": frozenset({"error", "regex", "expr", "json_schema"}),
     # The only place where automaton and vocabulary meet.
@@ -47,7 +49,7 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     # Converts; what lies below the engine it only names to describe an error.
     "python": frozenset(
         {"error", "vocabulary", "bpe", "pretokenizer", "tokenizer", "canonical", "json_schema"}
-        | {"automaton", "engine", "matcher", "fast_forward"}
+        | {"logits", "automaton", "engine", "matcher", "fast_forward"}
     ),
 }
 

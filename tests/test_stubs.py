@@ -12,8 +12,10 @@ import ffwd.tokenizer
 from ffwd import _native
 
 STUB = Path(ffwd.__file__).parent / "_native.pyi"
-# What `ffwd.compile` and `ffwd.fidelity_report` call. Nobody needs them by name.
+# What `ffwd.compile`, `ffwd.fidelity_report` and `ffwd.apply_token_bitmask_inplace` call. Nobody
+# needs them by name.
 INTERNAL = {"compile_json_schema", "compile_regex", "compile_choice", "json_schema_fidelity"}
+INTERNAL |= {"mask_logits"}
 # What `ffwd.tokenizer` makes public, and what `ffwd.tokenizer.Bpe` is made of.
 OF_TOKENIZER = {"AppendEncoder", "IntervalCounter", "PrependEncoder"}
 UNDER_BPE = {"Bpe", "BpeModel"}

@@ -1,21 +1,26 @@
 //! A vocabulary with everything that is shared by the grammars compiled for it, and compilation.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
+use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::automaton::{punctuation, Automaton, EngineError, Grammar, StateId, Writing};
-use crate::canonical::{CanonicalMasks, Canonicality, Context};
+use crate::automaton::{punctuation, Automaton, EngineError, Grammar, Writing};
+use crate::canonical::{CanonicalMasks, Canonicality};
 use crate::error::LimitExceeded;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
-use crate::mask::{LexemeMaskStore, Masker};
+use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
 use crate::regex::{rust_dialect, Ast, PatternError, PatternErrorKind};
 use crate::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
 use crate::vocabulary::{TokenId, Vocabulary};
+
+pub mod generation;
+pub mod transitions;
+pub use generation::Generation;
 
 /// Byte budgets of what is kept.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +29,13 @@ pub struct EngineConfig {
     pub lexeme_bytes: usize,
     /// Shared masks of lexeme states.
     pub lexeme_mask_bytes: usize,
-    /// Masks of one compiled grammar.
-    pub mask_bytes: u64,
+    /// All that is built lazily for one compiled grammar.
+    pub grammar_bytes: usize,
 }
 
 impl Default for EngineConfig {
     fn default() -> Self {
-        Self { lexeme_bytes: 256 << 20, lexeme_mask_bytes: 128 << 20, mask_bytes: 256 << 20 }
+        Self { lexeme_bytes: 256 << 20, lexeme_mask_bytes: 128 << 20, grammar_bytes: 256 << 20 }
     }
 }
 
@@ -47,14 +52,21 @@ pub struct EncodeError {
     pub message: String,
 }
 
-/// How many texts an engine remembers the encoding of.
-const MAX_ENCODED: usize = 65_536;
+/// How many bytes of texts and their encodings an engine remembers.
+const MAX_ENCODED_BYTES: usize = 16 << 20;
+
+/// Texts that have been encoded.
+#[derive(Default)]
+struct Encoded {
+    tokens: FxHashMap<Box<str>, Arc<[TokenId]>>,
+    bytes: usize,
+}
 
 /// A vocabulary, its tokenizer, and what all grammars for it share.
 pub struct Engine {
     vocabulary: Arc<Vocabulary>,
     encoder: Option<Box<dyn Encoder>>,
-    encoded: Mutex<FxHashMap<Box<str>, Arc<[TokenId]>>>,
+    encoded: Mutex<Encoded>,
     exact: Option<Exact>,
     lexemes: Arc<LexemeStore>,
     lexeme_masks: Arc<LexemeMaskStore>,
@@ -87,33 +99,132 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// A state, what is known of the tokens before it, and whether to look ahead.
-type ForcedKey = (StateId, Context, bool);
-
 /// A grammar compiled for one vocabulary; matchers on it share all that is built.
+///
+/// What is built belongs to a [`Generation`]. When that holds more memory than the grammar may, a new
+/// one takes its place. Texts in progress move there with their next step: they read their tokens
+/// again, and keep only what they need. Until then nobody notices, for what a step has begun with
+/// stays until its end.
 #[derive(Debug)]
 pub struct Compiled {
     pub engine: Arc<Engine>,
-    pub automaton: Automaton,
-    pub masker: Masker,
-    /// Forced tokens that have been asked for.
-    pub(crate) forced: Mutex<FxHashMap<ForcedKey, Arc<[TokenId]>>>,
+    source: Source,
+    current: ArcSwap<Generation>,
+    max_bytes: AtomicUsize,
+    renewing: Mutex<()>,
+    pub(crate) counters: Counters,
 }
 
+/// What a new generation is made from, beside the document of the one before.
+#[derive(Debug)]
+enum Source {
+    Text(Ast),
+    Json(Writing),
+}
+
+/// Counters of one compiled grammar, whatever it has let go of.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub masks: Arc<MaskCounters>,
+    pub forced_hits: Sharded,
+    pub moves: AtomicU64,
+    pub evictions: AtomicU64,
+}
+
+/// From how many bytes on a generation is taken apart by a thread of its own.
+const MANY_BYTES: usize = 1 << 20;
+
 impl Compiled {
+    /// What is built now. What is read from it stays as long as the guard is held, which takes no
+    /// lock and holds up nobody; a guard is not for keeping.
+    #[inline]
+    pub fn generation(&self) -> Guard<Arc<Generation>> {
+        self.current.load()
+    }
+
+    /// How many bytes of memory all that is built lazily may hold, beside what texts in progress
+    /// need. Half of it is for masks.
+    pub fn limited_to(self, max_bytes: usize) -> Self {
+        self.max_bytes.store(max_bytes, Ordering::Relaxed);
+        self.generation().masker.set_max_bytes(max_bytes as u64 / 2);
+        self
+    }
+
+    /// After something was built: begins anew where that is too much by now.
+    pub(crate) fn settle(&self, generation: &Generation) {
+        let budget = self.max_bytes.load(Ordering::Relaxed);
+        if generation.memory_bytes().total() > generation.limit(budget) {
+            self.renew(generation);
+        }
+    }
+
+    #[cold]
+    fn renew(&self, old: &Generation) {
+        let Some(_only) = self.renewing.try_lock() else { return };
+        if self.generation().number != old.number {
+            return;
+        }
+        // It could be built once, so it can be again; if not, things stay as they are.
+        let Ok(fresh) = self.fresh(old) else { return };
+        let old = self.current.swap(Arc::new(fresh));
+        self.counters.evictions.fetch_add(1, Ordering::Relaxed);
+        if old.memory_bytes().total() >= MANY_BYTES {
+            // It is many small things; the text that came upon it should not wait.
+            let _ = std::thread::Builder::new().spawn(move || drop(old));
+        }
+    }
+
+    /// Lets go of all that is built.
+    #[cfg(test)]
+    pub(crate) fn begin_anew(&self) {
+        self.renew(&self.generation());
+    }
+
+    fn fresh(&self, old: &Generation) -> Result<Generation, CompileError> {
+        let grammar = match (&self.source, old.automaton.json()) {
+            (Source::Json(writing), Some(json)) => {
+                Grammar::Json { schema: Box::new(json.schema.renewed()?), writing: writing.clone() }
+            }
+            (Source::Text(ast), _) => Grammar::Text(ast.clone()),
+            (Source::Json(_), None) => return Err(CompileError::Unsatisfiable("the schema")),
+        };
+        let automaton = Automaton::new(grammar, self.engine.lexemes.clone())?;
+        let budget = self.max_bytes.load(Ordering::Relaxed);
+        let masker = self.engine.masker(budget, self.counters.masks.clone());
+        Ok(Generation::new(old.number.wrapping_add(1), automaton, masker))
+    }
+
     /// Counters by name: what has been built, and where masks came from.
     pub fn stats(&self) -> Vec<(&'static str, u64)> {
-        let counters = &self.masker.counters;
+        let generation = self.generation();
+        let (automaton, masks) = (&generation.automaton, &self.counters.masks);
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let bytes = generation.memory_bytes();
         vec![
-            ("states", self.automaton.num_states() as u64),
-            ("stacks", self.automaton.num_stacks() as u64),
-            ("lexemes", self.automaton.num_lexemes() as u64),
-            ("key_nodes", self.automaton.num_key_nodes() as u64),
-            ("mask_hits", read(&counters.hits)),
-            ("masks_computed", read(&counters.computed)),
-            ("mask_nodes_walked", read(&counters.nodes_walked)),
-            ("mask_bytes", read(&counters.bytes)),
+            ("states", automaton.num_states() as u64),
+            ("stacks", automaton.num_stacks() as u64),
+            ("lexemes", automaton.num_lexemes() as u64),
+            ("key_nodes", automaton.num_key_nodes() as u64),
+            ("mask_hits", masks.hits.get()),
+            ("masks_computed", read(&masks.computed)),
+            ("mask_nodes_walked", read(&masks.nodes_walked)),
+            ("exit_tries_walked", read(&masks.exit_tries)),
+            ("key_masks", read(&masks.key_masks)),
+            ("doubts_resolved", read(&masks.doubts)),
+            ("masks_cleared", read(&masks.cleared)),
+            ("forced_hits", self.counters.forced_hits.get()),
+            ("evictions", read(&self.counters.evictions)),
+            ("matcher_moves", read(&self.counters.moves)),
+            ("memory_bytes", bytes.total() as u64),
+            ("state_bytes", bytes.automaton.states as u64),
+            ("stack_bytes", bytes.automaton.stacks as u64),
+            ("frame_bytes", bytes.automaton.frames as u64),
+            ("key_bytes", bytes.automaton.keys as u64),
+            ("schema_bytes", bytes.automaton.schema as u64),
+            ("lexeme_bytes", bytes.automaton.lexemes as u64),
+            ("mask_bytes", bytes.masks as u64),
+            ("transition_bytes", bytes.transitions as u64),
+            ("forced_bytes", bytes.forced as u64),
             ("shared_lexemes", self.engine.lexemes.len() as u64),
             ("shared_lexeme_walks", self.engine.lexeme_masks.walks()),
             ("shared_lexeme_mask_bytes", self.engine.lexeme_masks.memory_bytes() as u64),
@@ -198,15 +309,16 @@ impl Engine {
     /// The tokenizer's own tokens of a text; `None` without a tokenizer.
     pub fn encode(&self, text: &str) -> Result<Option<Arc<[TokenId]>>, EncodeError> {
         let Some(encoder) = &self.encoder else { return Ok(None) };
-        if let Some(known) = self.encoded.lock().get(text) {
+        if let Some(known) = self.encoded.lock().tokens.get(text) {
             return Ok(Some(known.clone()));
         }
         let tokens: Arc<[TokenId]> = encoder.encode(text)?.into();
         let mut encoded = self.encoded.lock();
-        if encoded.len() >= MAX_ENCODED {
-            encoded.clear();
+        if encoded.bytes > MAX_ENCODED_BYTES {
+            *encoded = Encoded::default();
         }
-        encoded.insert(text.into(), tokens.clone());
+        encoded.bytes += 96 + text.len() + std::mem::size_of_val(&*tokens);
+        encoded.tokens.insert(text.into(), tokens.clone());
         Ok(Some(tokens))
     }
 
@@ -222,7 +334,17 @@ impl Engine {
     pub fn clear_memos(&self) {
         self.lexemes.clear();
         self.lexeme_masks.clear();
-        self.encoded.lock().clear();
+        *self.encoded.lock() = Encoded::default();
+    }
+
+    /// Sets the budgets of what all grammars share, and lets go of what passes them.
+    pub fn limit_memory(&self, lexeme_bytes: Option<usize>, lexeme_mask_bytes: Option<usize>) {
+        if let Some(bytes) = lexeme_bytes {
+            self.lexemes.set_max_bytes(bytes);
+        }
+        if let Some(bytes) = lexeme_mask_bytes {
+            self.lexeme_masks.set_max_bytes(bytes);
+        }
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -285,13 +407,29 @@ impl Engine {
         grammar: Grammar,
         what: &'static str,
     ) -> Result<Compiled, CompileError> {
+        let source = match &grammar {
+            Grammar::Text(ast) => Source::Text(ast.clone()),
+            Grammar::Json { writing, .. } => Source::Json(writing.clone()),
+        };
         let automaton = Automaton::new(grammar, self.lexemes.clone())?;
         if !automaton.is_satisfiable() {
             return Err(CompileError::Unsatisfiable(what));
         }
-        let masker =
-            Masker::new(self.vocabulary.clone(), self.lexeme_masks.clone(), self.config.mask_bytes);
-        Ok(Compiled { engine: self.clone(), automaton, masker, forced: Mutex::default() })
+        let counters = Counters::default();
+        let masker = self.masker(self.config.grammar_bytes, counters.masks.clone());
+        Ok(Compiled {
+            engine: self.clone(),
+            source,
+            current: ArcSwap::from_pointee(Generation::new(0, automaton, masker)),
+            max_bytes: AtomicUsize::new(self.config.grammar_bytes),
+            renewing: Mutex::default(),
+            counters,
+        })
+    }
+
+    fn masker(&self, grammar_bytes: usize, counters: Arc<MaskCounters>) -> Masker {
+        let (vocabulary, lexeme_masks) = (self.vocabulary.clone(), self.lexeme_masks.clone());
+        Masker::new(vocabulary, lexeme_masks, grammar_bytes as u64 / 2, counters)
     }
 }
 

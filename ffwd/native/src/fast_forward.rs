@@ -10,9 +10,9 @@
 use smallvec::SmallVec;
 use thiserror::Error;
 
-use crate::automaton::{Automaton, EngineError, Threads};
+use crate::automaton::{Automaton, EngineError, StateId, Threads};
 use crate::canonical::{Canonicality, Choice, Context, ForcedOptions, Language, LIKELY_BYTES};
-use crate::engine::{Compiled, EncodeError};
+use crate::engine::{EncodeError, Generation};
 use crate::matcher::Matcher;
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -77,12 +77,19 @@ struct Forced {
 
 /// The bytes that must come next, at most `max_bytes`; they end on a character boundary.
 pub fn forced_bytes(matcher: &Matcher, max_bytes: usize) -> Result<Vec<u8>, EngineError> {
-    Ok(forced(matcher, max_bytes)?.bytes)
+    let (generation, state) = matcher.here()?;
+    let bytes = forced(matcher, &generation.automaton, state, max_bytes)?.bytes;
+    matcher.compiled().settle(&generation);
+    Ok(bytes)
 }
 
-fn forced(matcher: &Matcher, max_bytes: usize) -> Result<Forced, EngineError> {
-    let automaton = &matcher.compiled().automaton;
-    let mut threads: Threads = automaton.threads(matcher.state()).iter().copied().collect();
+fn forced(
+    matcher: &Matcher,
+    automaton: &Automaton,
+    state: StateId,
+    max_bytes: usize,
+) -> Result<Forced, EngineError> {
+    let mut threads = Threads::from_slice(automaton.threads(state));
     if matcher.is_terminated() {
         return Ok(Forced::default());
     }
@@ -103,10 +110,6 @@ fn forced(matcher: &Matcher, max_bytes: usize) -> Result<Forced, EngineError> {
 
 /// How much forced text is turned into tokens at once.
 const MAX_FORCED_BYTES: usize = 1 << 16;
-
-/// How many forced sequences of one grammar are kept, and how long each may be.
-const MAX_KEPT: usize = 16_384;
-const MAX_KEPT_TOKENS: usize = 256;
 
 /// The tokens that must come next.
 pub fn fast_forward_tokens(
@@ -175,17 +178,20 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
     if matcher.is_terminated() || context.is_lost() || is_open(matcher, canonicality, &context)? {
         return Ok(Vec::new());
     }
-    let Compiled { engine, automaton, forced: known, .. } = &**matcher.compiled();
-    let key = (matcher.state(), context, options.look_ahead);
+    let compiled = matcher.compiled();
+    let (generation, state) = matcher.here()?;
+    let Generation { automaton, forced: known, .. } = &**generation;
+    let key = (state, context, options.look_ahead);
     // With bytes of a prefix left, the state does not tell where the text is.
     let keeps = matcher.prefix_left().is_empty();
     if keeps {
-        if let Some(tokens) = known.lock().get(&key) {
+        if let Some(tokens) = known.get(&key) {
+            compiled.counters.forced_hits.increment();
             return Ok(tokens.to_vec());
         }
     }
-    let Forced { bytes, threads } = forced(matcher, MAX_FORCED_BYTES)?;
-    let vocabulary = engine.vocabulary();
+    let Forced { bytes, threads } = forced(matcher, automaton, state, MAX_FORCED_BYTES)?;
+    let vocabulary = compiled.engine.vocabulary();
     let has = |token: TokenId| !vocabulary.text(token).is_empty();
     let choice = Choice { trie: vocabulary.trie(), has: &has };
     let language = GrammarTexts(automaton);
@@ -201,13 +207,10 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
         None if matcher.tokens().is_empty() => force(&canonicality.start())?.unwrap_or_default(),
         None => Vec::new(),
     };
-    if keeps && tokens.len() <= MAX_KEPT_TOKENS {
-        let mut known = known.lock();
-        if known.len() >= MAX_KEPT {
-            known.clear();
-        }
-        known.insert(key, tokens.as_slice().into());
+    if keeps {
+        known.insert(key, &tokens);
     }
+    compiled.settle(&generation);
     Ok(tokens)
 }
 
@@ -220,8 +223,8 @@ fn is_open(
     if matcher.is_terminated() || !matcher.prefix_left().is_empty() {
         return Ok(false);
     }
-    let Compiled { engine, automaton, .. } = &**matcher.compiled();
-    let state = matcher.state();
+    let (generation, state) = matcher.here()?;
+    let (engine, automaton) = (&matcher.compiled().engine, &generation.automaton);
     if automaton.is_accepting(state) && canonicality.can_end(context) {
         return Ok(true);
     }
@@ -243,11 +246,13 @@ fn is_open(
 }
 
 fn backed_off(matcher: &Matcher, backoff: &Backoff) -> Result<Vec<TokenId>, FastForwardError> {
-    let Compiled { engine, masker, automaton, .. } = &**matcher.compiled();
+    let engine = &matcher.compiled().engine;
     if !engine.has_encoder() {
         return Err(FastForwardError::NoEncoder);
     }
-    let Forced { bytes, threads } = forced(matcher, MAX_FORCED_BYTES)?;
+    let (generation, state) = matcher.here()?;
+    let Generation { automaton, masker, .. } = &**generation;
+    let Forced { bytes, threads } = forced(matcher, automaton, state, MAX_FORCED_BYTES)?;
     let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(Vec::new()) };
     if text.is_empty() {
         return Ok(Vec::new());

@@ -10,6 +10,7 @@
 //! * [`pretokenizer`] where a tokenizer cuts a text into pieces; knows no token
 //! * [`tokenizer`] whole texts to tokens, and texts whose tokens are counted while they change
 //! * [`canonical`] which tokens a text can have
+//! * [`logits`] bitmasks onto logits; knows bits and numbers, no token
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
 //! * [`automaton`] configurations and stacks over lexemes; knows no token
 //! * [`mask`] the only place where automaton and vocabulary meet
@@ -25,6 +26,7 @@ pub mod error;
 pub mod expr;
 pub mod fast_forward;
 pub mod json_schema;
+pub mod logits;
 pub mod mask;
 pub mod matcher;
 pub mod pretokenizer;

@@ -1,15 +1,26 @@
 //! A text in progress: the list of states that its tokens led through.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use arc_swap::Guard;
 use parking_lot::Mutex;
 use thiserror::Error;
 
-use crate::automaton::{EngineError, StateId};
+use crate::automaton::{EngineError, StateId, Threads};
 use crate::canonical::{Canonicality, Context, Restricted, Trail};
-use crate::engine::Compiled;
+use crate::engine::{Compiled, Generation};
+use crate::error::LimitExceeded;
 use crate::mask::token_set::{bits, set_bits};
 use crate::vocabulary::TokenId;
+
+mod batch;
+mod history;
+pub use batch::fill_bitmasks;
+use history::History;
+
+/// Where there is no room for another token, there is then for so much of all of them.
+const TOKENS_GROWTH: usize = 32;
 
 /// What a caller got wrong.
 #[derive(Clone, Debug, Error)]
@@ -61,14 +72,29 @@ impl Clone for Tracked {
     }
 }
 
+/// Generation and state in one word.
+fn pack(generation: &Generation, state: StateId) -> u64 {
+    u64::from(generation.number) << 32 | u64::from(state.0)
+}
+
+/// The state, if the place is in this generation.
+#[inline]
+fn state_in(generation: &Generation, place: u64) -> Option<StateId> {
+    (place >> 32 == u64::from(generation.number)).then_some(StateId(place as u32))
+}
+
 /// Follows one sequence of tokens through a grammar.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Matcher {
     compiled: Arc<Compiled>,
-    /// The state before each token.
-    before: Vec<StateId>,
     tokens: Vec<TokenId>,
-    state: StateId,
+    /// Where the text stands: in which generation of the grammar, and in which of its states.
+    place: AtomicU64,
+    /// The state after each token, or after some of them, in the same generation. Locked only where
+    /// the text moves to another one in the midst of a question.
+    history: Mutex<History>,
+    /// Whether the text may end in this state.
+    accepting: bool,
     terminated: bool,
     prefix: Arc<[u8]>,
     /// How many bytes of the prefix have been read.
@@ -77,27 +103,46 @@ pub struct Matcher {
     tracked: Option<Tracked>,
 }
 
+impl Clone for Matcher {
+    fn clone(&self) -> Self {
+        // Both belong together, and a question to the other one may be moving it.
+        let history = self.history.lock();
+        let place = self.place.load(Ordering::Acquire);
+        Self {
+            compiled: self.compiled.clone(),
+            tokens: self.tokens.clone(),
+            place: AtomicU64::new(place),
+            history: Mutex::new(history.clone()),
+            prefix: self.prefix.clone(),
+            tracked: self.tracked.clone(),
+            ..*self
+        }
+    }
+}
+
 impl Matcher {
     pub fn new(compiled: Arc<Compiled>) -> Self {
         Self::beginning(compiled, &Beginning::default())
     }
 
     pub fn beginning(compiled: Arc<Compiled>, beginning: &Beginning) -> Self {
-        let state = compiled.automaton.start();
+        let generation = compiled.generation();
+        let state = generation.automaton.start();
         let tracked = compiled.engine.canonicality().map(|canonicality| Tracked {
             trail: Mutex::new(Trail::new(canonicality.after(&beginning.recent))),
             fallbacks: Mutex::default(),
         });
         Self {
-            compiled,
-            before: Vec::new(),
             tokens: Vec::new(),
-            state,
+            place: AtomicU64::new(pack(&generation, state)),
+            history: Mutex::new(History::new(state)),
+            accepting: generation.automaton.is_accepting(state),
             terminated: false,
             prefix: beginning.prefix.as_slice().into(),
             read: 0,
             canonical: beginning.canonical,
             tracked,
+            compiled,
         }
     }
 
@@ -110,8 +155,70 @@ impl Matcher {
         &self.tokens
     }
 
+    /// What is built of the grammar now, and the state of the text in it. All that one question needs
+    /// must come from the same generation.
+    #[inline]
+    pub fn here(&self) -> Result<(Guard<Arc<Generation>>, StateId), EngineError> {
+        let generation = self.compiled.generation();
+        match state_in(&generation, self.place.load(Ordering::Acquire)) {
+            Some(state) => Ok((generation, state)),
+            None => self.move_to(generation),
+        }
+    }
+
+    /// Finds the text's place in a generation that it has not been in.
+    #[cold]
+    fn move_to(
+        &self,
+        generation: Guard<Arc<Generation>>,
+    ) -> Result<(Guard<Arc<Generation>>, StateId), EngineError> {
+        let mut history = self.history.lock();
+        if let Some(state) = state_in(&generation, self.place.load(Ordering::Acquire)) {
+            return Ok((generation, state));
+        }
+        *history = self.read_again(&generation, &self.tokens)?;
+        let state = history.last();
+        self.place.store(pack(&generation, state), Ordering::Release);
+        Ok((generation, state))
+    }
+
+    /// The states of the first tokens in a generation in which the text has not been. Few of them
+    /// are made: only those that are kept.
+    fn read_again(
+        &self,
+        generation: &Generation,
+        tokens: &[TokenId],
+    ) -> Result<History, EngineError> {
+        let Generation { automaton, .. } = generation;
+        let held = generation.memory_bytes().total();
+        let vocabulary = self.compiled.engine.vocabulary();
+        let mut history = History::new(automaton.start());
+        let mut threads = Threads::from_slice(automaton.threads(automaton.start()));
+        let mut prefix_left = self.prefix.len();
+        for (position, &token) in tokens.iter().enumerate() {
+            let text = vocabulary.text(token);
+            let skipped = prefix_left.min(text.len());
+            prefix_left -= skipped;
+            let Some(next) = automaton.walk(&threads, &text[skipped..])? else {
+                // What a text may be is the same in every generation.
+                debug_assert!(false, "token {token} at {position} was accepted before");
+                return Err(LimitExceeded::new("tokens that can be read again", position).into());
+            };
+            threads = next;
+            if History::keeps(position + 1, tokens.len()) {
+                let state = automaton.intern(threads.clone())?;
+                history.push_kept(position + 1, tokens.len(), state);
+            }
+        }
+        self.compiled.counters.moves.fetch_add(1, Ordering::Relaxed);
+        generation.moved(held);
+        Ok(history)
+    }
+
+    /// The state of the text, in the generation that it has last been in.
+    #[cfg(test)]
     pub fn state(&self) -> StateId {
-        self.state
+        StateId(self.place.load(Ordering::Acquire) as u32)
     }
 
     /// The bytes that come before the text of the grammar and have not been spelled yet.
@@ -121,7 +228,7 @@ impl Matcher {
 
     /// Whether the text may end here, or has ended.
     pub fn is_accepting(&self) -> bool {
-        self.read == self.prefix.len() && self.compiled.automaton.is_accepting(self.state)
+        self.accepting && self.read == self.prefix.len()
     }
 
     /// Whether an end token has been accepted.
@@ -131,8 +238,10 @@ impl Matcher {
 
     /// The state after a token, and how much of the prefix has been read then; `None` where the
     /// grammar refuses it.
+    #[inline]
     fn step(
         &self,
+        generation: &Generation,
         (state, read): (StateId, usize),
         token: TokenId,
         position: usize,
@@ -142,7 +251,23 @@ impl Matcher {
             let width = vocabulary.width();
             return Err(MatcherError::OutOfRange { token, position, width });
         }
-        let automaton = &self.compiled.automaton;
+        if read == self.prefix.len() {
+            if let Some(next) = generation.transitions.get(state, token) {
+                return Ok(next.map(|next| (next, read)));
+            }
+        }
+        self.read_token(generation, (state, read), token)
+    }
+
+    /// As [`Self::step`], from the bytes of the token.
+    fn read_token(
+        &self,
+        generation: &Generation,
+        (state, read): (StateId, usize),
+        token: TokenId,
+    ) -> Result<Option<(StateId, usize)>, MatcherError> {
+        let Generation { automaton, transitions, .. } = generation;
+        let vocabulary = self.compiled.engine.vocabulary();
         let mut text = vocabulary.text(token);
         let left = &self.prefix[read..];
         if text.is_empty() {
@@ -158,10 +283,15 @@ impl Matcher {
                 None => return Ok(None),
             }
         }
-        match automaton.walk(automaton.threads(state), text)? {
-            Some(threads) => Ok(Some((automaton.intern(threads)?, self.prefix.len()))),
-            None => Ok(None),
+        let next = match automaton.walk(automaton.threads(state), text)? {
+            Some(threads) => Some(automaton.intern(threads)?),
+            None => None,
+        };
+        if left.is_empty() {
+            transitions.set(state, token, next);
         }
+        self.compiled.settle(generation);
+        Ok(next.map(|next| (next, self.prefix.len())))
     }
 
     /// Takes one token; `false`, and nothing changes, where the grammar refuses it.
@@ -170,15 +300,28 @@ impl Matcher {
         if self.terminated {
             return Err(MatcherError::AfterEnd { token, position });
         }
-        let Some((state, read)) = self.step((self.state, self.read), token, position)? else {
+        let (generation, state) = self.here()?;
+        let Some((state, read)) = self.step(&generation, (state, self.read), token, position)?
+        else {
             return Ok(false);
         };
-        self.before.push(self.state);
+        if self.tokens.len() == self.tokens.capacity() {
+            // A long text must not hold twice the memory that it needs.
+            self.tokens.reserve_exact((self.tokens.len() / TOKENS_GROWTH).max(16));
+        }
         self.tokens.push(token);
-        self.state = state;
+        self.history.get_mut().push(state);
+        self.stand(&generation, state);
         self.read = read;
         self.terminated = self.compiled.engine.vocabulary().is_eos(token);
         Ok(true)
+    }
+
+    /// The text is now in this state, which is the last of its history.
+    #[inline]
+    fn stand(&mut self, generation: &Generation, state: StateId) {
+        *self.place.get_mut() = pack(generation, state);
+        self.accepting = generation.automaton.is_accepting(state);
     }
 
     /// Takes all of the tokens, or none of them.
@@ -198,11 +341,12 @@ impl Matcher {
     /// How many of the tokens, from the first on, the grammar would take. Changes nothing.
     pub fn validate(&self, tokens: &[TokenId]) -> Result<usize, MatcherError> {
         let vocabulary = self.compiled.engine.vocabulary();
-        let mut place = (self.state, self.read);
+        let (generation, state) = self.here()?;
+        let mut place = (state, self.read);
         let mut terminated = self.terminated;
         for (count, &token) in tokens.iter().enumerate() {
             let position = self.tokens.len() + count;
-            match self.step(place, token, position)? {
+            match self.step(&generation, place, token, position)? {
                 Some(next) if !terminated => place = next,
                 _ => return Ok(count),
             }
@@ -218,31 +362,86 @@ impl Matcher {
             return Err(MatcherError::RollbackTooFar { asked: count, accepted });
         }
         if count > 0 {
-            self.state = self.before[accepted - count];
-            self.shorten(accepted - count);
+            self.shorten(accepted - count)?;
         }
         Ok(())
     }
 
     /// Back to the beginning.
     pub fn reset(&mut self) {
-        self.state = self.compiled.automaton.start();
-        self.shorten(0);
+        let generation = self.compiled.generation();
+        let start = generation.automaton.start();
+        *self.history.get_mut() = History::new(start);
+        self.stand(&generation, start);
+        self.forget(0, 0);
     }
 
-    fn shorten(&mut self, length: usize) {
-        self.before.truncate(length);
+    fn shorten(&mut self, length: usize) -> Result<(), MatcherError> {
+        let generation = self.compiled.generation();
+        let history = if state_in(&generation, *self.place.get_mut()).is_none() {
+            self.read_again(&generation, &self.tokens[..length])?
+        } else {
+            let history = self.history.get_mut();
+            let (mut state, known) = history.last_before(length);
+            if known == length {
+                history.shorten(length);
+                self.stand(&generation, state);
+                let read = self.read_after(length);
+                self.forget(length, read);
+                return Ok(());
+            }
+            // What single states are not kept of is read again: less than a stride of tokens.
+            let mut history = history.clone();
+            history.shorten(length);
+            let mut read = self.read_after(known);
+            for (position, &token) in self.tokens[..length].iter().enumerate().skip(known) {
+                // They have been accepted here before.
+                let Some(next) = self.step(&generation, (state, read), token, position)? else {
+                    break;
+                };
+                (state, read) = next;
+                history.push(state);
+            }
+            history
+        };
+        let state = history.last();
+        *self.history.get_mut() = history;
+        self.stand(&generation, state);
+        let read = self.read_after(length);
+        self.forget(length, read);
+        Ok(())
+    }
+
+    /// How much of the prefix the first tokens spell.
+    fn read_after(&self, length: usize) -> usize {
+        let vocabulary = self.compiled.engine.vocabulary();
+        let mut read = 0;
+        for &token in &self.tokens[..length] {
+            if read >= self.prefix.len() {
+                break;
+            }
+            read += vocabulary.text(token).len();
+        }
+        read.min(self.prefix.len())
+    }
+
+    /// Only the first tokens are left, which spell so much of the prefix.
+    fn forget(&mut self, length: usize, read: usize) {
         self.tokens.truncate(length);
         self.terminated = false;
-        if self.read > 0 {
-            let vocabulary = self.compiled.engine.vocabulary();
-            let spelled: usize =
-                self.tokens.iter().map(|&token| vocabulary.text(token).len()).sum();
-            self.read = spelled.min(self.prefix.len());
+        self.read = read;
+        if let Some(tracked) = &mut self.tracked {
+            tracked.trail.get_mut().shorten(length);
         }
-        if let Some(tracked) = &self.tracked {
-            tracked.trail.lock().shorten(length);
-        }
+    }
+
+    /// How many bytes of memory the matcher holds, without what it shares with others.
+    pub fn memory_bytes(&self) -> usize {
+        let trail = |tracked: &Tracked| tracked.trail.lock().memory_bytes();
+        std::mem::size_of::<Self>()
+            + self.tokens.capacity() * std::mem::size_of::<TokenId>()
+            + self.history.lock().memory_bytes()
+            + self.tracked.as_ref().map_or(0, trail)
     }
 
     /// Which tokens are canonical and what is known of those so far, where that can be told.
@@ -278,7 +477,13 @@ impl Matcher {
             return true;
         }
         let plain = !self.canonical && self.prefix_left().is_empty();
-        plain && self.compiled.masker.with_known(self.state, |mask| mask.fill(row)).is_some()
+        if !plain {
+            return false;
+        }
+        let generation = self.compiled.generation();
+        let state = state_in(&generation, self.place.load(Ordering::Acquire));
+        let fill = |state| generation.masker.with_known(state, |mask| mask.fill(row));
+        state.and_then(fill).is_some()
     }
 
     /// Overwrites a bitmask row with the tokens that may come next. After the end these are the
@@ -295,13 +500,15 @@ impl Matcher {
     }
 
     fn fill_by_grammar(&self, row: &mut [u32]) -> Result<(), EngineError> {
-        let Compiled { automaton, masker, .. } = &*self.compiled;
+        let (generation, state) = self.here()?;
+        let Generation { automaton, masker, .. } = &**generation;
         let left = self.prefix_left();
         if !left.is_empty() {
             row.fill(0);
-            set_bits(row, &masker.prefixed(automaton, left, self.state)?);
-        } else if masker.with_known(self.state, |mask| mask.fill(row)).is_none() {
-            masker.compute(automaton, self.state)?.fill(row);
+            set_bits(row, &masker.prefixed(automaton, left, state)?);
+        } else if masker.with_known(state, |mask| mask.fill(row)).is_none() {
+            masker.compute(automaton, state)?.fill(row);
+            self.compiled.settle(&generation);
         }
         Ok(())
     }
@@ -330,56 +537,23 @@ impl Matcher {
         if self.terminated {
             return Ok(Vec::new());
         }
-        let Compiled { automaton, masker, engine, .. } = &*self.compiled;
         if self.canonical || !self.prefix_left().is_empty() {
-            let mut row = vec![0; engine.vocabulary().mask_words()];
+            let mut row = vec![0; self.compiled.engine.vocabulary().mask_words()];
             self.fill_bitmask(&mut row)?;
             return Ok(bits(&row).collect());
         }
-        if let Some(tokens) = masker.with_known(self.state, |mask| mask.tokens()) {
+        let (generation, state) = self.here()?;
+        let Generation { automaton, masker, .. } = &**generation;
+        if let Some(tokens) = masker.with_known(state, |mask| mask.tokens()) {
             return Ok(tokens);
         }
-        Ok(masker.compute(automaton, self.state)?.tokens())
+        let tokens = masker.compute(automaton, state)?.tokens();
+        self.compiled.settle(&generation);
+        Ok(tokens)
     }
 }
 
-/// Fills a row for each matcher. Known masks are copied at once, the others are computed on at
-/// most `threads` threads, which live for this call only.
-pub fn fill_bitmasks(
-    work: Vec<(&Matcher, &mut [u32])>,
-    threads: Option<usize>,
-) -> Result<(), EngineError> {
-    let mut missing: Vec<(&Matcher, &mut [u32])> = Vec::new();
-    for (matcher, row) in work {
-        if !matcher.fill_known(row) {
-            missing.push((matcher, row));
-        }
-    }
-    let available = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.unwrap_or_else(available).clamp(1, missing.len().max(1));
-    if threads == 1 {
-        return missing.into_iter().try_for_each(|(matcher, row)| matcher.fill_bitmask(row));
-    }
-    let queue = parking_lot::Mutex::new(missing.into_iter());
-    let take_all = || -> Result<(), EngineError> {
-        loop {
-            let next = queue.lock().next();
-            let Some((matcher, row)) = next else { return Ok(()) };
-            matcher.fill_bitmask(row)?;
-        }
-    };
-    std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(take_all)).collect();
-        let mut result = take_all();
-        for helper in helpers {
-            match helper.join() {
-                Ok(done) => result = result.and(done),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        result
-    })
-}
-
+#[cfg(test)]
+mod eviction_tests;
 #[cfg(test)]
 mod tests;

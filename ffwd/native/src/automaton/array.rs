@@ -12,6 +12,7 @@ use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
 use super::items;
 use super::keys::TextId;
+use super::memory::{map_entry, Held};
 use super::value::{QueryId, Schemas};
 use crate::expr::texts::TextCounter;
 use crate::expr::{Spelling, Verdict};
@@ -103,6 +104,30 @@ pub enum Spare {
     String,
 }
 
+impl Progress {
+    fn bytes(&self) -> usize {
+        std::mem::size_of::<Self>() + std::mem::size_of_val(&*self.counts)
+    }
+}
+
+impl Held for ArrayState {
+    fn held_bytes(&self) -> usize {
+        // What came is shared by both copies of a state.
+        let came = std::mem::size_of_val(&*self.came) / 2 + 8;
+        came + self.live.iter().map(Progress::bytes).sum::<usize>()
+    }
+}
+
+impl Held for ArrayPending {
+    fn held_bytes(&self) -> usize {
+        let entry = |entry: &Entry| {
+            let own = std::mem::size_of::<Entry>() - std::mem::size_of::<Progress>();
+            own + entry.before.bytes() + std::mem::size_of_val(&*entry.contains)
+        };
+        self.entries.iter().map(entry).sum()
+    }
+}
+
 impl Monitor {
     fn is_plain(&self) -> bool {
         self.spec.contains.is_empty() && !self.spec.unique && !self.spec.repeats
@@ -185,6 +210,8 @@ impl Automaton {
         };
         let cap = monitors.iter().map(|monitor| cap(&monitor.spec)).max().unwrap_or(0);
         let group = ArrayGroup { monitors, cap, required };
+        let monitors = group.monitors.iter().map(|monitor| monitor.spec.memory_bytes() + 64);
+        json.held.add(std::mem::size_of::<ArrayGroup>() + monitors.sum::<usize>());
         Ok(ArrayGroupId(json.array_groups.push(group) as u32))
     }
 
@@ -240,6 +267,7 @@ impl Automaton {
             Some(next) => next,
             None => {
                 let next = self.next_item(json, id)?;
+                json.held.add(map_entry::<ArrayStateId, Option<ArrayPendingId>>());
                 json.array_items.lock().insert(id, next);
                 next
             }
@@ -266,6 +294,7 @@ impl Automaton {
             true => Spare::Item,
             false => Spare::None,
         };
+        json.held.add(map_entry::<ArrayStateId, Spare>());
         json.array_spares.lock().insert(id, spare);
         Ok(spare)
     }
@@ -443,7 +472,7 @@ impl Automaton {
             next.containers = from.containers;
             // Where masks are computed for all texts at once the item is not known.
             if text != TextId::ANY {
-                let bytes = json.keys.bytes(text);
+                let bytes = json.keys.texts.bytes(text);
                 let item = items::last_value(&bytes);
                 match json.schema.equal_to(&String::from_utf8_lossy(item)) {
                     Ok(equal) => {

@@ -12,6 +12,7 @@ use super::exclusion::Feasibility;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::Interner;
 use super::keys::{KeyNodeId, Keys, Terminal, TextId};
+use super::memory::{map_entry, Bytes, LexemeBytes};
 use super::object::{ObjectPending, ObjectState};
 use super::object_group::ObjectGroup;
 use super::punctuation::{self, index, Indentation, Marks};
@@ -71,7 +72,7 @@ impl Thread {
 pub type Threads = SmallVec<[Thread; 4]>;
 
 #[derive(Debug)]
-struct Config {
+pub(super) struct Config {
     threads: Box<[Thread]>,
     accepting: bool,
 }
@@ -94,21 +95,28 @@ pub struct JsonParts {
     pub(super) array_pendings: Interner<ArrayPending>,
     pub(super) array_items: Mutex<FxHashMap<ArrayStateId, Option<ArrayPendingId>>>,
     pub(super) array_spares: Mutex<FxHashMap<ArrayStateId, Spare>>,
+    /// Bytes of what is not interned.
+    pub(super) held: Bytes,
 }
 
 #[derive(Debug)]
 pub struct Automaton {
     lexeme_store: Arc<LexemeStore>,
-    lexemes: boxcar::Vec<Arc<Lexeme>>,
+    pub(super) lexemes: boxcar::Vec<Arc<Lexeme>>,
     lexeme_ids: Mutex<FxHashMap<LexemeSpec, u32>>,
-    cells: boxcar::Vec<Cell>,
+    pub(super) cells: boxcar::Vec<Cell>,
     cell_ids: Mutex<FxHashMap<(Frame, StackId), StackId>>,
     /// Exits that are not in the lists of their stacks.
     exits: Mutex<FxHashMap<(StackId, ExitKey), StackId>>,
-    configs: boxcar::Vec<Config>,
+    pub(super) configs: boxcar::Vec<Config>,
     config_ids: Mutex<FxHashMap<Box<[Thread]>, StateId>>,
     json: Option<JsonParts>,
     start: OnceLock<StateId>,
+    /// Bytes of the threads of configurations.
+    pub(super) thread_bytes: Bytes,
+    /// Bytes of what begins on stacks, and of how they are left.
+    pub(super) flow_bytes: Bytes,
+    pub(super) lexeme_bytes: LexemeBytes,
 }
 
 const MAX_CONFIGS: usize = 8_000_000;
@@ -128,6 +136,9 @@ impl Automaton {
             config_ids: Mutex::default(),
             json: None,
             start: OnceLock::new(),
+            thread_bytes: Bytes::default(),
+            flow_bytes: Bytes::default(),
+            lexeme_bytes: LexemeBytes::default(),
         };
         automaton.push(Frame::End, StackId::END)?;
         let root = match grammar {
@@ -149,7 +160,7 @@ impl Automaton {
                 let json = JsonParts {
                     schema,
                     property_order,
-                    keys: Keys::default(),
+                    keys: Keys::new()?,
                     indentation: Indentation::new(&whitespace),
                     queries: Interner::new(frames, MAX_FRAMES),
                     value_starts: Mutex::default(),
@@ -162,6 +173,7 @@ impl Automaton {
                     array_pendings: Interner::new(frames, MAX_FRAMES),
                     array_items: Mutex::default(),
                     array_spares: Mutex::default(),
+                    held: Bytes::default(),
                 };
                 let mut schemas = Schemas::new(property_order);
                 schemas.require(root);
@@ -263,6 +275,7 @@ impl Automaton {
                 start.transcript = TextId::EMPTY;
             }
         }
+        self.flow_bytes.add(std::mem::size_of_val(&*starts));
         Ok(cell.starts.get_or_init(|| starts.into_vec().into_boxed_slice()))
     }
 
@@ -298,6 +311,7 @@ impl Automaton {
             return Ok(known);
         }
         let next = self.compute_exit(stack, lexeme, accept, text)?;
+        self.flow_bytes.add(map_entry::<(StackId, ExitKey), StackId>());
         if !first.insert(key, next) {
             self.exits.lock().insert((stack, key), next);
         }
@@ -363,7 +377,7 @@ impl Automaton {
 
     fn append(&self, text: TextId, byte: u8) -> Result<TextId, EngineError> {
         match &self.json {
-            Some(json) if text != TextId::NONE => Ok(json.keys.append(text, byte)?),
+            Some(json) if text != TextId::NONE => Ok(json.keys.texts.append(text, byte)?),
             _ => Ok(text),
         }
     }
@@ -371,20 +385,21 @@ impl Automaton {
     fn step_key(&self, thread: &Thread, byte: u8, next: &mut Threads) -> Result<(), EngineError> {
         let Some(json) = &self.json else { return Ok(()) };
         let node = json.keys.node(thread.key_node());
-        if let Some(child) = node.child(byte) {
-            if !json.keys.node(child).is_dead() {
-                let text = json.keys.append(thread.text, byte)?;
-                let transcript = json.keys.append(thread.transcript, byte)?;
+        if let Some(child) = json.keys.child(&node, byte)? {
+            if !json.keys.is_dead(&child) {
+                let child = json.keys.intern(child)?;
+                let text = json.keys.texts.append(thread.text, byte)?;
+                let transcript = json.keys.texts.append(thread.transcript, byte)?;
                 next.push(Thread { state: child.0, text, transcript, ..*thread });
             }
             return Ok(());
         }
         // A quote ends a name, but right after the opening of an object it begins one.
         if byte == b'"' && !node.is_before_quote() {
-            match node.terminal {
+            match json.keys.terminal(&node) {
                 Terminal::Allowed(name) => {
-                    let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
-                    let transcript = json.keys.append(thread.transcript, byte)?;
+                    let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
+                    let transcript = json.keys.texts.append(thread.transcript, byte)?;
                     next.extend(self.following(stack, transcript)?);
                     return Ok(());
                 }
@@ -435,6 +450,7 @@ impl Automaton {
             return Err(LimitExceeded::new("states of one grammar", MAX_CONFIGS).into());
         }
         let threads: Box<[Thread]> = threads.into_vec().into_boxed_slice();
+        self.thread_bytes.add(2 * std::mem::size_of_val(&*threads));
         let config = Config { threads: threads.clone(), accepting };
         let id = StateId(self.configs.push(config) as u32);
         ids.insert(threads, id);
@@ -485,11 +501,12 @@ impl Automaton {
                 (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
                 (ThreadLexeme::Key, Some(json)) => {
                     let node = json.keys.node(thread.key_node());
-                    if matches!(node.terminal, Terminal::Allowed(_)) {
+                    if matches!(json.keys.terminal(&node), Terminal::Allowed(_)) {
                         bytes.push(b'"');
                     }
-                    let alive = |&&(_, child): &&(u8, KeyNodeId)| !json.keys.node(child).is_dead();
-                    bytes.extend(node.children.iter().filter(alive).map(|&(byte, _)| byte));
+                    let children = json.keys.children(&node)?;
+                    let alive = children.iter().filter(|(_, child)| !json.keys.is_dead(child));
+                    bytes.extend(alive.map(|&(byte, _)| byte));
                     let Some(base) = node.base else { continue };
                     (base.lexeme, base.state)
                 }
@@ -514,8 +531,8 @@ impl Automaton {
                 (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
                 (ThreadLexeme::Key, Some(json)) if byte != b'"' => {
                     let node = json.keys.node(thread.key_node());
-                    match (node.child(byte), node.base) {
-                        (Some(child), _) if json.keys.node(child).is_dead() => continue,
+                    match (json.keys.child(&node, byte)?, node.base) {
+                        (Some(child), _) if json.keys.is_dead(&child) => continue,
                         (Some(_), _) => return Ok(true),
                         (None, Some(base)) => (base.lexeme, base.state),
                         (None, None) => continue,
@@ -545,11 +562,12 @@ impl Automaton {
                             _ => return Ok(false),
                         }
                     }
-                    if matches!(node.terminal, Terminal::Allowed(_)) && !agree(b'"') {
+                    let terminal = json.keys.terminal(&node);
+                    if matches!(terminal, Terminal::Allowed(_)) && !agree(b'"') {
                         return Ok(false);
                     }
-                    for &(byte, child) in node.children.iter() {
-                        if !json.keys.node(child).is_dead() && !agree(byte) {
+                    for (byte, child) in json.keys.children(&node)? {
+                        if !json.keys.is_dead(&child) && !agree(byte) {
                             return Ok(false);
                         }
                     }

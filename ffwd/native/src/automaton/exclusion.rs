@@ -8,6 +8,7 @@ use smallvec::{smallvec, SmallVec};
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
+use super::keys::decoded;
 use super::monitor::{Ask, Exclusions, Key, Place};
 use super::name_set::NameSet;
 use super::object::Members;
@@ -126,7 +127,7 @@ impl Automaton {
         if let Some(&known) = json.feasible.lock().get(&key) {
             return Ok(known);
         }
-        let name = |name: u32| json.keys.decoded(names[name as usize].0);
+        let name = |name: u32| decoded(&names[name as usize]);
         // Most exclusions are avoided by leaving out a name, which mostly does no harm.
         let (pending, without) = monitor.avoiding(place, seen);
         let mut feasible = false;

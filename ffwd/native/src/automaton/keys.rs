@@ -1,48 +1,42 @@
-//! The keys of objects: which names may come, as persistent tries over their spelling.
+//! The keys that may come in an object: declared names, and the lexeme of all other keys.
 //!
-//! A trie node says what the names below it are; where the object also takes other keys it says
-//! in addition where in the lexeme of those keys it stands, so that leaving the trie is entering
-//! that lexeme. Nodes are hash-consed and changed by copying a path, so the tries of an object's
-//! successive states share all but what changed.
+//! The names of an object are sorted by their spelling, so those that begin with some bytes are a
+//! range of them. A *node* is such a range together with the place in the lexeme of the other keys,
+//! and the keys without a name that came already. Nodes are made where a text gets to.
 //!
-//! Where patterns restrict the other keys, all that are left below a node may be names that are
-//! refused. Such a node has no base: it is *dead* unless some name below it may come.
+//! Where patterns restrict the other keys, all that are left at a node may be names, or have come.
+//! Such a node has no base: it is *dead* unless some name in its range may come.
 
-use std::sync::Arc;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::intern::Interner;
+pub use super::key_texts::TextId;
+use super::key_texts::Texts;
+use super::memory::Held;
+use super::name_set::NameSet;
 use super::punctuation::index;
+use super::used_keys::{UsedId, UsedKeys};
 use crate::error::LimitExceeded;
 use crate::expr::lower::{spell, unspell_json, Spelling};
 use crate::expr::texts::{texts, TextCounter};
 use crate::expr::{LexState, Lexeme};
 
-/// A key as it is written: the opening quote and the spelled characters so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TextId(pub u32);
-
-impl TextId {
-    /// No text is recorded.
-    pub const NONE: Self = Self(0);
-    /// Nothing has been written yet.
-    pub const EMPTY: Self = Self(1);
-    /// Some text that is not known: masks are computed for all texts at once.
-    pub const ANY: Self = Self(u32::MAX);
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyNodeId(pub u32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeySetId(u32);
 
 /// What a name that ends at a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Terminal {
     /// No declared name.
     None,
-    /// A name that may come now.
-    Allowed(TextId),
+    /// A name that may come now, by its place among the sorted names.
+    Allowed(u32),
     /// A name that may not come any more.
     Refused,
 }
@@ -56,293 +50,319 @@ pub struct KeyBase {
 }
 
 /// The lexeme of the keys that are not declared.
-#[derive(Clone, Copy, Debug)]
-pub struct OtherKeys<'l> {
+#[derive(Clone, Debug)]
+pub struct OtherKeys {
     /// Its index in the automaton.
     pub index: u32,
-    pub lexeme: &'l Lexeme,
+    pub lexeme: Arc<Lexeme>,
 }
 
-impl OtherKeys<'_> {
-    fn start(self) -> KeyBase {
-        KeyBase { lexeme: self.index, state: self.lexeme.start() }
+/// The names of an object, sorted by their bytes, each with its opening quote.
+pub type Names = Arc<[Box<[u8]>]>;
+
+/// Which names of an object may come, and which other keys.
+#[derive(Debug)]
+pub struct KeySet {
+    /// Unique to these names within the grammar.
+    group: u32,
+    names: Names,
+    allowed: NameSet,
+    others: Option<OtherKeys>,
+    /// For each name how many of those before it the lexeme of the other keys has too.
+    covered: OnceLock<Box<[u32]>>,
+}
+
+impl KeySet {
+    pub fn new(group: u32, names: Names, allowed: NameSet, others: Option<OtherKeys>) -> Self {
+        Self { group, names, allowed, others, covered: OnceLock::new() }
     }
 
-    fn next(self, base: Option<KeyBase>, byte: u8) -> Result<Option<KeyBase>, LimitExceeded> {
-        let Some(base) = base else { return Ok(None) };
-        let next = self.lexeme.next(base.state, byte)?;
-        Ok(next.map(|state| KeyBase { state, ..base }))
+    fn identity(&self) -> (u32, &NameSet, Option<u32>) {
+        (self.group, &self.allowed, self.others.as_ref().map(|others| others.index))
+    }
+
+    /// How many of a range of names the lexeme of the other keys has too.
+    fn covered(&self, from: u32, to: u32, lexeme: &Lexeme) -> Result<u32, LimitExceeded> {
+        let known = match self.covered.get() {
+            Some(known) => known,
+            None => {
+                let mut sums = Vec::with_capacity(self.names.len() + 1);
+                let mut sum = 0;
+                sums.push(sum);
+                for name in self.names.iter() {
+                    sum += u32::from(has(lexeme, lexeme.start(), name)?);
+                    sums.push(sum);
+                }
+                self.covered.get_or_init(|| sums.into())
+            }
+        };
+        Ok(known[to as usize] - known[from as usize])
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+impl Clone for KeySet {
+    fn clone(&self) -> Self {
+        let (names, allowed) = (self.names.clone(), self.allowed.clone());
+        Self::new(self.group, names, allowed, self.others.clone())
+    }
+}
+
+impl PartialEq for KeySet {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for KeySet {}
+
+impl Held for KeySet {
+    fn held_bytes(&self) -> usize {
+        // The names belong to the group, and only one of the two copies counts them.
+        let covered = self.others.as_ref().map_or(0, |_| self.names.len() * 4);
+        self.allowed.bytes() + covered / 2
+    }
+}
+
+impl Hash for KeySet {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
+}
+
+/// Whether a lexeme has a key, from some state on, with the closing quote.
+fn has(lexeme: &Lexeme, start: LexState, key: &[u8]) -> Result<bool, LimitExceeded> {
+    let mut state = start;
+    for &byte in key.iter().chain(b"\"") {
+        match lexeme.next(state, byte)? {
+            Some(next) => state = next,
+            None => return Ok(false),
+        }
+    }
+    Ok(state.accepts())
+}
+
+/// The keys that begin with some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyNode {
-    /// Sorted by byte.
-    pub children: Arc<[(u8, KeyNodeId)]>,
-    pub terminal: Terminal,
+    set: KeySetId,
+    /// The names with these bytes.
+    from: u32,
+    to: u32,
+    /// How many bytes they are.
+    depth: u32,
+    /// Keys without a name that came already.
+    used: UsedId,
     /// Where other keys are allowed.
     pub base: Option<KeyBase>,
-    /// How many names at and below the node the lexeme of the other keys has too. Not counted for
-    /// "any string", which has more keys than these everywhere.
-    covered: u32,
 }
 
+impl Held for KeyNode {}
+
 impl KeyNode {
-    pub fn child(&self, byte: u8) -> Option<KeyNodeId> {
-        let position = self.children.binary_search_by_key(&byte, |&(label, _)| label).ok()?;
-        Some(self.children[position].1)
-    }
-
-    /// Whether no key goes on here.
-    pub fn is_dead(&self) -> bool {
-        self.base.is_none()
-            && self.children.is_empty()
-            && !matches!(self.terminal, Terminal::Allowed(_))
-    }
-
     /// Whether a quote would open the key rather than close it.
     pub fn is_before_quote(&self) -> bool {
-        self.base.is_some_and(|base| base.state == LexState::QUOTE)
+        self.depth == 0
+    }
+
+    /// Whether any declared name begins with these bytes.
+    pub fn has_names(&self) -> bool {
+        self.from < self.to
     }
 }
 
 #[derive(Debug)]
 pub struct Keys {
+    sets: Interner<KeySet>,
     nodes: Interner<KeyNode>,
-    /// Texts as (all but the last byte, last byte).
-    texts: boxcar::Vec<(TextId, u8)>,
-    text_ids: Mutex<FxHashMap<(TextId, u8), TextId>>,
+    pub used: UsedKeys,
+    pub texts: Texts,
     counter: Mutex<TextCounter>,
 }
 
-/// How many bytes of keys one grammar remembers, to tell repeated keys.
-const MAX_TEXTS: usize = 16_000_000;
 const MAX_KEY_NODES: usize = 8_000_000;
 
-impl Default for Keys {
-    fn default() -> Self {
-        let texts = boxcar::Vec::new();
-        // NONE and EMPTY.
-        texts.push((TextId::NONE, 0));
-        texts.push((TextId::NONE, 0));
-        Self {
-            nodes: Interner::new("nodes of the key tries of one grammar", MAX_KEY_NODES),
-            texts,
-            text_ids: Mutex::default(),
-            counter: Mutex::default(),
-        }
-    }
-}
-
 impl Keys {
+    pub fn new() -> Result<Self, LimitExceeded> {
+        Ok(Self {
+            sets: Interner::new("sets of keys of one grammar", MAX_KEY_NODES),
+            nodes: Interner::new("places within the keys of one grammar", MAX_KEY_NODES),
+            used: UsedKeys::new()?,
+            texts: Texts::default(),
+            counter: Mutex::default(),
+        })
+    }
+
     #[inline]
-    pub fn node(&self, id: KeyNodeId) -> &KeyNode {
-        self.nodes.get(id.0)
+    pub fn node(&self, id: KeyNodeId) -> KeyNode {
+        *self.nodes.get(id.0)
+    }
+
+    /// About how many bytes of memory the nodes and texts hold.
+    pub fn memory_bytes(&self) -> usize {
+        self.sets.memory_bytes()
+            + self.nodes.memory_bytes()
+            + self.used.memory_bytes()
+            + self.texts.memory_bytes()
+            + self.counter.try_lock().map_or(0, |counter| counter.memory_bytes())
     }
 
     pub fn num_nodes(&self) -> usize {
-        self.nodes.len()
+        self.nodes.len() + self.used.len()
     }
 
-    /// The text with one byte more.
-    pub fn append(&self, text: TextId, byte: u8) -> Result<TextId, LimitExceeded> {
-        if text == TextId::ANY || text == TextId::NONE {
-            return Ok(text);
-        }
-        let mut ids = self.text_ids.lock();
-        if let Some(&known) = ids.get(&(text, byte)) {
-            return Ok(known);
-        }
-        if self.texts.count() >= MAX_TEXTS {
-            return Err(LimitExceeded::new("bytes of distinct keys of one grammar", MAX_TEXTS));
-        }
-        let id = TextId(self.texts.push((text, byte)) as u32);
-        ids.insert((text, byte), id);
-        Ok(id)
-    }
-
-    /// The text of a declared name.
-    pub fn name(&self, name: &str) -> Result<TextId, LimitExceeded> {
-        let mut text = self.append(TextId::EMPTY, b'"')?;
-        for byte in spell(name, Spelling::JsonString) {
-            text = self.append(text, byte)?;
-        }
-        Ok(text)
-    }
-
-    /// The bytes of a text, the opening quote first.
-    pub fn bytes(&self, text: TextId) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut current = text;
-        while current > TextId::EMPTY && current != TextId::ANY {
-            let (prefix, byte) = self.texts[current.0 as usize];
-            bytes.push(byte);
-            current = prefix;
-        }
-        bytes.reverse();
-        bytes
-    }
-
-    /// The name that a text writes, which is a whole name with its opening quote.
-    pub fn decoded(&self, text: TextId) -> Arc<str> {
-        let bytes = self.bytes(text);
-        unspell_json(bytes.get(1..).unwrap_or_default()).unwrap_or_default().into()
-    }
-
-    /// The node, in its canonical form: without a base where all keys of the lexeme are names, and
-    /// without what cannot matter there.
-    fn intern(
-        &self,
-        mut children: Vec<(u8, KeyNodeId)>,
-        mut terminal: Terminal,
-        mut base: Option<KeyBase>,
-        others: Option<OtherKeys<'_>>,
-        mut covered: u32,
-    ) -> Result<KeyNodeId, LimitExceeded> {
-        if let (Some(place), Some(others)) = (base, others) {
-            if others.index != index::ANY_STRING {
-                let below = children.iter().map(|&(_, child)| self.node(child).covered);
-                covered = below.sum();
-                if terminal != Terminal::None && place.state != LexState::QUOTE {
-                    covered += u32::from(others.lexeme.next(place.state, b'"')?.is_some());
-                }
-                let limit = u64::from(covered) + 1;
-                let left = self.counter.lock().count(others.lexeme, place.state, limit)?;
-                if left < limit {
-                    base = None;
-                }
-            }
-        }
-        if base.is_none() {
-            if terminal == Terminal::Refused {
-                terminal = Terminal::None;
-            }
-            children.retain(|&(_, child)| !self.node(child).is_dead());
-        } else {
-            // Neither what says nothing, nor what refuses that which the lexeme of the other keys
-            // does not have.
-            children.retain(|&(_, child)| {
-                let child = self.node(child);
-                let says_nothing = child.children.is_empty() && child.terminal == Terminal::None;
-                !says_nothing || (child.base.is_none() && child.covered > 0)
-            });
-        }
-        let node = KeyNode { children: children.into(), terminal, base, covered };
+    pub fn intern(&self, node: KeyNode) -> Result<KeyNodeId, LimitExceeded> {
         Ok(KeyNodeId(self.nodes.intern(node)?))
     }
 
-    /// The trie of `names` (sorted by bytes, each with its opening quote), at the place before the
-    /// opening quote. `others`: which other keys are allowed too.
-    pub fn build(
-        &self,
-        names: &[(Vec<u8>, Terminal)],
-        others: Option<OtherKeys<'_>>,
-    ) -> Result<KeyNodeId, LimitExceeded> {
-        struct Open {
-            byte: u8,
-            children: Vec<(u8, KeyNodeId)>,
-            terminal: Terminal,
-            base: Option<KeyBase>,
+    fn set(&self, node: &KeyNode) -> &KeySet {
+        self.sets.get(node.set.0)
+    }
+
+    fn names<'k>(&'k self, node: &KeyNode) -> &'k [Box<[u8]>] {
+        &self.set(node).names[node.from as usize..node.to as usize]
+    }
+
+    /// The keys of a set, but for those that came.
+    pub fn root(&self, set: KeySet, used: UsedId) -> Result<KeyNodeId, LimitExceeded> {
+        let to = set.names.len() as u32;
+        let start =
+            |others: &OtherKeys| KeyBase { lexeme: others.index, state: others.lexeme.start() };
+        let base = set.others.as_ref().map(start);
+        let set = KeySetId(self.sets.intern(set)?);
+        let root = KeyNode { set, from: 0, to, depth: 0, used, base };
+        self.intern(self.settled(root)?)
+    }
+
+    /// The node, without a base where all keys of the lexeme are names or have come.
+    fn settled(&self, mut node: KeyNode) -> Result<KeyNode, LimitExceeded> {
+        let (Some(base), Some(others)) = (node.base, &self.set(&node).others) else {
+            return Ok(node);
+        };
+        // "Any string" has more keys than these everywhere.
+        if base.lexeme == index::ANY_STRING {
+            return Ok(node);
         }
-        let start = others.map(OtherKeys::start);
-        let mut nodes =
-            vec![Open { byte: 0, children: Vec::new(), terminal: Terminal::None, base: start }];
-        let mut path: Vec<u8> = Vec::new();
-        let close = |nodes: &mut Vec<Open>| -> Result<(), LimitExceeded> {
-            if let Some(node) = nodes.pop() {
-                let id = self.intern(node.children, node.terminal, node.base, others, 0)?;
-                if let Some(parent) = nodes.last_mut() {
-                    parent.children.push((node.byte, id));
+        let is_left = |taken: u32| -> Result<bool, LimitExceeded> {
+            let limit = u64::from(taken) + 1;
+            Ok(self.counter.lock().count(&others.lexeme, base.state, limit)? == limit)
+        };
+        if is_left(node.to - node.from + self.used.count(node.used))? {
+            return Ok(node);
+        }
+        let names = self.set(&node).covered(node.from, node.to, &others.lexeme)?;
+        let used = self.used_of(&others.lexeme, base.state, node.used)?;
+        if !is_left(names + used)? {
+            node.base = None;
+        }
+        Ok(node)
+    }
+
+    /// How many keys that came a lexeme has from a state on.
+    fn used_of(
+        &self,
+        lexeme: &Lexeme,
+        state: LexState,
+        used: UsedId,
+    ) -> Result<u32, LimitExceeded> {
+        let mut count = 0;
+        let mut pending = vec![(used, state)];
+        while let Some((used, state)) = pending.pop() {
+            if self.used.ends(used) {
+                count += u32::from(has(lexeme, state, b"")?);
+            }
+            for &(byte, child) in self.used.children(used) {
+                if let Some(next) = lexeme.next(state, byte)? {
+                    pending.push((child, next));
                 }
             }
-            Ok(())
-        };
-        for (name, terminal) in names {
-            let shared = path.iter().zip(name).take_while(|(a, b)| a == b).count();
-            while nodes.len() > shared + 1 {
-                close(&mut nodes)?;
-            }
-            path.truncate(shared);
-            for &byte in &name[shared..] {
-                path.push(byte);
-                let base = match others {
-                    Some(others) => others.next(nodes.last().and_then(|node| node.base), byte)?,
-                    None => None,
-                };
-                nodes.push(Open { byte, children: Vec::new(), terminal: Terminal::None, base });
-            }
-            if let Some(node) = nodes.last_mut() {
-                node.terminal = *terminal;
-            }
         }
-        while nodes.len() > 1 {
-            close(&mut nodes)?;
-        }
-        match nodes.pop() {
-            Some(root) => self.intern(root.children, root.terminal, root.base, others, 0),
-            None => self.intern(Vec::new(), Terminal::None, start, others, 0),
+        Ok(count)
+    }
+
+    /// What ends here.
+    pub fn terminal(&self, node: &KeyNode) -> Terminal {
+        match self.names(node).first() {
+            Some(name) if name.len() == node.depth as usize => {
+                match self.set(node).allowed.contains(node.from) {
+                    true => Terminal::Allowed(node.from),
+                    false => Terminal::Refused,
+                }
+            }
+            _ if self.used.ends(node.used) => Terminal::Refused,
+            _ => Terminal::None,
         }
     }
 
-    /// The trie with one name changed. Where no other keys are allowed, a name that may not come
-    /// is taken out, so that every node leads to a name that may.
-    pub fn with(
+    /// Whether no key goes on here.
+    pub fn is_dead(&self, node: &KeyNode) -> bool {
+        node.base.is_none() && !self.set(node).allowed.has_any(node.from, node.to)
+    }
+
+    /// The declared names, and the keys that came, which go on with a byte; `None` if only other
+    /// keys do.
+    pub fn child(&self, node: &KeyNode, byte: u8) -> Result<Option<KeyNode>, LimitExceeded> {
+        let names = self.names(node);
+        let depth = node.depth as usize;
+        let at = |name: &[u8]| name.get(depth).map_or(-1, |&byte| i32::from(byte));
+        let from = names.partition_point(|name| at(name) < i32::from(byte));
+        let rest = &names[from..];
+        let count = match rest.first().is_some_and(|name| at(name) == i32::from(byte)) {
+            true => rest.partition_point(|name| at(name) == i32::from(byte)),
+            false => 0,
+        };
+        let used = self.used.child(node.used, byte);
+        if count == 0 && used.is_none() {
+            return Ok(None);
+        }
+        let from = node.from + from as u32;
+        let used = used.unwrap_or(UsedId::EMPTY);
+        self.step(node, byte, from, from + count as u32, used).map(Some)
+    }
+
+    fn step(
         &self,
-        root: KeyNodeId,
-        others: Option<OtherKeys<'_>>,
-        name: &[u8],
-        terminal: Terminal,
-    ) -> Result<KeyNodeId, LimitExceeded> {
-        let mut path: Vec<KeyNode> = vec![self.node(root).clone()];
-        for &byte in name {
-            let last = &path[path.len() - 1];
-            let next = match last.child(byte) {
-                Some(child) => self.node(child).clone(),
-                None => KeyNode {
-                    children: Arc::from([]),
-                    terminal: Terminal::None,
-                    base: match others {
-                        Some(others) => others.next(last.base, byte)?,
-                        None => None,
-                    },
-                    covered: 0,
+        node: &KeyNode,
+        byte: u8,
+        from: u32,
+        to: u32,
+        used: UsedId,
+    ) -> Result<KeyNode, LimitExceeded> {
+        let base = match (node.base, &self.set(node).others) {
+            (Some(base), Some(others)) => {
+                let next = others.lexeme.next(base.state, byte)?;
+                next.map(|state| KeyBase { state, ..base })
+            }
+            _ => None,
+        };
+        let depth = node.depth + 1;
+        self.settled(KeyNode { set: node.set, from, to, depth, used, base })
+    }
+
+    /// The nodes that [`Self::child`] leads to, sorted by byte.
+    pub fn children(&self, node: &KeyNode) -> Result<SmallVec<[(u8, KeyNode); 4]>, LimitExceeded> {
+        let names = self.names(node);
+        let depth = node.depth as usize;
+        let mut used = self.used.children(node.used).iter().copied().peekable();
+        let mut found = SmallVec::new();
+        let mut at = usize::from(names.first().is_some_and(|name| name.len() == depth));
+        loop {
+            let named = names.get(at).map(|name| name[depth]);
+            let came = used.peek().map(|&(byte, _)| byte);
+            let Some(byte) = named.into_iter().chain(came).min() else { return Ok(found) };
+            let count = match named == Some(byte) {
+                false => 0,
+                // Mostly few, so that the next is near.
+                true => match names.get(at + 1).is_some_and(|name| name[depth] == byte) {
+                    false => 1,
+                    true => names[at..].partition_point(|name| name[depth] == byte),
                 },
             };
-            path.push(next);
+            let came = used.next_if(|&(known, _)| known == byte);
+            let came = came.map_or(UsedId::EMPTY, |(_, used)| used);
+            let from = node.from + at as u32;
+            found.push((byte, self.step(node, byte, from, from + count as u32, came)?));
+            at += count;
         }
-        if let Some(last) = path.last_mut() {
-            last.terminal = terminal;
-        }
-        let mut below: Option<KeyNodeId> = None;
-        for (depth, node) in path.into_iter().enumerate().rev() {
-            let mut children: Vec<(u8, KeyNodeId)> = node.children.to_vec();
-            if let (Some(&byte), Some(id)) = (name.get(depth), below) {
-                match children.binary_search_by_key(&byte, |&(label, _)| label) {
-                    Ok(at) => children[at].1 = id,
-                    Err(at) => children.insert(at, (byte, id)),
-                }
-            }
-            below = Some(self.intern(children, node.terminal, node.base, others, node.covered)?);
-        }
-        Ok(below.unwrap_or(root))
-    }
-
-    /// The names in a trie that are marked as refused, in order of their bytes.
-    pub fn refused(&self, root: KeyNodeId) -> Vec<Vec<u8>> {
-        let mut found = Vec::new();
-        let mut pending: Vec<(KeyNodeId, Vec<u8>)> = vec![(root, Vec::new())];
-        while let Some((id, text)) = pending.pop() {
-            let node = self.node(id);
-            for &(byte, child) in node.children.iter().rev() {
-                let mut longer = text.clone();
-                longer.push(byte);
-                pending.push((child, longer));
-            }
-            if node.terminal == Terminal::Refused {
-                found.push(text);
-            }
-        }
-        found
     }
 
     /// The texts of a lexeme, spelled, if they are few.
@@ -353,4 +373,15 @@ impl Keys {
     ) -> Result<Option<Vec<Vec<u8>>>, LimitExceeded> {
         texts(&mut self.counter.lock(), lexeme, lexeme.start(), limit)
     }
+}
+
+/// A name as it is written, with its opening quote.
+pub fn written(name: &str) -> Box<[u8]> {
+    let spelled = spell(name, Spelling::JsonString);
+    b"\"".iter().copied().chain(spelled).collect()
+}
+
+/// The name that is written so.
+pub fn decoded(written: &[u8]) -> Arc<str> {
+    unspell_json(written.get(1..).unwrap_or_default()).unwrap_or_default().into()
 }

@@ -17,7 +17,9 @@ mod flow;
 pub mod frame;
 pub mod intern;
 mod items;
+mod key_texts;
 pub mod keys;
+pub mod memory;
 mod monitor;
 mod name_set;
 pub mod object;
@@ -25,6 +27,7 @@ pub mod object_group;
 pub mod punctuation;
 #[cfg(test)]
 mod tests;
+mod used_keys;
 pub mod value;
 
 pub use array::{Spare, SPARE_ITEMS};
@@ -33,6 +36,7 @@ pub use error::EngineError;
 pub use frame::StackId;
 pub use items::last_value;
 pub use keys::{KeyBase, KeyNodeId, TextId};
+pub use memory::AutomatonBytes;
 pub use punctuation::{Layout, Whitespace, WhitespaceMode};
 
 /// What to compile.

@@ -147,6 +147,23 @@ pub struct Monitor {
 }
 
 impl Monitor {
+    /// Beside what it shares with the schema, about.
+    pub fn memory_bytes(&self) -> usize {
+        let asks = self.unnamed.iter().map(|class| std::mem::size_of_val(&*class.asks));
+        let exclusions = self.exclusions.iter().map(|exclusion| {
+            std::mem::size_of::<Exclusion>()
+                + std::mem::size_of_val(&*exclusion.asks)
+                + (exclusion.name_of.len() + exclusion.required.len()) * 4
+        });
+        std::mem::size_of::<Self>()
+            + std::mem::size_of_val(&*self.roles)
+            + std::mem::size_of_val(&*self.unnamed)
+            + asks.sum::<usize>()
+            + exclusions.sum::<usize>()
+            + (self.next_required.len() + self.required_from.len() + self.required_free.len()) * 4
+            + std::mem::size_of_val(&*self.satisfiable)
+    }
+
     /// `roles` and what follows belong to the names of the group, `name_of` has the name of each
     /// property.
     pub fn new(

@@ -5,6 +5,11 @@
 pub struct NameSet(Box<[u64]>);
 
 impl NameSet {
+    /// How many bytes of memory the set holds beside itself.
+    pub fn bytes(&self) -> usize {
+        std::mem::size_of_val(&*self.0)
+    }
+
     #[inline]
     pub fn contains(&self, name: u32) -> bool {
         self.0.get(name as usize / 64).is_some_and(|word| word >> (name % 64) & 1 == 1)
@@ -24,20 +29,17 @@ impl NameSet {
         Self(words.into())
     }
 
-    /// The names in exactly one of two sets, in order.
-    pub fn changed<'s>(&'s self, other: &'s Self) -> impl Iterator<Item = u32> + 's {
-        let words = self.0.len().max(other.0.len());
-        let at = |set: &Self, word: usize| set.0.get(word).copied().unwrap_or(0);
-        (0..words).flat_map(move |word| {
-            let mut left = at(self, word) ^ at(other, word);
-            std::iter::from_fn(move || {
-                if left == 0 {
-                    return None;
-                }
-                let bit = left.trailing_zeros();
-                left &= left - 1;
-                Some(word as u32 * 64 + bit)
-            })
+    /// Whether some name of a range is in the set.
+    pub fn has_any(&self, from: u32, to: u32) -> bool {
+        let to = to.min(self.0.len() as u32 * 64);
+        if from >= to {
+            return false;
+        }
+        let (first, last) = (from as usize / 64, (to as usize - 1) / 64);
+        (first..=last).any(|at| {
+            let above = if at == first { u64::MAX << (from % 64) } else { u64::MAX };
+            let below = if at == last { u64::MAX >> (63 - (to - 1) % 64) } else { u64::MAX };
+            self.0[at] & above & below != 0
         })
     }
 }
@@ -66,8 +68,11 @@ mod tests {
         let listed: NameSet = (0..300).map(|name| name == 3 || name == 70).collect();
         assert_eq!(small, listed);
         assert!(small.contains(70) && !small.contains(69) && !small.contains(4000));
-        let other = NameSet::default().with(70).with(200);
-        assert_eq!(small.changed(&other).collect::<Vec<_>>(), [3, 200]);
-        assert_eq!(other.changed(&other).count(), 0);
+        for from in 0..260 {
+            for to in 0..260 {
+                let expected = (from..to).any(|name| small.contains(name));
+                assert_eq!(small.has_any(from, to), expected, "{from}..{to}");
+            }
+        }
     }
 }

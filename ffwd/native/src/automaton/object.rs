@@ -5,11 +5,13 @@ use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::exclusion::Demand;
 use super::frame::{Frame, StackId};
-use super::keys::{KeyNodeId, OtherKeys, Terminal, TextId};
+use super::keys::{KeyNodeId, KeySet, OtherKeys, TextId};
+use super::memory::Held;
 use super::monitor::{Exclusions, Key, Place};
 use super::name_set::NameSet;
 use super::object_group::{ObjectGroup, ObjectGroupId, OpenKeys};
 use super::punctuation::index;
+use super::used_keys::UsedId;
 use super::value::Schemas;
 use crate::expr::Verdict;
 
@@ -32,8 +34,8 @@ pub struct Members {
     pub seen: NameSet,
     /// How many, at most the cap of the group.
     pub count: u64,
-    /// Keys without a name that came, where they are to be remembered.
-    used: Option<KeyNodeId>,
+    /// Keys without a name that came, while it matters.
+    used: UsedId,
 }
 
 /// Where an object stands between its members.
@@ -42,11 +44,9 @@ pub struct ObjectState {
     group: ObjectGroupId,
     live: Box<[Live]>,
     members: Members,
-    /// The names that may come.
-    allowed: NameSet,
-    /// The other keys that may come.
+    /// The keys without a name that may come.
     open: OpenKeys,
-    /// Both, as a trie. Keys without a name that came already are refused in it.
+    /// All keys that may come.
     pub keys: KeyNodeId,
 }
 
@@ -56,8 +56,6 @@ pub struct ObjectPending {
     from: ObjectStateId,
     entries: Box<[Entry]>,
     members: Members,
-    /// The trie from before, in which the key is refused if it has no name.
-    keys: KeyNodeId,
 }
 
 /// A monitor that waits for a member's value.
@@ -74,6 +72,20 @@ struct Entry {
     watched: Box<[(u8, u8)]>,
 }
 
+impl Held for ObjectState {
+    fn held_bytes(&self) -> usize {
+        std::mem::size_of_val(&*self.live) + self.members.seen.bytes()
+    }
+}
+
+impl Held for ObjectPending {
+    fn held_bytes(&self) -> usize {
+        let watched = self.entries.iter().map(|entry| std::mem::size_of_val(&*entry.watched));
+        let entries = std::mem::size_of_val(&*self.entries) + watched.sum::<usize>();
+        entries + self.members.seen.bytes()
+    }
+}
+
 impl Automaton {
     pub(super) fn group<'j>(&self, json: &'j JsonParts, id: ObjectGroupId) -> &'j ObjectGroup {
         &json.object_groups[id.0 as usize]
@@ -86,7 +98,7 @@ impl Automaton {
         id: ObjectGroupId,
     ) -> Result<ObjectStateId, EngineError> {
         let group = self.group(json, id);
-        let members = Members { seen: NameSet::default(), count: 0, used: None };
+        let members = Members { seen: NameSet::default(), count: 0, used: UsedId::EMPTY };
         let live: Box<[Live]> = group
             .monitors
             .iter()
@@ -96,7 +108,7 @@ impl Automaton {
                 place: monitor.settle(monitor.start(), &members.seen, 0),
             })
             .collect();
-        self.object_state(json, id, live, members, None)
+        self.object_state(json, id, live, members)
     }
 
     fn object_state(
@@ -104,8 +116,7 @@ impl Automaton {
         json: &JsonParts,
         id: ObjectGroupId,
         live: Box<[Live]>,
-        members: Members,
-        before: Option<(&ObjectState, KeyNodeId)>,
+        mut members: Members,
     ) -> Result<ObjectStateId, EngineError> {
         let group = self.group(json, id);
         let mut open = OpenKeys::default();
@@ -132,8 +143,14 @@ impl Automaton {
             allowed.push(self.is_name_allowed(json, id, &live, &members, name)?);
         }
         let allowed: NameSet = allowed.into_iter().collect();
-        let keys = self.object_keys(json, group, &members, &allowed, open, before)?;
-        let state = ObjectState { group: id, live, members, allowed, open, keys };
+        let others = self.other_keys(group, open)?;
+        if others.is_none() && !group.remembers_keys {
+            members.used = UsedId::EMPTY;
+        }
+        let others = others.map(|index| OtherKeys { index, lexeme: self.lexeme(index).clone() });
+        let keys = KeySet::new(id.0, group.names.clone(), allowed, others);
+        let keys = json.keys.root(keys, members.used)?;
+        let state = ObjectState { group: id, live, members, open, keys };
         Ok(ObjectStateId(json.object_states.intern(state)?))
     }
 
@@ -156,57 +173,6 @@ impl Automaton {
         Ok(false)
     }
 
-    /// The trie of the keys that may come: changed from the one before, where that is less work.
-    fn object_keys(
-        &self,
-        json: &JsonParts,
-        group: &ObjectGroup,
-        members: &Members,
-        allowed: &NameSet,
-        open: OpenKeys,
-        before: Option<(&ObjectState, KeyNodeId)>,
-    ) -> Result<KeyNodeId, EngineError> {
-        let lexeme = self.other_keys(group, open)?;
-        let others = lexeme.map(|index| OtherKeys { index, lexeme: self.lexeme(index) });
-        let terminal = |name: usize| match allowed.contains(name as u32) {
-            true => Terminal::Allowed(group.names[name].0),
-            false => Terminal::Refused,
-        };
-        let mut used: Vec<Vec<u8>> = Vec::new();
-        if let Some((before, keys)) = before.filter(|(before, _)| before.open == open) {
-            let changed: Vec<u32> = before.allowed.changed(allowed).collect();
-            if changed.len() <= 8 || changed.len() <= group.names.len() / 4 {
-                let mut keys = keys;
-                for name in changed {
-                    let bytes = &group.names[name as usize].1;
-                    keys = json.keys.with(keys, others, bytes, terminal(name as usize))?;
-                }
-                return Ok(keys);
-            }
-            // Undeclared keys that came are only known to the trie.
-            if lexeme.is_some() {
-                used = json.keys.refused(keys);
-            }
-        } else if let (Some(_), Some(known)) = (lexeme, members.used) {
-            used = json.keys.refused(known);
-        }
-        let mut names: Vec<(Vec<u8>, Terminal)> = Vec::new();
-        for (at, (_, bytes)) in group.names.iter().enumerate() {
-            if lexeme.is_some() || allowed.contains(at as u32) {
-                names.push((bytes.clone(), terminal(at)));
-            }
-        }
-        if !used.is_empty() {
-            let declared = |bytes: &[u8]| {
-                group.names.binary_search_by(|(_, name)| name[..].cmp(bytes)).is_ok()
-            };
-            let used = used.into_iter().filter(|bytes| !declared(bytes));
-            names.extend(used.map(|bytes| (bytes, Terminal::Refused)));
-            names.sort_by(|a, b| a.0.cmp(&b.0));
-        }
-        Ok(json.keys.build(&names, others)?)
-    }
-
     /// The schemas that hold if the object closes here; 0 if it may not.
     pub(super) fn object_verdict(&self, json: &JsonParts, id: ObjectStateId) -> Verdict {
         let ObjectState { group, live, members, .. } = json.object_states.get(id.0);
@@ -224,11 +190,12 @@ impl Automaton {
 
     /// Whether another member may come.
     pub(super) fn object_may_go_on(&self, json: &JsonParts, id: ObjectStateId) -> bool {
-        !json.keys.node(json.object_states.get(id.0).keys).is_dead()
+        !json.keys.is_dead(&json.keys.node(json.object_states.get(id.0).keys))
     }
 
     /// After a key: the stack that expects the colon and the value; `parent` lies below the object.
-    /// `accept` is the verdict of the lexeme of the keys without a name, if it was one.
+    /// `accept` is the verdict of the lexeme of the keys without a name, if it was one, and `key` is
+    /// what it wrote; else it is the name, by its place among the sorted names of the group.
     pub(super) fn member(
         &self,
         json: &JsonParts,
@@ -240,7 +207,7 @@ impl Automaton {
         let state = json.object_states.get(id.0);
         let group = self.group(json, state.group);
         let name = match accept {
-            None => group.positions.get(&key).copied(),
+            None => Some(key.0),
             Some(_) => None,
         };
         let languages = accept.map_or(0, |accept| state.open.of_verdict(accept));
@@ -279,30 +246,15 @@ impl Automaton {
             .collect();
         let query = self.query(json, schemas)?;
         let Members { mut seen, count, mut used } = state.members.clone();
-        let mut keys = state.keys;
         match name {
             Some(name) if remembers => seen = seen.with(name),
             Some(_) => {}
             None if key == TextId::ANY => {}
-            None => {
-                let bytes = json.keys.bytes(key);
-                let lexeme = self.other_keys(group, state.open)?;
-                let others = lexeme.map(|index| OtherKeys { index, lexeme: self.lexeme(index) });
-                keys = json.keys.with(keys, others, &bytes, Terminal::Refused)?;
-                if group.remembers_keys {
-                    let any = index::ANY_STRING;
-                    let any = Some(OtherKeys { index: any, lexeme: self.lexeme(any) });
-                    let known = match used {
-                        Some(known) => known,
-                        None => json.keys.build(&[], any)?,
-                    };
-                    used = Some(json.keys.with(known, any, &bytes, Terminal::Refused)?);
-                }
-            }
+            None => used = json.keys.used.with(used, &json.keys.texts.bytes(key))?,
         }
         let count = count.saturating_add(1).min(group.cap);
         let members = Members { seen, count, used };
-        let pending = ObjectPending { from: id, entries, members, keys };
+        let pending = ObjectPending { from: id, entries, members };
         let pending = ObjectPendingId(json.object_pendings.intern(pending)?);
         let await_member = self.push(Frame::AwaitMember(pending), parent)?;
         let value = self.push(Frame::Value(query), await_member)?;
@@ -337,7 +289,6 @@ impl Automaton {
             }
         }
         let members = pending.members.clone();
-        let before = (before, pending.keys);
-        self.object_state(json, before.0.group, live.into(), members, Some(before))
+        self.object_state(json, before.group, live.into(), members)
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
-use super::keys::TextId;
+use super::keys::{written, Names};
 use super::monitor::{Ask, Exclusion, Monitor, Role, Unnamed, MAX_EXCLUSIONS};
 use super::punctuation::{index, spec as lexeme_spec};
 use super::PropertyOrder;
@@ -53,8 +53,7 @@ pub struct ObjectGroup {
     /// The schemas of the query of which one must hold.
     required: Verdict,
     /// Every name that some alternative or exclusion declares, sorted by its bytes.
-    pub names: Vec<(TextId, Vec<u8>)>,
-    pub positions: FxHashMap<TextId, u32>,
+    pub names: Names,
     /// The languages of the other keys; `None` for any.
     languages: Vec<Option<Ast>>,
     lexemes: Mutex<FxHashMap<OpenKeys, u32>>,
@@ -66,6 +65,16 @@ pub struct ObjectGroup {
 }
 
 impl ObjectGroup {
+    /// Beside the lexemes, about.
+    fn memory_bytes(&self) -> usize {
+        let names = self.names.iter().map(|name| name.len() + 16);
+        let languages = self.languages.iter().flatten().map(Ast::memory_bytes);
+        std::mem::size_of::<Self>()
+            + names.sum::<usize>()
+            + languages.sum::<usize>()
+            + self.monitors.iter().map(Monitor::memory_bytes).sum::<usize>()
+    }
+
     /// Whether a monitor can keep the object alive; the others are only observed.
     pub fn is_required(&self, monitor: &Monitor) -> bool {
         monitor.owners & self.required != 0
@@ -92,7 +101,7 @@ struct Class {
 struct Builder<'a> {
     automaton: &'a Automaton,
     json: &'a JsonParts,
-    texts: FxHashMap<TextId, ()>,
+    names: FxHashSet<Box<[u8]>>,
     languages: Vec<Option<Ast>>,
 }
 
@@ -118,24 +127,22 @@ impl Automaton {
             }
         }
         let mut builder =
-            Builder { automaton: self, json, texts: FxHashMap::default(), languages: Vec::new() };
+            Builder { automaton: self, json, names: FxHashSet::default(), languages: Vec::new() };
         let mut classes = Vec::with_capacity(alternatives.len());
         for (spec, _) in &alternatives {
-            builder.add_names(spec)?;
+            builder.add_names(spec);
             for excluded in &spec.excluded {
-                builder.add_names(excluded)?;
+                builder.add_names(excluded);
             }
             classes.push(builder.classes(spec)?);
         }
-        let mut names: Vec<(TextId, Vec<u8>)> =
-            builder.texts.keys().map(|&text| (text, json.keys.bytes(text))).collect();
-        names.sort_by(|a, b| a.1.cmp(&b.1));
-        let positions: FxHashMap<TextId, u32> =
-            names.iter().enumerate().map(|(at, &(text, _))| (text, at as u32)).collect();
+        let mut names: Vec<Box<[u8]>> = std::mem::take(&mut builder.names).into_iter().collect();
+        names.sort_unstable();
+        let names: Names = names.into();
         let mut monitors = Vec::with_capacity(alternatives.len());
         for ((spec, owners), classes) in alternatives.into_iter().zip(classes) {
             let in_order = in_order(owners);
-            monitors.push(builder.monitor(spec, owners, in_order, &names, &positions, classes)?);
+            monitors.push(builder.monitor(spec, owners, in_order, &names, classes)?);
         }
         let cap = monitors.iter().map(Monitor::cap).max().unwrap_or(0);
         let group = ObjectGroup {
@@ -144,11 +151,11 @@ impl Automaton {
             monitors,
             required,
             names,
-            positions,
             languages: builder.languages,
             lexemes: Mutex::default(),
             cap,
         };
+        json.held.add(group.memory_bytes());
         Ok(ObjectGroupId(json.object_groups.push(group) as u32))
     }
 
@@ -184,11 +191,10 @@ impl Automaton {
 }
 
 impl Builder<'_> {
-    fn add_names(&mut self, spec: &ObjectSpec) -> Result<(), EngineError> {
+    fn add_names(&mut self, spec: &ObjectSpec) {
         for property in &spec.properties {
-            self.texts.insert(self.json.keys.name(&property.name)?, ());
+            self.names.insert(written(&property.name));
         }
-        Ok(())
     }
 
     fn language(&mut self, keys: &Option<Ast>) -> Result<u32, EngineError> {
@@ -280,11 +286,8 @@ impl Builder<'_> {
         }
         let Some(texts) = self.json.keys.texts(lexeme, MAX_LISTED)? else { return Ok(true) };
         for text in texts {
-            let open = &text[..text.len() - 1];
-            let name = open
-                .iter()
-                .try_fold(TextId::EMPTY, |text, &byte| self.json.keys.append(text, byte));
-            self.texts.insert(name?, ());
+            // Without the closing quote.
+            self.names.insert(text[..text.len() - 1].into());
         }
         Ok(false)
     }
@@ -313,14 +316,14 @@ impl Builder<'_> {
     fn roles(
         &self,
         spec: &ObjectSpec,
-        names: &[(TextId, Vec<u8>)],
+        names: &[Box<[u8]>],
         name_of: &[u32],
     ) -> Result<Vec<Role>, EngineError> {
         let mut declared: Vec<Option<u32>> = vec![None; names.len()];
         for (property, &name) in name_of.iter().enumerate() {
             declared[name as usize] = Some(property as u32);
         }
-        let role = |(declared, (_, bytes)): (&Option<u32>, &(TextId, Vec<u8>))| {
+        let role = |(declared, bytes): (&Option<u32>, &[u8])| {
             Ok(match declared {
                 Some(property) => Role::Property(*property),
                 None => match self.class_of(spec, bytes)? {
@@ -329,7 +332,7 @@ impl Builder<'_> {
                 },
             })
         };
-        declared.iter().zip(names).map(role).collect()
+        declared.iter().zip(names.iter().map(|name| &**name)).map(role).collect()
     }
 
     fn monitor(
@@ -337,19 +340,19 @@ impl Builder<'_> {
         spec: Arc<ObjectSpec>,
         owners: Verdict,
         in_order: bool,
-        names: &[(TextId, Vec<u8>)],
-        positions: &FxHashMap<TextId, u32>,
+        names: &[Box<[u8]>],
         unnamed: Vec<Unnamed>,
     ) -> Result<Monitor, EngineError> {
-        let names_of = |spec: &ObjectSpec| -> Result<Vec<u32>, EngineError> {
-            let place = |name: &str| Ok(positions[&self.json.keys.name(name)?]);
+        // Every name of a specification is among the names of the group.
+        let names_of = |spec: &ObjectSpec| -> Vec<u32> {
+            let place = |name: &str| names.partition_point(|known| **known < *written(name)) as u32;
             spec.properties.iter().map(|property| place(&property.name)).collect()
         };
-        let name_of = names_of(&spec)?;
+        let name_of = names_of(&spec);
         let roles = self.roles(&spec, names, &name_of)?;
         let mut exclusions = Vec::with_capacity(spec.excluded.len());
         for excluded in &spec.excluded {
-            let name_of = names_of(excluded)?;
+            let name_of = names_of(excluded);
             let roles = self.roles(excluded, names, &name_of)?;
             let asks = roles.into_iter().map(|role| match role {
                 Role::Forbidden => Ask::Forbids,

@@ -7,9 +7,11 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::intern::Interner;
-use super::keys::{Keys, OtherKeys, Terminal};
+use super::key_texts::Texts;
+use super::keys::{decoded, written, KeyNode, KeySet, Keys, Names, OtherKeys, Terminal};
+use super::name_set::NameSet;
+use super::used_keys::{UsedId, UsedKeys};
 use super::*;
-use crate::expr::lower::spell;
 use crate::expr::{LexState, Lexeme, LexemeStore, Spelling};
 use crate::json_schema::{SchemaOptions, SchemaSet};
 use crate::regex::rust_dialect;
@@ -18,62 +20,53 @@ fn any_string() -> Arc<Lexeme> {
     LexemeStore::new(1 << 20).get(&punctuation::any_string()).unwrap()
 }
 
-/// The lexeme of the other keys, where any may come.
-fn others(lexeme: &Lexeme, open: bool) -> Option<OtherKeys<'_>> {
-    open.then_some(OtherKeys { index: punctuation::index::ANY_STRING, lexeme })
-}
-
-fn written(name: &str) -> Vec<u8> {
-    let mut bytes = vec![b'"'];
-    bytes.extend(spell(name, Spelling::JsonString));
-    bytes
-}
-
-/// A name, and what becomes of it: refused, allowed, or neither.
-fn names() -> impl Strategy<Value = Vec<(String, u8)>> {
+/// A name, and whether it may come.
+fn names() -> impl Strategy<Value = Vec<(String, bool)>> {
     let name = prop::collection::vec(prop::sample::select(vec!["a", "b", "é", "\"", "\n"]), 0..4)
         .prop_map(|parts| parts.concat());
-    prop::collection::vec((name, 0..3u8), 0..12)
+    prop::collection::vec((name, any::<bool>()), 0..12)
 }
 
-fn terminal(keys: &Keys, name: &str, choice: u8) -> Terminal {
-    match choice {
-        0 => Terminal::Refused,
-        1 => Terminal::Allowed(keys.name(name).unwrap()),
-        _ => Terminal::None,
+/// Patterns of other keys, next to "none" and "any".
+const PATTERNS: [&str; 7] =
+    ["none", "any", "a?b?", "(a|b|\u{e9}){0,2}", "a*", "(aa|b.*)", "(b|\n|\"){1,2}"];
+
+fn others(pattern: &str) -> Option<OtherKeys> {
+    let lexeme = |pattern: &str| {
+        let ast = rust_dialect::anchored(pattern).unwrap();
+        LexemeStore::new(1 << 20).get(&punctuation::spec(Spelling::JsonString, [ast])).unwrap()
+    };
+    match pattern {
+        "none" => None,
+        "any" => Some(OtherKeys { index: punctuation::index::ANY_STRING, lexeme: any_string() }),
+        _ => Some(OtherKeys { index: 99, lexeme: lexeme(pattern) }),
     }
 }
 
-/// What is at the end of a name, from the root byte by byte.
-fn at(keys: &Keys, root: KeyNodeId, name: &str) -> Terminal {
-    let mut node = root;
-    for byte in written(name) {
-        match keys.node(node).child(byte) {
+fn follow(lexeme: &Lexeme, state: LexState, bytes: &[u8]) -> Option<LexState> {
+    bytes.iter().try_fold(state, |state, &byte| lexeme.next(state, byte).unwrap())
+}
+
+/// Where some bytes lead: to a node, or to a state of the lexeme of the other keys.
+fn walked(keys: &Keys, root: KeyNodeId, bytes: &[u8]) -> (KeyNode, usize) {
+    let mut node = keys.node(root);
+    for (at, &byte) in bytes.iter().enumerate() {
+        match keys.child(&node, byte).unwrap() {
             Some(child) => node = child,
-            None => return Terminal::None,
+            None => return (node, at),
         }
     }
-    keys.node(node).terminal
+    (node, bytes.len())
 }
 
 /// Whether some key begins with these bytes.
-fn alive(keys: &Keys, root: KeyNodeId, others: Option<OtherKeys<'_>>, prefix: &[u8]) -> bool {
-    let mut node = root;
-    for (at, &byte) in prefix.iter().enumerate() {
-        match keys.node(node).child(byte) {
-            Some(child) => node = child,
-            None => {
-                let (Some(base), Some(others)) = (keys.node(node).base, others) else {
-                    return false;
-                };
-                let mut rest = prefix[at..].iter();
-                let end = rest
-                    .try_fold(base.state, |state, &byte| others.lexeme.next(state, byte).unwrap());
-                return end.is_some();
-            }
-        }
+fn alive(keys: &Keys, root: KeyNodeId, others: Option<&OtherKeys>, prefix: &[u8]) -> bool {
+    let (node, read) = walked(keys, root, prefix);
+    if read == prefix.len() {
+        return !keys.is_dead(&node);
     }
-    !keys.node(node).is_dead()
+    let (Some(base), Some(others)) = (node.base, others) else { return false };
+    follow(&others.lexeme, base.state, &prefix[read..]).is_some()
 }
 
 fn config() -> ProptestConfig {
@@ -84,99 +77,54 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    /// Changing names one by one leads to the very node that building them at once does.
+    /// Nodes against the sets that they stand for. No node is a dead end: where all keys that the
+    /// pattern leaves are names or have come, no other key goes on.
     #[test]
-    fn a_trie_that_was_changed_is_one_that_was_built(names in names(), open in any::<bool>()) {
-        let keys = Keys::default();
-        let any = any_string();
-        let others = others(&any, open);
-        let mut root = keys.build(&[], others).unwrap();
-        let mut last: BTreeMap<Vec<u8>, (String, Terminal)> = BTreeMap::new();
-        for (name, choice) in &names {
-            let terminal = terminal(&keys, name, *choice);
-            root = keys.with(root, others, &written(name), terminal).unwrap();
-            last.insert(written(name), (name.clone(), terminal));
-        }
-        // What a trie need not say: what is no name, and in a closed trie what is refused.
-        let said: Vec<(Vec<u8>, Terminal)> = last
-            .iter()
-            .map(|(bytes, (_, terminal))| (bytes.clone(), *terminal))
-            .filter(|(_, terminal)| match terminal {
-                Terminal::Allowed(_) => true,
-                Terminal::Refused => open,
-                Terminal::None => false,
-            })
-            .collect();
-        prop_assert_eq!(root, keys.build(&said, others).unwrap());
-        for (bytes, (name, _)) in &last {
-            let expected = said.iter().find(|(said, _)| said == bytes);
-            let expected = expected.map_or(Terminal::None, |&(_, terminal)| terminal);
-            prop_assert_eq!(at(&keys, root, name), expected, "{:?}", name);
-        }
-        // Every node knows where it stands in "any string", if other keys may come.
-        let mut pending = vec![(root, any.start())];
-        while let Some((node, state)) = pending.pop() {
-            let node = keys.node(node);
-            prop_assert_eq!(node.base.is_some(), open);
-            if let Some(base) = node.base {
-                prop_assert_eq!(base.state.accepts(), state.accepts());
-                prop_assert_eq!(node.is_before_quote(), state == LexState::QUOTE);
-            }
-            prop_assert!(node.children.is_sorted_by_key(|&(byte, _)| byte));
-            for &(byte, child) in node.children.iter() {
-                pending.push((child, any.next(state, byte).unwrap().unwrap()));
-            }
-        }
-    }
-
-    /// The same where a pattern restricts the other keys. No node is a dead end: where all keys that
-    /// the pattern leaves are names, no other key goes on.
-    #[test]
-    fn a_trie_over_a_pattern_knows_where_only_names_are_left(
+    fn nodes_know_which_keys_go_on(
         names in names(),
-        changes in names(),
-        pattern in prop::sample::select(vec!["a?b?", "(a|b|\u{e9}){0,2}", "a*", "(aa|b.*)", "(b|\n|\"){1,2}"]),
+        came in names(),
+        pattern in prop::sample::select(PATTERNS.to_vec()),
     ) {
-        let keys = Keys::default();
-        let store = LexemeStore::new(1 << 20);
-        let ast = rust_dialect::anchored(pattern).unwrap();
-        let lexeme = store.get(&punctuation::spec(Spelling::JsonString, [ast])).unwrap();
-        let others = Some(OtherKeys { index: 99, lexeme: &lexeme });
-        let mut last: BTreeMap<Vec<u8>, (String, Terminal)> = BTreeMap::new();
-        for (name, choice) in &names {
-            let terminal = terminal(&keys, name, choice % 2);
-            last.insert(written(name), (name.clone(), terminal));
+        let keys = Keys::new().unwrap();
+        let others = others(pattern);
+        let names: BTreeMap<Box<[u8]>, bool> =
+            names.iter().map(|(name, allowed)| (written(name), *allowed)).collect();
+        let has = |key: &[u8]| others.as_ref().is_some_and(|others| {
+            let closed = [key, b"\""].concat();
+            follow(&others.lexeme, others.lexeme.start(), &closed).is_some_and(|end| end.accepts())
+        });
+        let mut used = UsedId::EMPTY;
+        let mut came: Vec<Box<[u8]>> = came.iter().map(|(name, _)| written(name)).collect();
+        came.retain(|key| others.is_some() && !names.contains_key(key));
+        for key in &came {
+            used = keys.used.with(used, key).unwrap();
         }
-        let said = |last: &BTreeMap<Vec<u8>, (String, Terminal)>| -> Vec<(Vec<u8>, Terminal)> {
-            last.iter().map(|(bytes, (_, terminal))| (bytes.clone(), *terminal)).collect()
-        };
-        let mut root = keys.build(&said(&last), others).unwrap();
-        for (name, choice) in &changes {
-            // Names are allowed or refused, and what was no name before is refused.
-            let terminal = match last.contains_key(&written(name)) {
-                true => terminal(&keys, name, choice % 2),
-                false => Terminal::Refused,
-            };
-            root = keys.with(root, others, &written(name), terminal).unwrap();
-            last.insert(written(name), (name.clone(), terminal));
+        // In whatever order they came, and however often.
+        let again = came.iter().rev().chain(&came);
+        let again = again.fold(UsedId::EMPTY, |used, key| keys.used.with(used, key).unwrap());
+        prop_assert_eq!(again, used);
+        came.sort_unstable();
+        came.dedup();
+        prop_assert_eq!(keys.used.count(used) as usize, came.len());
+
+        let sorted: Names = names.keys().cloned().collect();
+        let allowed: NameSet = names.values().copied().collect();
+        let set = KeySet::new(7, sorted, allowed, others.clone());
+        let root = keys.root(set.clone(), used).unwrap();
+        prop_assert_eq!(keys.root(set, used).unwrap(), root);
+        for (at, (name, &allowed)) in names.iter().enumerate() {
+            let (node, read) = walked(&keys, root, name);
+            prop_assert_eq!(read, name.len());
+            let expected = if allowed { Terminal::Allowed(at as u32) } else { Terminal::Refused };
+            prop_assert_eq!(keys.terminal(&node), expected);
         }
-        let built = keys.build(&said(&last), others).unwrap();
-        for (name, terminal) in last.values() {
-            let expected = match terminal {
-                Terminal::Allowed(_) => *terminal,
-                // Refused, or no key of the pattern at all.
-                _ => at(&keys, built, name),
-            };
-            prop_assert_eq!(at(&keys, root, name), expected);
+        for key in &came {
+            let (node, read) = walked(&keys, root, key);
+            prop_assert_eq!((keys.terminal(&node), read), (Terminal::Refused, key.len()));
         }
-        let is_key = |text: &[u8]| match last.get(text) {
-            Some((_, terminal)) => matches!(terminal, Terminal::Allowed(_)),
-            None => {
-                let state = text.iter().chain(b"\"").try_fold(lexeme.start(), |state, &byte| {
-                    lexeme.next(state, byte).unwrap()
-                });
-                state.is_some_and(|state| state.accepts())
-            }
+        let is_key = |text: &[u8]| match names.get(text) {
+            Some(&allowed) => allowed,
+            None => has(text) && !came.iter().any(|key| **key == *text),
         };
         // Texts of at most four characters tell all of these patterns apart from a dead end.
         let mut keys_below: BTreeMap<Vec<u8>, bool> = BTreeMap::new();
@@ -198,45 +146,50 @@ proptest! {
             }
         }
         for (prefix, &goes_on) in keys_below.iter().filter(|(prefix, _)| prefix.len() <= 4) {
-            prop_assert_eq!(alive(&keys, root, others, prefix), goes_on, "{:?}", prefix);
-            prop_assert_eq!(alive(&keys, built, others, prefix), goes_on, "{:?}", prefix);
+            prop_assert_eq!(alive(&keys, root, others.as_ref(), prefix), goes_on, "{:?}", prefix);
+        }
+        // All children at once are those one by one.
+        let mut pending = vec![keys.node(root)];
+        while let Some(node) = pending.pop() {
+            let children = keys.children(&node).unwrap();
+            let one_by_one: Vec<(u8, KeyNode)> = (0..=255)
+                .filter_map(|byte| Some((byte, keys.child(&node, byte).unwrap()?)))
+                .collect();
+            prop_assert_eq!(&children[..], &one_by_one[..]);
+            pending.extend(children.into_iter().map(|(_, child)| child));
         }
     }
 
     #[test]
     fn texts_are_what_was_appended(names in names()) {
-        let keys = Keys::default();
+        let texts = Texts::default();
         for (name, _) in &names {
-            let text = keys.name(name).unwrap();
-            prop_assert_eq!(keys.bytes(text), written(name));
-            let again = written(name)
-                .iter()
-                .try_fold(TextId::EMPTY, |text, &byte| keys.append(text, byte));
-            prop_assert_eq!(again.unwrap(), text);
+            let bytes = written(name);
+            let append = |text, &byte: &u8| texts.append(text, byte);
+            let text = bytes.iter().try_fold(TextId::EMPTY, append).unwrap();
+            prop_assert_eq!(texts.bytes(text), bytes.to_vec());
+            prop_assert_eq!(bytes.iter().try_fold(TextId::EMPTY, append).unwrap(), text);
+            prop_assert_eq!(&*decoded(&bytes), name);
         }
         for nothing in [TextId::NONE, TextId::EMPTY, TextId::ANY] {
-            prop_assert_eq!(keys.bytes(nothing), Vec::<u8>::new());
+            prop_assert_eq!(texts.bytes(nothing), Vec::<u8>::new());
         }
-        prop_assert_eq!(keys.append(TextId::NONE, b'x').unwrap(), TextId::NONE);
-        prop_assert_eq!(keys.append(TextId::ANY, b'x').unwrap(), TextId::ANY);
+        prop_assert_eq!(texts.append(TextId::NONE, b'x').unwrap(), TextId::NONE);
+        prop_assert_eq!(texts.append(TextId::ANY, b'x').unwrap(), TextId::ANY);
     }
 }
 
 #[test]
-fn a_changed_trie_shares_what_did_not_change() {
-    let keys = Keys::default();
-    let names: Vec<(Vec<u8>, Terminal)> = (100..900)
-        .map(|number| {
-            let name = format!("k{number}");
-            (written(&name), Terminal::Allowed(keys.name(&name).unwrap()))
-        })
-        .collect();
-    let root = keys.build(&names, None).unwrap();
-    let before = keys.num_nodes();
-    let changed = keys.with(root, None, &names[400].0, Terminal::Refused).unwrap();
-    assert_ne!(changed, root);
-    assert!(keys.num_nodes() - before <= names[400].0.len() + 1);
-    assert_eq!(keys.with(changed, None, &names[400].0, names[400].1).unwrap(), root);
+fn a_set_with_one_key_more_shares_what_did_not_change() {
+    let used = UsedKeys::new().unwrap();
+    let names: Vec<Box<[u8]>> = (100..900).map(|number| written(&format!("k{number}"))).collect();
+    let with = |set, name: &[u8]| used.with(set, name).unwrap();
+    let most = names[1..].iter().fold(UsedId::EMPTY, |set, name| with(set, name));
+    let before = used.len();
+    let all = with(most, &names[0]);
+    assert!(used.len() - before <= names[0].len() + 1);
+    assert_eq!(with(all, &names[0]), all);
+    assert_eq!(used.count(all), 800);
 }
 
 #[test]

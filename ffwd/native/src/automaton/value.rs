@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::array::ArrayGroupId;
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
+use super::memory::{map_entry, Held};
 use super::object_group::ObjectGroupId;
 use super::PropertyOrder;
 use crate::expr::lexeme::first_bits;
@@ -36,6 +37,21 @@ pub(super) struct Query {
     compared: bool,
     /// Whether something depends on a schema that does not hold.
     exact: bool,
+}
+
+impl Held for Query {
+    fn held_bytes(&self) -> usize {
+        std::mem::size_of_val(&*self.schemas)
+    }
+}
+
+impl ValueStarts {
+    fn memory_bytes(&self) -> usize {
+        let scalar = |scalar: &Scalar| {
+            std::mem::size_of::<Scalar>() + scalar.schemas.len() * std::mem::size_of::<Verdict>()
+        };
+        std::mem::size_of::<Self>() + self.scalars.iter().map(scalar).sum::<usize>()
+    }
 }
 
 impl Query {
@@ -204,6 +220,7 @@ impl Automaton {
             starts.arrays = Some(self.array_group(json, arrays, required)?);
         }
         let starts = Arc::new(starts);
+        json.held.add(starts.memory_bytes() + map_entry::<QueryId, Arc<ValueStarts>>());
         json.value_starts.lock().insert(id, starts.clone());
         Ok(starts)
     }

@@ -4,22 +4,39 @@ use crate::vocabulary::TokenId;
 
 use super::context::{Canonicality, Context};
 
-/// How many tokens lie between two contexts that are kept.
-const STRIDE: usize = 64;
+/// How many tokens lie between two contexts that are kept for good.
+const STRIDE: usize = 256;
+/// And between two of those that are kept of the last tokens.
+const STEP: usize = 16;
+/// For how many contexts room is made at a time.
+const ROOM: usize = 8;
+
+/// A context, and how many tokens before it were not canonical.
+type Place = (Context, usize);
 
 /// Knows the context after the tokens of one sequence, and how far they are canonical.
 #[derive(Clone, Debug)]
 pub struct Trail {
-    /// After every `STRIDE` tokens, from the start on, with how many tokens before were not canonical.
-    kept: Vec<(Context, usize)>,
+    /// After every `STRIDE` tokens, from the start on, up to where `recent` begins.
+    kept: Vec<Place>,
+    /// After every `STEP` tokens since then, that place first.
+    recent: Vec<Place>,
     current: Context,
     strays: usize,
     length: usize,
 }
 
+fn push(places: &mut Vec<Place>, place: Place) {
+    if places.len() == places.capacity() {
+        places.reserve_exact(ROOM);
+    }
+    places.push(place);
+}
+
 impl Trail {
     pub fn new(start: Context) -> Self {
-        Self { kept: vec![(start.clone(), 0)], current: start, strays: 0, length: 0 }
+        let first = || vec![(start.clone(), 0)];
+        Self { kept: first(), recent: first(), current: start, strays: 0, length: 0 }
     }
 
     /// The context after `tokens`, which are those of the last time and more, unless
@@ -30,8 +47,12 @@ impl Trail {
             self.current = next;
             self.strays += usize::from(!canonical);
             self.length += 1;
-            if self.length.is_multiple_of(STRIDE) {
-                self.kept.push((self.current.clone(), self.strays));
+            if self.length.is_multiple_of(STEP) {
+                push(&mut self.recent, (self.current.clone(), self.strays));
+                if self.recent.len() > 2 * STRIDE / STEP {
+                    push(&mut self.kept, self.recent[STRIDE / STEP].clone());
+                    self.recent.drain(..STRIDE / STEP);
+                }
             }
         }
         &self.current
@@ -47,11 +68,22 @@ impl Trail {
         if length >= self.length {
             return;
         }
-        self.kept.truncate(length / STRIDE + 1);
-        self.length = (self.kept.len() - 1) * STRIDE;
-        if let Some((context, strays)) = self.kept.last() {
+        let begins = (self.kept.len() - 1) * STRIDE;
+        if let Some(since) = length.checked_sub(begins) {
+            self.recent.truncate(since / STEP + 1);
+        } else {
+            self.kept.truncate(length / STRIDE + 1);
+            self.recent.clear();
+            self.recent.extend(self.kept.last().cloned());
+        }
+        self.length = (self.kept.len() - 1) * STRIDE + (self.recent.len() - 1) * STEP;
+        if let Some((context, strays)) = self.recent.last() {
             self.current = context.clone();
             self.strays = *strays;
         }
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        (self.kept.capacity() + self.recent.capacity()) * std::mem::size_of::<Place>()
     }
 }

@@ -107,7 +107,8 @@ fn what_is_read_is_what_is_valid() {
         let schema = object(schema);
         for (order, expected_order) in ORDERS {
             let compiled = compile(&engine, &schema, order);
-            let set = &compiled.automaton.json().unwrap().schema;
+            let generation = compiled.generation();
+            let set = &generation.automaton.json().unwrap().schema;
             for text in &objects {
                 let value: Value = serde_json::from_str(text).unwrap();
                 let expected = validates(set, set.root(), &value, expected_order);
@@ -129,7 +130,8 @@ fn masks_of_objects_are_what_brute_force_finds() {
         let mut rng = seeded(number as u8);
         for (order, expected_order) in ORDERS {
             let compiled = compile(&engine, &schema, order);
-            let set = &compiled.automaton.json().unwrap().schema;
+            let generation = compiled.generation();
+            let set = &generation.automaton.json().unwrap().schema;
             for _ in 0..6 {
                 if let Some(text) = walk_and_compare(&compiled, &mut rng, 24, &schema) {
                     let text = std::str::from_utf8(&text).unwrap();
@@ -158,7 +160,8 @@ fn masks_know_which_keys_of_a_pattern_are_left() {
         );
         for order in [PropertyOrder::Declared, PropertyOrder::Any] {
             let compiled = compile(&engine, &schema, order);
-            let automaton = &compiled.automaton;
+            let generation = compiled.generation();
+            let automaton = &generation.automaton;
             let starts = ["{", "{\"", "{\"x", "{\"a", "{\"b", "{\"yx", "{\"xa"];
             let keys = ["x", "a", "b", "y", "xa"];
             let after = keys.iter().flat_map(|key| {

@@ -100,7 +100,8 @@ pub(super) fn engine(vocabulary: Vocabulary) -> Arc<Engine> {
 
 /// Every token's bytes, read by the automaton from the state; the end tokens where it accepts.
 fn mask_by_brute_force(compiled: &Compiled, state: StateId) -> Vec<TokenId> {
-    let Compiled { engine, automaton, .. } = compiled;
+    let (generation, engine) = (compiled.generation(), &compiled.engine);
+    let automaton = &generation.automaton;
     let vocabulary = engine.vocabulary();
     let allowed = |token: &TokenId| match vocabulary.text(*token) {
         [] => vocabulary.is_eos(*token) && automaton.is_accepting(state),
@@ -116,7 +117,8 @@ pub(super) fn assert_mask(
     what: &str,
 ) -> Vec<TokenId> {
     let vocabulary = compiled.engine.vocabulary();
-    let mask = compiled.masker.compute(&compiled.automaton, state).unwrap();
+    let generation = compiled.generation();
+    let mask = generation.masker.compute(&generation.automaton, state).unwrap();
     let expected = mask_by_brute_force(compiled, state);
     let tokens = mask.tokens();
     let shown = |of: &[TokenId], without: &[TokenId]| -> Vec<String> {
@@ -157,7 +159,8 @@ pub(super) fn walk_and_compare(
     steps: usize,
     what: &str,
 ) -> Option<Vec<u8>> {
-    let Compiled { engine, automaton, .. } = compiled;
+    let (generation, engine) = (compiled.generation(), &compiled.engine);
+    let automaton = &generation.automaton;
     let vocabulary = engine.vocabulary();
     let mut state = automaton.start();
     let mut text = Vec::new();
@@ -265,7 +268,7 @@ fn masks_over_large_subtrees_are_what_brute_force_finds() {
 
 #[test]
 fn masks_do_not_depend_on_what_was_kept_or_let_go() {
-    let config = EngineConfig { lexeme_bytes: 1, lexeme_mask_bytes: 1, mask_bytes: 1 };
+    let config = EngineConfig { lexeme_bytes: 1, lexeme_mask_bytes: 1, grammar_bytes: 1 };
     let engine = Arc::new(Engine::new(vocabulary(5, 200), None, config));
     engine.prepare().unwrap();
     for schema in [SCHEMAS[4], SCHEMAS[8], SCHEMAS[19], SCHEMAS[26]] {
@@ -279,7 +282,8 @@ fn masks_do_not_depend_on_what_was_kept_or_let_go() {
 
 /// Whether a whole text belongs to a grammar, and if not how many of its bytes could be read.
 pub(super) fn read(compiled: &Compiled, text: &str) -> Result<(), usize> {
-    let automaton = &compiled.automaton;
+    let generation = compiled.generation();
+    let automaton = &generation.automaton;
     let mut state = automaton.start();
     for (at, byte) in text.bytes().enumerate() {
         match automaton.walk(automaton.threads(state), &[byte]).unwrap() {
@@ -343,7 +347,8 @@ fn a_key_comes_once_also_within_one_token() {
     let vocabulary = engine.vocabulary();
     let schema = r#"{"type": "object", "additionalProperties": {"type": "integer"}}"#;
     let compiled = engine.compile_json_schema(schema, COMPACT).unwrap();
-    let Compiled { automaton, masker, .. } = &compiled;
+    let generation = compiled.generation();
+    let Generation { automaton, masker, .. } = &**generation;
     for (before, token, allowed) in [
         (r#"{""#, r#"x":0,"x":0"#, false),
         (r#"{"y"#, r#"x":0,"x":0"#, true),
@@ -374,7 +379,8 @@ fn a_refused_name_is_refused_with_whatever_follows_it() {
     let vocabulary = engine.vocabulary();
     let schema = r#"{"type": "object", "properties": {"a": {}}}"#;
     let compiled = engine.compile_json_schema(schema, FLEXIBLE).unwrap();
-    let Compiled { automaton, masker, .. } = &compiled;
+    let generation = compiled.generation();
+    let Generation { automaton, masker, .. } = &**generation;
     // `a` must not come after an undeclared key.
     let before = r#"{"b":1,""#;
     let threads = automaton.walk(automaton.threads(automaton.start()), before.as_bytes());
@@ -511,7 +517,8 @@ fn limits_are_errors_that_name_them() {
     let (items, members): (Vec<String>, Vec<String>) = (0..130).map(branch).unzip();
     let wide = format!(r#"{{"anyOf": [{}, {}]}}"#, items.join(","), members.join(","));
     let compiled = engine.compile_json_schema(&wide, COMPACT).unwrap();
-    let automaton = &compiled.automaton;
+    let generation = compiled.generation();
+    let automaton = &generation.automaton;
     let start = automaton.threads(automaton.start());
     // Alternatives of objects are read in parts.
     assert!(automaton.walk(start, br#"{"a":"b""#).unwrap().is_some());

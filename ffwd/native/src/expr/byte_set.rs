@@ -32,6 +32,11 @@ impl ByteSet {
         Self([0, 1, 2, 3].map(|i| self.0[i] | other.0[i]))
     }
 
+    /// The bytes below 128, as bits.
+    pub fn ascii(&self) -> u128 {
+        u128::from(self.0[0]) | u128::from(self.0[1]) << 64
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 4]
     }

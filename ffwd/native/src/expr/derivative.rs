@@ -104,6 +104,9 @@ pub struct Derivatives {
     pub(super) advanced: FxHashMap<(ExprId, u8), ExprId>,
     /// Expressions with intersection or complement whose emptiness is known.
     alive: FxHashMap<ExprId, bool>,
+    /// One byte of each class: those that last led on to a string come first, for a state mostly
+    /// goes on as the one before it did.
+    promising: Vec<u8>,
 }
 
 impl Derivatives {
@@ -212,8 +215,12 @@ impl Derivatives {
         let mut queue = BinaryHeap::from([Reverse((store.min_len(id), 0u32, id))]);
         parents.insert(id, id);
         let before = self.memo.len();
+        if self.promising.is_empty() {
+            self.promising.clone_from(&classes.representatives);
+        }
         while let Some(Reverse((_, steps, current))) = queue.pop() {
-            for &byte in &classes.representatives {
+            for place in 0..self.promising.len() {
+                let byte = self.promising[place];
                 let next = self.derive(store, current, byte)?;
                 if next == ExprId::EMPTY || parents.contains_key(&next) {
                     continue;
@@ -223,6 +230,7 @@ impl Derivatives {
                     continue;
                 }
                 if known == Some(true) || store.positive(next) || store.nullable(next) {
+                    self.promising[..=place].rotate_right(1);
                     // Everything on the way here is alive.
                     let mut step = current;
                     loop {

@@ -152,6 +152,8 @@ pub struct Lexeme {
     alive: bool,
     /// How many derivatives it took to find that out.
     effort: usize,
+    /// How many bytes of memory the languages take.
+    spec_bytes: usize,
 }
 
 impl Lexeme {
@@ -188,6 +190,7 @@ impl Lexeme {
             }
         }
         let effort = derivatives.effort();
+        let spec_bytes = spec.languages.iter().map(Ast::memory_bytes).sum();
         let mut lexeme = Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             spec,
@@ -206,6 +209,7 @@ impl Lexeme {
             }),
             alive,
             effort,
+            spec_bytes,
         };
         let start = lexeme.spec.spelling == Spelling::JsonString;
         if start {
@@ -477,15 +481,17 @@ impl Lexeme {
 
     /// The state without upper bounds on how often something may still come, and a number of bytes
     /// such that no run of at most so many tells it from this one. `longest`: runs of more bytes
-    /// do not matter. `None` where that is no other state.
+    /// do not matter. `least`: bounds that can be met within fewer bytes are kept. `None` where that
+    /// is no other state.
     pub fn relaxed(
         &self,
         state: LexState,
         longest: u32,
+        least: u32,
     ) -> Result<Option<(LexState, u32)>, LimitExceeded> {
         let StateKey::Inside(residuals) = &self.data(state).key else { return Ok(None) };
         let mut builder = self.builder.lock();
-        let limits = Limits { character: self.character, longest };
+        let limits = Limits { character: self.character, longest, least };
         let mut within = u32::MAX;
         let mut relaxed = Residuals::with_capacity(residuals.len());
         for &residual in residuals {
@@ -522,6 +528,7 @@ impl Lexeme {
         self.states.count() * per_state
             + builder.store.memory_bytes()
             + builder.derivatives.memory_bytes()
+            + self.spec_bytes
             + 1024
     }
 }
@@ -535,6 +542,11 @@ pub struct Row<'l> {
 }
 
 impl Row<'_> {
+    #[inline]
+    pub fn state(&self) -> LexState {
+        self.state
+    }
+
     /// As [`Lexeme::next`].
     #[inline]
     pub fn next(&self, byte: u8) -> Result<Option<LexState>, LimitExceeded> {

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
 
-/// What [`relax`] found for an expression and the length of the longest token.
-pub type RelaxMemo = FxHashMap<(ExprId, u32), (ExprId, u32)>;
+/// What [`relax`] found for an expression and some limits.
+pub type RelaxMemo = FxHashMap<(ExprId, u32, u32), (ExprId, u32)>;
 
 /// What [`relax`] goes by.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,8 @@ pub struct Limits {
     pub character: ExprId,
     /// Runs of more bytes do not matter.
     pub longest: u32,
+    /// Bounds that can be met within fewer bytes are kept.
+    pub least: u32,
 }
 
 /// At most how many bytes complete an expression, however it was begun. For positive expressions.
@@ -51,8 +53,8 @@ fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
     bound
 }
 
-/// An expression without its upper bounds, and the number of bytes within which that makes no
-/// difference to what is alive and what may end.
+/// An expression without those upper bounds that take some bytes to meet, and the number of bytes
+/// within which that makes no difference to what is alive and what may end.
 ///
 /// Each copy of what is repeated takes its least length, so a bound is met only after that many
 /// times the bound. A bound on the number of characters beside another language is dropped where
@@ -66,7 +68,8 @@ pub fn relax(
     if store.looks_behind(id) || store.looks_ahead(id) {
         return Ok((id, u32::MAX));
     }
-    if let Some(&known) = memo.get(&(id, limits.longest)) {
+    let key = (id, limits.longest, limits.least);
+    if let Some(&known) = memo.get(&key) {
         return Ok(known);
     }
     let relaxed = match store.get(id).clone() {
@@ -93,11 +96,11 @@ pub fn relax(
                     let (bound, other) = if at == 0 { (first, second) } else { (second, first) };
                     let max = length(bound).unwrap_or(0);
                     match max.checked_sub(completion_bound(store, other)) {
-                        Some(spare) => {
+                        Some(spare) if spare >= limits.least => {
                             let (other, bytes) = relax(store, memo, other, limits)?;
                             (other, bytes.min(spare))
                         }
-                        None => (id, u32::MAX),
+                        _ => (id, u32::MAX),
                     }
                 }
                 _ => (id, u32::MAX),
@@ -107,8 +110,12 @@ pub fn relax(
             let copy = store.min_len(inner).max(1);
             let (inner, bytes) = relax(store, memo, inner, limits)?;
             let within = max.map_or(u32::MAX, |max| max.saturating_mul(copy));
-            let min = min.min(limits.longest.saturating_add(1));
-            (store.repeat(inner, min, None)?, within.min(bytes))
+            if within < limits.least {
+                (store.repeat(inner, min, max)?, bytes)
+            } else {
+                let min = min.min(limits.longest.saturating_add(1));
+                (store.repeat(inner, min, None)?, within.min(bytes))
+            }
         }
         Expr::Empty
         | Expr::Epsilon
@@ -118,7 +125,7 @@ pub fn relax(
         | Expr::Before(_)
         | Expr::After(_) => (id, u32::MAX),
     };
-    memo.insert((id, limits.longest), relaxed);
+    memo.insert(key, relaxed);
     Ok(relaxed)
 }
 

@@ -73,6 +73,10 @@ struct Facts {
     min_len: u32,
     /// An upper bound on the length of its strings; `u32::MAX` if there is none.
     max_len: u32,
+    /// ASCII bytes that each of its strings has, as bits.
+    needs: u128,
+    /// ASCII bytes that its strings can have.
+    may_have: u128,
 }
 
 impl Default for Facts {
@@ -85,9 +89,14 @@ impl Default for Facts {
             depth: 1,
             min_len: 0,
             max_len: 0,
+            needs: 0,
+            may_have: 0,
         }
     }
 }
+
+/// Any ASCII bytes.
+const ANY_ASCII: u128 = u128::MAX;
 
 /// How deep an expression may nest, so that derivatives stay within a small native stack.
 pub const MAX_DEPTH: u32 = 1_000;
@@ -96,13 +105,15 @@ pub const MAX_EXPRESSIONS: usize = 2_000_000;
 /// How many of them may come of derivatives, which take longer than what is written in a pattern.
 pub const MAX_DERIVED: usize = 1_000_000;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ExprStore {
     exprs: Vec<Expr>,
     facts: Vec<Facts>,
     ids: FxHashMap<Expr, ExprId>,
     /// "Any text" in this store's spelling; absorbs alternatives.
     universe: Option<ExprId>,
+    /// One character of it.
+    any_character: Option<ExprId>,
     capacity: usize,
 }
 
@@ -119,6 +130,7 @@ impl ExprStore {
             facts: Vec::new(),
             ids: FxHashMap::default(),
             universe: None,
+            any_character: None,
             capacity: MAX_EXPRESSIONS,
         };
         let basics = [
@@ -129,16 +141,23 @@ impl ExprStore {
         for (expr, nullable, positive) in basics {
             let id = ExprId(store.exprs.len() as u32);
             store.exprs.push(expr.clone());
-            let max_len = if expr == Expr::Epsilon { 0 } else { u32::MAX };
-            store.facts.push(Facts { nullable, positive, max_len, ..Facts::default() });
+            let (max_len, may_have) =
+                if expr == Expr::Epsilon { (0, 0) } else { (u32::MAX, ANY_ASCII) };
+            store.facts.push(Facts { nullable, positive, max_len, may_have, ..Facts::default() });
             store.ids.insert(expr, id);
         }
         store
     }
 
-    /// Declares which expression is "any text" in the spelling of this store.
-    pub fn set_universe(&mut self, universe: ExprId) {
+    /// Declares which expression is "any text" in the spelling of this store, and which is one
+    /// character of it.
+    pub fn set_universe(&mut self, universe: ExprId, character: ExprId) {
         self.universe = Some(universe);
+        self.any_character = Some(character);
+    }
+
+    pub fn any_character(&self) -> Option<ExprId> {
+        self.any_character
     }
 
     /// Declares that what comes from now on are derivatives.
@@ -233,11 +252,16 @@ impl ExprStore {
             Expr::Empty | Expr::Epsilon => {
                 Facts { nullable: *expr == Expr::Epsilon, ..Facts::default() }
             }
-            Expr::Bytes(_) => Facts { min_len: 1, max_len: 1, ..Facts::default() },
+            Expr::Bytes(set) => {
+                let may_have = set.ascii();
+                let needs = if set.len() == 1 { may_have } else { 0 };
+                Facts { min_len: 1, max_len: 1, needs, may_have, ..Facts::default() }
+            }
             Expr::Magnitude(magnitude) => Facts {
                 nullable: magnitude.accepts(),
                 min_len: u32::from(!magnitude.accepts()),
                 max_len: u32::MAX,
+                may_have: ANY_ASCII,
                 ..Facts::default()
             },
             Expr::Before(id) | Expr::After(id) => Facts {
@@ -260,6 +284,8 @@ impl ExprStore {
                     depth: depth + 1,
                     min_len: head.min_len.saturating_add(tail.min_len),
                     max_len: head.max_len.saturating_add(tail.max_len),
+                    needs: head.needs | tail.needs,
+                    may_have: head.may_have | tail.may_have,
                 }
             }
             Expr::Or(ids) => Facts {
@@ -270,6 +296,8 @@ impl ExprStore {
                 depth: most(ids, |of| of.depth) + 1,
                 min_len: least(ids, |of| of.min_len),
                 max_len: most(ids, |of| of.max_len),
+                needs: ids.iter().fold(ANY_ASCII, |needs, id| needs & of(id).needs),
+                may_have: ids.iter().fold(0, |may, id| may | of(id).may_have),
             },
             Expr::And(ids) => Facts {
                 nullable: all(ids, |of| of.nullable),
@@ -279,8 +307,11 @@ impl ExprStore {
                 depth: most(ids, |of| of.depth) + 1,
                 min_len: most(ids, |of| of.min_len),
                 max_len: least(ids, |of| of.max_len),
+                needs: self.needed(ids),
+                may_have: self.possible(ids),
             },
             Expr::Not(id) => Facts {
+                needs: 0,
                 nullable: !of(id).nullable,
                 positive: false,
                 behind: of(id).behind,
@@ -289,6 +320,7 @@ impl ExprStore {
                 // What depends on its surroundings may be empty somewhere else.
                 min_len: u32::from(of(id).nullable && !of(id).behind && !of(id).ahead),
                 max_len: u32::MAX,
+                may_have: ANY_ASCII,
             },
             Expr::Repeat { inner, min, max } => {
                 let inner = of(inner);
@@ -304,6 +336,8 @@ impl ExprStore {
                     depth: inner.depth + 1,
                     min_len: inner.min_len.saturating_mul(*min),
                     max_len,
+                    needs: if *min > 0 { inner.needs } else { 0 },
+                    may_have: inner.may_have,
                 }
             }
         }
@@ -449,7 +483,7 @@ impl ExprStore {
         }
         let least = kept.iter().map(|id| self.facts[id.index()].min_len).max().unwrap_or(0);
         let most = kept.iter().map(|id| self.facts[id.index()].max_len).min().unwrap_or(0);
-        if least > most {
+        if least > most || self.needed(&kept) & !self.possible(&kept) != 0 {
             return Ok(ExprId::EMPTY);
         }
         match kept.len() {
@@ -457,6 +491,16 @@ impl ExprStore {
             1 => Ok(kept[0]),
             _ => self.intern(Expr::And(kept.into())),
         }
+    }
+
+    /// The ASCII bytes that each string of an intersection has.
+    fn needed(&self, ids: &[ExprId]) -> u128 {
+        ids.iter().fold(0, |needs, id| needs | self.facts[id.index()].needs)
+    }
+
+    /// The ASCII bytes that strings of an intersection can have.
+    fn possible(&self, ids: &[ExprId]) -> u128 {
+        ids.iter().fold(ANY_ASCII, |may, id| may & self.facts[id.index()].may_have)
     }
 
     /// The operands of an intersection without those of unions that the others make so: `x & (y |

@@ -28,6 +28,11 @@ struct Open {
 }
 
 impl TextCounter {
+    /// About how many bytes of memory the counts hold.
+    pub fn memory_bytes(&self) -> usize {
+        self.known.capacity() * std::mem::size_of::<((u64, LexState), Count)>()
+    }
+
     /// How many texts follow a state, or `limit` if there are at least so many. Every state of a
     /// lexeme leads to some end, so a circle of states means infinitely many.
     pub fn count(

@@ -28,6 +28,8 @@ pub struct Expander {
     pub(super) plain: PlainMemo,
     pub(super) shapes: Shapes,
     known: Vec<Option<Arc<Alternatives>>>,
+    /// How many bytes of memory the alternatives hold.
+    held: usize,
     max_alternatives: u64,
     pub steps_left: u64,
     max_steps: u64,
@@ -45,10 +47,20 @@ impl Expander {
             plain: PlainMemo::default(),
             shapes: Shapes::default(),
             known: Vec::new(),
+            held: 0,
             max_alternatives: limits.alternatives,
             steps_left: limits.steps,
             max_steps: limits.steps,
         }
+    }
+
+    /// About how many bytes of memory all that is known holds.
+    pub fn memory_bytes(&self) -> usize {
+        self.held
+            + self.known.capacity() * std::mem::size_of::<Option<Arc<Alternatives>>>()
+            + self.interner.memory_bytes()
+            + self.values.memory_bytes()
+            + self.languages.memory_bytes()
     }
 
     /// Takes steps from the budget of the current call.
@@ -173,6 +185,7 @@ impl Expander {
             if self.known.len() <= id.index() {
                 self.known.resize(self.interner.len().max(id.index() + 1), None);
             }
+            self.held += alternatives.memory_bytes();
             self.known[id.index()] = Some(alternatives);
         }
         Ok(self.expanded(root))

@@ -22,6 +22,8 @@ pub struct Languages {
     limits: Limits,
     empty: FxHashMap<Ast, bool>,
     members: FxHashMap<Ast, FxHashMap<Arc<str>, bool>>,
+    /// How many bytes of memory the answers hold.
+    held: usize,
 }
 
 impl std::fmt::Debug for Languages {
@@ -33,7 +35,13 @@ impl std::fmt::Debug for Languages {
 impl Languages {
     pub fn new(options: &SchemaOptions) -> Self {
         let (oracle, limits) = (options.languages.clone(), options.limits);
-        Self { oracle, limits, empty: FxHashMap::default(), members: FxHashMap::default() }
+        let (empty, members) = (FxHashMap::default(), FxHashMap::default());
+        Self { oracle, limits, empty, members, held: 0 }
+    }
+
+    /// About how many bytes of memory the answers hold.
+    pub fn memory_bytes(&self) -> usize {
+        self.held
     }
 
     pub fn is_empty(&mut self, language: &Ast) -> Result<bool, LimitExceeded> {
@@ -48,6 +56,7 @@ impl Languages {
             return Ok(known);
         }
         let empty = self.oracle.is_empty(language, self.limits)?;
+        self.held += 64 + language.memory_bytes();
         self.empty.insert(language.clone(), empty);
         Ok(empty)
     }
@@ -57,11 +66,14 @@ impl Languages {
         if let Some(&known) = known {
             return Ok(known);
         }
-        let contains = language.matches(text).map_err(|exceeded| LimitExceeded {
-            limit: exceeded.limit,
-            maximum: exceeded.maximum as u64,
-        })?;
-        self.members.entry(language.clone()).or_default().insert(text.clone(), contains);
+        let contains = is_member(language, text)?;
+        let held = &mut self.held;
+        let texts = self.members.entry(language.clone()).or_insert_with(|| {
+            *held += 96 + language.memory_bytes();
+            FxHashMap::default()
+        });
+        *held += 48 + text.len();
+        texts.insert(text.clone(), contains);
         Ok(contains)
     }
 
@@ -71,18 +83,41 @@ impl Languages {
         language: &Ast,
         most: usize,
     ) -> Result<Option<Vec<Arc<str>>>, LimitExceeded> {
-        let Some(words) = words(language, most) else { return Ok(None) };
-        let mut listed = Vec::with_capacity(words.len());
-        for word in words {
-            let word: Arc<str> = word.into();
-            if !needs_check(language) || self.contains(language, &word)? {
-                listed.push(word);
+        let Some((words, checks)) = words_and_checks(language, most) else { return Ok(None) };
+        let mut listed: Vec<Arc<str>> = Vec::with_capacity(words.len());
+        'words: for word in words {
+            for check in &checks {
+                if !is_member(check, &word)? {
+                    continue 'words;
+                }
             }
+            listed.push(word.into());
         }
         listed.sort_unstable();
         listed.dedup();
         Ok(Some(listed))
     }
+}
+
+fn is_member(language: &Ast, text: &str) -> Result<bool, LimitExceeded> {
+    language.matches(text).map_err(|exceeded| LimitExceeded {
+        limit: exceeded.limit,
+        maximum: exceeded.maximum as u64,
+    })
+}
+
+/// [`words`], and what each of them must also belong to: of an intersection all the operands but
+/// the one that they come from.
+fn words_and_checks(language: &Ast, most: usize) -> Option<(Vec<String>, Vec<&Ast>)> {
+    let Ast::Intersection(parts) = language else {
+        let checks = if needs_check(language) { vec![language] } else { Vec::new() };
+        return Some((words(language, most)?, checks));
+    };
+    let listed = parts.iter().enumerate().filter_map(|(at, part)| Some((at, words(part, most)?)));
+    let (from, words) = listed.min_by_key(|(_, words)| words.len())?;
+    let is_check = |&(at, part): &(usize, &Ast)| at != from || needs_check(part);
+    let checks = parts.iter().enumerate().filter(is_check).map(|(_, part)| part).collect();
+    Some((words, checks))
 }
 
 /// Whether [`words`] may give more than the language has.

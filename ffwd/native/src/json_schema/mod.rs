@@ -32,6 +32,7 @@ mod intern;
 mod keys;
 mod languages;
 mod lattice;
+mod memory;
 mod merge;
 pub mod normal;
 mod normalise;

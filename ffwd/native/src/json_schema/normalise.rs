@@ -53,6 +53,7 @@ impl Solver {
             let length = self.expander.interner.len().max(id.index() + 1);
             self.normals.resize(length, None);
         }
+        self.held += normal.memory_bytes();
         self.normals[id.index()] = Some(normal.clone());
         Ok(normal)
     }

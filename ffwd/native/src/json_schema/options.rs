@@ -21,6 +21,11 @@ pub struct Oracle {
 }
 
 impl Oracle {
+    /// With a budget of its own.
+    pub(super) fn apart(&self) -> Self {
+        Self { is_empty: self.is_empty.clone(), spent: Arc::default() }
+    }
+
     pub(super) fn begin(&self) {
         self.spent.store(0, Ordering::Relaxed);
     }

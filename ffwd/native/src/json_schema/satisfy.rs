@@ -21,6 +21,8 @@ pub struct Solver {
     pub expander: Expander,
     satisfiable: Vec<Option<bool>>,
     pub(super) normals: Vec<Option<Arc<Normal>>>,
+    /// How many bytes of memory the normal forms hold.
+    pub(super) held: usize,
 }
 
 /// What never changes while solving.
@@ -69,7 +71,13 @@ enum Next {
 
 impl Solver {
     pub fn new(expander: Expander) -> Self {
-        Self { expander, satisfiable: Vec::new(), normals: Vec::new() }
+        Self { expander, satisfiable: Vec::new(), normals: Vec::new(), held: 0 }
+    }
+
+    /// About how many bytes of memory all that is known holds.
+    pub fn memory_bytes(&self) -> usize {
+        let lists = self.normals.capacity() * std::mem::size_of::<Option<Arc<Normal>>>();
+        self.held + lists + self.satisfiable.capacity() + self.expander.memory_bytes()
     }
 
     fn known(&self, id: SchemaId) -> Option<bool> {

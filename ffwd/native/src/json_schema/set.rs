@@ -1,5 +1,6 @@
 //! A schema document and everything that is known about it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -20,10 +21,12 @@ use super::{ArraySpec, Normal, ObjectSpec, SchemaId};
 /// they are first asked for. Can be shared between threads.
 #[derive(Debug)]
 pub struct SchemaSet {
-    program: Program,
+    program: Arc<Program>,
     options: SchemaOptions,
     root: SchemaId,
     solver: Mutex<Solver>,
+    /// How many bytes of memory the solver held when a call began.
+    held: AtomicUsize,
 }
 
 impl SchemaSet {
@@ -33,13 +36,10 @@ impl SchemaSet {
     /// The text is not a schema, uses something that is not supported, is satisfied by no value,
     /// or passes a limit.
     pub fn parse(text: &str, options: SchemaOptions) -> Result<Self, SchemaError> {
-        let program = Program::read(text, &options)?;
-        let mut solver = Solver::new(Expander::new(&options));
-        let root = solver.expander.id_of(&program, NodeId::ROOT)?;
-        let set = Self { program, options, root, solver: Mutex::new(solver) };
+        let set = Self::begun(Arc::new(Program::read(text, &options)?), options)?;
         {
             let mut solver = set.solver.lock();
-            if !solver.is_satisfiable(set.context(), root)? {
+            if !solver.is_satisfiable(set.context(), set.root)? {
                 return Err(SchemaError {
                     kind: SchemaErrorKind::Unsatisfiable,
                     pointer: String::new(),
@@ -50,6 +50,29 @@ impl SchemaSet {
             }
         }
         Ok(set)
+    }
+
+    fn begun(program: Arc<Program>, options: SchemaOptions) -> Result<Self, SchemaError> {
+        let mut solver = Solver::new(Expander::new(&options));
+        let root = solver.expander.id_of(&program, NodeId::ROOT)?;
+        let (solver, held) = (Mutex::new(solver), AtomicUsize::new(0));
+        Ok(Self { program, options, root, solver, held })
+    }
+
+    /// The same document, of which nothing is known yet but what it says.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn renewed(&self) -> Result<Self, SchemaError> {
+        let options =
+            SchemaOptions { languages: self.options.languages.apart(), ..self.options.clone() };
+        Self::begun(self.program.clone(), options)
+    }
+
+    /// About how many bytes of memory hold what is known beside the document, when the last call
+    /// began.
+    pub fn memory_bytes(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// The schema of the whole document.
@@ -168,6 +191,7 @@ impl SchemaSet {
         let mut solver = self.solver.lock();
         solver.expander.steps_left = self.options.limits.steps;
         self.options.languages.begin();
+        self.held.store(solver.memory_bytes(), Ordering::Relaxed);
         solver
     }
 

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::document::{Document, NodeId, Value};
 use super::error::{LimitExceeded, SchemaError};
+use super::memory;
 use super::read_scalars::decimal;
 use super::schema::Types;
 use crate::regex::Decimal;
@@ -55,6 +56,8 @@ pub struct Values {
     ids: FxHashMap<Constant, ValueId>,
     of_nodes: FxHashMap<NodeId, ValueId>,
     maximum: u64,
+    /// How many bytes of memory the values hold.
+    pub(super) held: usize,
 }
 
 impl Values {
@@ -64,6 +67,7 @@ impl Values {
             ids: FxHashMap::default(),
             of_nodes: FxHashMap::default(),
             maximum,
+            held: 0,
         }
     }
 
@@ -122,6 +126,7 @@ impl Values {
             return Err(LimitExceeded { limit: "schemas", maximum: self.maximum });
         }
         let id = ValueId(self.known.len() as u32);
+        self.held += memory::value(&constant);
         self.known.push(Known { constant: constant.clone(), written, origin });
         self.ids.insert(constant, id);
         Ok(id)

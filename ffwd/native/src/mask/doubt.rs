@@ -78,7 +78,7 @@ fn differ_plainly(item: &[u8], after: &[u8]) -> bool {
 /// The item that ends, and is followed by a comma, with the first bytes of a token.
 fn item_before(automaton: &Automaton, transcript: TextId, bytes: &[u8]) -> Option<Vec<u8>> {
     let json = automaton.json().filter(|_| transcript != TextId::NONE)?;
-    let mut text = json.keys.bytes(transcript);
+    let mut text = json.keys.texts.bytes(transcript);
     text.extend_from_slice(bytes.trim_ascii_end().strip_suffix(b",")?);
     Some(last_value(text.trim_ascii_end()).to_vec())
 }
@@ -99,7 +99,7 @@ fn closing_quote(bytes: &[u8]) -> Option<usize> {
 /// Whether an item has a number of so many digits that later items may not be compared with it.
 pub fn is_hard_to_compare(automaton: &Automaton, transcript: TextId) -> bool {
     let Some(json) = automaton.json().filter(|_| transcript != TextId::NONE) else { return false };
-    let bytes = json.keys.bytes(transcript);
+    let bytes = json.keys.texts.bytes(transcript);
     let is_number = |byte: &u8| b"+-.eE".contains(byte) || byte.is_ascii_digit();
     bytes.split(|byte| !is_number(byte)).any(|number| {
         let exponent = number.iter().rposition(|byte| b"eE".contains(byte));

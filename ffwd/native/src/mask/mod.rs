@@ -9,15 +9,19 @@ mod doubt;
 mod free_text;
 pub mod lexeme_mask;
 pub mod lexeme_mask_store;
+mod recent;
+pub mod sharded;
 pub mod slots;
 pub mod state_mask;
 #[cfg(test)]
 mod tests;
 pub mod token_set;
+mod two_keys;
 pub mod walk;
 
 pub use lexeme_mask::LexemeMask;
 pub use lexeme_mask_store::LexemeMaskStore;
+pub use sharded::Sharded;
 pub use slots::Slots;
-pub use state_mask::Masker;
+pub use state_mask::{MaskCounters, Masker};
 pub use token_set::{TokenMask, TokenMaskBuilder};

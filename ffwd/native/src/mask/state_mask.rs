@@ -3,31 +3,41 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
 use super::doubt::{is_hard_to_compare, Doubt, Doubts};
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
+use super::sharded::Sharded;
 use super::slots::Slots;
 use super::token_set::{TokenMask, TokenMaskBuilder};
+use super::two_keys::keys_differ;
 use super::walk::View;
-use crate::automaton::keys::{Keys, Terminal};
+use crate::automaton::keys::{KeyNode, Keys, Terminal};
 use crate::automaton::{
-    Automaton, EngineError, KeyNodeId, Spare, StackId, StateId, TextId, Thread, ThreadLexeme,
-    Threads,
+    Automaton, EngineError, Spare, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
 };
 use crate::expr::{LexState, Lexeme};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
-/// Counters of one compiled grammar.
+/// Counters of one compiled grammar, whatever it has let go of.
 #[derive(Debug, Default)]
 pub struct MaskCounters {
     /// Masks that were copied from the memo.
-    pub hits: AtomicU64,
+    pub hits: Sharded,
     /// Masks that were computed.
     pub computed: AtomicU64,
     /// Trie nodes that were stepped over for exits and keys.
     pub nodes_walked: AtomicU64,
-    /// Bytes of the masks in the memo.
-    pub bytes: AtomicU64,
+    /// Tries of what follows the end of a lexeme that were looked through.
+    pub exit_tries: AtomicU64,
+    /// Places in keys that masks were computed for.
+    pub key_masks: AtomicU64,
+    /// Tokens that were read byte by byte, as what came before decides about them.
+    pub doubts: AtomicU64,
+    /// How often all masks in the memo were let go.
+    pub cleared: AtomicU64,
 }
 
 /// The mask of a configuration without the texts that it has recorded.
@@ -38,6 +48,12 @@ struct AnonymousMask {
     doubtful: Box<[Doubt]>,
 }
 
+/// Subtrees of at most so many nodes are walked byte by byte; of larger ones lexemes know the masks.
+const WALKED_NODES: u32 = 16;
+
+/// What may follow other keys: by the trie of what follows them in a token, and the stack.
+type AfterKeys = FxHashMap<(u64, StackId), Box<[TokenId]>>;
+
 /// Computes the masks of one grammar for one vocabulary, and keeps them by state.
 #[derive(Debug)]
 pub struct Masker {
@@ -46,8 +62,11 @@ pub struct Masker {
     memo: Slots<TokenMask>,
     /// By states in which the texts so far are not known.
     anonymous: Slots<AnonymousMask>,
-    max_bytes: u64,
-    pub counters: MaskCounters,
+    after_keys: Mutex<AfterKeys>,
+    /// Bytes of the masks in the memo.
+    bytes: AtomicU64,
+    max_bytes: AtomicU64,
+    pub counters: Arc<MaskCounters>,
 }
 
 impl Masker {
@@ -56,15 +75,28 @@ impl Masker {
         vocabulary: Arc<Vocabulary>,
         lexeme_masks: Arc<LexemeMaskStore>,
         max_bytes: u64,
+        counters: Arc<MaskCounters>,
     ) -> Self {
         Self {
             vocabulary,
             lexeme_masks,
             memo: Slots::default(),
             anonymous: Slots::default(),
-            max_bytes,
-            counters: MaskCounters::default(),
+            after_keys: Mutex::default(),
+            bytes: AtomicU64::new(0),
+            max_bytes: AtomicU64::new(max_bytes),
+            counters,
         }
+    }
+
+    /// From how many bytes on masks are let go.
+    pub fn set_max_bytes(&self, max_bytes: u64) {
+        self.max_bytes.store(max_bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of the masks in the memo.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed) as usize
     }
 
     /// Reads the mask of a state, if it is in the memo.
@@ -72,7 +104,7 @@ impl Masker {
     pub fn with_known<R>(&self, state: StateId, read: impl FnOnce(&TokenMask) -> R) -> Option<R> {
         let done = self.memo.with(state.0, read);
         if done.is_some() {
-            self.counters.hits.fetch_add(1, Ordering::Relaxed);
+            self.counters.hits.increment();
         }
         done
     }
@@ -115,11 +147,14 @@ impl Masker {
         // or in which an item ends that the next must differ from.
         let mut doubtful = doubtful.into_vec();
         if automaton.json().is_some() {
-            // Reading one is not cheap within an item, and more texts never allow more keys.
-            let within_item = threads.iter().all(|thread| thread.transcript != TextId::NONE);
-            let two_keys = self.vocabulary.tokens_with_two_keys().iter();
-            let two_keys = two_keys.filter(|&&token| !within_item || mask.contains(token));
-            doubtful.extend(two_keys.map(|&token| Doubt::of(token)));
+            // More texts never allow more keys.
+            for &token in self.vocabulary.tokens_with_two_keys() {
+                let text = self.vocabulary.text(token);
+                let differ = |thread| keys_differ(automaton, thread, text);
+                if mask.contains(token) && !threads.iter().all(differ) {
+                    doubtful.push(Doubt::of(token));
+                }
+            }
         }
         if threads.iter().any(|thread| is_hard_to_compare(automaton, thread.transcript)) {
             let commas = |token: &TokenId| self.vocabulary.text(*token).contains(&b',');
@@ -137,6 +172,7 @@ impl Masker {
                     builder.added.push(doubt.token);
                 }
             }
+            self.counters.doubts.fetch_add(doubtful.len() as u64, Ordering::Relaxed);
             mask = builder.build();
         }
         let mask = Arc::new(mask);
@@ -149,10 +185,13 @@ impl Masker {
     /// Counts the bytes of a mask that is about to be kept.
     fn make_room(&self, bytes: usize) {
         let bytes = bytes as u64;
-        if self.counters.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.max_bytes {
+        let held = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if held > self.max_bytes.load(Ordering::Relaxed) {
             self.memo.clear();
             self.anonymous.clear();
-            self.counters.bytes.store(bytes, Ordering::Relaxed);
+            self.after_keys.lock().clear();
+            self.bytes.store(bytes, Ordering::Relaxed);
+            self.counters.cleared.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -253,6 +292,7 @@ impl Masker {
         let starts = &anonymous_starts(automaton, stack)?;
         builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
         if !group.rests.is_leaf(NodeId::ROOT) {
+            self.counters.exit_tries.fetch_add(1, Ordering::Relaxed);
             let view = View { trie: &group.rests, root: NodeId::ROOT };
             self.collect(automaton, view, starts, builder, nodes)?;
         }
@@ -274,6 +314,31 @@ impl Masker {
         Ok(())
     }
 
+    /// As [`Self::collect_exits`], for keys without a name: many a place within the names of an object
+    /// has the same exits.
+    fn collect_other_keys(
+        &self,
+        automaton: &Automaton,
+        group: &ExitGroup,
+        stack: StackId,
+        builder: &mut TokenMaskBuilder,
+        nodes: &mut u64,
+    ) -> Result<(), EngineError> {
+        let key = (group.rests.id(), stack);
+        if let Some(known) = self.after_keys.lock().get(&key) {
+            builder.added.extend_from_slice(known);
+            return Ok(());
+        }
+        let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+        self.collect_exits(automaton, group, stack, &mut after, nodes)?;
+        builder.add_all(&after);
+        if after.is_plain() {
+            self.make_room(after.added.len() * 4 + std::mem::size_of::<(u64, StackId, usize)>());
+            self.after_keys.lock().insert(key, after.added.into());
+        }
+        Ok(())
+    }
+
     /// The declared names of an object and, where they may come, all other keys.
     fn collect_keys(
         &self,
@@ -284,10 +349,11 @@ impl Masker {
         nodes: &mut u64,
     ) -> Result<(), EngineError> {
         let Some(json) = automaton.json() else { return Ok(()) };
+        self.counters.key_masks.fetch_add(1, Ordering::Relaxed);
         let trie = view.trie;
-        let root = thread.key_node();
-        let KeyPlaces { names, cut, within } = key_places(&json.keys, view, root, nodes);
-        if let Some(base) = json.keys.node(root).base {
+        let root = json.keys.node(thread.key_node());
+        let KeyPlaces { names, cut, within } = key_places(&json.keys, view, root, nodes)?;
+        if let Some(base) = root.base {
             let mask = self.lexeme_mask(view, automaton.lexeme(base.lexeme), base.state)?;
             let mut others = TokenMaskBuilder::new(self.vocabulary.mask_words());
             add_inner(if cut.is_empty() { &mut *builder } else { &mut others }, &mask.inner);
@@ -298,7 +364,7 @@ impl Masker {
             for group in &mask.exits {
                 let lexeme = ThreadLexeme::Lexeme(base.lexeme);
                 let stack = automaton.exit(thread.stack, lexeme, group.accept, text)?;
-                self.collect_exits(automaton, group, stack, &mut others, nodes)?;
+                self.collect_other_keys(automaton, group, stack, &mut others, nodes)?;
             }
             // Names of their own are no other keys.
             let mut named: Vec<TokenId> = Vec::new();
@@ -314,11 +380,21 @@ impl Masker {
         }
         for (terminal, node) in names {
             if let Terminal::Allowed(name) = terminal {
-                let stack = automaton.exit(thread.stack, ThreadLexeme::Key, 1, name)?;
+                let stack = automaton.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
                 builder.added.extend_from_slice(trie.tokens_at(node));
                 if !trie.is_leaf(node) {
                     let starts = anonymous_starts(automaton, stack)?;
-                    walk(automaton, trie, node, &starts, &mut builder.added, nodes)?;
+                    if trie.after(node).0 - node.0 <= WALKED_NODES {
+                        walk(automaton, trie, node, &starts, &mut builder.added, nodes)?;
+                    } else {
+                        self.collect(
+                            automaton,
+                            View { trie, root: node },
+                            &starts,
+                            builder,
+                            nodes,
+                        )?;
+                    }
                     if thread.transcript != TextId::NONE {
                         // The object may be such an item, and end within the token.
                         let mut doubts = Doubts::new(&self.vocabulary, Spare::None);
@@ -431,33 +507,40 @@ struct KeyPlaces {
     within: Vec<NodeId>,
 }
 
-fn key_places(keys: &Keys, view: View<'_>, root: KeyNodeId, nodes: &mut u64) -> KeyPlaces {
+fn key_places(
+    keys: &Keys,
+    view: View<'_>,
+    root: KeyNode,
+    nodes: &mut u64,
+) -> Result<KeyPlaces, EngineError> {
     let mut places = KeyPlaces { names: Vec::new(), cut: Vec::new(), within: Vec::new() };
     let mut pending = vec![(root, view.root)];
     while let Some((key, node)) = pending.pop() {
         *nodes += 1;
-        let key = keys.node(key);
-        if key.terminal != Terminal::None && !key.is_before_quote() {
+        if view.trie.is_leaf(node) {
+            continue;
+        }
+        let terminal = keys.terminal(&key);
+        if terminal != Terminal::None && !key.is_before_quote() {
             if let Some(closed) = view.trie.child(node, b'"') {
-                places.names.push((key.terminal, closed));
+                places.names.push((terminal, closed));
             }
         }
-        for &(byte, child) in key.children.iter() {
+        for (byte, below) in keys.children(&key)? {
             let Some(next) = view.trie.child(node, byte) else { continue };
-            let below = keys.node(child);
             if below.base.is_none() {
                 if key.base.is_some() {
                     places.cut.push(next);
                 }
-                if below.is_dead() {
+                if keys.is_dead(&below) {
                     continue;
                 }
                 places.within.push(next);
             }
-            pending.push((child, next));
+            pending.push((below, next));
         }
     }
-    places
+    Ok(places)
 }
 
 /// Adds every token below a node of a trie that the threads can read.

@@ -270,12 +270,15 @@ fn a_relaxed_state_does_the_same_with_short_tokens() {
     languages.extend(BOUNDED.iter().flat_map(|text| [6, 14, 60].map(|max| up_to(text, max))));
     let (mut all, mut some) = (0, 0);
     for (number, language) in languages.iter().enumerate() {
-        for spelling in [Spelling::Utf8, Spelling::JsonString] {
+        for (spelling, least) in [Spelling::Utf8, Spelling::JsonString]
+            .into_iter()
+            .flat_map(|spelling| [0, 4, 9].map(|least| (spelling, least)))
+        {
             let lexeme = lexeme(spelling, [language.clone()]);
             for state in states(&lexeme, &mut seeded(number as u8), 3, 10) {
-                let Some((relaxed, within)) = lexeme.relaxed(state, longest).unwrap() else {
-                    continue;
-                };
+                let relaxed = lexeme.relaxed(state, longest, least).unwrap();
+                let Some((relaxed, within)) = relaxed else { continue };
+                assert!(within >= least, "{language:?} {state:?} within {within}");
                 let short = |mut kinds: Kinds| {
                     let fits = |token: &TokenId| vocabulary.text(*token).len() <= within as usize;
                     kinds.inner.retain(fits);

@@ -10,21 +10,26 @@ use crate::vocabulary::TokenId;
 /// Bit `i % 32` of word `i / 32` stands for token `i`.
 pub type Bitmap = Arc<[u32]>;
 
-/// A set of tokens: a shared bitmap, if any, and tokens besides.
+/// A set of tokens: a shared bitmap, if any, but for some of its tokens, and tokens besides.
 #[derive(Clone, Debug, Default)]
 pub struct TokenMask {
     base: Option<Bitmap>,
+    /// Tokens of the base that do not belong to the set, unless they are added.
+    removed: Box<[TokenId]>,
+    /// In any order, and some perhaps twice: a mask is copied more often than it is listed.
     added: Box<[TokenId]>,
 }
 
 impl TokenMask {
     /// Overwrites `row`, which may be longer than the vocabulary.
+    #[inline]
     pub fn fill(&self, row: &mut [u32]) {
         match &self.base {
             Some(base) => {
                 let words = base.len().min(row.len());
                 row[..words].copy_from_slice(&base[..words]);
                 row[words..].fill(0);
+                clear_bits(row, &self.removed);
             }
             None => row.fill(0),
         }
@@ -32,24 +37,20 @@ impl TokenMask {
     }
 
     pub fn contains(&self, token: TokenId) -> bool {
-        let index = token.index();
-        let in_base = self
-            .base
-            .as_ref()
-            .and_then(|base| base.get(index / 32))
-            .is_some_and(|word| word >> (index % 32) & 1 == 1);
-        in_base || self.added.contains(&token)
+        let in_base = self.base.as_ref().is_some_and(|base| has_bit(base, token));
+        in_base && !self.removed.contains(&token) || self.added.contains(&token)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.base.as_ref().is_none_or(|base| base.iter().all(|&w| w == 0))
+        self.added.is_empty() && self.tokens().is_empty()
     }
 
     /// The tokens, sorted.
     pub fn tokens(&self) -> Vec<TokenId> {
         let mut tokens = self.added.to_vec();
         if let Some(base) = &self.base {
-            tokens.extend(bits(base));
+            let removed: FxHashSet<TokenId> = self.removed.iter().copied().collect();
+            tokens.extend(bits(base).filter(|token| !removed.contains(token)));
         }
         tokens.sort_unstable();
         tokens.dedup();
@@ -62,7 +63,19 @@ impl TokenMask {
             Some(base) if Arc::strong_count(base) == 1 => base.len() * 4,
             _ => 0,
         };
-        std::mem::size_of::<Self>() + self.added.len() * 4 + base
+        std::mem::size_of::<Self>() + (self.added.len() + self.removed.len()) * 4 + base
+    }
+}
+
+fn has_bit(bitmap: &[u32], token: TokenId) -> bool {
+    bitmap.get(token.index() / 32).is_some_and(|word| word >> (token.0 % 32) & 1 == 1)
+}
+
+fn clear_bits(row: &mut [u32], tokens: &[TokenId]) {
+    for token in tokens {
+        if let Some(word) = row.get_mut(token.index() / 32) {
+            *word &= !(1 << (token.0 % 32));
+        }
     }
 }
 
@@ -89,11 +102,18 @@ pub fn bits(bitmap: &[u32]) -> impl Iterator<Item = TokenId> + '_ {
     })
 }
 
+/// A shared bitmap but for some of its tokens.
+#[derive(Clone, Debug)]
+struct Base {
+    bitmap: Bitmap,
+    removed: Vec<TokenId>,
+}
+
 /// Collects a union of token sets.
 #[derive(Debug)]
 pub struct TokenMaskBuilder {
     words: usize,
-    bases: Vec<Bitmap>,
+    bases: Vec<Base>,
     pub added: Vec<TokenId>,
     /// Tokens of which what was collected does not say whether they belong to the set.
     pub doubtful: Vec<Doubt>,
@@ -106,30 +126,46 @@ impl TokenMaskBuilder {
     }
 
     pub fn add_bitmap(&mut self, bitmap: &Bitmap) {
-        if !self.bases.iter().any(|known| Arc::ptr_eq(known, bitmap)) {
-            self.bases.push(bitmap.clone());
+        match self.bases.iter_mut().find(|known| Arc::ptr_eq(&known.bitmap, bitmap)) {
+            Some(known) => known.removed.clear(),
+            None => self.bases.push(Base { bitmap: bitmap.clone(), removed: Vec::new() }),
         }
     }
 
     pub fn add_mask(&mut self, mask: &TokenMask) {
-        if let Some(base) = &mask.base {
-            self.add_bitmap(base);
+        if let Some(bitmap) = &mask.base {
+            self.add_base(&Base { bitmap: bitmap.clone(), removed: mask.removed.to_vec() });
         }
         self.added.extend_from_slice(&mask.added);
+    }
+
+    fn add_base(&mut self, base: &Base) {
+        match self.bases.iter_mut().find(|known| Arc::ptr_eq(&known.bitmap, &base.bitmap)) {
+            Some(known) => known.removed.retain(|token| base.removed.contains(token)),
+            None => self.bases.push(base.clone()),
+        }
     }
 
     /// Takes in what another builder has collected.
     pub fn add_all(&mut self, other: &Self) {
         for base in &other.bases {
-            self.add_bitmap(base);
+            self.add_base(base);
         }
         self.added.extend_from_slice(&other.added);
         self.doubtful.extend_from_slice(&other.doubtful);
     }
 
+    /// Whether single tokens are all that was collected, none of them doubtful.
+    pub fn is_plain(&self) -> bool {
+        self.bases.is_empty() && self.doubtful.is_empty()
+    }
+
     /// The tokens that have been collected.
     pub fn to_set(&self) -> FxHashSet<TokenId> {
-        let of_bases = self.bases.iter().flat_map(|base| bits(base));
+        let of_base = |base: &'_ Base| {
+            bits(&base.bitmap).filter(|token| !base.removed.contains(token)).collect::<Vec<_>>()
+        };
+        let of_bases = self.bases.iter().flat_map(of_base);
         self.added.iter().copied().chain(of_bases).collect()
     }
 
@@ -140,36 +176,41 @@ impl TokenMaskBuilder {
         }
         self.added.retain(|token| tokens.binary_search(token).is_err());
         for base in &mut self.bases {
-            let has = |token: &TokenId| {
-                base.get(token.index() / 32).is_some_and(|word| word >> (token.0 % 32) & 1 == 1)
-            };
-            if tokens.iter().any(has) {
-                let mut own = base.to_vec();
-                for token in tokens {
-                    if let Some(word) = own.get_mut(token.index() / 32) {
-                        *word &= !(1 << (token.0 % 32));
-                    }
-                }
-                *base = own.into();
-            }
+            base.removed.extend(tokens.iter().filter(|&&token| has_bit(&base.bitmap, token)));
         }
     }
 
     pub fn build(mut self) -> TokenMask {
         // Setting a bit costs about as much as copying four words.
-        let many = self.added.len() > self.words / 4 + 64;
+        let removed: usize = self.bases.iter().map(|base| base.removed.len()).sum();
+        let many = self.added.len() + removed > self.words / 4 + 64;
         if self.bases.len() > 1 || many {
-            let mut own = vec![0u32; self.words];
-            for base in &self.bases {
-                for (word, other) in own.iter_mut().zip(base.iter()) {
-                    *word |= other;
+            let mut own: Bitmap = std::iter::repeat_n(0u32, self.words).collect();
+            // Nobody else holds it yet.
+            if let Some(own) = Arc::get_mut(&mut own) {
+                for base in &self.bases {
+                    if base.removed.is_empty() {
+                        or(own, &base.bitmap);
+                    } else {
+                        let mut rest = base.bitmap.to_vec();
+                        clear_bits(&mut rest, &base.removed);
+                        or(own, &rest);
+                    }
                 }
+                set_bits(own, &self.added);
             }
-            set_bits(&mut own, &self.added);
-            return TokenMask { base: Some(own.into()), added: Box::default() };
+            return TokenMask { base: Some(own), ..TokenMask::default() };
         }
-        self.added.sort_unstable();
-        self.added.dedup();
-        TokenMask { base: self.bases.pop(), added: self.added.into() }
+        let (base, removed) = match self.bases.pop() {
+            Some(Base { bitmap, removed }) => (Some(bitmap), removed),
+            None => (None, Vec::new()),
+        };
+        TokenMask { base, removed: removed.into(), added: self.added.into() }
+    }
+}
+
+fn or(row: &mut [u32], other: &[u32]) {
+    for (word, other) in row.iter_mut().zip(other) {
+        *word |= other;
     }
 }

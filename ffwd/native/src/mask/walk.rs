@@ -1,5 +1,8 @@
 //! Walking a trie of tokens through a lexeme.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
@@ -36,9 +39,9 @@ pub(super) fn compute(
     start: LexState,
 ) -> Result<LexemeMask, LimitExceeded> {
     let whole = trie.id() == vocabulary.trie().id();
-    let mut inner: Vec<TokenId> = Vec::new();
+    let mut inner = Runs::new(trie, NodeId(root.0 + 1));
     let mut exits: Vec<Collected<'_>> = Vec::new();
-    let mut loops_of: FxHashMap<LexState, Summary> = FxHashMap::default();
+    let mut loops_of = Loops { lexeme, known: FxHashMap::default() };
     // The rows of the states on the way to the current node, each with the end of its subtree.
     let mut path: Vec<(NodeId, Row<'_>)> = Vec::new();
     let mut node = NodeId(root.0 + 1);
@@ -54,27 +57,27 @@ pub(super) fn compute(
         }
         let after = trie.after(node);
         let Some(next) = row.next(trie.byte(node))? else {
+            inner.leave_out(node, after);
             node = after;
             continue;
         };
         if next.is_final() {
             let group = Collected::group(&mut exits, lexeme.accept(next));
             group.end_at(vocabulary, trie, node, true);
+            inner.leave_out(node, after);
             node = after;
             continue;
         }
-        if whole && after.0 > node.0 + BULK_NODES {
-            let known = match loops_of.get(&next) {
-                Some(&known) => known,
-                None => {
-                    let known = loops(lexeme, next)?;
-                    loops_of.insert(next, known);
-                    known
-                }
-            };
-            let large = trie.tokens_below(node).len() > GRAFT_TOKENS;
-            if vocabulary.below(node).within(known) && (large || !next.accepts()) {
-                inner.extend_from_slice(trie.tokens_below(node));
+        let first_child = NodeId(node.0 + 1);
+        if first_child < after {
+            let below = if next == row.state() { row } else { lexeme.row(next) };
+            // Where the first byte leads away there is no need to look at the others.
+            if whole
+                && after.0 > node.0 + BULK_NODES
+                && below.next(trie.byte(first_child))? == Some(next)
+                && (!next.accepts() || trie.tokens_below(node).len() > GRAFT_TOKENS)
+                && vocabulary.below(node).within(loops_of.get(next)?)
+            {
                 if next.accepts() {
                     let group = Collected::group(&mut exits, lexeme.accept(next));
                     group.everywhere.push(node);
@@ -82,20 +85,49 @@ pub(super) fn compute(
                 node = after;
                 continue;
             }
-        }
-        inner.extend_from_slice(trie.tokens_at(node));
-        if !trie.is_leaf(node) {
             if next.accepts() {
                 let group = Collected::group(&mut exits, lexeme.accept(next));
                 group.end_at(vocabulary, trie, node, false);
             }
-            (row_end, row) = (after, lexeme.row(next));
+            (row_end, row) = (after, below);
             path.push((row_end, row));
         }
-        node = NodeId(node.0 + 1);
+        node = first_child;
     }
     let exits = exits.into_iter().map(Collected::build).collect();
-    Ok(LexemeMask { inner: Inner::of(vocabulary, inner), exits })
+    Ok(LexemeMask { inner: inner.build(vocabulary, end), exits })
+}
+
+/// The tokens that stay within the lexeme, as runs of the trie's tokens: those of a subtree stand
+/// side by side, so a walk only needs to say what it leaves out.
+struct Runs<'t> {
+    trie: &'t ByteTrie,
+    ended: Vec<Range<usize>>,
+    /// Where the run begins that has not ended yet.
+    from: usize,
+}
+
+impl<'t> Runs<'t> {
+    fn new(trie: &'t ByteTrie, first: NodeId) -> Self {
+        Self { trie, ended: Vec::new(), from: trie.tokens_before(first) }
+    }
+
+    /// Leaves out the tokens of a subtree.
+    #[inline]
+    fn leave_out(&mut self, node: NodeId, after: NodeId) {
+        let to = self.trie.tokens_before(node);
+        if to > self.from {
+            self.ended.push(self.from..to);
+        }
+        self.from = self.trie.tokens_before(after);
+    }
+
+    fn build(mut self, vocabulary: &Vocabulary, end: NodeId) -> Inner {
+        self.leave_out(end, end);
+        let runs: Vec<&[TokenId]> =
+            self.ended.into_iter().map(|run| self.trie.tokens_in(run)).collect();
+        Inner::of_runs(vocabulary, &runs)
+    }
 }
 
 pub(super) struct Collected<'v> {
@@ -114,7 +146,7 @@ impl<'v> Collected<'v> {
         self.rests.sort_unstable();
         ExitGroup {
             accept: self.accept,
-            rests: ByteTrie::from_sorted(&self.rests),
+            rests: Arc::new(ByteTrie::from_sorted(&self.rests)),
             grafts: self.grafts.into(),
             everywhere: self.everywhere.into(),
         }
@@ -155,6 +187,23 @@ impl<'v> Collected<'v> {
     }
 }
 
+/// The groups of bytes under which states stay what they are.
+struct Loops<'l> {
+    lexeme: &'l Lexeme,
+    known: FxHashMap<LexState, Summary>,
+}
+
+impl Loops<'_> {
+    fn get(&mut self, state: LexState) -> Result<Summary, LimitExceeded> {
+        if let Some(&known) = self.known.get(&state) {
+            return Ok(known);
+        }
+        let found = loops(self.lexeme, state)?;
+        self.known.insert(state, found);
+        Ok(found)
+    }
+}
+
 /// The groups of bytes under which a state stays what it is.
 fn loops(lexeme: &Lexeme, state: LexState) -> Result<Summary, LimitExceeded> {
     let row = lexeme.row(state);
@@ -162,6 +211,10 @@ fn loops(lexeme: &Lexeme, state: LexState) -> Result<Summary, LimitExceeded> {
     let mut staying = Summary::default();
     for byte in 0..0x80u8 {
         let group = Summary::of_ascii(byte);
+        // One byte that leads away settles its group.
+        if group.within(leaving) {
+            continue;
+        }
         if row.next(byte)? == Some(state) {
             staying = staying.union(group);
         } else {

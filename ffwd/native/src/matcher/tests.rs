@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::RngExt;
 
 use super::*;
-use crate::automaton::{Whitespace, WhitespaceMode};
+use crate::automaton::{Threads, Whitespace, WhitespaceMode};
 use crate::engine::{Engine, EngineConfig};
 use crate::mask::token_set::bits;
 use crate::vocabulary::testing::{seeded, vocabulary, vocabulary_of};
@@ -182,7 +182,57 @@ fn a_copy_goes_its_own_way() {
     assert!(!one.is_accepting() && other.is_accepting());
     other.rollback(2).unwrap();
     assert_eq!(one.tokens().len(), 1);
-    assert_eq!(other.state(), compiled.automaton.start());
+    assert_eq!(other.state(), compiled.generation().automaton.start());
+}
+
+/// The state after all bytes of some tokens, read one after another without any memo.
+fn state_after(compiled: &Compiled, tokens: &[TokenId]) -> StateId {
+    let (generation, engine) = (compiled.generation(), &compiled.engine);
+    let automaton = &generation.automaton;
+    let mut threads: Threads = automaton.threads(automaton.start()).iter().copied().collect();
+    for &token in tokens {
+        threads = automaton.walk(&threads, engine.vocabulary().text(token)).unwrap().unwrap();
+    }
+    automaton.intern(threads).unwrap()
+}
+
+#[test]
+fn long_texts_go_back_to_where_they_were() {
+    let compiled =
+        compiled(vocabulary(36, 300), r#"{"type": "array", "items": {"type": "string"}}"#);
+    let mut rng = seeded(4);
+    let mut matcher = Matcher::new(compiled.clone());
+    let mut longest = 0;
+    for step in 0..4000 {
+        if step % 100 == 99 {
+            let most = if step % 1000 == 999 { matcher.tokens().len() } else { 90 };
+            matcher.rollback(rng.random_range(0..most.min(matcher.tokens().len()))).unwrap();
+            assert_eq!(matcher.state(), state_after(&compiled, matcher.tokens()));
+        }
+        // Never the end of the text.
+        let mut open = matcher.allowed().unwrap();
+        open.retain(|&token| !compiled.engine.vocabulary().text(token).contains(&b']'));
+        open.retain(|&token| !compiled.engine.vocabulary().text(token).is_empty());
+        let token = open[rng.random_range(0..open.len())];
+        assert!(matcher.accept(token).unwrap());
+        longest = longest.max(matcher.tokens().len());
+    }
+    assert!(longest > 300);
+    assert_eq!(matcher.state(), state_after(&compiled, matcher.tokens()));
+}
+
+#[test]
+fn ten_thousand_tokens_are_small() {
+    let compiled =
+        compiled(vocabulary(37, 300), r#"{"type": "array", "items": {"type": "integer"}}"#);
+    let mut matcher = Matcher::new(compiled.clone());
+    let (open, one, comma) = (id(&compiled, "["), id(&compiled, "1"), id(&compiled, ","));
+    assert!(matcher.accept(open).unwrap());
+    for token in [one, comma].into_iter().cycle().take(9_999) {
+        assert!(matcher.accept(token).unwrap());
+    }
+    assert!(matcher.memory_bytes() <= 50_000, "{}", matcher.memory_bytes());
+    assert!(matcher.clone().memory_bytes() <= matcher.memory_bytes());
 }
 
 #[test]

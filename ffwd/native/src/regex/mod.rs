@@ -22,6 +22,7 @@ pub mod numbers;
 pub(crate) mod oracle;
 mod piece;
 pub mod rust_dialect;
+mod size;
 mod stepped_numbers;
 
 pub use ast::{Ast, CharClass, Look};

@@ -224,6 +224,11 @@ impl Vocabulary {
         &self.by_length[..end]
     }
 
+    /// A number of bytes that at most so many tokens are longer than.
+    pub fn length_of_all_but(&self, tokens: usize) -> usize {
+        self.by_length.get(tokens).map_or(0, |&token| self.text(token).len())
+    }
+
     pub fn trie(&self) -> &ByteTrie {
         &self.trie
     }

@@ -3,6 +3,7 @@
 //! A node's subtree is the contiguous run of nodes that follows it, and the tokens below a node
 //! are a contiguous run too, so walks touch memory in order and skipping a subtree is one addition.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::summary::{Summary, Utf8Place};
@@ -170,6 +171,17 @@ impl ByteTrie {
         let start = self.nodes[node.index()].tokens as usize;
         let end = self.nodes[self.after(node).index()].tokens as usize;
         &self.tokens[start..end]
+    }
+
+    /// How many tokens come before those of a node and its subtree.
+    #[inline]
+    pub fn tokens_before(&self, node: NodeId) -> usize {
+        self.nodes[node.index()].tokens as usize
+    }
+
+    /// Tokens by their place among all of the trie.
+    pub fn tokens_in(&self, places: Range<usize>) -> &[TokenId] {
+        &self.tokens[places]
     }
 
     /// The tokens that end at a node or below it, each with how many bytes below.

@@ -1,0 +1,125 @@
+"""Masks onto logits in the processor's memory."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ffwd._native import BitmaskError, mask_logits
+
+_HALVES = ("float16", "bfloat16")
+# NumPy computes the names of its types anew each time.
+_KINDS = {np.dtype(name): name for name in ("float32", "float16")}
+
+
+def apply_token_bitmask_inplace(
+    logits: Any,
+    bitmask: Any,
+    indices: Sequence[int] | Any | None = None,
+    *,
+    mask_rows: Sequence[int] | Any | None = None,
+    vocab_size: int | None = None,
+    dtype: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Set to -inf, in place, every logit whose token the bitmask does not allow.
+
+    The other logits, NaN among them, keep their bits. Columns from `vocab_size` on are padding of
+    the model's output layer, no tokens, and become -inf too. Bits past the last column mean
+    nothing. Runs without the interpreter lock.
+
+    Args:
+        logits: `[rows, width]` or `[width]`; a NumPy array or a torch tensor on the CPU, float32,
+            float16, bfloat16 or float64. Rows may lie apart from each other, but the numbers of a
+            row lie side by side. A NumPy array of bfloat16 is one of `ml_dtypes`, or one of uint16
+            with `dtype="bfloat16"`.
+        bitmask: `[rows, words]` or `[words]`, int32 or uint32, NumPy or torch on the CPU, as
+            `Matcher.fill_bitmask` writes it. It is only read.
+        indices: The rows of the logits that are masked, all different; by default all, and then the
+            bitmask has as many rows as the logits. Row `i` of the bitmask is for row `i` of the
+            logits, as in XGrammar.
+        mask_rows: The row of the bitmask for each row of the logits that is masked, where that is
+            another one. Some may be the same.
+        vocab_size: The number of tokens; by default as many as both arrays have room for. Without
+            it, bits between the last token and the end of its word must be 0, as
+            `Matcher.fill_bitmask` writes them.
+        dtype: "float16" or "bfloat16", for logits of int16 or uint16 that hold the bits of these.
+        threads: How many threads may work at once; by default one per processor, and one alone where
+            less than 8 MiB are to be written.
+
+    Raises:
+        BitmaskError: For a type, shape, layout, place or row number that does not fit. Nothing has
+            been written then.
+
+    """
+    memory, halves = _logits(logits, dtype)
+    mask_logits(
+        memory,
+        _bitmask(bitmask),
+        indices=_row_numbers("indices", indices),
+        mask_rows=_row_numbers("mask_rows", mask_rows),
+        halves=halves,
+        vocab_size=vocab_size,
+        threads=threads,
+    )
+
+
+def _logits(logits: Any, dtype: str | None) -> tuple[np.ndarray[Any, Any], str | None]:
+    """The memory of logits, halves as their bits, and which halves they are."""
+    if dtype is not None and dtype not in _HALVES:
+        raise BitmaskError(f'dtype must be "float16" or "bfloat16", not {dtype!r}')
+    if isinstance(logits, np.ndarray):
+        array, kind = logits, _KINDS.get(logits.dtype) or logits.dtype.name
+    else:
+        array = _shared("the logits", logits)
+        kind = _KINDS.get(array.dtype) or str(logits.dtype).removeprefix("torch.")
+    if kind in ("int16", "uint16"):
+        if dtype is None:
+            raise BitmaskError(
+                f'logits of {kind} may be float16 or bfloat16: say which with dtype="bfloat16"'
+            )
+        return array.view(np.uint16), dtype
+    if dtype is not None and dtype != kind:
+        raise BitmaskError(f"the logits are {kind}, not {dtype}")
+    # Numbers in the other byte order keep their type, and are refused for it.
+    if kind in _HALVES and array.dtype.isnative:
+        return array.view(np.uint16), kind
+    return array, None
+
+
+def _bitmask(bitmask: Any) -> np.ndarray[Any, Any]:
+    return bitmask if isinstance(bitmask, np.ndarray) else _shared("the bitmask", bitmask)
+
+
+def _shared(what: str, tensor: Any) -> np.ndarray[Any, Any]:
+    """A NumPy array with the memory of a torch tensor; bfloat16 as int16."""
+    # Where there is a tensor, torch has been imported. Other libraries' arrays would be copied.
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(tensor, torch.Tensor):
+        raise BitmaskError(
+            f"{what} must be a NumPy array or a torch tensor, not {type(tensor).__name__}"
+        )
+    if not tensor.is_cpu:
+        raise BitmaskError(
+            f"the memory of {what} is on {tensor.device}; the function of this name in"
+            " ffwd.adapters.logits masks logits there"
+        )
+    if tensor.requires_grad:
+        raise BitmaskError(f"{what} must not require a gradient: writing in place would break it")
+    try:
+        if tensor.dtype is torch.bfloat16:
+            tensor = tensor.view(torch.int16)
+        array: np.ndarray[Any, Any] = tensor.numpy()
+    except (RuntimeError, TypeError) as cause:
+        raise BitmaskError(f"the memory of {what} cannot be shared with NumPy: {cause}") from cause
+    return array
+
+
+def _row_numbers(name: str, rows: Any) -> Any:
+    if rows is None:
+        return None
+    numbers = rows.tolist() if hasattr(rows, "tolist") else rows
+    if isinstance(numbers, int) or any(isinstance(number, bool) for number in numbers):
+        raise BitmaskError(f"{name} must be a list of row numbers, not {rows!r}")
+    return numbers

@@ -1,0 +1,127 @@
+//! How many bytes of memory an automaton holds. Counted where something is added, so that asking is
+//! a few additions; allocators, and containers that grow by doubling, take somewhat more.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use super::config::{Automaton, Config};
+use super::frame::{Cell, Frame};
+use super::{StackId, StateId, Thread};
+use crate::expr::Lexeme;
+
+/// What a value holds beside itself.
+pub trait Held {
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl Held for u64 {}
+
+impl Held for String {
+    fn held_bytes(&self) -> usize {
+        self.capacity()
+    }
+}
+
+/// About what an entry of a hash map takes, as these are between half and nearly full.
+pub const fn map_entry<K, V>() -> usize {
+    (std::mem::size_of::<(K, V)>() + 1) * 3 / 2
+}
+
+/// A sum of bytes that any thread adds to.
+#[derive(Debug, Default)]
+pub struct Bytes(AtomicUsize);
+
+impl Bytes {
+    #[inline]
+    pub fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Bytes by what holds them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AutomatonBytes {
+    pub states: usize,
+    pub stacks: usize,
+    /// Frames of containers, what values are asked, and where they begin.
+    pub frames: usize,
+    /// The tries of names, and the texts of keys and items.
+    pub keys: usize,
+    /// Normal forms of the schema, and what is known of them.
+    pub schema: usize,
+    /// Lexemes in use, which other grammars may use too.
+    pub lexemes: usize,
+}
+
+impl AutomatonBytes {
+    pub fn total(&self) -> usize {
+        self.states + self.stacks + self.frames + self.keys + self.schema + self.lexemes
+    }
+}
+
+/// The bytes of the lexemes of one automaton. Lexemes grow by themselves, so they are weighed anew
+/// after so many questions as there are lexemes, which costs little beside what was asked for.
+#[derive(Debug, Default)]
+pub struct LexemeBytes {
+    asked: AtomicUsize,
+    weighed: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// How often lexemes are weighed anew at most, in questions.
+const MIN_ASKED: usize = 64;
+
+impl LexemeBytes {
+    fn get(&self, lexemes: &boxcar::Vec<Arc<Lexeme>>) -> usize {
+        let count = lexemes.count();
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        if asked >= count.max(MIN_ASKED) || self.weighed.load(Ordering::Relaxed) * 2 < count {
+            self.weigh(lexemes);
+        }
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn weigh(&self, lexemes: &boxcar::Vec<Arc<Lexeme>>) {
+        self.asked.store(0, Ordering::Relaxed);
+        self.weighed.store(lexemes.count(), Ordering::Relaxed);
+        let bytes = lexemes.iter().map(|(_, lexeme)| lexeme.memory_bytes()).sum();
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Automaton {
+    /// Looks at how large the lexemes have become, which is otherwise done now and then.
+    pub fn weigh_lexemes(&self) {
+        self.lexeme_bytes.weigh(&self.lexemes);
+    }
+
+    /// About how many bytes of memory all of this holds.
+    pub fn memory_bytes(&self) -> AutomatonBytes {
+        let state = std::mem::size_of::<Config>() + map_entry::<Box<[Thread]>, StateId>();
+        let cell = std::mem::size_of::<Cell>() + map_entry::<(Frame, StackId), StackId>();
+        let mut bytes = AutomatonBytes {
+            states: self.configs.count() * state + self.thread_bytes.get(),
+            stacks: self.cells.count() * cell + self.flow_bytes.get(),
+            lexemes: self.lexeme_bytes.get(&self.lexemes),
+            ..AutomatonBytes::default()
+        };
+        if let Some(json) = self.json() {
+            bytes.frames = json.held.get()
+                + json.queries.memory_bytes()
+                + json.object_states.memory_bytes()
+                + json.object_pendings.memory_bytes()
+                + json.array_states.memory_bytes()
+                + json.array_pendings.memory_bytes();
+            bytes.keys = json.keys.memory_bytes();
+            bytes.schema = json.schema.memory_bytes();
+        }
+        bytes
+    }
+}
