@@ -8,6 +8,8 @@ import torch
 
 import ffwd
 from ffwd import Matcher, Vocabulary, VocabularyError
+from ffwd.adapters._torch_bitmask import blocked_columns
+from ffwd.adapters.logits import apply_token_bitmask_inplace
 
 _WORD_BITS = 32
 
@@ -88,15 +90,19 @@ class ScoreMask:
                 f"the vocabulary has {self._vocab_size} tokens, the model's logits only {width};"
                 " build it with vocab_size= of this model's configuration"
             )
-        if scores.device.type == "cpu":
-            blocked = _blocked_on_cpu(self._bits, self._vocab_size)
-        else:
-            blocked = blocked_on_device(self._to_device(scores.device), self._vocab_size)
-        if width > self._vocab_size:
-            masked = torch.from_numpy(~self._free).to(scores.device)
-            padding = masked.unsqueeze(1).expand(-1, width - self._vocab_size)
-            blocked = torch.cat([blocked, padding], dim=1)
-        return scores.masked_fill(blocked, -torch.inf)
+        bits = self._bits if scores.is_cpu else self._to_device(scores.device)
+        if scores.requires_grad and torch.is_grad_enabled():
+            # Not in place, so that a gradient goes through.
+            blocked = blocked_columns(torch.as_tensor(bits), self._vocab_size, width)
+            return scores.masked_fill(blocked & ~self._free_column(scores.device), -torch.inf)
+        masked = scores.clone(memory_format=torch.contiguous_format)
+        # The mask of a free row allows every token, but not the columns past them.
+        rows = np.flatnonzero(~self._free) if self._free.any() else None
+        apply_token_bitmask_inplace(masked, bits, rows, vocab_size=self._vocab_size)
+        return masked
+
+    def _free_column(self, device: torch.device) -> torch.Tensor:
+        return torch.from_numpy(self._free).to(device).unsqueeze(1)
 
     def _to_device(self, device: torch.device) -> torch.Tensor:
         if device.type != "cuda":
@@ -114,16 +120,3 @@ class ScoreMask:
         if self._copied is not None:
             self._copied.synchronize()
             self._copied = None
-
-
-def _blocked_on_cpu(bits: np.ndarray[Any, np.dtype[np.int32]], vocab_size: int) -> torch.Tensor:
-    octets = np.invert(bits).astype("<i4", copy=False).view(np.uint8)
-    unpacked = np.unpackbits(octets, axis=1, count=vocab_size, bitorder="little")
-    return torch.from_numpy(unpacked.view(np.bool_))
-
-
-def blocked_on_device(bits: torch.Tensor, vocab_size: int) -> torch.Tensor:
-    """Unpack int32 bitmasks [rows, words] on their device: bool [rows, vocab_size], True = -inf."""
-    shifts = torch.arange(_WORD_BITS, dtype=torch.int32, device=bits.device)
-    allowed = (bits.unsqueeze(-1) >> shifts) & 1
-    return (allowed == 0).flatten(1)[:, :vocab_size]

@@ -45,8 +45,8 @@ def apply_token_bitmask_inplace(
             it, bits between the last token and the end of its word must be 0, as
             `Matcher.fill_bitmask` writes them.
         dtype: "float16" or "bfloat16", for logits of int16 or uint16 that hold the bits of these.
-        threads: How many threads may work at once; by default one per processor, and one alone where
-            less than 8 MiB are to be written.
+        threads: How many threads may work at once; by default one per processor, but only one for
+            less than 8 MiB that are to be written.
 
     Raises:
         BitmaskError: For a type, shape, layout, place or row number that does not fit. Nothing has
@@ -100,20 +100,26 @@ def _shared(what: str, tensor: Any) -> np.ndarray[Any, Any]:
         raise BitmaskError(
             f"{what} must be a NumPy array or a torch tensor, not {type(tensor).__name__}"
         )
+    try:
+        if tensor.dtype is torch.bfloat16 and not tensor.requires_grad:
+            tensor = tensor.view(torch.int16)
+        # Fails where `_why_not` says. To ask first would cost more than all the rest: each
+        # question to a tensor takes microseconds when torch's code is not in the caches.
+        array: np.ndarray[Any, Any] = tensor.numpy()
+    except (RuntimeError, TypeError) as cause:
+        raise BitmaskError(_why_not(what, tensor, cause)) from cause
+    return array
+
+
+def _why_not(what: str, tensor: Any, cause: Exception) -> str:
     if not tensor.is_cpu:
-        raise BitmaskError(
+        return (
             f"the memory of {what} is on {tensor.device}; the function of this name in"
             " ffwd.adapters.logits masks logits there"
         )
     if tensor.requires_grad:
-        raise BitmaskError(f"{what} must not require a gradient: writing in place would break it")
-    try:
-        if tensor.dtype is torch.bfloat16:
-            tensor = tensor.view(torch.int16)
-        array: np.ndarray[Any, Any] = tensor.numpy()
-    except (RuntimeError, TypeError) as cause:
-        raise BitmaskError(f"the memory of {what} cannot be shared with NumPy: {cause}") from cause
-    return array
+        return f"{what} must not require a gradient: writing in place would break it"
+    return f"the memory of {what} cannot be shared with NumPy: {cause}"
 
 
 def _row_numbers(name: str, rows: Any) -> Any:

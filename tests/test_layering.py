@@ -83,14 +83,21 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "ffwd.adapters": PythonLayer(
         folder="adapters",
         eager=frozenset({"ffwd", "numpy", "torch", "transformers", "tokenizers"}),
+        lazy=frozenset({"ffwd.adapters.triton_bitmask"}),
+        public_only=True,
+    ),
+    # One file, which is imported where logits are on an accelerator.
+    "ffwd.adapters.triton_bitmask": PythonLayer(
+        folder="adapters/triton_bitmask",
+        eager=frozenset({"torch", "triton"}),
         lazy=frozenset(),
         public_only=True,
     ),
     "maskbench": PythonLayer(
         folder="maskbench",
         eager=frozenset(
-            {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "numpy", "click", "rich"}
-            | {"tokenizers"}
+            {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "maskbench.logits"}
+            | {"numpy", "click", "rich", "tokenizers"}
         ),
         # The peers, each loaded in its own process only, and the judges.
         lazy=frozenset(
@@ -114,6 +121,13 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="maskbench/gates",
         eager=frozenset({"ffwd", "maskbench", "numpy", "click", "jsonschema", "jsonschema_rs"}),
         lazy=frozenset(),
+        public_only=True,
+    ),
+    # Times tensors; its command loads the rest only when it is called.
+    "maskbench.logits": PythonLayer(
+        folder="maskbench/logits",
+        eager=frozenset({"ffwd", "ffwd.adapters", "maskbench", "numpy", "click", "rich", "torch"}),
+        lazy=frozenset({"xgrammar", "llguidance"}),
         public_only=True,
     ),
     # Trains a model; its command loads the rest only when it is called.

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from ffwd import VocabularyError
-from ffwd.adapters._hf_mask import ScoreMask, blocked_on_device
+from ffwd.adapters._hf_mask import ScoreMask
+from ffwd.adapters._torch_bitmask import blocked_on_device
 
 EOS, WIDTH = 2, 768
 
@@ -18,7 +19,7 @@ def matchers(order_grammar, colour_grammar):
     return [first, second]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
 @pytest.mark.parametrize("width", [WIDTH, WIDTH + 1, WIDTH + 70])
 def test_exactly_the_allowed_tokens_keep_their_scores(matchers, vocabulary, dtype, width):
     mask = ScoreMask(vocabulary, 4)
@@ -43,6 +44,18 @@ def test_exactly_the_allowed_tokens_keep_their_scores(matchers, vocabulary, dtyp
         expected = torch.full((width,), -torch.inf, dtype=dtype)
         expected[list(tokens)] = before[row, list(tokens)]
         assert torch.equal(masked[row], expected)
+
+
+@pytest.mark.parametrize("width", [WIDTH, WIDTH + 70])
+def test_a_gradient_goes_through(matchers, vocabulary, width):
+    mask = ScoreMask(vocabulary, 2)
+    mask.fill(matchers[:1], [0])
+    mask.set_free(1)
+    scores = torch.randn(2, width, requires_grad=True)
+    masked = mask.apply(scores)
+    assert torch.equal(masked.detach(), mask.apply(scores.detach()))
+    masked[torch.isfinite(masked)].sum().backward()
+    assert torch.equal(scores.grad, torch.isfinite(masked).float())
 
 
 def test_a_row_that_was_free_is_masked_again(matchers, vocabulary):

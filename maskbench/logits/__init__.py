@@ -1,0 +1,1 @@
+"""Measures how fast masks are put onto logits, ffwd's beside others."""
