@@ -21,15 +21,17 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help demo test setup suite check lint format rust-lint python-lint types stubs rust-test \
-        python-test bench-bpe clean
+        python-test instructions instructions-update bench-bpe clean
 
 help:
 	@echo 'make demo    a constrained answer from a chat prompt, through generate()'
 	@echo 'make test    all tests, Rust and Python'
-	@echo 'make check   formatting, lints, types, stubs and all tests: what CI runs'
+	@echo 'make check   formatting, lints, types, stubs, counts and all tests: what CI runs'
 	@echo 'make format  rewrite the sources in the project'"'"'s format'
 	@echo 'make setup   only the virtual environment, with every extra'
 	@echo 'make suite   only the official JSON-Schema-Test-Suite, for the tests'
+	@echo 'make instructions  count the instructions of ten workloads, and compare with what is recorded'
+	@echo 'make instructions-update  record them'
 	@echo 'make bench-bpe  byte-pair encoding beside the crate that does it best'
 	@echo 'make clean   remove what was built'
 
@@ -71,7 +73,7 @@ demo: $(VENV)/.installed-demo
 
 # ---------------------------------------------------------------------------------------- checks
 
-check: lint test
+check: lint instructions test
 
 lint: rust-lint python-lint types stubs
 
@@ -105,6 +107,14 @@ rust-test:
 
 python-test: setup suite
 	$(BIN)/python -m pytest
+
+# Says so and does nothing where valgrind is missing. Counts depend on the compiler, so they are
+# compared only with those of the same one.
+instructions: setup
+	$(BIN)/python -m maskbench instructions
+
+instructions-update: setup
+	$(BIN)/python -m maskbench instructions --update
 
 # Fetches and builds the crates that it compares with.
 bench-bpe:

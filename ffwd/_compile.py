@@ -9,8 +9,12 @@ from ffwd._native import (
 )
 from ffwd.grammar import Choice, Grammar, JsonSchema, Regex
 
+DEFAULT_MEMORY_BYTES = 256 << 20
 
-def compile(grammar: Grammar, vocabulary: Vocabulary) -> CompiledGrammar:
+
+def compile(
+    grammar: Grammar, vocabulary: Vocabulary, *, memory_bytes: int = DEFAULT_MEMORY_BYTES
+) -> CompiledGrammar:
     """Compile a grammar for a vocabulary.
 
     The automaton is built as matchers reach its states, and all matchers of the result share it, on
@@ -19,6 +23,10 @@ def compile(grammar: Grammar, vocabulary: Vocabulary) -> CompiledGrammar:
     Args:
         grammar: From `json_schema`, `regex` or `choice`.
         vocabulary: The token bytes, from `ffwd.tokenizer`.
+        memory_bytes: How many bytes of memory may hold what is built lazily, masks among it. Once
+            that is passed, everything is let go and begins anew; matchers go on unchanged, and read
+            their tokens again with their next step. Twice what the texts in progress cannot do
+            without is always granted.
 
     Raises:
         GrammarError: A regular expression that cannot be read, with `line` and `column`.
@@ -28,6 +36,7 @@ def compile(grammar: Grammar, vocabulary: Vocabulary) -> CompiledGrammar:
         LimitExceededError: A budget ran out, with `limit`, `maximum`, and the `pointer` if the
             place is known.
         TypeError: An argument of another type.
+        OverflowError: A negative budget.
 
     """
     if not isinstance(vocabulary, Vocabulary):
@@ -43,11 +52,12 @@ def compile(grammar: Grammar, vocabulary: Vocabulary) -> CompiledGrammar:
             any_order=grammar.property_order == "any",
             registry=grammar.registry,
             lenient=grammar.policy == "lenient",
+            memory_bytes=memory_bytes,
         )
     if isinstance(grammar, Regex):
-        return compile_regex(grammar.pattern, vocabulary)
+        return compile_regex(grammar.pattern, vocabulary, memory_bytes=memory_bytes)
     if isinstance(grammar, Choice):
-        return compile_choice(grammar.options, vocabulary)
+        return compile_choice(grammar.options, vocabulary, memory_bytes=memory_bytes)
     raise TypeError(
         "grammar must come from json_schema, regex or choice, "
         f"and is of type {type(grammar).__name__}"

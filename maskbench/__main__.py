@@ -32,6 +32,7 @@ from maskbench.engines import EngineSetup, MissingEngineError, find, known_engin
 from maskbench.gates.command import fuzz_command, keywords_command, walks_command
 from maskbench.growth.command import growth_command
 from maskbench.hard.command import hard_command
+from maskbench.instructions import instructions_command
 from maskbench.logits.command import logits_command
 from maskbench.processor import stay_off
 from maskbench.progress import progress
@@ -102,6 +103,7 @@ main.add_command(continuations_command)
 main.add_command(fuzz_command)
 main.add_command(growth_command)
 main.add_command(hard_command)
+main.add_command(instructions_command)
 main.add_command(keywords_command)
 main.add_command(logits_command)
 main.add_command(tokenizers_command)

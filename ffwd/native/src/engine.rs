@@ -52,14 +52,21 @@ pub struct EncodeError {
     pub message: String,
 }
 
-/// How many texts an engine remembers the encoding of.
-const MAX_ENCODED: usize = 65_536;
+/// How many bytes of texts and their encodings an engine remembers.
+const MAX_ENCODED_BYTES: usize = 16 << 20;
+
+/// Texts that have been encoded.
+#[derive(Default)]
+struct Encoded {
+    tokens: FxHashMap<Box<str>, Arc<[TokenId]>>,
+    bytes: usize,
+}
 
 /// A vocabulary, its tokenizer, and what all grammars for it share.
 pub struct Engine {
     vocabulary: Arc<Vocabulary>,
     encoder: Option<Box<dyn Encoder>>,
-    encoded: Mutex<FxHashMap<Box<str>, Arc<[TokenId]>>>,
+    encoded: Mutex<Encoded>,
     exact: Option<Exact>,
     lexemes: Arc<LexemeStore>,
     lexeme_masks: Arc<LexemeMaskStore>,
@@ -201,6 +208,9 @@ impl Compiled {
             ("mask_hits", masks.hits.get()),
             ("masks_computed", read(&masks.computed)),
             ("mask_nodes_walked", read(&masks.nodes_walked)),
+            ("exit_tries_walked", read(&masks.exit_tries)),
+            ("key_masks", read(&masks.key_masks)),
+            ("doubts_resolved", read(&masks.doubts)),
             ("masks_cleared", read(&masks.cleared)),
             ("forced_hits", self.counters.forced_hits.get()),
             ("evictions", read(&self.counters.evictions)),
@@ -299,15 +309,16 @@ impl Engine {
     /// The tokenizer's own tokens of a text; `None` without a tokenizer.
     pub fn encode(&self, text: &str) -> Result<Option<Arc<[TokenId]>>, EncodeError> {
         let Some(encoder) = &self.encoder else { return Ok(None) };
-        if let Some(known) = self.encoded.lock().get(text) {
+        if let Some(known) = self.encoded.lock().tokens.get(text) {
             return Ok(Some(known.clone()));
         }
         let tokens: Arc<[TokenId]> = encoder.encode(text)?.into();
         let mut encoded = self.encoded.lock();
-        if encoded.len() >= MAX_ENCODED {
-            encoded.clear();
+        if encoded.bytes > MAX_ENCODED_BYTES {
+            *encoded = Encoded::default();
         }
-        encoded.insert(text.into(), tokens.clone());
+        encoded.bytes += 96 + text.len() + std::mem::size_of_val(&*tokens);
+        encoded.tokens.insert(text.into(), tokens.clone());
         Ok(Some(tokens))
     }
 
@@ -323,7 +334,17 @@ impl Engine {
     pub fn clear_memos(&self) {
         self.lexemes.clear();
         self.lexeme_masks.clear();
-        self.encoded.lock().clear();
+        *self.encoded.lock() = Encoded::default();
+    }
+
+    /// Sets the budgets of what all grammars share, and lets go of what passes them.
+    pub fn limit_memory(&self, lexeme_bytes: Option<usize>, lexeme_mask_bytes: Option<usize>) {
+        if let Some(bytes) = lexeme_bytes {
+            self.lexemes.set_max_bytes(bytes);
+        }
+        if let Some(bytes) = lexeme_mask_bytes {
+            self.lexeme_masks.set_max_bytes(bytes);
+        }
     }
 
     pub fn memory_bytes(&self) -> usize {

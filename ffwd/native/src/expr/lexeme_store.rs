@@ -1,6 +1,7 @@
 //! The lexemes in use, shared between grammars, under a byte budget.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -12,71 +13,81 @@ use crate::error::LimitExceeded;
 #[derive(Debug)]
 struct Entry {
     lexeme: Arc<Lexeme>,
-    last_use: u64,
+    /// Its size when it was last looked at; lexemes grow as they are used.
+    bytes: AtomicUsize,
+    /// Asked for since then.
+    used: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_spec: FxHashMap<LexemeSpec, Arc<Entry>>,
+    /// All of them, those to be looked at next in front.
+    queue: VecDeque<Arc<Entry>>,
+    bytes: usize,
 }
 
 /// Interns lexemes by what they accept. A lexeme that a grammar holds stays alive with the
 /// grammar, also when the store has let go of it.
 #[derive(Debug)]
 pub struct LexemeStore {
-    entries: Mutex<FxHashMap<LexemeSpec, Entry>>,
-    clock: AtomicU64,
-    max_bytes: usize,
+    entries: Mutex<Entries>,
+    max_bytes: AtomicUsize,
 }
 
-/// How often the size of the store is looked at, in insertions.
-const SWEEP_INTERVAL: u64 = 256;
+/// How many lexemes are looked at with each insertion, so that no call pays for many.
+const LOOKED_AT: usize = 4;
 
 impl LexemeStore {
     pub fn new(max_bytes: usize) -> Self {
-        Self { entries: Mutex::default(), clock: AtomicU64::new(0), max_bytes }
+        Self { entries: Mutex::default(), max_bytes: AtomicUsize::new(max_bytes) }
+    }
+
+    /// Sets the budget, and lets go of what passes it.
+    pub fn set_max_bytes(&self, max_bytes: usize) {
+        self.max_bytes.store(max_bytes, Ordering::Relaxed);
+        let mut let_go = Vec::new();
+        let mut entries = self.entries.lock();
+        // The first round forgets what has been asked for lately.
+        for _ in 0..entries.queue.len().div_ceil(LOOKED_AT) * 2 {
+            let_go.extend(entries.let_go(max_bytes));
+        }
+        drop(entries);
+        drop(let_go);
     }
 
     pub fn get(&self, spec: &LexemeSpec) -> Result<Arc<Lexeme>, LimitExceeded> {
-        let now = self.clock.fetch_add(1, Ordering::Relaxed);
-        if let Some(entry) = self.entries.lock().get_mut(spec) {
-            entry.last_use = now;
+        if let Some(entry) = self.entries.lock().by_spec.get(spec) {
+            entry.used.store(true, Ordering::Relaxed);
             return Ok(entry.lexeme.clone());
         }
         // Built outside the lock: a large pattern must not hold up other grammars.
         let lexeme = Arc::new(Lexeme::new(spec.clone())?);
+        let bytes = lexeme.memory_bytes();
         let mut entries = self.entries.lock();
-        let lexeme = entries
-            .entry(spec.clone())
-            .or_insert_with(|| Entry { lexeme, last_use: now })
-            .lexeme
-            .clone();
-        if now.is_multiple_of(SWEEP_INTERVAL) {
-            self.sweep(&mut entries);
-        }
+        let Entries { by_spec, queue, bytes: total } = &mut *entries;
+        let entry = by_spec.entry(spec.clone()).or_insert_with(|| {
+            *total += bytes;
+            let used = AtomicBool::new(true);
+            let entry = Arc::new(Entry { lexeme, bytes: AtomicUsize::new(bytes), used });
+            queue.push_back(entry.clone());
+            entry
+        });
+        let lexeme = entry.lexeme.clone();
+        let let_go = entries.let_go(self.max_bytes.load(Ordering::Relaxed));
+        // Dropped outside the lock as well.
+        drop(entries);
+        drop(let_go);
         Ok(lexeme)
-    }
-
-    /// Drops the least recently used half of what no grammar holds while the budget is exceeded.
-    fn sweep(&self, entries: &mut FxHashMap<LexemeSpec, Entry>) {
-        let total: usize = entries.values().map(|entry| entry.lexeme.memory_bytes()).sum();
-        if total <= self.max_bytes {
-            return;
-        }
-        let mut uses: Vec<u64> = entries
-            .values()
-            .filter(|entry| Arc::strong_count(&entry.lexeme) == 1)
-            .map(|entry| entry.last_use)
-            .collect();
-        uses.sort_unstable();
-        if let Some(&median) = uses.get(uses.len() / 2) {
-            entries
-                .retain(|_, entry| entry.last_use > median || Arc::strong_count(&entry.lexeme) > 1);
-        }
     }
 
     /// Lets go of every lexeme.
     pub fn clear(&self) {
-        self.entries.lock().clear();
+        *self.entries.lock() = Entries::default();
     }
 
     pub fn len(&self) -> usize {
-        self.entries.lock().len()
+        self.entries.lock().by_spec.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -84,6 +95,63 @@ impl LexemeStore {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.entries.lock().values().map(|entry| entry.lexeme.memory_bytes()).sum()
+        self.entries.lock().by_spec.values().map(|entry| entry.lexeme.memory_bytes()).sum()
+    }
+}
+
+impl Entries {
+    /// Measures a few lexemes again, and while the budget is exceeded lets go of those that no
+    /// grammar holds and nobody has asked for lately.
+    fn let_go(&mut self, max_bytes: usize) -> Vec<Arc<Entry>> {
+        let mut let_go = Vec::new();
+        for _ in 0..LOOKED_AT.min(self.queue.len()) {
+            let Some(entry) = self.queue.pop_front() else { break };
+            let bytes = entry.lexeme.memory_bytes();
+            self.bytes = self.bytes + bytes - entry.bytes.swap(bytes, Ordering::Relaxed);
+            let used = entry.used.swap(false, Ordering::Relaxed);
+            let held = Arc::strong_count(&entry.lexeme) > 1;
+            if self.bytes > max_bytes && !used && !held {
+                self.bytes -= bytes;
+                self.by_spec.remove(entry.lexeme.spec());
+                let_go.push(entry);
+            } else {
+                self.queue.push_back(entry);
+            }
+        }
+        let_go
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Spelling;
+    use super::*;
+    use crate::regex::Ast;
+
+    #[test]
+    fn lexemes_that_nobody_uses_are_let_go_the_oldest_first() {
+        let store = LexemeStore::new(400_000);
+        let spec = |number: usize| {
+            let text = Ast::literal(&format!("{number:0>200}"));
+            LexemeSpec::new(Spelling::Utf8, [text])
+        };
+        let kept = store.get(&spec(0)).unwrap();
+        let mut most = 0;
+        for number in 1..2000 {
+            store.get(&spec(number)).unwrap();
+            // Used again and again, and held by nobody.
+            store.get(&spec(1)).unwrap();
+            most = most.max(store.memory_bytes());
+        }
+        let one = kept.memory_bytes();
+        assert!(one > 1000 && 2000 * one > 4 * 400_000, "{one}");
+        assert!(most <= 400_000 + 2 * one, "{most}");
+        let has = |number| store.entries.lock().by_spec.contains_key(&spec(number));
+        assert!(has(0) && has(1) && has(1999) && !has(2) && !has(1000));
+        store.set_max_bytes(0);
+        assert_eq!(store.len(), 1);
+        drop(kept);
+        store.set_max_bytes(0);
+        assert!(store.is_empty());
     }
 }

@@ -4,6 +4,8 @@
 //! the language of its spellings have the same boolean structure: only complements must be cut
 //! back to what spells a text.
 
+use std::sync::OnceLock;
+
 use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
 use rustc_hash::FxHashMap;
 
@@ -31,13 +33,20 @@ pub struct Lowering<'s> {
 }
 
 impl<'s> Lowering<'s> {
-    /// Declares "any text" of the spelling as the universe of the store.
+    /// Makes the store anew, with "any text" of the spelling as its universe.
     pub fn new(store: &'s mut ExprStore, spelling: Spelling) -> Result<Self, LimitExceeded> {
-        let mut lowering = Self { store, spelling, classes: FxHashMap::default() };
-        let any = lowering.class(&CharClass::any())?;
-        let universe = lowering.store.repeat(any, 0, None)?;
-        lowering.store.set_universe(universe);
-        Ok(lowering)
+        // Any character takes longer to write down than most languages do.
+        static TEMPLATES: [OnceLock<ExprStore>; 2] = [const { OnceLock::new() }; 2];
+        let template = &TEMPLATES[spelling as usize];
+        match template.get() {
+            Some(known) => store.clone_from(known),
+            None => {
+                let made = template_of(spelling)?;
+                store.clone_from(template.get_or_init(|| made));
+            }
+        }
+        let any = store.any_character().map(|id| (CharClass::any(), id));
+        Ok(Self { store, spelling, classes: any.into_iter().collect() })
     }
 
     /// One character of any kind.
@@ -237,6 +246,16 @@ impl<'s> Lowering<'s> {
         }
         self.store.or(&parts)
     }
+}
+
+/// A store that knows any character and any text.
+fn template_of(spelling: Spelling) -> Result<ExprStore, LimitExceeded> {
+    let mut store = ExprStore::new();
+    let mut lowering = Lowering { store: &mut store, spelling, classes: FxHashMap::default() };
+    let any = lowering.class(&CharClass::any())?;
+    let universe = store.repeat(any, 0, None)?;
+    store.set_universe(universe, any);
+    Ok(store)
 }
 
 fn needs_escape(character: char) -> bool {

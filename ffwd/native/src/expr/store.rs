@@ -105,13 +105,15 @@ pub const MAX_EXPRESSIONS: usize = 2_000_000;
 /// How many of them may come of derivatives, which take longer than what is written in a pattern.
 pub const MAX_DERIVED: usize = 1_000_000;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ExprStore {
     exprs: Vec<Expr>,
     facts: Vec<Facts>,
     ids: FxHashMap<Expr, ExprId>,
     /// "Any text" in this store's spelling; absorbs alternatives.
     universe: Option<ExprId>,
+    /// One character of it.
+    any_character: Option<ExprId>,
     capacity: usize,
 }
 
@@ -128,6 +130,7 @@ impl ExprStore {
             facts: Vec::new(),
             ids: FxHashMap::default(),
             universe: None,
+            any_character: None,
             capacity: MAX_EXPRESSIONS,
         };
         let basics = [
@@ -146,9 +149,15 @@ impl ExprStore {
         store
     }
 
-    /// Declares which expression is "any text" in the spelling of this store.
-    pub fn set_universe(&mut self, universe: ExprId) {
+    /// Declares which expression is "any text" in the spelling of this store, and which is one
+    /// character of it.
+    pub fn set_universe(&mut self, universe: ExprId, character: ExprId) {
         self.universe = Some(universe);
+        self.any_character = Some(character);
+    }
+
+    pub fn any_character(&self) -> Option<ExprId> {
+        self.any_character
     }
 
     /// Declares that what comes from now on are derivatives.

@@ -66,10 +66,7 @@ impl Languages {
         if let Some(&known) = known {
             return Ok(known);
         }
-        let contains = language.matches(text).map_err(|exceeded| LimitExceeded {
-            limit: exceeded.limit,
-            maximum: exceeded.maximum as u64,
-        })?;
+        let contains = is_member(language, text)?;
         let held = &mut self.held;
         let texts = self.members.entry(language.clone()).or_insert_with(|| {
             *held += 96 + language.memory_bytes();
@@ -86,18 +83,41 @@ impl Languages {
         language: &Ast,
         most: usize,
     ) -> Result<Option<Vec<Arc<str>>>, LimitExceeded> {
-        let Some(words) = words(language, most) else { return Ok(None) };
-        let mut listed = Vec::with_capacity(words.len());
-        for word in words {
-            let word: Arc<str> = word.into();
-            if !needs_check(language) || self.contains(language, &word)? {
-                listed.push(word);
+        let Some((words, checks)) = words_and_checks(language, most) else { return Ok(None) };
+        let mut listed: Vec<Arc<str>> = Vec::with_capacity(words.len());
+        'words: for word in words {
+            for check in &checks {
+                if !is_member(check, &word)? {
+                    continue 'words;
+                }
             }
+            listed.push(word.into());
         }
         listed.sort_unstable();
         listed.dedup();
         Ok(Some(listed))
     }
+}
+
+fn is_member(language: &Ast, text: &str) -> Result<bool, LimitExceeded> {
+    language.matches(text).map_err(|exceeded| LimitExceeded {
+        limit: exceeded.limit,
+        maximum: exceeded.maximum as u64,
+    })
+}
+
+/// [`words`], and what each of them must also belong to: of an intersection all the operands but
+/// the one that they come from.
+fn words_and_checks(language: &Ast, most: usize) -> Option<(Vec<String>, Vec<&Ast>)> {
+    let Ast::Intersection(parts) = language else {
+        let checks = if needs_check(language) { vec![language] } else { Vec::new() };
+        return Some((words(language, most)?, checks));
+    };
+    let listed = parts.iter().enumerate().filter_map(|(at, part)| Some((at, words(part, most)?)));
+    let (from, words) = listed.min_by_key(|(_, words)| words.len())?;
+    let is_check = |&(at, part): &(usize, &Ast)| at != from || needs_check(part);
+    let checks = parts.iter().enumerate().filter(is_check).map(|(_, part)| part).collect();
+    Some((words, checks))
 }
 
 /// Whether [`words`] may give more than the language has.

@@ -1,7 +1,8 @@
 //! What the tokens of a vocabulary do from one state of a lexeme.
 
+use std::sync::Arc;
+
 use super::token_set::{set_bits, Bitmap};
-use super::walk::Collected;
 use crate::error::LimitExceeded;
 use crate::expr::{LexState, Lexeme, Verdict};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
@@ -39,13 +40,33 @@ pub struct ExitGroup {
     /// Which languages of the lexeme hold at the end.
     pub accept: Verdict,
     /// What the tokens spell after the end.
-    pub rests: ByteTrie,
+    pub rests: Arc<ByteTrie>,
     /// Subtrees of the vocabulary's own trie, too large to copy: below these nodes the lexeme has
     /// ended. With `true` the tokens at the node itself belong to the group too.
     pub grafts: Box<[(NodeId, bool)]>,
     /// Large subtrees of the vocabulary's trie in which the lexeme may end at every node, the top
     /// one included.
     pub everywhere: Box<[NodeId]>,
+}
+
+/// Where a token leaves a lexeme: with which verdict, how many bytes before its end.
+type End = (Verdict, usize, TokenId);
+
+/// How many bytes lead to a node of the vocabulary's trie.
+fn depth_of(vocabulary: &Vocabulary, node: NodeId) -> usize {
+    let below = vocabulary.trie().below(node).next();
+    below.map_or(0, |(depth, token)| vocabulary.text(token).len() - depth)
+}
+
+/// The trie of the last bytes of tokens, of each so many.
+fn rests_of(vocabulary: &Vocabulary, ends: &[(usize, TokenId)]) -> Arc<ByteTrie> {
+    let rest = |&(depth, token): &(usize, TokenId)| {
+        let text = vocabulary.text(token);
+        (&text[text.len() - depth..], token)
+    };
+    let mut rests: Vec<(&[u8], TokenId)> = ends.iter().map(rest).collect();
+    rests.sort_unstable();
+    Arc::new(ByteTrie::from_sorted(&rests))
 }
 
 #[derive(Debug)]
@@ -55,40 +76,25 @@ pub struct LexemeMask {
 }
 
 impl LexemeMask {
-    /// The mask of another state that differs from this one's at most in what it says of the
-    /// tokens in `doubtful`. `None` where the exits are too many to be listed.
+    /// The mask of another state that does the same with all runs of at most `within` bytes.
+    /// `None` where the exits are too many to be listed.
     pub(super) fn recheck(
         &self,
         vocabulary: &Vocabulary,
         lexeme: &Lexeme,
         state: LexState,
-        doubtful: &[TokenId],
+        within: usize,
     ) -> Result<Option<Self>, LimitExceeded> {
-        if self.exits.iter().any(|exit| !exit.everywhere.is_empty()) {
+        let doubtful = vocabulary.longer_than(within);
+        let grafts = self.exits.iter().flat_map(|exit| exit.grafts.iter());
+        // Above a graft that is no deeper nothing is told apart, and below it the lexeme has ended.
+        let deep = |&(node, _): &(NodeId, bool)| depth_of(vocabulary, node) > within;
+        if self.exits.iter().any(|exit| !exit.everywhere.is_empty()) || grafts.clone().any(deep) {
             return Ok(None);
         }
-        let mut doubted = vec![0; vocabulary.mask_words()];
-        set_bits(&mut doubted, doubtful);
-        let is_doubted = |token: TokenId| doubted[token.index() / 32] >> (token.0 % 32) & 1 == 1;
+        let grafted = grafts.clone().next().is_some();
         let mut inner: Vec<TokenId> = Vec::new();
-        let mut exits: Vec<Collected<'_>> = Vec::new();
-        for group in &self.exits {
-            let own = Collected::group(&mut exits, group.accept);
-            for (depth, token) in group.rests.below(NodeId::ROOT) {
-                if !is_doubted(token) {
-                    let text = vocabulary.text(token);
-                    own.rests.push((&text[text.len() - depth..], token));
-                }
-            }
-            for &(node, with_node) in &group.grafts {
-                for (depth, token) in vocabulary.trie().below(node) {
-                    if (depth > 0 || with_node) && !is_doubted(token) {
-                        let text = vocabulary.text(token);
-                        own.rests.push((&text[text.len() - depth..], token));
-                    }
-                }
-            }
-        }
+        let mut ends: Vec<End> = Vec::new();
         for &token in doubtful {
             let text = vocabulary.text(token);
             let mut current = Some(state);
@@ -96,9 +102,11 @@ impl LexemeMask {
                 let Some(from) = current else { break };
                 current = lexeme.next(from, byte)?;
                 let Some(next) = current else { break };
-                if next.accepts() && (next.is_final() || at + 1 < text.len()) {
-                    let own = Collected::group(&mut exits, lexeme.accept(next));
-                    own.rests.push((&text[at + 1..], token));
+                let ends_here = next.accepts() && (next.is_final() || at + 1 < text.len());
+                if ends_here
+                    && !(grafted && at < within && self.is_grafted(vocabulary, token, at + 1))
+                {
+                    ends.push((lexeme.accept(next), text.len() - at - 1, token));
                 }
                 if next.is_final() {
                     current = None;
@@ -108,6 +116,10 @@ impl LexemeMask {
                 inner.push(token);
             }
         }
+        let mut doubted = vec![0; vocabulary.mask_words()];
+        set_bits(&mut doubted, doubtful);
+        let exits = self.exits_with(vocabulary, &doubted, &mut ends);
+        let is_doubted = |token: TokenId| doubted[token.index() / 32] >> (token.0 % 32) & 1 == 1;
         let inner = match &self.inner {
             Inner::Few(tokens) => {
                 inner.extend(tokens.iter().copied().filter(|&token| !is_doubted(token)));
@@ -120,17 +132,66 @@ impl LexemeMask {
                 Inner::Many(own.into())
             }
         };
-        let exits = exits.into_iter().map(Collected::build).collect();
         Ok(Some(Self { inner, exits }))
+    }
+
+    /// Whether the first bytes of a token lead to the top of a graft.
+    fn is_grafted(&self, vocabulary: &Vocabulary, token: TokenId, bytes: usize) -> bool {
+        let node = vocabulary.trie().find(&vocabulary.text(token)[..bytes]);
+        let mut grafts = self.exits.iter().flat_map(|exit| exit.grafts.iter());
+        node.is_some_and(|node| grafts.any(|&(top, _)| top == node))
+    }
+
+    /// The exits with other ends of the doubted tokens. Tries that stay as they are are shared.
+    fn exits_with(
+        &self,
+        vocabulary: &Vocabulary,
+        doubted: &[u32],
+        ends: &mut [End],
+    ) -> Vec<ExitGroup> {
+        let is_doubted = |token: TokenId| doubted[token.index() / 32] >> (token.0 % 32) & 1 == 1;
+        ends.sort_unstable();
+        let mut exits: Vec<ExitGroup> = Vec::new();
+        for group in &self.exits {
+            let (before, mut kept): (Vec<_>, Vec<_>) =
+                group.rests.below(NodeId::ROOT).partition(|&(_, token)| is_doubted(token));
+            let mut before: Vec<End> =
+                before.into_iter().map(|(depth, token)| (group.accept, depth, token)).collect();
+            before.sort_unstable();
+            let now = ends.chunk_by(|a, b| a.0 == b.0).find(|ends| ends[0].0 == group.accept);
+            let now = now.unwrap_or(&[]);
+            let rests = if before == now {
+                group.rests.clone()
+            } else {
+                kept.extend(now.iter().map(|&(_, depth, token)| (depth, token)));
+                rests_of(vocabulary, &kept)
+            };
+            let grafts = group.grafts.clone();
+            exits.push(ExitGroup { accept: group.accept, rests, grafts, everywhere: [].into() });
+        }
+        for ends in ends.chunk_by(|a, b| a.0 == b.0) {
+            let accept = ends[0].0;
+            if !self.exits.iter().any(|exit| exit.accept == accept) {
+                let own: Vec<_> = ends.iter().map(|&(_, depth, token)| (depth, token)).collect();
+                let rests = rests_of(vocabulary, &own);
+                exits.push(ExitGroup { accept, rests, grafts: [].into(), everywhere: [].into() });
+            }
+        }
+        exits
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
         let inner = match &self.inner {
             Inner::Few(tokens) => tokens.len() * 4,
-            Inner::Many(bitmap) => bitmap.len() * 4,
+            Inner::Many(bitmap) if Arc::strong_count(bitmap) == 1 => bitmap.len() * 4,
+            Inner::Many(_) => 0,
         };
-        let exits: usize =
-            self.exits.iter().map(|exit| exit.rests.memory_bytes() + exit.grafts.len() * 8).sum();
+        let of_group = |exit: &ExitGroup| {
+            let shared = Arc::strong_count(&exit.rests) > 1;
+            let rests = if shared { 0 } else { exit.rests.memory_bytes() };
+            rests + exit.grafts.len() * 8 + std::mem::size_of::<ExitGroup>()
+        };
+        let exits: usize = self.exits.iter().map(of_group).sum();
         inner + exits + 128
     }
 }

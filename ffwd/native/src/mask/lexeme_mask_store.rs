@@ -1,12 +1,13 @@
 //! The masks of lexeme states for one vocabulary, shared by all grammars.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
 
 use super::free_text::{FreeBasis, Lengths};
 use super::lexeme_mask::LexemeMask;
+use super::recent::RecentMemo;
 use super::walk::{compute, View};
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::FreeText;
@@ -21,26 +22,54 @@ const MAX_DOUBTFUL: usize = 512;
 /// A subtree and a lexeme's state.
 type Place = (u64, NodeId, u64, LexState);
 
-#[derive(Debug, Default)]
-struct Memos {
-    by_place: FxHashMap<Place, Arc<LexemeMask>>,
-    free: FxHashMap<FreeText, Arc<LexemeMask>>,
-    bases: FxHashMap<(u64, ExprId), Arc<FreeBasis>>,
-    bytes: usize,
-    walks: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Place(Place),
+    Free(FreeText),
+    Basis(u64, ExprId),
+}
+
+#[derive(Clone, Debug)]
+enum Value {
+    Mask(Arc<LexemeMask>),
+    Basis(Arc<FreeBasis>),
 }
 
 /// Masks of lexeme states for one vocabulary, shared by all grammars, under a byte budget.
 #[derive(Debug)]
 pub struct LexemeMaskStore {
-    memos: Mutex<Memos>,
+    memo: Mutex<RecentMemo<Key, Value>>,
     basis: Mutex<Option<Arc<FreeBasis>>>,
-    max_bytes: usize,
+    walks: AtomicU64,
 }
 
 impl LexemeMaskStore {
     pub fn new(max_bytes: usize) -> Self {
-        Self { memos: Mutex::default(), basis: Mutex::default(), max_bytes }
+        Self {
+            memo: Mutex::new(RecentMemo::new(max_bytes)),
+            basis: Mutex::default(),
+            walks: AtomicU64::new(0),
+        }
+    }
+
+    /// Sets the budget, and lets go of what passes it.
+    pub fn set_max_bytes(&self, max_bytes: usize) {
+        let let_go = self.memo.lock().set_max_bytes(max_bytes);
+        drop(let_go);
+    }
+
+    fn known_mask(&self, key: Key) -> Option<Arc<LexemeMask>> {
+        match self.memo.lock().get(&key)? {
+            Value::Mask(mask) => Some(mask),
+            Value::Basis(_) => None,
+        }
+    }
+
+    fn keep_mask(&self, key: Key, mask: &Arc<LexemeMask>) {
+        // What is shared with another entry is counted once.
+        let own = if Arc::strong_count(mask) == 1 { mask.memory_bytes() } else { 0 };
+        let let_go = self.memo.lock().insert(key, Value::Mask(mask.clone()), own + 128);
+        drop(let_go);
     }
 
     /// What all tokens of the vocabulary do.
@@ -74,21 +103,12 @@ impl LexemeMaskStore {
         state: LexState,
         build: impl FnOnce() -> Result<Arc<LexemeMask>, LimitExceeded>,
     ) -> Result<Arc<LexemeMask>, LimitExceeded> {
-        let place = (view.trie.id(), view.root, lexeme.id(), state);
-        if let Some(known) = self.memos.lock().by_place.get(&place) {
-            return Ok(known.clone());
+        let key = Key::Place((view.trie.id(), view.root, lexeme.id(), state));
+        if let Some(known) = self.known_mask(key) {
+            return Ok(known);
         }
         let mask = build()?;
-        let mut memos = self.memos.lock();
-        if memos.bytes > self.max_bytes {
-            *memos = Memos { walks: memos.walks, ..Memos::default() };
-        }
-        // What is shared with another entry is counted once.
-        memos.bytes += 64;
-        if Arc::strong_count(&mask) == 1 {
-            memos.bytes += mask.memory_bytes();
-        }
-        memos.by_place.insert(place, mask.clone());
+        self.keep_mask(key, &mask);
         Ok(mask)
     }
 
@@ -112,16 +132,15 @@ impl LexemeMaskStore {
         let longest = vocabulary.max_token_bytes() as u32;
         let least = vocabulary.length_of_all_but(MAX_DOUBTFUL) as u32;
         if let Some((relaxed, within)) = lexeme.relaxed(state, longest, least)? {
-            let doubtful = vocabulary.longer_than(within as usize);
-            if doubtful.is_empty() {
+            if within >= longest {
                 return self.get(vocabulary, lexeme, relaxed);
             }
             let mask = self.get(vocabulary, lexeme, relaxed)?;
-            if let Some(own) = mask.recheck(vocabulary, lexeme, state, doubtful)? {
+            if let Some(own) = mask.recheck(vocabulary, lexeme, state, within as usize)? {
                 return Ok(Arc::new(own));
             }
         }
-        self.memos.lock().walks += 1;
+        self.walks.fetch_add(1, Ordering::Relaxed);
         let view = View::of(vocabulary);
         Ok(Arc::new(compute(vocabulary, view, lexeme, state)?))
     }
@@ -143,13 +162,11 @@ impl LexemeMaskStore {
         if free.kind.is_some() {
             return Ok(Arc::new(basis.bounded(vocabulary, free)));
         }
-        if let Some(known) = self.memos.lock().free.get(&free) {
-            return Ok(known.clone());
+        if let Some(known) = self.known_mask(Key::Free(free)) {
+            return Ok(known);
         }
         let mask = Arc::new(basis.bounded(vocabulary, free));
-        let mut memos = self.memos.lock();
-        memos.bytes += mask.memory_bytes();
-        memos.free.insert(free, mask.clone());
+        self.keep_mask(Key::Free(free), &mask);
         Ok(mask)
     }
 
@@ -174,32 +191,33 @@ impl LexemeMaskStore {
         lexeme: &Lexeme,
         kind: ExprId,
     ) -> Result<Arc<FreeBasis>, LimitExceeded> {
-        if let Some(known) = self.memos.lock().bases.get(&(lexeme.id(), kind)) {
-            return Ok(known.clone());
+        let key = Key::Basis(lexeme.id(), kind);
+        if let Some(Value::Basis(known)) = self.memo.lock().get(&key) {
+            return Ok(known);
         }
         let run = lexeme.run_of(kind)?;
         let unbounded = Arc::new(compute(vocabulary, View::of(vocabulary), lexeme, run)?);
         let lengths = self.basis(vocabulary)?.lengths.clone();
         let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
-        let mut memos = self.memos.lock();
-        memos.walks += 1;
-        memos.bytes += built.memory_bytes();
-        memos.bases.insert((lexeme.id(), kind), built.clone());
+        self.walks.fetch_add(1, Ordering::Relaxed);
+        let bytes = built.memory_bytes();
+        let let_go = self.memo.lock().insert(key, Value::Basis(built.clone()), bytes);
+        drop(let_go);
         Ok(built)
     }
 
     /// Forgets everything.
     pub fn clear(&self) {
-        *self.memos.lock() = Memos::default();
+        self.memo.lock().clear();
         *self.basis.lock() = None;
     }
 
     /// How many times a lexeme state was walked over the whole trie.
     pub fn walks(&self) -> u64 {
-        self.memos.lock().walks
+        self.walks.load(Ordering::Relaxed)
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.memos.lock().bytes
+        self.memo.lock().memory_bytes()
     }
 }

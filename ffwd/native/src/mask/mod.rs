@@ -9,6 +9,7 @@ mod doubt;
 mod free_text;
 pub mod lexeme_mask;
 pub mod lexeme_mask_store;
+mod recent;
 pub mod sharded;
 pub mod slots;
 pub mod state_mask;

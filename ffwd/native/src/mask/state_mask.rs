@@ -30,6 +30,12 @@ pub struct MaskCounters {
     pub computed: AtomicU64,
     /// Trie nodes that were stepped over for exits and keys.
     pub nodes_walked: AtomicU64,
+    /// Tries of what follows the end of a lexeme that were looked through.
+    pub exit_tries: AtomicU64,
+    /// Places in keys that masks were computed for.
+    pub key_masks: AtomicU64,
+    /// Tokens that were read byte by byte, as what came before decides about them.
+    pub doubts: AtomicU64,
     /// How often all masks in the memo were let go.
     pub cleared: AtomicU64,
 }
@@ -166,6 +172,7 @@ impl Masker {
                     builder.added.push(doubt.token);
                 }
             }
+            self.counters.doubts.fetch_add(doubtful.len() as u64, Ordering::Relaxed);
             mask = builder.build();
         }
         let mask = Arc::new(mask);
@@ -285,6 +292,7 @@ impl Masker {
         let starts = &anonymous_starts(automaton, stack)?;
         builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
         if !group.rests.is_leaf(NodeId::ROOT) {
+            self.counters.exit_tries.fetch_add(1, Ordering::Relaxed);
             let view = View { trie: &group.rests, root: NodeId::ROOT };
             self.collect(automaton, view, starts, builder, nodes)?;
         }
@@ -341,6 +349,7 @@ impl Masker {
         nodes: &mut u64,
     ) -> Result<(), EngineError> {
         let Some(json) = automaton.json() else { return Ok(()) };
+        self.counters.key_masks.fetch_add(1, Ordering::Relaxed);
         let trie = view.trie;
         let root = json.keys.node(thread.key_node());
         let KeyPlaces { names, cut, within } = key_places(&json.keys, view, root, nodes)?;

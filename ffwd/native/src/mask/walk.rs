@@ -1,6 +1,7 @@
 //! Walking a trie of tokens through a lexeme.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -145,7 +146,7 @@ impl<'v> Collected<'v> {
         self.rests.sort_unstable();
         ExitGroup {
             accept: self.accept,
-            rests: ByteTrie::from_sorted(&self.rests),
+            rests: Arc::new(ByteTrie::from_sorted(&self.rests)),
             grafts: self.grafts.into(),
             everywhere: self.everywhere.into(),
         }

@@ -62,7 +62,24 @@ impl PyCompiledGrammar {
         Ok(PyMatcher::new(Matcher::beginning(compiled, &beginning), slf.clone().unbind()))
     }
 
-    /// Counters: what has been built so far, and where masks came from.
+    /// Counters since it was compiled, and what is held now.
+    ///
+    /// What is held, in numbers: `states`, `stacks`, `lexemes`, `key_nodes`; in bytes, about:
+    /// `memory_bytes`, which is the sum of `state_bytes`, `stack_bytes`, `frame_bytes` (containers and
+    /// values), `key_bytes` (places in keys, and texts that are compared), `schema_bytes` (normal
+    /// forms), `lexeme_bytes` (lexemes in use, which other grammars may share), `mask_bytes`,
+    /// `transition_bytes` (where tokens lead) and `forced_bytes`. What matchers hold is theirs.
+    ///
+    /// Where masks came from: `mask_hits` were copied, `masks_computed` were not. Computing them
+    /// took `mask_nodes_walked` nodes of tries, in `exit_tries_walked` tries of what follows a
+    /// lexeme; `key_masks` of them had keys of objects, and `doubts_resolved` tokens were read byte
+    /// by byte, as what came before decides about them. `forced_hits`: forced tokens that were known.
+    ///
+    /// What was let go: `masks_cleared` times all masks, `evictions` times everything, after which
+    /// `matcher_moves` texts in progress were read again.
+    ///
+    /// Of all grammars of the vocabulary: `shared_lexemes`, `shared_lexeme_walks` (lexeme states for
+    /// which the whole vocabulary was read), `shared_lexeme_mask_bytes`.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = PyDict::new(py);
         for (name, value) in self.compiled.stats() {
@@ -76,8 +93,12 @@ fn wrap(
     py: Python<'_>,
     vocabulary: &Bound<'_, PyVocabulary>,
     compiled: Result<Compiled, CompileError>,
+    memory_bytes: Option<usize>,
 ) -> PyResult<PyCompiledGrammar> {
-    let compiled = compiled.map_err(|error| errors::compile(py, &error))?;
+    let mut compiled = compiled.map_err(|error| errors::compile(py, &error))?;
+    if let Some(bytes) = memory_bytes {
+        compiled = compiled.limited_to(bytes);
+    }
     Ok(PyCompiledGrammar { compiled: Arc::new(compiled), vocabulary: vocabulary.clone().unbind() })
 }
 
@@ -88,11 +109,11 @@ fn wrap(
 /// (between items, and between a key and its value), they and `indent` say it all. With `any_order`
 /// properties come in any order, otherwise in that in which they are declared. `registry` has
 /// the documents that references may lead to, by URI, as JSON text; `lenient` leaves out what is not
-/// supported.
+/// supported. `memory_bytes` is the budget of what is built lazily.
 #[pyfunction]
 #[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64,
                     separators=None, indent=None, any_order=false, registry=Vec::new(),
-                    lenient=false))]
+                    lenient=false, memory_bytes=None))]
 #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn compile_json_schema(
     py: Python<'_>,
@@ -105,6 +126,7 @@ pub fn compile_json_schema(
     any_order: bool,
     registry: Vec<(String, String)>,
     lenient: bool,
+    memory_bytes: Option<usize>,
 ) -> PyResult<PyCompiledGrammar> {
     let mode = match (separators, whitespace) {
         (Some((item, key)), _) => {
@@ -132,7 +154,7 @@ pub fn compile_json_schema(
         let writing = Writing { whitespace: Whitespace { mode }, property_order };
         engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
     });
-    wrap(py, vocabulary, compiled)
+    wrap(py, vocabulary, compiled, memory_bytes)
 }
 
 fn policy(lenient: bool) -> Policy {
@@ -171,24 +193,28 @@ pub fn json_schema_fidelity(
 
 /// Compiles a regular expression in the dialect of Rust's `regex` crate, for whole texts.
 #[pyfunction]
+#[pyo3(signature = (pattern, vocabulary, *, memory_bytes=None))]
 pub fn compile_regex(
     py: Python<'_>,
     pattern: &str,
     vocabulary: &Bound<'_, PyVocabulary>,
+    memory_bytes: Option<usize>,
 ) -> PyResult<PyCompiledGrammar> {
     let engine = &vocabulary.get().engine;
     let compiled = py.detach(|| engine.compile_regex(pattern));
-    wrap(py, vocabulary, compiled)
+    wrap(py, vocabulary, compiled, memory_bytes)
 }
 
 /// Compiles a choice between texts.
 #[pyfunction]
+#[pyo3(signature = (options, vocabulary, *, memory_bytes=None))]
 pub fn compile_choice(
     py: Python<'_>,
     options: Vec<String>,
     vocabulary: &Bound<'_, PyVocabulary>,
+    memory_bytes: Option<usize>,
 ) -> PyResult<PyCompiledGrammar> {
     let engine = &vocabulary.get().engine;
     let compiled = py.detach(|| engine.compile_choice(&options));
-    wrap(py, vocabulary, compiled)
+    wrap(py, vocabulary, compiled, memory_bytes)
 }

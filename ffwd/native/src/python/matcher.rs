@@ -52,6 +52,12 @@ impl PyMatcher {
         self.matcher.tokens().len()
     }
 
+    /// About how many bytes of memory the matcher holds, beside what it shares with others.
+    #[getter]
+    fn memory_bytes(&self) -> usize {
+        self.matcher.memory_bytes()
+    }
+
     /// Takes a token. `False`, with nothing changed, where the grammar refuses it.
     ///
     /// Raises:

@@ -13,6 +13,10 @@ mod vocabulary;
 
 use pyo3::prelude::*;
 
+// What a grammar builds lazily is many small values: the system's allocator takes a tenth of the time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[pymodule]
 mod _native {
     use pyo3::prelude::*;

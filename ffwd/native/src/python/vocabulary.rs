@@ -143,6 +143,23 @@ impl PyVocabulary {
         self.engine.memory_bytes()
     }
 
+    /// Sets how many bytes of memory may hold what all grammars of this vocabulary share; by default
+    /// 256 MiB and 128 MiB. What has not been used for long is let go; grammars in use keep what
+    /// they hold, and the rest is built again where it is needed.
+    ///
+    /// Args:
+    ///     lexeme_bytes: For lexemes: patterns, strings and numbers as automata.
+    ///     lexeme_mask_bytes: For masks of their states.
+    #[pyo3(signature = (*, lexeme_bytes=None, lexeme_mask_bytes=None))]
+    fn limit_memory(
+        &self,
+        py: Python<'_>,
+        lexeme_bytes: Option<usize>,
+        lexeme_mask_bytes: Option<usize>,
+    ) {
+        py.detach(|| self.engine.limit_memory(lexeme_bytes, lexeme_mask_bytes));
+    }
+
     /// What a token spells; `None` if it is not text.
     ///
     /// Raises:

@@ -15,17 +15,44 @@ impl Ast {
     /// # Errors
     /// The language is too large, or the text too long, to be decided in a few milliseconds.
     pub fn matches(&self, text: &str) -> Result<bool, LimitExceeded> {
+        self.holds(text, &mut 0)
+    }
+
+    /// As [`Self::matches`], with the steps that have been taken so far. Of whole texts the boolean
+    /// operators are those of answers, so that most questions are answered by the first operands.
+    fn holds(&self, text: &str, work: &mut usize) -> Result<bool, LimitExceeded> {
+        *work += 1;
         match self {
-            Self::Empty => return Ok(false),
-            Self::Epsilon => return Ok(text.is_empty()),
-            Self::Literal(literal) => return Ok(**literal == *text),
-            _ => {}
+            Self::Empty => Ok(false),
+            Self::Epsilon => Ok(text.is_empty()),
+            Self::Literal(literal) => Ok(**literal == *text),
+            Self::Complement(inner) => Ok(!inner.holds(text, work)?),
+            Self::Intersection(parts) => {
+                for part in parts.iter() {
+                    if !part.holds(text, work)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Self::Alternation(parts) => {
+                for part in parts.iter() {
+                    if part.holds(text, work)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            _ => {
+                let text: Vec<char> = text.chars().collect();
+                let mut matcher = Matcher { text: &text, work: *work };
+                let mut start = Positions::none(text.len());
+                start.insert(0);
+                let ends = matcher.ends(self, &start)?;
+                *work = matcher.work;
+                Ok(ends.contains(text.len()))
+            }
         }
-        let text: Vec<char> = text.chars().collect();
-        let mut matcher = Matcher { text: &text, work: 0 };
-        let mut start = Positions::none(text.len());
-        start.insert(0);
-        Ok(matcher.ends(self, &start)?.contains(text.len()))
     }
 }
 

@@ -1,0 +1,110 @@
+//! A memo under a byte budget.
+
+use std::collections::VecDeque;
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+#[derive(Debug)]
+struct Entry<V> {
+    value: V,
+    bytes: usize,
+    /// Asked for since its place in the queue was last looked at.
+    used: bool,
+}
+
+/// Keeps what was asked for lately. Each insertion lets go of about as much as it takes, so that no
+/// call pays for many.
+#[derive(Debug)]
+pub struct RecentMemo<K, V> {
+    entries: FxHashMap<K, Entry<V>>,
+    /// All keys, those to be looked at next in front.
+    queue: VecDeque<K>,
+    bytes: usize,
+    max_bytes: usize,
+}
+
+impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
+    pub fn new(max_bytes: usize) -> Self {
+        Self { entries: FxHashMap::default(), queue: VecDeque::new(), bytes: 0, max_bytes }
+    }
+
+    pub fn get(&mut self, key: &K) -> Option<V> {
+        let entry = self.entries.get_mut(key)?;
+        entry.used = true;
+        Some(entry.value.clone())
+    }
+
+    /// Keeps a value of so many bytes, and what was there before if there was something. Gives back
+    /// what is let go of, so that it can be dropped when no lock is held.
+    pub fn insert(&mut self, key: K, value: V, bytes: usize) -> Vec<V> {
+        if self.entries.contains_key(&key) {
+            return Vec::new();
+        }
+        let let_go = self.let_go(bytes);
+        self.bytes += bytes;
+        self.queue.push_back(key);
+        self.entries.insert(key, Entry { value, bytes, used: false });
+        let_go
+    }
+
+    /// Sets the budget. Gives back what passes it.
+    pub fn set_max_bytes(&mut self, max_bytes: usize) -> Vec<V> {
+        self.max_bytes = max_bytes;
+        self.let_go(0)
+    }
+
+    /// Makes room for so many bytes.
+    fn let_go(&mut self, bytes: usize) -> Vec<V> {
+        let mut let_go = Vec::new();
+        // At most twice round: what was used is spared once.
+        for _ in 0..2 * self.queue.len() {
+            if self.bytes + bytes <= self.max_bytes {
+                break;
+            }
+            let Some(oldest) = self.queue.pop_front() else { break };
+            let Some(entry) = self.entries.get_mut(&oldest) else { continue };
+            if entry.used {
+                entry.used = false;
+                self.queue.push_back(oldest);
+            } else if let Some(entry) = self.entries.remove(&oldest) {
+                self.bytes -= entry.bytes;
+                let_go.push(entry.value);
+            }
+        }
+        let_go
+    }
+
+    pub fn clear(&mut self) {
+        *self = Self::new(self.max_bytes);
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_asked_for_goes_first() {
+        let mut memo: RecentMemo<u32, u32> = RecentMemo::new(30);
+        for key in 0..3 {
+            assert!(memo.insert(key, key, 10).is_empty());
+        }
+        assert_eq!(memo.get(&0), Some(0));
+        assert_eq!(memo.insert(3, 3, 10), [1]);
+        assert_eq!(memo.insert(4, 4, 15), [2, 0]);
+        assert_eq!((memo.get(&3), memo.get(&4), memo.memory_bytes()), (Some(3), Some(4), 25));
+        // Where everything was asked for, something goes all the same.
+        assert_eq!(memo.insert(5, 5, 20).len(), 2);
+        assert_eq!(memo.get(&5), Some(5));
+        // What is larger than the budget is kept until the next comes.
+        memo.insert(6, 6, 100);
+        assert_eq!(memo.get(&6), Some(6));
+        assert_eq!(memo.insert(7, 7, 1), [6]);
+        assert_eq!(memo.set_max_bytes(0), [7]);
+    }
+}
