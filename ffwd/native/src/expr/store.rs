@@ -6,12 +6,13 @@
 //! alternatives of a state therefore stand at the same place within a character, and "any text"
 //! absorbs every alternative it stands beside.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::byte_set::ByteSet;
-use super::facts::{Facts, ANY_ASCII};
+use super::facts::{facts_of, needed, possible, Facts, ANY_ASCII};
 use crate::error::LimitExceeded;
 use crate::regex::Magnitude;
 
@@ -68,7 +69,7 @@ pub const MAX_DERIVED: usize = 1_000_000;
 #[derive(Clone, Debug)]
 pub struct ExprStore {
     exprs: Vec<Expr>,
-    pub(super) facts: Vec<Facts>,
+    facts: Vec<Facts>,
     ids: FxHashMap<Expr, ExprId>,
     /// "Any text" in this store's spelling; absorbs alternatives.
     universe: Option<ExprId>,
@@ -144,6 +145,11 @@ impl ExprStore {
         self.facts[id.index()].positive
     }
 
+    /// Whether a repetition in it counts, other than under a complement or a condition.
+    pub fn counts(&self, id: ExprId) -> bool {
+        self.facts[id.index()].counts
+    }
+
     /// Whether the expression depends on what was read before it.
     #[inline]
     pub fn looks_behind(&self, id: ExprId) -> bool {
@@ -172,6 +178,21 @@ impl ExprStore {
         self.facts[id.index()].min_len
     }
 
+    /// Whether an expression is plainly not empty: an intersection of a language that has
+    /// arbitrarily long strings with texts of at least so many characters.
+    pub fn plainly_alive(&self, id: ExprId) -> bool {
+        let (Expr::And(ids), Some(universe)) = (self.get(id), self.universe) else { return false };
+        let Expr::Repeat { inner: character, .. } = *self.get(universe) else { return false };
+        let is_long = |id: &ExprId| matches!(*self.get(*id), Expr::Repeat { inner, max: None, .. } if inner == character);
+        match ids[..] {
+            [one, other] => {
+                let is_endless = |id: ExprId| self.positive(id) && self.facts[id.index()].endless;
+                (is_long(&one) && is_endless(other)) || (is_long(&other) && is_endless(one))
+            }
+            _ => false,
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.exprs.len()
     }
@@ -181,20 +202,25 @@ impl ExprStore {
     }
 
     fn intern(&mut self, expr: Expr) -> Result<ExprId, LimitExceeded> {
-        if let Some(&id) = self.ids.get(&expr) {
-            return Ok(id);
-        }
         if self.exprs.len() >= self.capacity {
-            return Err(LimitExceeded::new("expressions of one lexeme", self.capacity));
+            return match self.ids.get(&expr) {
+                Some(&id) => Ok(id),
+                None => Err(LimitExceeded::new("expressions of one lexeme", self.capacity)),
+            };
         }
-        let facts = self.facts_of(&expr);
+        // One look-up for both cases: a long enumeration has a million expressions.
+        let entry = match self.ids.entry(expr) {
+            Entry::Occupied(known) => return Ok(*known.get()),
+            Entry::Vacant(entry) => entry,
+        };
+        let facts = facts_of(&self.facts, entry.key());
         if facts.depth > MAX_DEPTH {
             return Err(LimitExceeded::new("nesting of an expression", MAX_DEPTH as usize));
         }
         let id = ExprId(self.exprs.len() as u32);
-        self.exprs.push(expr.clone());
+        self.exprs.push(entry.key().clone());
         self.facts.push(facts);
-        self.ids.insert(expr, id);
+        entry.insert(id);
         Ok(id)
     }
 
@@ -338,7 +364,7 @@ impl ExprStore {
         }
         let least = kept.iter().map(|id| self.facts[id.index()].min_len).max().unwrap_or(0);
         let most = kept.iter().map(|id| self.facts[id.index()].max_len).min().unwrap_or(0);
-        if least > most || self.needed(&kept) & !self.possible(&kept) != 0 {
+        if least > most || needed(&self.facts, &kept) & !possible(&self.facts, &kept) != 0 {
             return Ok(ExprId::EMPTY);
         }
         match kept.len() {

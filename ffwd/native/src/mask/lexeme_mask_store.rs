@@ -40,6 +40,8 @@ enum Value {
 pub struct LexemeMaskStore {
     memo: Mutex<RecentMemo<Key, Value>>,
     basis: Mutex<Option<Arc<FreeBasis>>>,
+    hits: AtomicU64,
+    made: AtomicU64,
     walks: AtomicU64,
 }
 
@@ -48,6 +50,8 @@ impl LexemeMaskStore {
         Self {
             memo: Mutex::new(RecentMemo::new(max_bytes)),
             basis: Mutex::default(),
+            hits: AtomicU64::new(0),
+            made: AtomicU64::new(0),
             walks: AtomicU64::new(0),
         }
     }
@@ -105,9 +109,11 @@ impl LexemeMaskStore {
     ) -> Result<Arc<LexemeMask>, LimitExceeded> {
         let key = Key::Place((view.trie.id(), view.root, lexeme.id(), state));
         if let Some(known) = self.known_mask(key) {
+            self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(known);
         }
         let mask = build()?;
+        self.made.fetch_add(1, Ordering::Relaxed);
         self.keep_mask(key, &mask);
         Ok(mask)
     }
@@ -210,6 +216,16 @@ impl LexemeMaskStore {
     /// Forgets everything but what does not depend on any grammar: the inside of any JSON string.
     pub fn clear(&self) {
         self.memo.lock().clear();
+    }
+
+    /// How many masks were asked for that were known.
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
+    }
+
+    /// How many masks were made, of all tokens or of the rests of some.
+    pub fn made(&self) -> u64 {
+        self.made.load(Ordering::Relaxed)
     }
 
     /// How many times a lexeme state was walked over the whole trie.
