@@ -7,7 +7,7 @@ import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -16,19 +16,13 @@ from rich.table import Table
 from maskbench import packaged, results
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
-from maskbench.growth.measure import (
-    TENTHS,
-    MemoryUse,
-    OutputGrowth,
-    SchemaGrowth,
-    memory_use,
-    output_growth,
-    schema_growth,
-)
 from maskbench.growth.outputs import OUTPUTS
 from maskbench.growth.schemas import FAMILIES
 from maskbench.processor import ProcessorError, stay_on
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
+
+if TYPE_CHECKING:
+    from maskbench.growth.measure import MemoryUse, OutputGrowth, SchemaGrowth
 
 FORMAT = "maskbench-growth-1"
 
@@ -80,6 +74,8 @@ def growth_command(
     out: Path | None,
 ) -> None:
     """Shows how time grows with the length of an output and with the size of a schema."""
+    from maskbench.growth.measure import memory_use, output_growth, schema_growth
+
     if pin is not None:
         try:
             stay_on(pin)
@@ -141,7 +137,7 @@ def _show_lengths(console: Console, growths: list[OutputGrowth]) -> None:
                 label,
                 f"{times[0]:.2f}",
                 f"{times[1]:.2f}",
-                f"{times[TENTHS - 1]:.2f}",
+                f"{times[-1]:.2f}",
                 f"{growth.ratio(times):.2f}",
             )
     console.print(table)
@@ -151,8 +147,8 @@ def _show_memory(console: Console, uses: list[MemoryUse]) -> None:
     console.print("Memory in kB, with everything there to roll back to", style="bold")
     table = Table("output", "tokens", "matcher", "matcher at the start", "grammar")
     for use in uses:
-        held = (use.matcher, use.matcher_without_history, use.grammar)
-        cells = ("not told" if size is None else f"{size / 1e3:,.1f}" for size in held)
+        held = (use.matcher, use.matcher_at_start, use.grammar)
+        cells = (f"{size / 1e3:,.1f}" for size in held)
         table.add_row(use.name, f"{use.tokens:,}", *cells)
     console.print(table)
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter, perf_counter_ns
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import ffwd
+import ffwd.grammar
+from ffwd import Vocabulary
 from maskbench.documents import Encoder, Whitespace, write_instance
 from maskbench.engines.base import Engine, FailedError, RefusedError, Session
 from maskbench.growth.outputs import Output
@@ -140,38 +142,32 @@ def _tenths(times: NDArray[np.float64]) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """What ffwd holds after a long output, in bytes; None where it does not say."""
+    """What ffwd holds after a long output, in bytes."""
 
     name: str
     tokens: int
-    matcher: int | None
-    matcher_without_history: int | None
-    grammar: int | None
+    matcher: int
+    matcher_at_start: int
+    grammar: int
 
 
 def memory_use(
-    vocabulary: Any, encoder: Encoder, outputs: Sequence[Output], count: int
+    vocabulary: Vocabulary, encoder: Encoder, outputs: Sequence[Output], count: int
 ) -> Iterator[MemoryUse]:
     """The memory of a matcher that can roll back to its beginning, and of its grammar."""
-    import ffwd
-    import ffwd.grammar
-
     for output in outputs:
         grammar = ffwd.compile(ffwd.grammar.json_schema(output.schema), vocabulary)
         rows = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
-        matcher: Any = grammar.matcher()
-        empty = _bytes_of(matcher)
+        matcher = grammar.matcher()
+        at_start = matcher.memory_bytes
         tokens = output.tokens(encoder, count)[:count]
         for token in tokens:
             matcher.fill_bitmask(rows)
             matcher.accept_token(token)
-        stats: dict[str, int] = grammar.stats()
-        held = [value for key, value in stats.items() if key.endswith("_bytes")]
         yield MemoryUse(
-            output.name, len(tokens), _bytes_of(matcher), empty, sum(held) if held else None
+            output.name,
+            len(tokens),
+            matcher.memory_bytes,
+            at_start,
+            grammar.stats()["memory_bytes"],
         )
-
-
-def _bytes_of(matcher: Any) -> int | None:
-    size: int | None = getattr(matcher, "memory_bytes", None)
-    return size

@@ -32,6 +32,21 @@ pub struct Lowering<'s> {
     classes: FxHashMap<CharClass, ExprId>,
 }
 
+/// A trie that is being put together in sorted order.
+struct OpenTrie {
+    /// The byte of each open node, and where its children begin.
+    path: Vec<(u8, usize)>,
+    children: Vec<ExprId>,
+    /// The expressions of single bytes.
+    heads: [Option<ExprId>; 256],
+}
+
+impl Default for OpenTrie {
+    fn default() -> Self {
+        Self { path: Vec::new(), children: Vec::new(), heads: [None; 256] }
+    }
+}
+
 impl<'s> Lowering<'s> {
     /// Makes the store anew, with "any text" of the spelling as its universe.
     pub fn new(store: &'s mut ExprStore, spelling: Spelling) -> Result<Self, LimitExceeded> {
@@ -136,39 +151,35 @@ impl<'s> Lowering<'s> {
     /// there are.
     fn literal_set(&mut self, sorted: &[Vec<u8>]) -> Result<ExprId, LimitExceeded> {
         // Build from the deepest node up without recursing on the native stack: a stack of open
-        // nodes, one per byte of the current literal.
-        let mut open: Vec<Vec<ExprId>> = vec![Vec::new()];
-        let mut path: Vec<u8> = Vec::new();
+        // nodes, one per byte of the current literal. Their children lie in one list, those of the
+        // deepest node last.
+        let mut trie = OpenTrie::default();
         for literal in sorted {
-            let shared = path.iter().zip(literal).take_while(|(a, b)| a == b).count();
-            self.close_nodes(&mut open, &mut path, shared)?;
+            let shared = trie.path.iter().zip(literal).take_while(|(a, b)| a.0 == **b).count();
+            self.close_nodes(&mut trie, shared)?;
             for &byte in &literal[shared..] {
-                path.push(byte);
-                open.push(Vec::new());
+                trie.path.push((byte, trie.children.len()));
             }
-            if let Some(node) = open.last_mut() {
-                node.push(ExprId::EPSILON);
-            }
+            trie.children.push(ExprId::EPSILON);
         }
-        self.close_nodes(&mut open, &mut path, 0)?;
-        let root = open.pop().unwrap_or_default();
-        self.store.or(&root)
+        self.close_nodes(&mut trie, 0)?;
+        self.store.or(&trie.children)
     }
 
-    fn close_nodes(
-        &mut self,
-        open: &mut Vec<Vec<ExprId>>,
-        path: &mut Vec<u8>,
-        down_to: usize,
-    ) -> Result<(), LimitExceeded> {
-        while path.len() > down_to {
-            let (Some(byte), Some(children)) = (path.pop(), open.pop()) else { break };
-            let below = self.store.or(&children)?;
-            let head = self.store.bytes(ByteSet::single(byte))?;
-            let id = self.store.concat(head, below)?;
-            if let Some(parent) = open.last_mut() {
-                parent.push(id);
-            }
+    fn close_nodes(&mut self, trie: &mut OpenTrie, down_to: usize) -> Result<(), LimitExceeded> {
+        while trie.path.len() > down_to {
+            let Some((byte, start)) = trie.path.pop() else { break };
+            let below = match trie.children[start..] {
+                [only] => only,
+                ref children => self.store.or(children)?,
+            };
+            trie.children.truncate(start);
+            let head = match trie.heads[usize::from(byte)] {
+                Some(head) => head,
+                None => self.store.bytes(ByteSet::single(byte))?,
+            };
+            trie.heads[usize::from(byte)] = Some(head);
+            trie.children.push(self.store.concat(head, below)?);
         }
         Ok(())
     }

@@ -12,6 +12,7 @@
 
 pub mod byte_set;
 pub mod derivative;
+mod facts;
 pub mod lexeme;
 pub mod lexeme_store;
 mod lookaround;

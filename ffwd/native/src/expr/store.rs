@@ -6,11 +6,13 @@
 //! alternatives of a state therefore stand at the same place within a character, and "any text"
 //! absorbs every alternative it stands beside.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::byte_set::ByteSet;
+use super::facts::{facts_of, needed, possible, Facts, ANY_ASCII};
 use crate::error::LimitExceeded;
 use crate::regex::Magnitude;
 
@@ -56,47 +58,6 @@ pub enum Expr {
     /// repetition; elsewhere it is intersected with what follows.
     After(ExprId),
 }
-
-#[derive(Clone, Copy, Debug)]
-struct Facts {
-    nullable: bool,
-    /// Built without intersection, complement and conditions on what is around: then it is empty
-    /// only if it is `EMPTY`.
-    positive: bool,
-    /// Whether it depends on what was read before.
-    behind: bool,
-    /// Whether it depends on what follows.
-    ahead: bool,
-    /// How deep a derivative recurses.
-    depth: u32,
-    /// A lower bound on the length of its strings, exact where `positive` but for magnitudes.
-    min_len: u32,
-    /// An upper bound on the length of its strings; `u32::MAX` if there is none.
-    max_len: u32,
-    /// ASCII bytes that each of its strings has, as bits.
-    needs: u128,
-    /// ASCII bytes that its strings can have.
-    may_have: u128,
-}
-
-impl Default for Facts {
-    fn default() -> Self {
-        Self {
-            nullable: false,
-            positive: true,
-            behind: false,
-            ahead: false,
-            depth: 1,
-            min_len: 0,
-            max_len: 0,
-            needs: 0,
-            may_have: 0,
-        }
-    }
-}
-
-/// Any ASCII bytes.
-const ANY_ASCII: u128 = u128::MAX;
 
 /// How deep an expression may nest, so that derivatives stay within a small native stack.
 pub const MAX_DEPTH: u32 = 1_000;
@@ -184,6 +145,11 @@ impl ExprStore {
         self.facts[id.index()].positive
     }
 
+    /// Whether a repetition in it counts, other than under a complement or a condition.
+    pub fn counts(&self, id: ExprId) -> bool {
+        self.facts[id.index()].counts
+    }
+
     /// Whether the expression depends on what was read before it.
     #[inline]
     pub fn looks_behind(&self, id: ExprId) -> bool {
@@ -212,6 +178,21 @@ impl ExprStore {
         self.facts[id.index()].min_len
     }
 
+    /// Whether an expression is plainly not empty: an intersection of a language that has
+    /// arbitrarily long strings with texts of at least so many characters.
+    pub fn plainly_alive(&self, id: ExprId) -> bool {
+        let (Expr::And(ids), Some(universe)) = (self.get(id), self.universe) else { return false };
+        let Expr::Repeat { inner: character, .. } = *self.get(universe) else { return false };
+        let is_long = |id: &ExprId| matches!(*self.get(*id), Expr::Repeat { inner, max: None, .. } if inner == character);
+        match ids[..] {
+            [one, other] => {
+                let is_endless = |id: ExprId| self.positive(id) && self.facts[id.index()].endless;
+                (is_long(&one) && is_endless(other)) || (is_long(&other) && is_endless(one))
+            }
+            _ => false,
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.exprs.len()
     }
@@ -221,126 +202,26 @@ impl ExprStore {
     }
 
     fn intern(&mut self, expr: Expr) -> Result<ExprId, LimitExceeded> {
-        if let Some(&id) = self.ids.get(&expr) {
-            return Ok(id);
-        }
         if self.exprs.len() >= self.capacity {
-            return Err(LimitExceeded::new("expressions of one lexeme", self.capacity));
+            return match self.ids.get(&expr) {
+                Some(&id) => Ok(id),
+                None => Err(LimitExceeded::new("expressions of one lexeme", self.capacity)),
+            };
         }
-        let facts = self.facts_of(&expr);
+        // One look-up for both cases: a long enumeration has a million expressions.
+        let entry = match self.ids.entry(expr) {
+            Entry::Occupied(known) => return Ok(*known.get()),
+            Entry::Vacant(entry) => entry,
+        };
+        let facts = facts_of(&self.facts, entry.key());
         if facts.depth > MAX_DEPTH {
             return Err(LimitExceeded::new("nesting of an expression", MAX_DEPTH as usize));
         }
         let id = ExprId(self.exprs.len() as u32);
-        self.exprs.push(expr.clone());
+        self.exprs.push(entry.key().clone());
         self.facts.push(facts);
-        self.ids.insert(expr, id);
+        entry.insert(id);
         Ok(id)
-    }
-
-    fn facts_of(&self, expr: &Expr) -> Facts {
-        let of = |id: &ExprId| self.facts[id.index()];
-        let any = |ids: &[ExprId], fact: fn(Facts) -> bool| ids.iter().any(|id| fact(of(id)));
-        let all = |ids: &[ExprId], fact: fn(Facts) -> bool| ids.iter().all(|id| fact(of(id)));
-        let least = |ids: &[ExprId], fact: fn(Facts) -> u32| {
-            ids.iter().map(|id| fact(of(id))).min().unwrap_or(0)
-        };
-        let most = |ids: &[ExprId], fact: fn(Facts) -> u32| {
-            ids.iter().map(|id| fact(of(id))).max().unwrap_or(0)
-        };
-        match expr {
-            Expr::Empty | Expr::Epsilon => {
-                Facts { nullable: *expr == Expr::Epsilon, ..Facts::default() }
-            }
-            Expr::Bytes(set) => {
-                let may_have = set.ascii();
-                let needs = if set.len() == 1 { may_have } else { 0 };
-                Facts { min_len: 1, max_len: 1, needs, may_have, ..Facts::default() }
-            }
-            Expr::Magnitude(magnitude) => Facts {
-                nullable: magnitude.accepts(),
-                min_len: u32::from(!magnitude.accepts()),
-                max_len: u32::MAX,
-                may_have: ANY_ASCII,
-                ..Facts::default()
-            },
-            Expr::Before(id) | Expr::After(id) => Facts {
-                nullable: of(id).nullable,
-                positive: false,
-                behind: matches!(expr, Expr::Before(_)) || of(id).behind,
-                ahead: matches!(expr, Expr::After(_)),
-                depth: of(id).depth + 1,
-                ..Facts::default()
-            },
-            Expr::Concat(head, tail) => {
-                let (head, tail) = (of(head), of(tail));
-                // A derivative enters the tail only where the head may be empty.
-                let depth = if head.nullable { head.depth.max(tail.depth) } else { head.depth };
-                Facts {
-                    nullable: head.nullable && tail.nullable,
-                    positive: head.positive && tail.positive,
-                    behind: head.behind || tail.behind,
-                    ahead: head.ahead || tail.ahead,
-                    depth: depth + 1,
-                    min_len: head.min_len.saturating_add(tail.min_len),
-                    max_len: head.max_len.saturating_add(tail.max_len),
-                    needs: head.needs | tail.needs,
-                    may_have: head.may_have | tail.may_have,
-                }
-            }
-            Expr::Or(ids) => Facts {
-                nullable: any(ids, |of| of.nullable),
-                positive: all(ids, |of| of.positive),
-                behind: any(ids, |of| of.behind),
-                ahead: any(ids, |of| of.ahead),
-                depth: most(ids, |of| of.depth) + 1,
-                min_len: least(ids, |of| of.min_len),
-                max_len: most(ids, |of| of.max_len),
-                needs: ids.iter().fold(ANY_ASCII, |needs, id| needs & of(id).needs),
-                may_have: ids.iter().fold(0, |may, id| may | of(id).may_have),
-            },
-            Expr::And(ids) => Facts {
-                nullable: all(ids, |of| of.nullable),
-                positive: false,
-                behind: any(ids, |of| of.behind),
-                ahead: any(ids, |of| of.ahead),
-                depth: most(ids, |of| of.depth) + 1,
-                min_len: most(ids, |of| of.min_len),
-                max_len: least(ids, |of| of.max_len),
-                needs: self.needed(ids),
-                may_have: self.possible(ids),
-            },
-            Expr::Not(id) => Facts {
-                needs: 0,
-                nullable: !of(id).nullable,
-                positive: false,
-                behind: of(id).behind,
-                ahead: of(id).ahead,
-                depth: of(id).depth + 1,
-                // What depends on its surroundings may be empty somewhere else.
-                min_len: u32::from(of(id).nullable && !of(id).behind && !of(id).ahead),
-                max_len: u32::MAX,
-                may_have: ANY_ASCII,
-            },
-            Expr::Repeat { inner, min, max } => {
-                let inner = of(inner);
-                let max_len = match max {
-                    Some(max) if inner.max_len < u32::MAX => inner.max_len.saturating_mul(*max),
-                    _ => u32::MAX,
-                };
-                Facts {
-                    nullable: *min == 0 || inner.nullable,
-                    positive: inner.positive,
-                    behind: inner.behind,
-                    ahead: inner.ahead,
-                    depth: inner.depth + 1,
-                    min_len: inner.min_len.saturating_mul(*min),
-                    max_len,
-                    needs: if *min > 0 { inner.needs } else { 0 },
-                    may_have: inner.may_have,
-                }
-            }
-        }
     }
 
     pub fn bytes(&mut self, set: ByteSet) -> Result<ExprId, LimitExceeded> {
@@ -483,7 +364,7 @@ impl ExprStore {
         }
         let least = kept.iter().map(|id| self.facts[id.index()].min_len).max().unwrap_or(0);
         let most = kept.iter().map(|id| self.facts[id.index()].max_len).min().unwrap_or(0);
-        if least > most || self.needed(&kept) & !self.possible(&kept) != 0 {
+        if least > most || needed(&self.facts, &kept) & !possible(&self.facts, &kept) != 0 {
             return Ok(ExprId::EMPTY);
         }
         match kept.len() {
@@ -491,16 +372,6 @@ impl ExprStore {
             1 => Ok(kept[0]),
             _ => self.intern(Expr::And(kept.into())),
         }
-    }
-
-    /// The ASCII bytes that each string of an intersection has.
-    fn needed(&self, ids: &[ExprId]) -> u128 {
-        ids.iter().fold(0, |needs, id| needs | self.facts[id.index()].needs)
-    }
-
-    /// The ASCII bytes that strings of an intersection can have.
-    fn possible(&self, ids: &[ExprId]) -> u128 {
-        ids.iter().fold(ANY_ASCII, |may, id| may & self.facts[id.index()].may_have)
     }
 
     /// The operands of an intersection without those of unions that the others make so: `x & (y |

@@ -1,15 +1,15 @@
-//! Alternatives joined by logic: `anyOf`, `oneOf`, `not`, `if` and dependencies.
+//! Alternatives joined by logic: `anyOf`, `not`, `if` and dependencies; `oneOf` is in [`super::one_of`].
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::alternatives::Alternatives;
-use super::document::{NodeId, Value};
+use super::document::{Members, NodeId, Value};
 use super::error::LimitExceeded;
 use super::expand::Expander;
+use super::number_range::NumberRange;
 use super::program::Program;
-use super::values::ValueId;
 use super::{ArraySpec, Contains, ObjectSpec, Property, SchemaId, StringSpec};
 use crate::regex::Ast;
 
@@ -31,109 +31,6 @@ impl Expander {
         }
         union.simplify();
         Ok(union)
-    }
-
-    /// What exactly one of the branches allows.
-    pub(super) fn exactly_one(
-        &mut self,
-        program: &Program,
-        branches: &[Arc<Alternatives>],
-    ) -> Result<Alternatives, LimitExceeded> {
-        let one = |allows: fn(&Alternatives) -> bool| {
-            branches.iter().filter(|branch| allows(branch)).count() == 1
-        };
-        let mut union = Alternatives {
-            null: one(|branch| branch.null),
-            boolean_false: one(|branch| branch.boolean_false),
-            boolean_true: one(|branch| branch.boolean_true),
-            ..Alternatives::default()
-        };
-        let only_lists = |branch: &Alternatives| {
-            branch.strings.iter().all(|spec| spec.one_of.is_some() && spec.languages.is_empty())
-        };
-        let lists = branches.iter().all(|branch| only_lists(branch));
-        if lists {
-            union.strings = self.listed_once(branches)?;
-        }
-        let tags = self.tags(branches);
-        for (place, branch) in branches.iter().enumerate() {
-            let mut numbers = branch.numbers.clone();
-            let mut strings = if lists { Vec::new() } else { branch.strings.clone() };
-            let mut objects = branch.objects.clone();
-            let mut arrays = branch.arrays.clone();
-            let mut others: Vec<Arc<ObjectSpec>> = Vec::new();
-            for (other_place, other) in branches.iter().enumerate() {
-                if other_place == place {
-                    continue;
-                }
-                self.charge(1)?;
-                numbers = self.numbers_without(numbers, other)?;
-                strings = self.strings_without(strings, other)?;
-                let apart = tags.as_ref().is_some_and(|tags| {
-                    !tags[place].iter().any(|tag| tags[other_place].binary_search(tag).is_ok())
-                });
-                if !apart && !objects.is_empty() {
-                    others.extend(other.objects.iter().cloned());
-                }
-                arrays = self.arrays_without(program, arrays, other)?;
-            }
-            self.objects_without_all(program, &mut objects, &others)?;
-            union.numbers.extend(numbers);
-            union.strings.extend(strings);
-            union.objects.extend(objects);
-            union.arrays.extend(arrays);
-            self.check_width(union.width())?;
-        }
-        union.simplify();
-        Ok(union)
-    }
-
-    /// Where all objects of all branches have a required property with a constant that tells them
-    /// apart: the constants of each branch, sorted.
-    fn tags(&self, branches: &[Arc<Alternatives>]) -> Option<Vec<Vec<ValueId>>> {
-        let constant =
-            |property: &Property| self.single_value(property.schema).filter(|_| property.required);
-        let first = branches.iter().find_map(|branch| branch.objects.first())?;
-        first.properties.iter().filter(|property| constant(property).is_some()).find_map(|tag| {
-            let of_object = |object: &Arc<ObjectSpec>| {
-                let property = object.properties.iter().find(|p| p.name == tag.name)?;
-                constant(property)
-            };
-            branches
-                .iter()
-                .map(|branch| {
-                    let tags: Option<Vec<ValueId>> = branch.objects.iter().map(of_object).collect();
-                    tags.map(|mut tags| {
-                        tags.sort_unstable();
-                        tags
-                    })
-                })
-                .collect()
-        })
-    }
-
-    /// The strings that exactly one of the branches lists.
-    fn listed_once(
-        &mut self,
-        branches: &[Arc<Alternatives>],
-    ) -> Result<Vec<StringSpec>, LimitExceeded> {
-        // The branch that lists a string, and whether another one does as well.
-        let mut owners: FxHashMap<&Arc<str>, (usize, bool)> = FxHashMap::default();
-        for (place, branch) in branches.iter().enumerate() {
-            for value in branch.strings.iter().flat_map(|spec| spec.one_of.iter()) {
-                self.charge(value.len())?;
-                for value in value.iter() {
-                    let owner = owners.entry(value).or_insert((place, false));
-                    owner.1 |= owner.0 != place;
-                }
-            }
-        }
-        let once: Vec<Arc<str>> = owners
-            .into_iter()
-            .filter(|(_, (_, again))| !again)
-            .map(|(value, _)| value.clone())
-            .collect();
-        Ok(if once.is_empty() { Vec::new() } else { vec![StringSpec::values(once)] })
     }
 
     pub(super) fn conditional(
@@ -170,11 +67,11 @@ impl Expander {
         Ok(rest)
     }
 
-    fn numbers_without(
+    pub(super) fn numbers_without(
         &mut self,
-        mut left: Vec<super::number_range::NumberRange>,
+        mut left: Vec<NumberRange>,
         right: &Alternatives,
-    ) -> Result<Vec<super::number_range::NumberRange>, LimitExceeded> {
+    ) -> Result<Vec<NumberRange>, LimitExceeded> {
         for range in &right.numbers {
             if left.is_empty() {
                 break;
@@ -191,7 +88,7 @@ impl Expander {
         Ok(left)
     }
 
-    fn strings_without(
+    pub(super) fn strings_without(
         &mut self,
         left: Vec<StringSpec>,
         right: &Alternatives,
@@ -329,37 +226,22 @@ impl Expander {
         Ok(others)
     }
 
-    /// If the property is there, so must be the names. `together`: how many such there are at one
-    /// place. A few are alternatives of their own; as many would be multiplied, they are exclusions.
-    pub(super) fn dependent_names(
+    /// What each of the properties needs that are given with names.
+    pub(super) fn names_needed(
         &mut self,
         program: &Program,
-        name: &str,
-        names: &[NodeId],
-        together: usize,
-    ) -> Result<Alternatives, LimitExceeded> {
-        let mut present = vec![Property::required(name.into())];
-        for &needed in names {
-            if let Value::String(needed) = program.document.value(needed) {
-                if present.iter().all(|property| *property.name != *needed) {
-                    present.push(Property::required(needed.into()));
-                }
+        members: Members<'_>,
+    ) -> Vec<Alternatives> {
+        let mut lists = Vec::new();
+        for (name, needed) in members.iter() {
+            if let Value::Array(names) = program.document.value(needed) {
+                lists.push((name, names));
             }
         }
-        Ok(if present.len() == 1 {
-            Alternatives::any()
-        } else if together > MAX_DEPENDENT_ALTERNATIVES {
-            let excluded = present[1..].iter().map(|needed| {
-                let absent =
-                    Property { schema: SchemaId::NEVER, required: false, ..needed.clone() };
-                let properties = vec![present[0].clone(), absent];
-                Arc::new(ObjectSpec::new(properties, Some(SchemaId::ANY)))
-            });
-            let object = ObjectSpec { excluded: excluded.collect(), ..ObjectSpec::any() };
-            Alternatives { objects: vec![Arc::new(object)], ..Alternatives::any() }
-        } else {
-            dependent(name, vec![Arc::new(ObjectSpec::new(present, Some(SchemaId::ANY)))])
-        })
+        if members.len() > MAX_DEPENDENT_ALTERNATIVES {
+            return vec![many_dependent_names(program, &lists)];
+        }
+        lists.into_iter().map(|(name, names)| dependent_names(program, name, names)).collect()
     }
 
     /// If the property is there, the whole object must be as `needed` says.
@@ -379,6 +261,49 @@ impl Expander {
         }
         Ok(dependent(name, objects))
     }
+}
+
+/// If the property is there, so must be the names.
+fn dependent_names(program: &Program, name: &str, names: &[NodeId]) -> Alternatives {
+    let mut present = vec![Property::required(name.into())];
+    for &needed in names {
+        if let Value::String(needed) = program.document.value(needed) {
+            if present.iter().all(|property| *property.name != *needed) {
+                present.push(Property::required(needed.into()));
+            }
+        }
+    }
+    match present.len() {
+        1 => Alternatives::any(),
+        _ => dependent(name, vec![Arc::new(ObjectSpec::new(present, Some(SchemaId::ANY)))]),
+    }
+}
+
+/// The same for so many properties that alternatives would multiply: the objects that lack
+/// a name are excluded, all in one specification.
+fn many_dependent_names(program: &Program, dependencies: &[(&str, &[NodeId])]) -> Alternatives {
+    let mut seen: FxHashSet<(&str, &str)> = FxHashSet::default();
+    let mut excluded = Vec::new();
+    for &(name, names) in dependencies {
+        for &needed in names {
+            let Value::String(needed) = program.document.value(needed) else { continue };
+            if needed == name || !seen.insert((name, needed)) {
+                continue;
+            }
+            let absent = Property {
+                schema: SchemaId::NEVER,
+                required: false,
+                ..Property::required(needed.into())
+            };
+            let properties = vec![Property::required(name.into()), absent];
+            excluded.push(Arc::new(ObjectSpec::new(properties, Some(SchemaId::ANY))));
+        }
+    }
+    if excluded.is_empty() {
+        return Alternatives::any();
+    }
+    let object = ObjectSpec { excluded, ..ObjectSpec::any() };
+    Alternatives { objects: vec![Arc::new(object)], ..Alternatives::any() }
 }
 
 /// Objects without the property, or as one of `present`.

@@ -106,9 +106,11 @@ impl Expander {
         let mut seen: FxHashSet<Arc<ObjectSpec>> = FxHashSet::default();
         let excluded = std::mem::take(&mut spec.excluded);
         let mut positive: Vec<ObjectSpec> = Vec::new();
+        let mine: FxHashMap<&str, &Property> =
+            spec.properties.iter().map(|property| (&*property.name, property)).collect();
         for exclusion in excluded {
-            self.charge(1 + spec.properties.len() + exclusion.properties.len())?;
-            match self.exclusion_beside(program, &spec, &exclusion)? {
+            self.charge(1 + exclusion.properties.len())?;
+            match self.exclusion_beside(program, &spec, &mine, &exclusion)? {
                 Exclusion::Vacuous => {}
                 Exclusion::Everything => return Ok(None),
                 Exclusion::Spec(exclusion) => match self.opposite(&exclusion)? {
@@ -135,15 +137,14 @@ impl Expander {
         self.conjoin_objects(program, &parts)
     }
 
-    /// What of an exclusion the rest of the object does not settle.
+    /// What of an exclusion the rest of the object does not settle; `mine` are its properties.
     fn exclusion_beside(
         &mut self,
         program: &Program,
         spec: &ObjectSpec,
+        mine: &FxHashMap<&str, &Property>,
         exclusion: &ObjectSpec,
     ) -> Result<Exclusion, LimitExceeded> {
-        let mine: FxHashMap<&str, &Property> =
-            spec.properties.iter().map(|property| (&*property.name, property)).collect();
         let theirs: FxHashSet<&str> =
             exclusion.properties.iter().map(|property| &*property.name).collect();
         let mut rest = ObjectSpec { properties: Vec::new(), ..exclusion.clone() };
@@ -174,6 +175,7 @@ impl Expander {
                         && self.beside(program, mine.schema, theirs.schema)?.1;
                 }
             }
+            self.charge(spec.properties.len())?;
             let undeclared: Vec<&Property> =
                 spec.properties.iter().filter(|p| !theirs.contains(&*p.name)).collect();
             for property in undeclared {

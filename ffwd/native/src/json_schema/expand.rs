@@ -356,19 +356,14 @@ impl Expander {
             }
             InPlace::Dependencies(node) => {
                 let members = program.document.members(*node);
+                parts.extend(self.names_needed(program, members).into_iter().map(Arc::new));
                 for (name, needed) in members.iter() {
-                    let part = match program.document.value(needed) {
-                        Value::Array(names) => {
-                            self.dependent_names(program, name, names, members.len())
-                        }
-                        _ => {
-                            let (_, needed) = {
-                                let id = self.id_of(program, program.child(schema, needed))?;
-                                (id, self.expanded(id))
-                            };
-                            self.dependent_schema(program, name, &needed)
-                        }
-                    };
+                    if matches!(program.document.value(needed), Value::Array(_)) {
+                        continue;
+                    }
+                    let needed = self.id_of(program, program.child(schema, needed))?;
+                    let needed = self.expanded(needed);
+                    let part = self.dependent_schema(program, name, &needed);
                     parts.push(Arc::new(part.map_err(|e| self.exceeded(program, id, e))?));
                 }
                 return Ok(());

@@ -37,6 +37,7 @@ mod merge;
 pub mod normal;
 mod normalise;
 mod number_range;
+mod one_of;
 mod options;
 mod own;
 mod parser;

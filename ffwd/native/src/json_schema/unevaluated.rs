@@ -237,10 +237,10 @@ impl Expander {
             }
             InPlace::Dependencies(node) => {
                 let members = program.document.members(*node);
+                let needed = self.names_needed(program, members);
+                parts.extend(needed.iter().map(plain::<T>));
                 for (name, needed) in members.iter() {
-                    if let Value::Array(names) = program.document.value(needed) {
-                        let part = self.dependent_names(program, name, names, members.len());
-                        parts.push(plain::<T>(&part.map_err(|e| exceeded(self, e))?));
+                    if matches!(program.document.value(needed), Value::Array(_)) {
                         continue;
                     }
                     let id = child(self, needed)?;

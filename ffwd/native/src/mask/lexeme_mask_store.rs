@@ -136,11 +136,12 @@ impl LexemeMaskStore {
             return Ok(Arc::new(basis.searching(vocabulary, lexeme, state)?));
         }
         let longest = vocabulary.max_token_bytes() as u32;
+        // Without the bounds that no token can meet it is a state that others come to as well.
+        if let Some((relaxed, _)) = lexeme.relaxed(state, longest, longest)? {
+            return self.get(vocabulary, lexeme, relaxed);
+        }
         let least = vocabulary.length_of_all_but(MAX_DOUBTFUL) as u32;
         if let Some((relaxed, within)) = lexeme.relaxed(state, longest, least)? {
-            if within >= longest {
-                return self.get(vocabulary, lexeme, relaxed);
-            }
             let mask = self.get(vocabulary, lexeme, relaxed)?;
             if let Some(own) = mask.recheck(vocabulary, lexeme, state, within as usize)? {
                 return Ok(Arc::new(own));
@@ -212,10 +213,9 @@ impl LexemeMaskStore {
         Ok(built)
     }
 
-    /// Forgets everything.
+    /// Forgets everything but what does not depend on any grammar: the inside of any JSON string.
     pub fn clear(&self) {
         self.memo.lock().clear();
-        *self.basis.lock() = None;
     }
 
     /// How many masks were asked for that were known.
