@@ -1,6 +1,9 @@
 """What is held in memory, and that letting go of it changes nothing that a caller sees."""
 
+import os
 import random
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -192,3 +195,27 @@ def test_budgets_must_be_sizes() -> None:
         ffwd.compile(ENDLESS, byte_vocabulary(), memory_bytes=-1)
     with pytest.raises(OverflowError):
         byte_vocabulary().limit_memory(lexeme_bytes=-1)
+
+
+_FORK = """
+import os, ffwd
+vocabulary = ffwd.Vocabulary([bytes([b]) for b in range(256)] + [None], eos_token_ids=[256])
+grammar = lambda n: ffwd.compile(ffwd.json_schema({"const": n}), vocabulary)
+bits = ffwd.allocate_bitmask(40, 257)
+fill = lambda first: ffwd.fill_bitmasks(
+    [grammar(first + n).matcher() for n in range(40)], bits, threads=4
+)
+fill(0)
+child = os.fork()
+fill(100)
+if child == 0:
+    fill(200)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    """The threads that fill rows stay behind in the process that was forked."""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", _FORK], check=True, timeout=60)

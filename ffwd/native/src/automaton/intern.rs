@@ -5,7 +5,7 @@ use std::hash::Hash;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::memory::{map_entry, Bytes, Held};
+use super::memory::{element, map_entry, Bytes, Held};
 use crate::error::LimitExceeded;
 
 /// Values with small dense ids. Reading a value by its id takes no lock.
@@ -33,7 +33,7 @@ impl<T: Clone + Eq + Hash + Held> Interner<T> {
         if self.values.count() >= self.maximum {
             return Err(LimitExceeded::new(self.limit, self.maximum));
         }
-        let own = std::mem::size_of::<T>() + map_entry::<T, u32>();
+        let own = element::<T>() + map_entry::<T, u32>();
         self.held.add(own + 2 * value.held_bytes());
         let id = self.values.push(value.clone()) as u32;
         ids.insert(value, id);

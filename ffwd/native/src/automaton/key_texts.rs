@@ -4,7 +4,7 @@
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::memory::map_entry;
+use super::memory::{element, map_entry};
 use crate::error::LimitExceeded;
 
 /// A text as it is written, byte by byte; of a key, the opening quote is the first.
@@ -43,7 +43,7 @@ impl Default for Texts {
 impl Texts {
     /// About how many bytes of memory the texts hold.
     pub fn memory_bytes(&self) -> usize {
-        let text = std::mem::size_of::<(TextId, u8)>() + map_entry::<(TextId, u8), TextId>();
+        let text = element::<(TextId, u8)>() + map_entry::<(TextId, u8), TextId>();
         self.texts.count() * text
     }
 

@@ -133,6 +133,9 @@ pub struct FreeText {
     pub max: Option<u32>,
 }
 
+/// What a lexeme takes with few states: lists and maps have room for some before they grow.
+const FIXED_BYTES: usize = 8 << 10;
+
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
@@ -526,10 +529,10 @@ impl Lexeme {
         let per_state = std::mem::size_of::<StateData>() * 2 + self.classes.len() * 4 + 48;
         let builder = self.builder.lock();
         self.states.count() * per_state
-            + builder.store.memory_bytes()
+            + builder.store.memory_bytes() * 3 / 2
             + builder.derivatives.memory_bytes()
             + self.spec_bytes
-            + 1024
+            + FIXED_BYTES
     }
 }
 

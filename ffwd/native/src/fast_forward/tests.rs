@@ -259,3 +259,27 @@ fn forced_tokens_are_forced() {
     }
     assert!(forced > 50, "only {forced} tokens were forced");
 }
+
+#[test]
+fn what_is_forced_stays_so_when_all_that_was_built_is_let_go() {
+    let pattern = "(ab+cd|abxy[0-9]ef)(gh|gi){3}";
+    let tokens = ["ab", "cd", "xy", "ef", "gh"];
+    let mut one = matcher(&tokens, pattern, &[]);
+    let mut other = matcher(&tokens, pattern, &[]);
+    let mut rng = seeded(21);
+    for _ in 0..200 {
+        if rng.random_range(0..3) == 0 {
+            other.compiled().begin_anew();
+        }
+        assert_eq!(forced_bytes(&one, 50).unwrap(), forced_bytes(&other, 50).unwrap());
+        assert_eq!(texts(&one, default()), texts(&other, default()));
+        let allowed = one.allowed().unwrap();
+        match allowed.get(rng.random_range(0..allowed.len().max(1))) {
+            Some(&token) => assert!(one.accept(token).unwrap() && other.accept(token).unwrap()),
+            None => {
+                one.reset();
+                other.reset();
+            }
+        }
+    }
+}

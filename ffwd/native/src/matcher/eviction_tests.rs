@@ -8,7 +8,6 @@ use proptest::test_runner::TestRng;
 use super::*;
 use crate::automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{Engine, EngineConfig};
-use crate::fast_forward::forced_bytes;
 use crate::mask::token_set::bits;
 use crate::vocabulary::testing::{seeded, vocabulary};
 
@@ -50,8 +49,6 @@ fn walk_both(rng: &mut TestRng, mut one: Matcher, mut other: Matcher, steps: usi
         let allowed = row(&one);
         assert_eq!(allowed, row(&other), "{what}");
         assert_eq!(one.is_accepting(), other.is_accepting(), "{what}");
-        let forced = forced_bytes(&one, 100).unwrap();
-        assert_eq!(forced, forced_bytes(&other, 100).unwrap(), "{what}");
         let some = |rng: &mut TestRng| match rng.random_range(0..10) {
             0 => TokenId(rng.random_range(0..width)),
             _ => allowed[rng.random_range(0..allowed.len())],
