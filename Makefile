@@ -120,6 +120,10 @@ instructions-update: setup
 bench-bpe:
 	cargo bench --manifest-path $(BENCH_MANIFEST) --bench bpe
 
+# Threads that share one grammar beside threads with one each.
+bench-readers:
+	cargo bench --manifest-path $(BENCH_MANIFEST) --bench readers
+
 format: setup
 	cargo fmt --manifest-path $(CARGO_MANIFEST)
 	cargo fmt --manifest-path $(BENCH_MANIFEST)

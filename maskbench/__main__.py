@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 
 from maskbench import packaged, results, tables
+from maskbench.batches.command import batches_command
 from maskbench.canonical_demo.command import demo_command
 from maskbench.canonicality.command import canonicality_command
 from maskbench.canonicality.gates import canonical_walks_command, continuations_command
@@ -34,6 +35,7 @@ from maskbench.growth.command import growth_command
 from maskbench.hard.command import hard_command
 from maskbench.instructions import instructions_command
 from maskbench.logits.command import logits_command
+from maskbench.operations.command import operations_command
 from maskbench.processor import stay_off
 from maskbench.progress import progress
 from maskbench.runner import EngineStartError, RunSettings, run
@@ -96,6 +98,7 @@ def main() -> None:
     """Measures engines for constrained decoding on JSON schemas."""
 
 
+main.add_command(batches_command)
 main.add_command(demo_command)
 main.add_command(canonical_walks_command)
 main.add_command(canonicality_command)
@@ -106,6 +109,7 @@ main.add_command(hard_command)
 main.add_command(instructions_command)
 main.add_command(keywords_command)
 main.add_command(logits_command)
+main.add_command(operations_command)
 main.add_command(tokenizers_command)
 main.add_command(walks_command)
 

@@ -65,6 +65,15 @@ class Session:
     forced: Callable[[], list[int]] | None = None
     """The fast-forward tokens at this point; None where the engine has no such function."""
 
+    rollback: Callable[[int], object] | None = None
+    """Takes back so many tokens; None where the engine has no such function."""
+
+    fork: Callable[[], object] | None = None
+    """A second walk at the same place; None where the engine has no such function."""
+
+    validate: Callable[[list[int]], object] | None = None
+    """How many of the tokens could come; changes nothing. None as above."""
+
 
 class Compiled(abc.ABC):
     """A compiled schema."""

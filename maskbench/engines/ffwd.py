@@ -77,4 +77,7 @@ class _Compiled(Compiled):
             accept=matcher.accept_token,
             problem=lambda: None,
             forced=matcher.fast_forward_tokens,
+            rollback=matcher.rollback,
+            fork=matcher.fork,
+            validate=matcher.validate_tokens,
         )

@@ -85,4 +85,7 @@ class _Compiled(Compiled):
             accept=matcher.consume_token,
             problem=lambda: matcher.get_error() if matcher.is_error() else None,
             forced=matcher.compute_ff_tokens,
+            rollback=matcher.rollback,
+            fork=matcher.deep_copy,
+            validate=matcher.validate_tokens,
         )

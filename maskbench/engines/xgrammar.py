@@ -96,6 +96,8 @@ class _Compiled(Compiled):
             fill=partial(matcher.fill_next_token_bitmask, self._tensor),
             accept=matcher.accept_token,
             problem=lambda: None,
+            rollback=matcher.rollback,
+            fork=getattr(matcher, "fork", None),  # older releases have none
         )
 
 

@@ -153,7 +153,7 @@ impl Compiled {
     /// After something was built: begins anew where that is too much by now.
     pub(crate) fn settle(&self, generation: &Generation) {
         let budget = self.max_bytes.load(Ordering::Relaxed);
-        if generation.memory_bytes().total() > generation.limit(budget) {
+        if generation.is_full(budget) {
             self.renew(generation);
         }
     }
@@ -226,6 +226,8 @@ impl Compiled {
             ("transition_bytes", bytes.transitions as u64),
             ("forced_bytes", bytes.forced as u64),
             ("shared_lexemes", self.engine.lexemes.len() as u64),
+            ("shared_lexeme_mask_hits", self.engine.lexeme_masks.hits()),
+            ("shared_lexeme_masks_made", self.engine.lexeme_masks.made()),
             ("shared_lexeme_walks", self.engine.lexeme_masks.walks()),
             ("shared_lexeme_mask_bytes", self.engine.lexeme_masks.memory_bytes() as u64),
         ]

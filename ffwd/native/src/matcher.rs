@@ -486,6 +486,16 @@ impl Matcher {
         state.and_then(fill).is_some()
     }
 
+    /// The generation and the state, if the grammar's mask has not been computed and is needed.
+    fn unknown(&self) -> Option<(u32, StateId)> {
+        if self.terminated || !self.prefix_left().is_empty() {
+            return None;
+        }
+        let (generation, state) = self.here().ok()?;
+        let known = generation.masker.is_known(state);
+        (!known).then_some((generation.number, state))
+    }
+
     /// Overwrites a bitmask row with the tokens that may come next. After the end these are the
     /// end tokens, so that a row of a batch that is done can be sampled from.
     pub fn fill_bitmask(&self, row: &mut [u32]) -> Result<(), EngineError> {

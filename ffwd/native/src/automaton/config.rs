@@ -11,7 +11,7 @@ use super::error::EngineError;
 use super::exclusion::Feasibility;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::Interner;
-use super::keys::{KeyNodeId, Keys, Terminal, TextId};
+use super::keys::{KeyNode, KeyNodeId, Keys, Terminal, TextId};
 use super::memory::{map_entry, Bytes, LexemeBytes};
 use super::object::{ObjectPending, ObjectState};
 use super::object_group::ObjectGroup;
@@ -43,7 +43,8 @@ pub struct Thread {
     pub lexeme: ThreadLexeme,
     pub state: u32,
     pub stack: StackId,
-    /// The key so far, where keys that came must not come again.
+    /// The key so far, where keys that came must not come again; [`TextId::EMPTY`] as long as some
+    /// declared name begins with it, which tells what it is.
     pub text: TextId,
     /// The outermost item so far that later ones are compared with.
     pub transcript: TextId,
@@ -119,8 +120,8 @@ pub struct Automaton {
     pub(super) lexeme_bytes: LexemeBytes,
 }
 
-const MAX_CONFIGS: usize = 8_000_000;
-const MAX_CELLS: usize = 8_000_000;
+pub(super) const MAX_CONFIGS: usize = 8_000_000;
+pub(super) const MAX_CELLS: usize = 8_000_000;
 const MAX_FRAMES: usize = 8_000_000;
 
 impl Automaton {
@@ -387,10 +388,13 @@ impl Automaton {
         let node = json.keys.node(thread.key_node());
         if let Some(child) = json.keys.child(&node, byte)? {
             if !json.keys.is_dead(&child) {
-                let child = json.keys.intern(child)?;
-                let text = json.keys.texts.append(thread.text, byte)?;
+                let text = match child.has_names() {
+                    true => thread.text,
+                    false => json.keys.texts.append(key_text(json, thread, &node)?, byte)?,
+                };
+                let state = json.keys.intern(child)?.0;
                 let transcript = json.keys.texts.append(thread.transcript, byte)?;
-                next.push(Thread { state: child.0, text, transcript, ..*thread });
+                next.push(Thread { state, text, transcript, ..*thread });
             }
             return Ok(());
         }
@@ -409,7 +413,8 @@ impl Automaton {
         }
         let Some(base) = node.base else { return Ok(()) };
         let lexeme = ThreadLexeme::Lexeme(base.lexeme);
-        self.step_thread(&Thread { lexeme, state: base.state.0, ..*thread }, byte, next)
+        let text = key_text(json, thread, &node)?;
+        self.step_thread(&Thread { lexeme, state: base.state.0, text, ..*thread }, byte, next)
     }
 
     /// Whether the text may end here.
@@ -603,5 +608,14 @@ impl Automaton {
 
     pub fn num_key_nodes(&self) -> usize {
         self.json.as_ref().map_or(0, |json| json.keys.num_nodes())
+    }
+}
+
+/// The key so far of a thread within the names of an object, where it matters.
+fn key_text(json: &JsonParts, thread: &Thread, node: &KeyNode) -> Result<TextId, EngineError> {
+    let append = |text, &byte| json.keys.texts.append(text, byte);
+    match thread.text {
+        TextId::EMPTY => Ok(json.keys.written(node).iter().try_fold(TextId::EMPTY, append)?),
+        known => Ok(known),
     }
 }

@@ -21,7 +21,7 @@ impl TextId {
 }
 
 /// How many bytes of texts one grammar remembers.
-const MAX_TEXTS: usize = 16_000_000;
+pub(super) const MAX_TEXTS: usize = 16_000_000;
 
 #[derive(Debug)]
 pub struct Texts {
@@ -62,6 +62,11 @@ impl Texts {
         let id = TextId(self.texts.push((text, byte)) as u32);
         ids.insert((text, byte), id);
         Ok(id)
+    }
+
+    /// How many texts there are, all their beginnings among them.
+    pub fn len(&self) -> usize {
+        self.texts.count()
     }
 
     /// The bytes of a text.

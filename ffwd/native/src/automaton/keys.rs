@@ -279,6 +279,11 @@ impl Keys {
         Ok(count)
     }
 
+    /// The bytes that a node stands for, where some name begins with them.
+    pub fn written<'k>(&'k self, node: &KeyNode) -> &'k [u8] {
+        self.names(node).first().map_or(&[], |name| &name[..node.depth as usize])
+    }
+
     /// What ends here.
     pub fn terminal(&self, node: &KeyNode) -> Terminal {
         match self.names(node).first() {

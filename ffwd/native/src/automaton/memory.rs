@@ -4,8 +4,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use super::config::{Automaton, Config};
+use super::config::{Automaton, Config, MAX_CELLS, MAX_CONFIGS};
 use super::frame::{Cell, Frame};
+use super::key_texts::MAX_TEXTS;
 use super::{StackId, StateId, Thread};
 use crate::expr::Lexeme;
 
@@ -100,6 +101,14 @@ impl Automaton {
     /// Looks at how large the lexemes have become, which is otherwise done now and then.
     pub fn weigh_lexemes(&self) {
         self.lexeme_bytes.weigh(&self.lexemes);
+    }
+
+    /// Whether more has been built than leaves room for much else, so that a limit on numbers may be
+    /// passed before one on bytes.
+    pub fn is_crowded(&self) -> bool {
+        let texts = self.json().map_or(0, |json| json.keys.texts.len());
+        let most = self.configs.count().max(self.cells.count());
+        most > MAX_CONFIGS.min(MAX_CELLS) / 4 * 3 || texts > MAX_TEXTS / 4 * 3
     }
 
     /// About how many bytes of memory all of this holds.

@@ -77,6 +77,13 @@ impl Generation {
         budget.max(self.needed.load(Ordering::Relaxed).saturating_mul(2))
     }
 
+    /// Whether there is so much that it should be let go of, though that means that texts in progress
+    /// are read again.
+    pub fn is_full(&self, budget: usize) -> bool {
+        let held = self.memory_bytes().total();
+        held > self.limit(budget) || self.automaton.is_crowded() && held > self.limit(0)
+    }
+
     /// Takes note of what was built here for a text that moved.
     pub fn moved(&self, bytes_before: usize) {
         self.automaton.weigh_lexemes();

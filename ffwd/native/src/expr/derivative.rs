@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::byte_set::ByteSet;
 use super::store::{Expr, ExprId, ExprStore};
@@ -25,19 +25,23 @@ impl ByteClasses {
     /// The coarsest partition that respects every set that occurs in `roots`, and that keeps each
     /// byte of `apart` alone.
     pub fn of_expressions(store: &ExprStore, roots: &[ExprId], apart: &[u8]) -> Self {
-        let mut sets: Vec<ByteSet> = apart.iter().map(|&byte| ByteSet::single(byte)).collect();
-        let mut seen = FxHashSet::default();
+        let mut sets: Vec<ByteSet> = Vec::new();
+        // Bytes that are a class of their own.
+        let mut alone = ByteSet::EMPTY;
+        apart.iter().for_each(|&byte| alone.insert(byte));
+        let mut seen = vec![false; store.len()];
         let mut pending: Vec<ExprId> = roots.to_vec();
         while let Some(id) = pending.pop() {
-            if !seen.insert(id) {
+            if std::mem::replace(&mut seen[id.index()], true) {
                 continue;
             }
             match store.get(id) {
                 Expr::Empty | Expr::Epsilon => {}
+                Expr::Bytes(set) if set.len() == 1 => alone = alone.union(set),
                 Expr::Bytes(set) => sets.push(*set),
                 Expr::Magnitude(_) => {
-                    sets.push(ByteSet::single(b'.'));
-                    sets.extend((b'0'..=b'9').map(ByteSet::single));
+                    alone.insert(b'.');
+                    (b'0'..=b'9').for_each(|digit| alone.insert(digit));
                 }
                 Expr::Concat(head, tail) => pending.extend([*head, *tail]),
                 Expr::Or(ids) | Expr::And(ids) => pending.extend(ids.iter()),
@@ -50,34 +54,36 @@ impl ByteClasses {
         sets.sort_unstable();
         sets.dedup();
         let mut of = Box::new([0u8; 256]);
+        let mut sizes = [0u16; 257];
+        sizes[0] = 256;
         let mut count = 1usize;
         for set in &sets {
             // Split every class that the set cuts.
-            let mut moved: FxHashMap<u8, Option<u8>> = FxHashMap::default();
-            let mut sizes = [0u32; 256];
-            let mut hits = [0u32; 256];
-            for byte in 0..=255u8 {
-                sizes[usize::from(of[usize::from(byte)])] += 1;
-                if set.contains(byte) {
-                    hits[usize::from(of[usize::from(byte)])] += 1;
-                }
-            }
+            let mut hits = [0u16; 256];
+            set.iter().for_each(|byte| hits[usize::from(of[usize::from(byte)])] += 1);
+            let mut moved = [None::<u8>; 256];
             for byte in set.iter() {
-                let class = of[usize::from(byte)];
-                let target = *moved.entry(class).or_insert_with(|| {
-                    if hits[usize::from(class)] == sizes[usize::from(class)] {
-                        None
-                    } else {
-                        count += 1;
-                        Some((count - 1) as u8)
-                    }
-                });
-                if let Some(target) = target {
-                    of[usize::from(byte)] = target;
+                let class = usize::from(of[usize::from(byte)]);
+                if hits[class] == sizes[class] && moved[class].is_none() {
+                    continue;
                 }
+                let target = *moved[class].get_or_insert_with(|| {
+                    count += 1;
+                    (count - 1) as u8
+                });
+                hits[class] -= 1;
+                sizes[class] -= 1;
+                sizes[usize::from(target)] += 1;
+                of[usize::from(byte)] = target;
             }
-            if count == 256 {
-                break;
+        }
+        for byte in alone.iter() {
+            let class = &mut of[usize::from(byte)];
+            if sizes[usize::from(*class)] > 1 {
+                sizes[usize::from(*class)] -= 1;
+                *class = count as u8;
+                sizes[count] = 1;
+                count += 1;
             }
         }
         let mut representatives = vec![0u8; count];
@@ -204,7 +210,7 @@ impl Derivatives {
         if store.positive(id) {
             return Ok(id != ExprId::EMPTY);
         }
-        if store.nullable(id) {
+        if store.nullable(id) || store.plainly_alive(id) {
             return Ok(true);
         }
         if let Some(&known) = self.alive.get(&id) {
@@ -229,7 +235,9 @@ impl Derivatives {
                 if known == Some(false) {
                     continue;
                 }
-                if known == Some(true) || store.positive(next) || store.nullable(next) {
+                let plain =
+                    |id| store.positive(id) || store.nullable(id) || store.plainly_alive(id);
+                if known == Some(true) || plain(next) {
                     self.promising[..=place].rotate_right(1);
                     // Everything on the way here is alive.
                     let mut step = current;

@@ -20,6 +20,8 @@ pub(super) struct Facts {
     pub min_len: u32,
     /// An upper bound on the length of its strings; `u32::MAX` if there is none.
     pub max_len: u32,
+    /// Known to have arbitrarily long strings.
+    pub endless: bool,
     /// ASCII bytes that each of its strings has, as bits.
     pub needs: u128,
     /// ASCII bytes that its strings can have.
@@ -37,6 +39,7 @@ impl Default for Facts {
             depth: 1,
             min_len: 0,
             max_len: 0,
+            endless: false,
             needs: 0,
             may_have: 0,
         }
@@ -94,6 +97,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
                 depth: depth + 1,
                 min_len: head.min_len.saturating_add(tail.min_len),
                 max_len: head.max_len.saturating_add(tail.max_len),
+                endless: head.positive && tail.positive && (head.endless || tail.endless),
                 needs: head.needs | tail.needs,
                 may_have: head.may_have | tail.may_have,
             }
@@ -107,6 +111,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
             depth: most(ids, |of| of.depth) + 1,
             min_len: least(ids, |of| of.min_len),
             max_len: most(ids, |of| of.max_len),
+            endless: any(ids, |of| of.endless),
             needs: ids.iter().fold(ANY_ASCII, |needs, id| needs & of(id).needs),
             may_have: ids.iter().fold(0, |may, id| may | of(id).may_have),
         },
@@ -119,6 +124,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
             depth: most(ids, |of| of.depth) + 1,
             min_len: most(ids, |of| of.min_len),
             max_len: least(ids, |of| of.max_len),
+            endless: false,
             needs: needed(facts, ids),
             may_have: possible(facts, ids),
         },
@@ -133,6 +139,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
             // What depends on its surroundings may be empty somewhere else.
             min_len: u32::from(of(id).nullable && !of(id).behind && !of(id).ahead),
             max_len: u32::MAX,
+            endless: false,
             may_have: ANY_ASCII,
         },
         Expr::Repeat { inner, min, max } => {
@@ -150,6 +157,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
                 depth: inner.depth + 1,
                 min_len: inner.min_len.saturating_mul(*min),
                 max_len,
+                endless: inner.positive && (inner.endless || max.is_none()),
                 needs: if *min > 0 { inner.needs } else { 0 },
                 may_have: inner.may_have,
             }

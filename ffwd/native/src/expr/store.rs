@@ -178,6 +178,21 @@ impl ExprStore {
         self.facts[id.index()].min_len
     }
 
+    /// Whether an expression is plainly not empty: an intersection of a language that has
+    /// arbitrarily long strings with texts of at least so many characters.
+    pub fn plainly_alive(&self, id: ExprId) -> bool {
+        let (Expr::And(ids), Some(universe)) = (self.get(id), self.universe) else { return false };
+        let Expr::Repeat { inner: character, .. } = *self.get(universe) else { return false };
+        let is_long = |id: &ExprId| matches!(*self.get(*id), Expr::Repeat { inner, max: None, .. } if inner == character);
+        match ids[..] {
+            [one, other] => {
+                let is_endless = |id: ExprId| self.positive(id) && self.facts[id.index()].endless;
+                (is_long(&one) && is_endless(other)) || (is_long(&other) && is_endless(one))
+            }
+            _ => false,
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.exprs.len()
     }

@@ -56,6 +56,18 @@ impl Emptiness<'_> {
             {
                 Ok(false)
             }
+            (Some(values), languages) => {
+                let mut work = 0;
+                let mut is_one = |value: &Arc<str>| belongs(languages, value, &mut work);
+                for value in values.iter().filter(|value| within(value.chars().count() as u64)) {
+                    match is_one(value) {
+                        Some(false) => {}
+                        Some(true) => return Ok(false),
+                        None => return self.language(&spec.language()),
+                    }
+                }
+                Ok(true)
+            }
             _ => self.language(&spec.language()),
         }
     }
@@ -68,7 +80,12 @@ impl Emptiness<'_> {
             return Ok((!self.string(spec)?).then(|| spec.clone()));
         };
         let mut kept: Vec<Arc<str>> = Vec::new();
+        let mut work = 0;
         for value in values.iter() {
+            if let Some(is_one) = belongs(&spec.languages, value, &mut work) {
+                kept.extend(is_one.then(|| value.clone()));
+                continue;
+            }
             let parts = spec.languages.iter().cloned().chain([Ast::literal(value)]);
             if !self.language(&Ast::intersection(parts))? {
                 kept.push(value.clone());
@@ -112,6 +129,16 @@ impl Emptiness<'_> {
     pub fn number(&self, range: &NumberRange) -> Result<bool, LimitExceeded> {
         range.is_empty()
     }
+}
+
+/// Whether a text belongs to all languages; `None` where that takes long to say.
+fn belongs(languages: &[Ast], text: &str, work: &mut usize) -> Option<bool> {
+    for language in languages {
+        if !language.holds(text, work).ok()? {
+            return Some(false);
+        }
+    }
+    Some(true)
 }
 
 /// The length in characters of the shortest string of a language that is written without

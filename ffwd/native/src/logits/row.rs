@@ -9,8 +9,7 @@ use super::lane::Lane;
 /// logit mean nothing.
 ///
 /// Words of a mask are mostly all zeros or all ones, so blocks of eight are looked at together:
-/// nothing is read or written where all is allowed, nothing is read where nothing is. That leaves
-/// the writing itself, which no way of filling memory was seen to do faster.
+/// nothing is read or written where all is allowed, and nothing is read where nothing is.
 pub fn mask_row<T: Lane>(logits: &mut [T], words: &[u32], vocab_size: usize, blocked: T) {
     let covered = words.len().saturating_mul(32);
     let (tokens, padding) = logits.split_at_mut(vocab_size.min(covered).min(logits.len()));
@@ -28,9 +27,26 @@ pub fn mask_row<T: Lane>(logits: &mut [T], words: &[u32], vocab_size: usize, blo
             groups.as_flattened_mut().fill(blocked);
             continue;
         }
-        mask_groups(groups, words, blocked);
+        let mut open = 0u32;
+        for (at, &word) in words.iter().enumerate() {
+            open |= u32::from(word != u32::MAX) << at;
+        }
+        if open == 0xFF {
+            for (group, &word) in groups.iter_mut().zip(words) {
+                mask_group(group, word, blocked);
+            }
+            continue;
+        }
+        // To ask each word whether it is one of the few would mean guessing wrong for each of them.
+        while open != 0 {
+            let at = open.trailing_zeros() as usize % 8;
+            mask_group(&mut groups[at], words[at], blocked);
+            open &= open - 1;
+        }
     }
-    mask_groups(group_rest, word_rest, blocked);
+    for (group, &word) in group_rest.iter_mut().zip(word_rest) {
+        mask_group(group, word, blocked);
+    }
 
     if let Some(word) = partial_words.first() {
         for (bit, logit) in partial.iter_mut().enumerate() {
@@ -42,22 +58,18 @@ pub fn mask_row<T: Lane>(logits: &mut [T], words: &[u32], vocab_size: usize, blo
 }
 
 #[inline(always)]
-fn mask_groups<T: Lane>(groups: &mut [[T; 32]], words: &[u32], blocked: T) {
-    for (group, &word) in groups.iter_mut().zip(words) {
-        let first = !word;
-        let second = first & first.wrapping_sub(1);
-        let third = second & second.wrapping_sub(1);
-        if third == 0 {
-            // At most two are not allowed: writing these touches fewer lines than blending.
-            for bits in [first, second] {
-                if let Some(logit) = group.get_mut(bits.trailing_zeros() as usize) {
-                    *logit = blocked;
-                }
-            }
-        } else if word == 0 {
-            group.fill(blocked);
-        } else {
-            T::blend(group, word, blocked);
+fn mask_group<T: Lane>(group: &mut [T; 32], allowed: u32, blocked: T) {
+    let mut left = !allowed;
+    let but_one = left & left.wrapping_sub(1);
+    if but_one & but_one.wrapping_sub(1) == 0 {
+        // At most two are not allowed: writing these touches fewer lines than blending.
+        while left != 0 {
+            group[left.trailing_zeros() as usize % 32] = blocked;
+            left &= left - 1;
         }
+    } else if allowed == 0 {
+        group.fill(blocked);
+    } else {
+        T::blend(group, allowed, blocked);
     }
 }

@@ -72,7 +72,7 @@ fn minus_infinities_have_the_right_bits() {
     let single = f32::from_bits(u32::from(BFLOAT16_MINUS_INFINITY) << 16);
     assert_eq!(single, f32::NEG_INFINITY);
     // Sign, all five bits of the exponent, nothing else.
-    assert_eq!(FLOAT16_MINUS_INFINITY, 0b1_11111_0000000000);
+    assert_eq!(FLOAT16_MINUS_INFINITY, 1 << 15 | 0b11111 << 10);
 }
 
 #[test]

@@ -40,6 +40,8 @@ enum Value {
 pub struct LexemeMaskStore {
     memo: Mutex<RecentMemo<Key, Value>>,
     basis: Mutex<Option<Arc<FreeBasis>>>,
+    hits: AtomicU64,
+    made: AtomicU64,
     walks: AtomicU64,
 }
 
@@ -48,6 +50,8 @@ impl LexemeMaskStore {
         Self {
             memo: Mutex::new(RecentMemo::new(max_bytes)),
             basis: Mutex::default(),
+            hits: AtomicU64::new(0),
+            made: AtomicU64::new(0),
             walks: AtomicU64::new(0),
         }
     }
@@ -105,9 +109,11 @@ impl LexemeMaskStore {
     ) -> Result<Arc<LexemeMask>, LimitExceeded> {
         let key = Key::Place((view.trie.id(), view.root, lexeme.id(), state));
         if let Some(known) = self.known_mask(key) {
+            self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(known);
         }
         let mask = build()?;
+        self.made.fetch_add(1, Ordering::Relaxed);
         self.keep_mask(key, &mask);
         Ok(mask)
     }
@@ -130,11 +136,12 @@ impl LexemeMaskStore {
             return Ok(Arc::new(basis.searching(vocabulary, lexeme, state)?));
         }
         let longest = vocabulary.max_token_bytes() as u32;
+        // Without the bounds that no token can meet it is a state that others come to as well.
+        if let Some((relaxed, _)) = lexeme.relaxed(state, longest, longest)? {
+            return self.get(vocabulary, lexeme, relaxed);
+        }
         let least = vocabulary.length_of_all_but(MAX_DOUBTFUL) as u32;
         if let Some((relaxed, within)) = lexeme.relaxed(state, longest, least)? {
-            if within >= longest {
-                return self.get(vocabulary, lexeme, relaxed);
-            }
             let mask = self.get(vocabulary, lexeme, relaxed)?;
             if let Some(own) = mask.recheck(vocabulary, lexeme, state, within as usize)? {
                 return Ok(Arc::new(own));
@@ -206,10 +213,19 @@ impl LexemeMaskStore {
         Ok(built)
     }
 
-    /// Forgets everything.
+    /// Forgets everything but what does not depend on any grammar: the inside of any JSON string.
     pub fn clear(&self) {
         self.memo.lock().clear();
-        *self.basis.lock() = None;
+    }
+
+    /// How many masks were asked for that were known.
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
+    }
+
+    /// How many masks were made, of all tokens or of the rests of some.
+    pub fn made(&self) -> u64 {
+        self.made.load(Ordering::Relaxed)
     }
 
     /// How many times a lexeme state was walked over the whole trie.

@@ -11,7 +11,7 @@ use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
 use super::sharded::Sharded;
 use super::slots::Slots;
-use super::token_set::{TokenMask, TokenMaskBuilder};
+use super::token_set::{TokenList, TokenMask, TokenMaskBuilder};
 use super::two_keys::keys_differ;
 use super::walk::View;
 use crate::automaton::keys::{KeyNode, Keys, Terminal};
@@ -52,7 +52,7 @@ struct AnonymousMask {
 const WALKED_NODES: u32 = 16;
 
 /// What may follow other keys: by the trie of what follows them in a token, and the stack.
-type AfterKeys = FxHashMap<(u64, StackId), Box<[TokenId]>>;
+type AfterKeys = FxHashMap<(u64, StackId), TokenList>;
 
 /// Computes the masks of one grammar for one vocabulary, and keeps them by state.
 #[derive(Debug)]
@@ -109,6 +109,11 @@ impl Masker {
         done
     }
 
+    /// Whether the mask of a state is in the memo.
+    pub fn is_known(&self, state: StateId) -> bool {
+        self.memo.with(state.0, |_| ()).is_some()
+    }
+
     /// Computes the mask of a state, and keeps it.
     pub fn compute(
         &self,
@@ -125,8 +130,11 @@ impl Masker {
     ) -> Result<Arc<TokenMask>, EngineError> {
         let threads = automaton.threads(state);
         // The texts so far decide almost nothing: masks are computed once for all texts.
-        let texts =
-            |thread: &Thread| (thread.text, thread.transcript) != (TextId::NONE, TextId::NONE);
+        let texts = |thread: &Thread| match (thread.text, thread.transcript) {
+            // Within names the text is no more than the place among them.
+            (TextId::EMPTY, TextId::NONE) => thread.lexeme != ThreadLexeme::Key,
+            (text, transcript) => (text, transcript) != (TextId::NONE, TextId::NONE),
+        };
         let AnonymousMask { mut mask, doubtful } = if threads.iter().any(texts) {
             let anonymous = automaton.intern(threads.iter().map(without_texts).collect())?;
             match self.anonymous.with(anonymous.0, AnonymousMask::clone) {
@@ -240,7 +248,7 @@ impl Masker {
                             self.collect_exits(automaton, group, stack, &mut after, nodes)?;
                             let mut doubts = Doubts::new(&self.vocabulary, spare);
                             doubts.add_exits(group);
-                            add_compared(builder, &after, spare, doubts);
+                            add_compared(builder, after, spare, doubts);
                         } else {
                             self.collect_exits(automaton, group, stack, builder, nodes)?;
                         }
@@ -255,7 +263,7 @@ impl Masker {
                             self.collect(automaton, view, &starts, &mut after, nodes)?;
                             let mut doubts = Doubts::new(&self.vocabulary, spare);
                             doubts.add_rests(view);
-                            add_compared(builder, &after, spare, doubts);
+                            add_compared(builder, after, spare, doubts);
                         } else {
                             self.collect(automaton, view, &starts, builder, nodes)?;
                         }
@@ -325,16 +333,20 @@ impl Masker {
         nodes: &mut u64,
     ) -> Result<(), EngineError> {
         let key = (group.rests.id(), stack);
-        if let Some(known) = self.after_keys.lock().get(&key) {
-            builder.added.extend_from_slice(known);
+        let known = self.after_keys.lock().get(&key).cloned();
+        if let Some(known) = known {
+            builder.add_list(&known);
             return Ok(());
         }
         let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
         self.collect_exits(automaton, group, stack, &mut after, nodes)?;
-        builder.add_all(&after);
-        if after.is_plain() {
-            self.make_room(after.added.len() * 4 + std::mem::size_of::<(u64, StackId, usize)>());
-            self.after_keys.lock().insert(key, after.added.into());
+        match after.as_list() {
+            Some(list) => {
+                self.make_room(list.len() * 4 + std::mem::size_of::<(u64, StackId, usize)>());
+                builder.add_list(&list);
+                self.after_keys.lock().insert(key, list);
+            }
+            None => builder.add_all(after),
         }
         Ok(())
     }
@@ -373,7 +385,7 @@ impl Masker {
             }
             named.sort_unstable();
             others.remove(&named);
-            builder.add_all(&others);
+            builder.add_all(others);
         }
         for node in within {
             builder.added.extend_from_slice(trie.tokens_at(node));
@@ -465,11 +477,10 @@ impl Masker {
 /// the array asks for an item that comes twice.
 fn add_compared(
     builder: &mut TokenMaskBuilder,
-    after: &TokenMaskBuilder,
+    after: TokenMaskBuilder,
     spare: Spare,
     doubts: Doubts<'_>,
 ) {
-    builder.add_all(after);
     if spare == Spare::None {
         builder.doubtful.extend(doubts.found());
     } else {
@@ -477,6 +488,7 @@ fn add_compared(
         let may_come = |doubt: &Doubt| may_come.contains(&doubt.token);
         builder.doubtful.extend(doubts.found().into_iter().filter(may_come));
     }
+    builder.add_all(after);
 }
 
 /// The thread with all that it has recorded forgotten.

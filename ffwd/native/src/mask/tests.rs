@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRng};
 
 use super::lexeme_mask::Inner;
-use super::token_set::{bits, set_bits};
+use super::token_set::{bits, set_bits, TokenList};
 use super::*;
 use crate::expr::{LexState, Lexeme, LexemeSpec, Spelling};
 use crate::regex::{rust_dialect, Ast};
@@ -383,6 +383,8 @@ fn long_tokens_at_the_end_of_a_string_are_counted() {
 enum Change {
     Bitmap(usize),
     Mask(usize, Vec<u32>),
+    /// A list without some of its tokens.
+    List(usize, Vec<u32>),
     Add(Vec<u32>),
     Remove(Vec<u32>),
 }
@@ -393,6 +395,7 @@ fn changes(width: u32) -> impl Strategy<Value = Vec<Change>> {
         prop_oneof![
             (0..3usize).prop_map(Change::Bitmap),
             (0..3usize, ids()).prop_map(|(at, ids)| Change::Mask(at, ids)),
+            (0..3usize, ids()).prop_map(|(at, ids)| Change::List(at, ids)),
             ids().prop_map(Change::Add),
             ids().prop_map(Change::Remove),
         ],
@@ -419,6 +422,8 @@ proptest! {
                 bitmap.into()
             })
             .collect();
+        let lists: Vec<TokenList> =
+            bitmaps.iter().map(|bitmap| bits(bitmap).collect()).collect();
         let mut builder = TokenMaskBuilder::new(WORDS);
         let mut expected: BTreeSet<TokenId> = BTreeSet::new();
         for change in &changes {
@@ -434,6 +439,16 @@ proptest! {
                     builder.add_mask(&other.build());
                     expected.extend(ids(&seeds[*at]));
                     expected.extend(ids(added));
+                }
+                Change::List(at, removed) => {
+                    let mut removed = removed.clone();
+                    removed.sort_unstable();
+                    let mut other = TokenMaskBuilder::new(WORDS);
+                    other.add_list(&lists[*at]);
+                    other.remove(&ids(&removed));
+                    builder.add_all(other);
+                    let left = lists[*at].iter().filter(|token| !removed.contains(&token.0));
+                    expected.extend(left);
                 }
                 Change::Add(added) => {
                     builder.added.extend(ids(added));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::doubt::Doubt;
 use crate::vocabulary::TokenId;
@@ -10,11 +11,16 @@ use crate::vocabulary::TokenId;
 /// Bit `i % 32` of word `i / 32` stands for token `i`.
 pub type Bitmap = Arc<[u32]>;
 
-/// A set of tokens: a shared bitmap, if any, but for some of its tokens, and tokens besides.
+/// Tokens by their ids, sorted, in memory that several sets share.
+pub type TokenList = Arc<[TokenId]>;
+
+/// A set of tokens: a shared bitmap and a shared list, if any, but for some of their tokens, and
+/// tokens besides.
 #[derive(Clone, Debug, Default)]
 pub struct TokenMask {
     base: Option<Bitmap>,
-    /// Tokens of the base that do not belong to the set, unless they are added.
+    list: Option<TokenList>,
+    /// Tokens of the base and the list that do not belong to the set, unless they are added.
     removed: Box<[TokenId]>,
     /// In any order, and some perhaps twice: a mask is copied more often than it is listed.
     added: Box<[TokenId]>,
@@ -29,16 +35,20 @@ impl TokenMask {
                 let words = base.len().min(row.len());
                 row[..words].copy_from_slice(&base[..words]);
                 row[words..].fill(0);
-                clear_bits(row, &self.removed);
             }
             None => row.fill(0),
         }
+        if let Some(list) = &self.list {
+            set_bits(row, list);
+        }
+        clear_bits(row, &self.removed);
         set_bits(row, &self.added);
     }
 
     pub fn contains(&self, token: TokenId) -> bool {
-        let in_base = self.base.as_ref().is_some_and(|base| has_bit(base, token));
-        in_base && !self.removed.contains(&token) || self.added.contains(&token)
+        let shared = self.base.as_ref().is_some_and(|base| has_bit(base, token))
+            || self.list.as_ref().is_some_and(|list| list.binary_search(&token).is_ok());
+        shared && !self.removed.contains(&token) || self.added.contains(&token)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -47,11 +57,11 @@ impl TokenMask {
 
     /// The tokens, sorted.
     pub fn tokens(&self) -> Vec<TokenId> {
-        let mut tokens = self.added.to_vec();
-        if let Some(base) = &self.base {
-            let removed: FxHashSet<TokenId> = self.removed.iter().copied().collect();
-            tokens.extend(bits(base).filter(|token| !removed.contains(token)));
-        }
+        let mut tokens = self.list.as_ref().map_or(Vec::new(), |list| list.to_vec());
+        tokens.extend(self.base.iter().flat_map(|base| bits(base)));
+        let removed: FxHashSet<TokenId> = self.removed.iter().copied().collect();
+        tokens.retain(|token| !removed.contains(token));
+        tokens.extend_from_slice(&self.added);
         tokens.sort_unstable();
         tokens.dedup();
         tokens
@@ -102,18 +112,46 @@ pub fn bits(bitmap: &[u32]) -> impl Iterator<Item = TokenId> + '_ {
     })
 }
 
-/// A shared bitmap but for some of its tokens.
-#[derive(Clone, Debug)]
+/// A shared bitmap and a shared list but for some of their tokens.
+#[derive(Clone, Debug, Default)]
 struct Base {
-    bitmap: Bitmap,
+    bitmap: Option<Bitmap>,
+    list: Option<TokenList>,
     removed: Vec<TokenId>,
+}
+
+impl Base {
+    fn has(&self, token: TokenId) -> bool {
+        self.bitmap.as_ref().is_some_and(|bitmap| has_bit(bitmap, token))
+            || self.list.as_ref().is_some_and(|list| list.binary_search(&token).is_ok())
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let address = |base: &Self| {
+            (base.bitmap.as_ref().map(Arc::as_ptr), base.list.as_ref().map(Arc::as_ptr))
+        };
+        address(self) == address(other)
+    }
+
+    /// Takes in a list where there is none yet; `false` if that would not be the union.
+    fn join(&mut self, other: &Self) -> bool {
+        let joins = other.bitmap.is_none()
+            && self.list.is_none()
+            && self.removed.is_empty()
+            && !other.removed.iter().any(|&token| self.has(token));
+        if joins {
+            self.list.clone_from(&other.list);
+            self.removed.clone_from(&other.removed);
+        }
+        joins
+    }
 }
 
 /// Collects a union of token sets.
 #[derive(Debug)]
 pub struct TokenMaskBuilder {
     words: usize,
-    bases: Vec<Base>,
+    bases: SmallVec<[Base; 1]>,
     pub added: Vec<TokenId>,
     /// Tokens of which what was collected does not say whether they belong to the set.
     pub doubtful: Vec<Doubt>,
@@ -122,51 +160,69 @@ pub struct TokenMaskBuilder {
 impl TokenMaskBuilder {
     /// `words`: the length of a bitmap.
     pub fn new(words: usize) -> Self {
-        Self { words, bases: Vec::new(), added: Vec::new(), doubtful: Vec::new() }
+        Self { words, bases: SmallVec::new(), added: Vec::new(), doubtful: Vec::new() }
     }
 
     pub fn add_bitmap(&mut self, bitmap: &Bitmap) {
-        match self.bases.iter_mut().find(|known| Arc::ptr_eq(&known.bitmap, bitmap)) {
-            Some(known) => known.removed.clear(),
-            None => self.bases.push(Base { bitmap: bitmap.clone(), removed: Vec::new() }),
-        }
+        self.add_base(Base { bitmap: Some(bitmap.clone()), ..Base::default() });
+    }
+
+    /// A list that several sets share.
+    pub fn add_list(&mut self, list: &TokenList) {
+        self.add_base(Base { list: Some(list.clone()), ..Base::default() });
     }
 
     pub fn add_mask(&mut self, mask: &TokenMask) {
-        if let Some(bitmap) = &mask.base {
-            self.add_base(&Base { bitmap: bitmap.clone(), removed: mask.removed.to_vec() });
+        if mask.base.is_some() || mask.list.is_some() {
+            let (bitmap, list) = (mask.base.clone(), mask.list.clone());
+            self.add_base(Base { bitmap, list, removed: mask.removed.to_vec() });
         }
         self.added.extend_from_slice(&mask.added);
     }
 
-    fn add_base(&mut self, base: &Base) {
-        match self.bases.iter_mut().find(|known| Arc::ptr_eq(&known.bitmap, &base.bitmap)) {
-            Some(known) => known.removed.retain(|token| base.removed.contains(token)),
-            None => self.bases.push(base.clone()),
+    fn add_base(&mut self, base: Base) {
+        for known in &mut self.bases {
+            if known.is_same(&base) {
+                known.removed.retain(|token| base.removed.contains(token));
+                return;
+            }
+            if known.join(&base) {
+                return;
+            }
         }
+        self.bases.push(base);
     }
 
     /// Takes in what another builder has collected.
-    pub fn add_all(&mut self, other: &Self) {
-        for base in &other.bases {
+    pub fn add_all(&mut self, other: Self) {
+        for base in other.bases {
             self.add_base(base);
         }
         self.added.extend_from_slice(&other.added);
         self.doubtful.extend_from_slice(&other.doubtful);
     }
 
-    /// Whether single tokens are all that was collected, none of them doubtful.
-    pub fn is_plain(&self) -> bool {
-        self.bases.is_empty() && self.doubtful.is_empty()
+    /// The tokens, if single ones are all that was collected, none of them doubtful.
+    pub fn as_list(&self) -> Option<TokenList> {
+        if !self.bases.is_empty() || !self.doubtful.is_empty() {
+            return None;
+        }
+        let mut tokens = self.added.clone();
+        tokens.sort_unstable();
+        tokens.dedup();
+        Some(tokens.into())
     }
 
     /// The tokens that have been collected.
     pub fn to_set(&self) -> FxHashSet<TokenId> {
-        let of_base = |base: &'_ Base| {
-            bits(&base.bitmap).filter(|token| !base.removed.contains(token)).collect::<Vec<_>>()
-        };
-        let of_bases = self.bases.iter().flat_map(of_base);
-        self.added.iter().copied().chain(of_bases).collect()
+        let mut tokens: FxHashSet<TokenId> = self.added.iter().copied().collect();
+        for base in &self.bases {
+            let removed: FxHashSet<TokenId> = base.removed.iter().copied().collect();
+            let of_bitmap = base.bitmap.iter().flat_map(|bitmap| bits(bitmap));
+            let of_list = base.list.iter().flat_map(|list| list.iter().copied());
+            tokens.extend(of_bitmap.chain(of_list).filter(|token| !removed.contains(token)));
+        }
+        tokens
     }
 
     /// Takes single tokens, which are sorted, out of what has been collected.
@@ -176,7 +232,9 @@ impl TokenMaskBuilder {
         }
         self.added.retain(|token| tokens.binary_search(token).is_err());
         for base in &mut self.bases {
-            base.removed.extend(tokens.iter().filter(|&&token| has_bit(&base.bitmap, token)));
+            let of_base: Vec<TokenId> =
+                tokens.iter().copied().filter(|&token| base.has(token)).collect();
+            base.removed.extend(of_base);
         }
     }
 
@@ -189,23 +247,28 @@ impl TokenMaskBuilder {
             // Nobody else holds it yet.
             if let Some(own) = Arc::get_mut(&mut own) {
                 for base in &self.bases {
-                    if base.removed.is_empty() {
-                        or(own, &base.bitmap);
+                    let mut part = Vec::new();
+                    let row = if base.removed.is_empty() {
+                        &mut *own
                     } else {
-                        let mut rest = base.bitmap.to_vec();
-                        clear_bits(&mut rest, &base.removed);
-                        or(own, &rest);
+                        part.resize(self.words, 0);
+                        &mut part[..]
+                    };
+                    if let Some(bitmap) = &base.bitmap {
+                        or(row, bitmap);
                     }
+                    if let Some(list) = &base.list {
+                        set_bits(row, list);
+                    }
+                    clear_bits(row, &base.removed);
+                    or(own, &part);
                 }
                 set_bits(own, &self.added);
             }
             return TokenMask { base: Some(own), ..TokenMask::default() };
         }
-        let (base, removed) = match self.bases.pop() {
-            Some(Base { bitmap, removed }) => (Some(bitmap), removed),
-            None => (None, Vec::new()),
-        };
-        TokenMask { base, removed: removed.into(), added: self.added.into() }
+        let Base { bitmap: base, list, removed } = self.bases.pop().unwrap_or_default();
+        TokenMask { base, list, removed: removed.into(), added: self.added.into() }
     }
 }
 

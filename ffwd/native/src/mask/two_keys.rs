@@ -9,16 +9,23 @@ use crate::automaton::{Automaton, Thread, ThreadLexeme};
 /// before, so that a mask for all keys holds. Where in doubt it is `false`.
 pub fn keys_differ(automaton: &Automaton, thread: &Thread, token: &[u8]) -> bool {
     let Some(json) = automaton.json() else { return false };
-    if thread.transcript != TextId::NONE || thread.text <= TextId::EMPTY {
+    if thread.transcript != TextId::NONE || thread.text == TextId::NONE {
         return false;
     }
-    // Of "any string" there are always keys left that did not come.
+    let node = match thread.lexeme {
+        ThreadLexeme::Key => Some(json.keys.node(thread.key_node())),
+        _ => None,
+    };
     let others = match thread.lexeme {
         ThreadLexeme::Lexeme(lexeme) => Some(lexeme),
-        ThreadLexeme::Key => json.keys.node(thread.key_node()).base.map(|base| base.lexeme),
-        ThreadLexeme::End => None,
+        _ => node.and_then(|node| node.base).map(|base| base.lexeme),
     };
-    if others != Some(index::ANY_STRING) {
+    let mut key = match (thread.text, &node) {
+        (TextId::EMPTY, Some(node)) => json.keys.written(node).to_vec(),
+        (text, _) => json.keys.texts.bytes(text),
+    };
+    // Of "any string" there are always keys left that did not come.
+    if others != Some(index::ANY_STRING) || key.is_empty() {
         return false;
     }
     let Some(quote) = closing_quote(token) else { return false };
@@ -26,7 +33,6 @@ pub fn keys_differ(automaton: &Automaton, thread: &Thread, token: &[u8]) -> bool
     if later.is_empty() {
         return true;
     }
-    let mut key = json.keys.texts.bytes(thread.text);
     key.extend_from_slice(&token[..quote]);
     !key.get(1..).is_some_and(|key| key.starts_with(later))
 }

@@ -1,91 +1,166 @@
 //! Rows of a batch, filled on several threads.
+//!
+//! Masks that are not known are computed first, for states and not for rows, so that a helper that
+//! comes late, as on a busy machine, is not waited for: the caller takes what is left, and waits only
+//! for what has been begun. Rows belong to the caller, so where they are many, helpers that fill
+//! them are waited for.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
+use rustc_hash::FxHashSet;
 
 use super::Matcher;
-use crate::automaton::EngineError;
+use crate::automaton::{EngineError, StateId};
+use crate::engine::Compiled;
 
 /// A matcher and the row that is to get its mask.
 pub type Work<'w> = (&'w Matcher, &'w mut [u32]);
 
 /// How many rows a thread takes at a time.
 const ROWS_AT_ONCE: usize = 8;
-/// From how many bytes of rows on several threads copy known masks faster than one.
-const MANY_BYTES: usize = 1 << 20;
+/// From how many bytes of rows on several threads copy masks faster than one.
+const MANY_BYTES: usize = 4 << 20;
+/// Restricting a mask to canonical tokens takes about as long as copying so many.
+const CANONICAL_ROWS: usize = 6;
 
 /// Fills a row for each matcher, on at most `threads` threads: this one, and some of a pool that
-/// all calls share. Known masks are copied first, and on this thread alone where they are few.
+/// all calls share.
 pub fn fill_bitmasks(work: Vec<Work<'_>>, threads: Option<usize>) -> Result<(), EngineError> {
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or_else(available).max(1);
-    let bytes: usize = work.iter().map(|(_, row)| std::mem::size_of_val(&**row)).sum();
-    if threads > 1 && work.len() > ROWS_AT_ONCE && bytes >= MANY_BYTES {
-        let helpers = work.len().div_ceil(ROWS_AT_ONCE).min(threads) - 1;
-        return Rows::new(work, Vec::new()).fill_all(helpers);
+    let left = fill_rows(work, threads, &|matcher, row| Ok(matcher.fill_known(row)))?;
+    if left.is_empty() {
+        return Ok(());
     }
-    let mut missing: Vec<Work<'_>> = Vec::new();
-    for (matcher, row) in work {
-        if !matcher.fill_known(row) {
-            missing.push((matcher, row));
-        }
-    }
-    let helpers = missing.len().min(threads).saturating_sub(1);
-    Rows::new(Vec::new(), missing).fill_all(helpers)
+    compute_unknown(&left, threads);
+    let fill = |matcher: &Matcher, row: &mut [u32]| matcher.fill_bitmask(row).map(|()| true);
+    fill_rows(left, threads, &fill).map(drop)
 }
 
-/// The rows of one call that no thread has taken yet.
+/// Fills a row, or says that it does not.
+type Fill<'f> = &'f (dyn Fn(&Matcher, &mut [u32]) -> Result<bool, EngineError> + Sync);
+
+/// The rows of one call that no thread has taken yet, and what became of the others.
 struct Rows<'w> {
-    /// Of which it is not known whether their masks are.
     unseen: Mutex<std::vec::IntoIter<Work<'w>>>,
-    /// Of which the masks must be computed.
-    missing: Mutex<Vec<Work<'w>>>,
+    left: Mutex<Vec<Work<'w>>>,
     result: Mutex<Result<(), EngineError>>,
 }
 
+/// Gives back the rows that are not filled.
+fn fill_rows<'w>(
+    work: Vec<Work<'w>>,
+    threads: usize,
+    fill: Fill<'_>,
+) -> Result<Vec<Work<'w>>, EngineError> {
+    let bytes = |(matcher, row): &Work<'_>| {
+        let rows = if matcher.is_canonical() { CANONICAL_ROWS } else { 1 };
+        rows * std::mem::size_of_val(&**row)
+    };
+    let is_much = || work.iter().map(bytes).sum::<usize>() >= MANY_BYTES;
+    let helpers = work.len().div_ceil(ROWS_AT_ONCE).min(threads).saturating_sub(1);
+    let pool = (helpers > 0 && is_much()).then(pool).flatten();
+    let rows = Rows {
+        unseen: Mutex::new(work.into_iter()),
+        left: Mutex::default(),
+        result: Mutex::new(Ok(())),
+    };
+    match pool {
+        None => rows.fill_some(fill),
+        Some(pool) => pool.threads.in_place_scope(|scope| {
+            for _ in 0..helpers.min(pool.threads.current_num_threads()) {
+                scope.spawn(|_| rows.fill_some(fill));
+            }
+            rows.fill_some(fill);
+        }),
+    }
+    rows.result.into_inner()?;
+    Ok(rows.left.into_inner())
+}
+
 impl<'w> Rows<'w> {
-    fn new(unseen: Vec<Work<'w>>, missing: Vec<Work<'w>>) -> Self {
-        Self {
-            unseen: Mutex::new(unseen.into_iter()),
-            missing: Mutex::new(missing),
-            result: Mutex::new(Ok(())),
-        }
-    }
-
-    /// Fills all rows on this thread and so many others.
-    fn fill_all(self, helpers: usize) -> Result<(), EngineError> {
-        match (helpers > 0).then(pool).flatten() {
-            None => self.fill_some(),
-            Some(pool) => pool.threads.in_place_scope(|scope| {
-                for _ in 0..helpers.min(pool.threads.current_num_threads()) {
-                    scope.spawn(|_| self.fill_some());
-                }
-                self.fill_some();
-            }),
-        }
-        self.result.into_inner()
-    }
-
-    /// Fills rows until none is left.
-    fn fill_some(&self) {
+    /// Takes rows until none is left.
+    fn fill_some(&self, fill: Fill<'_>) {
         loop {
             let taken: Vec<Work<'w>> = self.unseen.lock().by_ref().take(ROWS_AT_ONCE).collect();
             if taken.is_empty() {
-                break;
+                return;
             }
             for (matcher, row) in taken {
-                if !matcher.fill_known(row) {
-                    self.missing.lock().push((matcher, row));
+                match fill(matcher, row) {
+                    Ok(true) => {}
+                    Ok(false) => self.left.lock().push((matcher, row)),
+                    Err(error) => *self.result.lock() = Err(error),
                 }
             }
         }
-        loop {
-            let Some((matcher, row)) = self.missing.lock().pop() else { return };
-            if let Err(error) = matcher.fill_bitmask(row) {
-                *self.result.lock() = Err(error);
+    }
+}
+
+/// A state whose mask is not known, in a generation of a grammar.
+type Unknown = (Arc<Compiled>, u32, StateId);
+
+/// Masks to compute, which several threads take from.
+#[derive(Default)]
+struct Masks {
+    waiting: Mutex<(Vec<Unknown>, usize)>,
+    none_begun: Condvar,
+}
+
+/// Computes the masks of all states that have none. What fails here will fail again for the row, and
+/// be told then.
+fn compute_unknown(left: &[Work<'_>], threads: usize) {
+    let mut known = FxHashSet::default();
+    let mut unknown: Vec<Unknown> = Vec::new();
+    for (matcher, _) in left {
+        if let Some((generation, state)) = matcher.unknown() {
+            let compiled = matcher.compiled();
+            if known.insert((Arc::as_ptr(compiled), state)) {
+                unknown.push((compiled.clone(), generation, state));
+            }
+        }
+    }
+    let helpers = unknown.len().min(threads).saturating_sub(1);
+    let Some(pool) = (helpers > 0).then(pool).flatten() else { return };
+    let masks = Arc::new(Masks { waiting: Mutex::new((unknown, 0)), ..Masks::default() });
+    for _ in 0..helpers.min(pool.threads.current_num_threads()) {
+        let masks = masks.clone();
+        pool.threads.spawn(move || masks.compute_some());
+    }
+    masks.compute_some();
+    masks.none_begun.wait_while(&mut masks.waiting.lock(), |(_, begun)| *begun > 0);
+}
+
+/// One of the masks that have been begun, until it is done, whatever comes of it.
+struct Begun<'m>(&'m Masks);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.waiting.lock();
+        waiting.1 -= 1;
+        if waiting.1 == 0 {
+            self.0.none_begun.notify_all();
+        }
+    }
+}
+
+impl Masks {
+    fn begin(&self) -> Option<(Unknown, Begun<'_>)> {
+        let mut waiting = self.waiting.lock();
+        let unknown = waiting.0.pop()?;
+        waiting.1 += 1;
+        Some((unknown, Begun(self)))
+    }
+
+    fn compute_some(&self) {
+        while let Some(((compiled, number, state), _begun)) = self.begin() {
+            let generation = compiled.generation();
+            if generation.number == number {
+                let _ = generation.masker.compute(&generation.automaton, state);
+                compiled.settle(&generation);
             }
         }
     }
@@ -119,6 +194,8 @@ fn pool() -> Option<Arc<Pool>> {
     let threads = ThreadPoolBuilder::new()
         .num_threads((processors - 1).max(1))
         .thread_name(|number| format!("ffwd-{number}"))
+        // What fails in a helper is tried again by the caller, and fails there.
+        .panic_handler(|_| {})
         .build()
         .ok()?;
     let pool = Arc::new(Pool { process, threads, _of_parent: POOL.load_full() });

@@ -78,8 +78,10 @@ impl PyCompiledGrammar {
     /// What was let go: `masks_cleared` times all masks, `evictions` times everything, after which
     /// `matcher_moves` texts in progress were read again.
     ///
-    /// Of all grammars of the vocabulary: `shared_lexemes`, `shared_lexeme_walks` (lexeme states for
-    /// which the whole vocabulary was read), `shared_lexeme_mask_bytes`.
+    /// Of all grammars of the vocabulary: `shared_lexemes`; masks of their states, of which
+    /// `shared_lexeme_mask_hits` were known and `shared_lexeme_masks_made` were not, with
+    /// `shared_lexeme_walks` readings of the whole vocabulary (the others come from masks that were
+    /// known, or are of what follows in a few tokens); `shared_lexeme_mask_bytes`.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = PyDict::new(py);
         for (name, value) in self.compiled.stats() {

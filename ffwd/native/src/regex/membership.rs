@@ -18,10 +18,12 @@ impl Ast {
         self.holds(text, &mut 0)
     }
 
-    /// As [`Self::matches`], with the steps that have been taken so far. Of whole texts the boolean
-    /// operators are those of answers, so that most questions are answered by the first operands.
-    fn holds(&self, text: &str, work: &mut usize) -> Result<bool, LimitExceeded> {
+    /// As [`Self::matches`], with the steps that have been taken so far, which several questions
+    /// can share.
+    pub fn holds(&self, text: &str, work: &mut usize) -> Result<bool, LimitExceeded> {
         *work += 1;
+        // Of whole texts the boolean operators are those of answers, and most are known from the
+        // first operands.
         match self {
             Self::Empty => Ok(false),
             Self::Epsilon => Ok(text.is_empty()),

@@ -1,0 +1,1 @@
+"""Masks of many rows at once, on several threads."""
