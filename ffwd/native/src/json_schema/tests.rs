@@ -631,10 +631,17 @@ fn hostile_schemas_meet_limits() {
     let product = format!(r#"{{"type":"object","allOf":[{}]}}"#, factors.join(","));
     assert_eq!(kind_and_pointer(&product).0, "limit alternatives");
 
-    // Many branches that all have to be compared.
+    // Many branches, which a property tells apart.
     let branches: Vec<String> = (0..8000).map(|i| format!(r#"{{"const":{{"k":{i}}}}}"#)).collect();
     let one_of = format!(r#"{{"oneOf":[{}]}}"#, branches.join(","));
-    assert_eq!(kind_and_pointer(&one_of).0, "limit steps");
+    assert_eq!(kind_and_pointer(&one_of).0, "limit alternatives");
+
+    // Some that all have to be compared.
+    let limits = Limits { steps: 5_000, ..Limits::default() };
+    let branches: Vec<String> = (0..100).map(|i| format!(r#"{{"minimum":{i}}}"#)).collect();
+    let one_of = format!(r#"{{"oneOf":[{}]}}"#, branches.join(","));
+    let error = SchemaSet::parse(&one_of, SchemaOptions { limits, ..options() }).unwrap_err();
+    assert_eq!(error.kind, SchemaErrorKind::Limit { limit: "steps", maximum: 5_000 });
 
     let limits = Limits { schemas: 10, ..Limits::default() };
     let options = SchemaOptions { limits, ..options() };

@@ -1,6 +1,8 @@
 //! Schemas with logic, and keywords over several members or items, as data.
 
-use super::test_validator::Order;
+use serde_json::Value;
+
+use super::test_validator::{validates, Order};
 use super::tests::{check, parse};
 use super::SchemaErrorKind;
 
@@ -179,5 +181,68 @@ fn what_contradicts_itself_is_unsatisfiable() {
     ] {
         let error = parse(schema).map(|_| schema).unwrap_err();
         assert_eq!(error.kind, SchemaErrorKind::Unsatisfiable, "{schema}: {error}");
+    }
+}
+
+/// Ten thousand branches: told apart by value, or nothing but the limit of steps would come of it.
+#[test]
+fn one_of_thousands_of_constants() {
+    let constants: Vec<String> = (0..10_000)
+        .map(|i| match i % 3 {
+            0 => format!(r#"{{"const":"k{i}"}}"#),
+            1 => format!(r#"{{"const":{}}}"#, i - 7_000),
+            _ => format!(r#"{{"enum":["k{i}",{i}.5,null]}}"#),
+        })
+        .collect();
+    let schema = format!(r#"{{"oneOf":[{},{{"enum":["k0",-6999.0]}}]}}"#, constants.join(","));
+    let set = parse(&schema).unwrap();
+    let accepts = |text: &str| {
+        let value: Value = serde_json::from_str(text).unwrap();
+        validates(&set, set.root(), &value, Order::Declared)
+    };
+    for valid in ["\"k3\"", "\"k2\"", "\"k9998\"", "-6996", "2997", "2.5", "9998.5"] {
+        assert!(accepts(valid), "{valid}");
+    }
+    // The last branch lists two values a second time.
+    for invalid in ["\"k0\"", "-6999", "null", "\"k1\"", "3.5", "3000", "true", "[]", "{}"] {
+        assert!(!accepts(invalid), "{invalid}");
+    }
+}
+
+/// Branches of which some share a tag, some a value, and some have neither.
+#[test]
+fn one_of_branches_are_apart_by_tag_or_not() {
+    let tagged = |kind: &str, name: &str| {
+        format!(
+            r#"{{"type":"object","required":["kind"],
+                 "properties":{{"kind":{{"const":"{kind}"}},"{name}":{{"type":"integer"}}}}}}"#
+        )
+    };
+    let schema = format!(
+        r#"{{"oneOf":[{},{},{},{{"const":5}},{{"type":"integer"}},{{"type":["string","null"]}}]}}"#,
+        tagged("a", "x"),
+        tagged("a", "y"),
+        tagged("b", "x"),
+    );
+    let set = parse(&schema).unwrap();
+    let accepts = |text: &str| {
+        let value: Value = serde_json::from_str(text).unwrap();
+        validates(&set, set.root(), &value, Order::Declared)
+    };
+    for valid in [
+        r#"{"kind":"a","x":1,"y":"no"}"#,
+        r#"{"kind":"a","y":2,"x":null}"#,
+        r#"{"kind":"b"}"#,
+        r#"{"kind":"b","x":3,"y":4}"#,
+        "6",
+        "null",
+        "\"text\"",
+    ] {
+        assert!(accepts(valid), "{valid}");
+    }
+    let both = [r#"{"kind":"a"}"#, r#"{"kind":"a","x":1,"y":2}"#, "5", "5.0"];
+    let none = [r#"{"kind":"b","x":null}"#, r#"{"kind":"c"}"#, "{}", "1.5", "true", "[]"];
+    for invalid in both.into_iter().chain(none) {
+        assert!(!accepts(invalid), "{invalid}");
     }
 }
