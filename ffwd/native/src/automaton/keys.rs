@@ -170,6 +170,25 @@ impl KeyNode {
     }
 }
 
+/// The names of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainNames<'k> {
+    /// Sorted; all of them begin with the bytes of the node.
+    pub names: &'k [Box<[u8]>],
+    /// The place of the first among all names.
+    pub first: u32,
+    /// How many bytes the node stands for.
+    pub depth: usize,
+    allowed: &'k NameSet,
+}
+
+impl PlainNames<'_> {
+    /// Whether a name may come, by its place among all names.
+    pub fn is_allowed(&self, name: u32) -> bool {
+        self.allowed.contains(name)
+    }
+}
+
 #[derive(Debug)]
 pub struct Keys {
     sets: Interner<KeySet>,
@@ -368,6 +387,20 @@ impl Keys {
             found.push((byte, self.step(node, byte, from, from + count as u32, came)?));
             at += count;
         }
+    }
+
+    /// The names of a node as they are, and which of all names may come, where these are all that
+    /// there is to know: no keys have come, and other keys go on everywhere or nowhere.
+    pub fn plain_names(&self, node: &KeyNode) -> Option<PlainNames<'_>> {
+        let is_plain = node.used == UsedId::EMPTY
+            && node.base.is_none_or(|base| base.lexeme == index::ANY_STRING);
+        let allowed = &self.set(node).allowed;
+        is_plain.then(|| PlainNames {
+            names: self.names(node),
+            first: node.from,
+            depth: node.depth as usize,
+            allowed,
+        })
     }
 
     /// The texts of a lexeme, spelled, if they are few.

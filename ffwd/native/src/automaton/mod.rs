@@ -21,13 +21,13 @@ mod key_texts;
 pub mod keys;
 pub mod memory;
 mod monitor;
-mod name_set;
+pub mod name_set;
 pub mod object;
 pub mod object_group;
 pub mod punctuation;
 #[cfg(test)]
 mod tests;
-mod used_keys;
+pub mod used_keys;
 pub mod value;
 
 pub use array::{Spare, SPARE_ITEMS};

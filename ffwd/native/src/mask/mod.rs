@@ -7,6 +7,7 @@
 
 mod doubt;
 mod free_text;
+mod key_places;
 pub mod lexeme_mask;
 pub mod lexeme_mask_store;
 mod recent;

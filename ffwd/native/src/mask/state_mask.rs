@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::doubt::{is_hard_to_compare, Doubt, Doubts};
+use super::key_places::{key_places, KeyPlaces};
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
 use super::sharded::Sharded;
@@ -14,7 +15,7 @@ use super::slots::Slots;
 use super::token_set::{TokenList, TokenMask, TokenMaskBuilder};
 use super::two_keys::keys_differ;
 use super::walk::View;
-use crate::automaton::keys::{KeyNode, Keys, Terminal};
+use crate::automaton::keys::Terminal;
 use crate::automaton::{
     Automaton, EngineError, Spare, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
 };
@@ -507,52 +508,6 @@ fn add_inner(builder: &mut TokenMaskBuilder, inner: &Inner) {
         Inner::Few(tokens) => builder.added.extend_from_slice(tokens),
         Inner::Many(bitmap) => builder.add_bitmap(bitmap),
     }
-}
-
-/// Where a trie of keys and a trie of tokens meet; nodes are those of the latter.
-struct KeyPlaces {
-    /// After the closing quote of each name with which, or with whose rest, some token begins.
-    names: Vec<(Terminal, NodeId)>,
-    /// Where the other keys end that may come: below are names only.
-    cut: Vec<NodeId>,
-    /// Within names, where no other keys may come.
-    within: Vec<NodeId>,
-}
-
-fn key_places(
-    keys: &Keys,
-    view: View<'_>,
-    root: KeyNode,
-    nodes: &mut u64,
-) -> Result<KeyPlaces, EngineError> {
-    let mut places = KeyPlaces { names: Vec::new(), cut: Vec::new(), within: Vec::new() };
-    let mut pending = vec![(root, view.root)];
-    while let Some((key, node)) = pending.pop() {
-        *nodes += 1;
-        if view.trie.is_leaf(node) {
-            continue;
-        }
-        let terminal = keys.terminal(&key);
-        if terminal != Terminal::None && !key.is_before_quote() {
-            if let Some(closed) = view.trie.child(node, b'"') {
-                places.names.push((terminal, closed));
-            }
-        }
-        for (byte, below) in keys.children(&key)? {
-            let Some(next) = view.trie.child(node, byte) else { continue };
-            if below.base.is_none() {
-                if key.base.is_some() {
-                    places.cut.push(next);
-                }
-                if keys.is_dead(&below) {
-                    continue;
-                }
-                places.within.push(next);
-            }
-            pending.push((below, next));
-        }
-    }
-    Ok(places)
 }
 
 /// Adds every token below a node of a trie that the threads can read.
