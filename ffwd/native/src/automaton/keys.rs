@@ -226,7 +226,7 @@ impl Keys {
     }
 
     pub fn num_nodes(&self) -> usize {
-        self.nodes.len() + self.used.len()
+        self.nodes.len() + self.used.num_nodes()
     }
 
     pub fn intern(&self, node: KeyNode) -> Result<KeyNodeId, LimitExceeded> {

@@ -60,7 +60,7 @@ impl UsedKeys {
         self.nodes.memory_bytes()
     }
 
-    pub fn len(&self) -> usize {
+    pub fn num_nodes(&self) -> usize {
         self.nodes.len()
     }
 
