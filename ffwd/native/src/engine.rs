@@ -8,9 +8,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::automaton::{punctuation, Automaton, EngineError, Grammar, Writing};
+use crate::automaton::{Automaton, EngineError, Grammar, Whitespace, WhitespaceMode, Writing};
 use crate::canonical::{CanonicalMasks, Canonicality};
-use crate::error::LimitExceeded;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
@@ -61,6 +60,9 @@ struct Encoded {
     tokens: FxHashMap<Box<str>, Arc<[TokenId]>>,
     bytes: usize,
 }
+
+/// The longest run of white space in a grammar that does not say it.
+const DEFAULT_MAX_RUN: u32 = 64;
 
 /// A vocabulary, its tokenizer, and what all grammars for it share.
 pub struct Engine {
@@ -292,10 +294,41 @@ impl Engine {
         self.exact.as_ref().map(|exact| &exact.masks)
     }
 
-    /// Computes ahead what nearly every grammar needs: the masks inside a JSON string.
-    pub fn prepare(&self) -> Result<(), LimitExceeded> {
-        let any_string = self.lexemes.get(&punctuation::any_string())?;
-        self.lexeme_masks.get(&self.vocabulary, &any_string, any_string.inside())?;
+    /// Computes ahead, and keeps for good, what depends on the vocabulary alone and nearly every
+    /// grammar needs: the masks of JSON's punctuation, literals, and unconstrained strings and numbers.
+    pub fn prepare(self: &Arc<Self>) -> Result<(), CompileError> {
+        const ANYTHING: &str = r#"{"a":[1,-2.5e+3,true,null,"x",[]],"b":{}}"#;
+        const OF_TYPES: [(&str, &str); 9] = [
+            (r#"{"type": "object"}"#, ANYTHING),
+            (r#"{"type": "array"}"#, r#"[["x"],{"a":[]}]"#),
+            (r#"{"type": "string"}"#, "\"x\""),
+            (r#"{"type": "integer"}"#, "-12"),
+            (r#"{"type": "number"}"#, "-1.2e+3"),
+            (r#"{"type": "boolean"}"#, "true"),
+            (r#"{"type": "null"}"#, "null"),
+            (r#"{"additionalProperties": {"type": "integer"}}"#, r#"{"a":10,"b":2}"#),
+            (r#"{"items": {"type": ["string", "null"]}}"#, r#"["x",null]"#),
+        ];
+        let flexible = WhitespaceMode::Flexible { max_run: DEFAULT_MAX_RUN };
+        for mode in [flexible, WhitespaceMode::Compact] {
+            for (schema, text) in [("true", ANYTHING)].into_iter().chain(OF_TYPES) {
+                let compiled =
+                    self.compile_json_schema(schema, Whitespace { mode: mode.clone() })?;
+                let generation = compiled.generation();
+                let automaton = &generation.automaton;
+                let mut state = automaton.start();
+                generation.masker.compute(automaton, state)?;
+                for &byte in text.as_bytes() {
+                    let Some(next) = automaton.walk(automaton.threads(state), &[byte])? else {
+                        break;
+                    };
+                    state = automaton.intern(next)?;
+                    generation.masker.compute(automaton, state)?;
+                }
+            }
+        }
+        self.lexemes.keep_all();
+        self.lexeme_masks.keep_all();
         Ok(())
     }
 

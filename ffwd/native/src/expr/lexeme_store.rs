@@ -21,6 +21,8 @@ struct Entry {
 
 #[derive(Debug, Default)]
 struct Entries {
+    /// Never let go of, beside the budget.
+    kept: FxHashMap<LexemeSpec, Arc<Lexeme>>,
     by_spec: FxHashMap<LexemeSpec, Arc<Entry>>,
     /// All of them, those to be looked at next in front.
     queue: VecDeque<Arc<Entry>>,
@@ -57,15 +59,14 @@ impl LexemeStore {
     }
 
     pub fn get(&self, spec: &LexemeSpec) -> Result<Arc<Lexeme>, LimitExceeded> {
-        if let Some(entry) = self.entries.lock().by_spec.get(spec) {
-            entry.used.store(true, Ordering::Relaxed);
-            return Ok(entry.lexeme.clone());
+        if let Some(known) = self.entries.lock().get(spec) {
+            return Ok(known);
         }
         // Built outside the lock: a large pattern must not hold up other grammars.
         let lexeme = Arc::new(Lexeme::new(spec.clone())?);
         let bytes = lexeme.memory_bytes();
         let mut entries = self.entries.lock();
-        let Entries { by_spec, queue, bytes: total } = &mut *entries;
+        let Entries { by_spec, queue, bytes: total, .. } = &mut *entries;
         let entry = by_spec.entry(spec.clone()).or_insert_with(|| {
             *total += bytes;
             let used = AtomicBool::new(true);
@@ -81,13 +82,25 @@ impl LexemeStore {
         Ok(lexeme)
     }
 
-    /// Lets go of every lexeme.
+    /// Never lets go of what is there now, whatever the budget.
+    pub fn keep_all(&self) {
+        let mut entries = self.entries.lock();
+        let Entries { kept, by_spec, queue, bytes } = &mut *entries;
+        kept.extend(by_spec.drain().map(|(spec, entry)| (spec, entry.lexeme.clone())));
+        queue.clear();
+        *bytes = 0;
+    }
+
+    /// Lets go of every lexeme that need not be kept.
     pub fn clear(&self) {
-        *self.entries.lock() = Entries::default();
+        let mut entries = self.entries.lock();
+        let kept = std::mem::take(&mut entries.kept);
+        *entries = Entries { kept, ..Entries::default() };
     }
 
     pub fn len(&self) -> usize {
-        self.entries.lock().by_spec.len()
+        let entries = self.entries.lock();
+        entries.kept.len() + entries.by_spec.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -95,11 +108,23 @@ impl LexemeStore {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.entries.lock().by_spec.values().map(|entry| entry.lexeme.memory_bytes()).sum()
+        let entries = self.entries.lock();
+        let kept = entries.kept.values();
+        let lexemes = kept.chain(entries.by_spec.values().map(|entry| &entry.lexeme));
+        lexemes.map(|lexeme| lexeme.memory_bytes()).sum()
     }
 }
 
 impl Entries {
+    fn get(&self, spec: &LexemeSpec) -> Option<Arc<Lexeme>> {
+        if let Some(kept) = self.kept.get(spec) {
+            return Some(kept.clone());
+        }
+        let entry = self.by_spec.get(spec)?;
+        entry.used.store(true, Ordering::Relaxed);
+        Some(entry.lexeme.clone())
+    }
+
     /// Measures a few lexemes again, and while the budget is exceeded lets go of those that no
     /// grammar holds and nobody has asked for lately.
     fn let_go(&mut self, max_bytes: usize) -> Vec<Arc<Entry>> {
@@ -153,5 +178,12 @@ mod tests {
         drop(kept);
         store.set_max_bytes(0);
         assert!(store.is_empty());
+        store.get(&spec(3)).unwrap();
+        store.keep_all();
+        store.set_max_bytes(0);
+        store.get(&spec(4)).unwrap();
+        store.clear();
+        assert_eq!(store.len(), 1);
+        assert_eq!(store.get(&spec(3)).unwrap().id(), store.get(&spec(3)).unwrap().id());
     }
 }

@@ -213,6 +213,11 @@ impl LexemeMaskStore {
         Ok(built)
     }
 
+    /// Never lets go of what is there now, whatever the budget.
+    pub fn keep_all(&self) {
+        self.memo.lock().keep_all();
+    }
+
     /// Forgets everything but what does not depend on any grammar: the inside of any JSON string.
     pub fn clear(&self) {
         self.memo.lock().clear();

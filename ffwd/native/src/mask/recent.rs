@@ -17,6 +17,8 @@ struct Entry<V> {
 /// call pays for many.
 #[derive(Debug)]
 pub struct RecentMemo<K, V> {
+    /// What is never let go of, beside the budget.
+    kept: FxHashMap<K, Entry<V>>,
     entries: FxHashMap<K, Entry<V>>,
     /// All keys, those to be looked at next in front.
     queue: VecDeque<K>,
@@ -26,10 +28,19 @@ pub struct RecentMemo<K, V> {
 
 impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
     pub fn new(max_bytes: usize) -> Self {
-        Self { entries: FxHashMap::default(), queue: VecDeque::new(), bytes: 0, max_bytes }
+        Self {
+            kept: FxHashMap::default(),
+            entries: FxHashMap::default(),
+            queue: VecDeque::new(),
+            bytes: 0,
+            max_bytes,
+        }
     }
 
     pub fn get(&mut self, key: &K) -> Option<V> {
+        if let Some(entry) = self.kept.get(key) {
+            return Some(entry.value.clone());
+        }
         let entry = self.entries.get_mut(key)?;
         entry.used = true;
         Some(entry.value.clone())
@@ -38,7 +49,7 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
     /// Keeps a value of so many bytes, and what was there before if there was something. Gives back
     /// what is let go of, so that it can be dropped when no lock is held.
     pub fn insert(&mut self, key: K, value: V, bytes: usize) -> Vec<V> {
-        if self.entries.contains_key(&key) {
+        if self.kept.contains_key(&key) || self.entries.contains_key(&key) {
             return Vec::new();
         }
         let let_go = self.let_go(bytes);
@@ -75,12 +86,21 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
         let_go
     }
 
+    /// Never lets go of what is there now.
+    pub fn keep_all(&mut self) {
+        self.kept.extend(self.entries.drain());
+        self.queue.clear();
+        self.bytes = 0;
+    }
+
+    /// Lets go of all that need not be kept.
     pub fn clear(&mut self) {
-        *self = Self::new(self.max_bytes);
+        let kept = std::mem::take(&mut self.kept);
+        *self = Self { kept, ..Self::new(self.max_bytes) };
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.kept.values().map(|entry| entry.bytes).sum::<usize>()
     }
 }
 
@@ -105,6 +125,11 @@ mod tests {
         memo.insert(6, 6, 100);
         assert_eq!(memo.get(&6), Some(6));
         assert_eq!(memo.insert(7, 7, 1), [6]);
-        assert_eq!(memo.set_max_bytes(0), [7]);
+        memo.keep_all();
+        assert!(memo.set_max_bytes(0).is_empty());
+        memo.insert(8, 8, 1);
+        assert_eq!(memo.insert(9, 9, 1), [8]);
+        memo.clear();
+        assert_eq!((memo.get(&7), memo.get(&9), memo.memory_bytes()), (Some(7), None, 1));
     }
 }

@@ -109,8 +109,9 @@ impl PyVocabulary {
                 py.detach(|| bpe.sequences()).map(|sequences| sequences.canonicality.clone());
             engine = engine.with_tokenizer(Arc::clone(&bpe.tokenizer), canonicality);
         }
-        py.detach(|| engine.prepare()).map_err(|error| super::errors::limit(py, &error))?;
-        Ok(Self { engine: Arc::new(engine), bpe })
+        let engine = Arc::new(engine);
+        py.detach(|| engine.prepare()).map_err(|error| super::errors::compile(py, &error))?;
+        Ok(Self { engine, bpe })
     }
 
     /// The compiled tokenizer that was given.
