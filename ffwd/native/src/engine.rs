@@ -365,7 +365,8 @@ impl Engine {
         &self.lexeme_masks
     }
 
-    /// Forgets what has been built for all grammars; those in use keep what they hold.
+    /// Forgets what has been built for all grammars, but for what [`Self::prepare`] made; those in
+    /// use keep what they hold.
     pub fn clear_memos(&self) {
         self.lexemes.clear();
         self.lexeme_masks.clear();

@@ -145,8 +145,9 @@ impl PyVocabulary {
     }
 
     /// Sets how many bytes of memory may hold what all grammars of this vocabulary share; by default
-    /// 256 MiB and 128 MiB. What has not been used for long is let go; grammars in use keep what
-    /// they hold, and the rest is built again where it is needed.
+    /// 256 MiB and 128 MiB, beside what was made with the vocabulary itself. What has not been used
+    /// for long is let go; grammars in use keep what they hold, and the rest is built again where it
+    /// is needed.
     ///
     /// Args:
     ///     lexeme_bytes: For lexemes: patterns, strings and numbers as automata.
@@ -197,8 +198,8 @@ impl PyVocabulary {
         Ok(tokens.iter().map(|token| token.0).collect())
     }
 
-    /// Forgets what has been built for all grammars of this vocabulary. Compiled grammars go on
-    /// working; what they need is built again.
+    /// Forgets what has been built for all grammars of this vocabulary, but not what was made with
+    /// the vocabulary itself. Compiled grammars go on working; what they need is built again.
     fn clear_memos(&self, py: Python<'_>) {
         py.detach(|| self.engine.clear_memos());
     }
