@@ -9,7 +9,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::byte_set::ByteSet;
 use super::facts::{facts_of, needed, possible, Facts, ANY_ASCII};
@@ -75,6 +75,8 @@ pub struct ExprStore {
     universe: Option<ExprId>,
     /// One character of it.
     any_character: Option<ExprId>,
+    /// Expressions of exactly one character.
+    characters: FxHashSet<ExprId>,
     capacity: usize,
 }
 
@@ -92,6 +94,7 @@ impl ExprStore {
             ids: FxHashMap::default(),
             universe: None,
             any_character: None,
+            characters: FxHashSet::default(),
             capacity: MAX_EXPRESSIONS,
         };
         let basics = [
@@ -115,6 +118,18 @@ impl ExprStore {
     pub fn set_universe(&mut self, universe: ExprId, character: ExprId) {
         self.universe = Some(universe);
         self.any_character = Some(character);
+    }
+
+    /// Declares that an expression is one character of some kind.
+    pub fn add_character(&mut self, id: ExprId) {
+        if id != ExprId::EMPTY {
+            self.characters.insert(id);
+        }
+    }
+
+    /// Whether an expression was declared to be one character of some kind.
+    pub fn is_character(&self, id: ExprId) -> bool {
+        self.characters.contains(&id)
     }
 
     pub fn any_character(&self) -> Option<ExprId> {
@@ -362,6 +377,9 @@ impl ExprStore {
         if let Some(parts) = self.absorb(&kept)? {
             return self.and(&parts);
         }
+        if let Some(parts) = self.count_once(&kept)? {
+            return self.and(&parts);
+        }
         let least = kept.iter().map(|id| self.facts[id.index()].min_len).max().unwrap_or(0);
         let most = kept.iter().map(|id| self.facts[id.index()].max_len).min().unwrap_or(0);
         if least > most || needed(&self.facts, &kept) & !possible(&self.facts, &kept) != 0 {
@@ -414,6 +432,30 @@ impl ExprStore {
             return Ok(Some(parts));
         }
         Ok(None)
+    }
+
+    /// The operands of an intersection with a number of any characters and a number of characters of
+    /// one kind made one: `.{3,9} & [a-z]{0,5}` is `[a-z]{3,5}`.
+    fn count_once(&mut self, kept: &[ExprId]) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
+        let any = |&id: &ExprId| matches!(*self.get(id), Expr::Repeat { inner, .. } if Some(inner) == self.any_character);
+        let Some(counted) = kept.iter().copied().find(any) else { return Ok(None) };
+        let run = |id: ExprId| match *self.get(id) {
+            Expr::Repeat { inner, min, max } if self.is_character(inner) => Some((inner, min, max)),
+            _ => self.is_character(id).then_some((id, 1, Some(1))),
+        };
+        let others = || kept.iter().copied().filter(|&id| id != counted);
+        let Some((of_kind, (kind, min, max))) = others().find_map(|id| Some((id, run(id)?))) else {
+            return Ok(None);
+        };
+        let Some((_, least, most)) = run(counted) else { return Ok(None) };
+        let mut parts: Vec<ExprId> = others().filter(|&id| id != of_kind).collect();
+        let min = min.max(least);
+        let max = most.into_iter().chain(max).min();
+        parts.push(match max {
+            Some(max) if max < min => ExprId::EMPTY,
+            _ => self.repeat(kind, min, max)?,
+        });
+        Ok(Some(parts))
     }
 
     /// What an operand asks for beside all of `kept`, if that is less than the operand and still
