@@ -452,7 +452,11 @@ impl Lexeme {
         let store = &self.builder.lock().store;
         let is_short = |id: ExprId| matches!(*store.get(id), Expr::Not(inner) if store.max_len(inner) < u32::MAX && store.stands_alone(inner));
         let is_least = |id: ExprId| matches!(*store.get(id), Expr::Repeat { inner, max: None, .. } if inner == self.character);
-        let finds = |id: ExprId| matches!(*store.get(id), Expr::Concat(head, rest) if head == self.universe && store.positive(rest));
+        let sought = |id: ExprId| matches!(*store.get(id), Expr::Concat(head, rest) if head == self.universe && store.positive(rest));
+        let finds = |id: ExprId| match store.get(id) {
+            Expr::Or(ids) => ids.iter().any(|&id| sought(id)),
+            _ => sought(id),
+        };
         let searches = |id: ExprId| match store.get(id) {
             // Long enough, and none of some texts: which any text is in the end, also if it must
             // find one pattern.

@@ -66,6 +66,11 @@ pub const MAX_EXPRESSIONS: usize = 2_000_000;
 /// How many of them may come of derivatives, which take longer than what is written in a pattern.
 pub const MAX_DERIVED: usize = 1_000_000;
 
+/// In a union of at most so many alternatives these are compared with each other,
+const MAX_COMPARED: usize = 12;
+/// for so many links of what they are a chain of.
+const MAX_COMPARED_LINKS: usize = 16;
+
 #[derive(Clone, Debug)]
 pub struct ExprStore {
     exprs: Vec<Expr>,
@@ -335,11 +340,53 @@ impl ExprStore {
                 kept.retain(|&id| id != ExprId::EPSILON);
             }
         }
+        if (2..=MAX_COMPARED).contains(&kept.len()) && kept.iter().any(|&id| self.counts(id)) {
+            let all = kept.clone();
+            let covered = |id| all.iter().any(|&other| other != id && self.is_within(id, other));
+            kept.retain(|&id| !covered(id));
+        }
         match kept.len() {
             0 => Ok(ExprId::EMPTY),
             1 => Ok(kept[0]),
             _ => self.intern(Expr::Or(kept.into())),
         }
+    }
+
+    /// Whether an expression plainly has all strings of another one, as they differ in how often
+    /// something may be repeated and in nothing else. Never both ways for two that differ.
+    fn is_within(&self, id: ExprId, other: ExprId) -> bool {
+        if !self.stands_alone(id) || !self.stands_alone(other) {
+            return false;
+        }
+        let (mut id, mut other) = (id, other);
+        for _ in 0..MAX_COMPARED_LINKS {
+            if id == other {
+                return true;
+            }
+            match (self.get(id), self.get(other)) {
+                (&Expr::Concat(head, tail), &Expr::Concat(other_head, other_tail)) => {
+                    if !self.is_fewer(head, other_head) {
+                        return false;
+                    }
+                    (id, other) = (tail, other_tail);
+                }
+                _ => return self.is_fewer(id, other),
+            }
+        }
+        false
+    }
+
+    /// Whether one is the other, or fewer copies of the same.
+    fn is_fewer(&self, id: ExprId, other: ExprId) -> bool {
+        if id == other {
+            return true;
+        }
+        let Expr::Repeat { inner, min, max } = *self.get(other) else { return false };
+        let (of, least, most) = match *self.get(id) {
+            Expr::Repeat { inner, min, max } => (inner, min, max),
+            _ => (id, 1, Some(1)),
+        };
+        of == inner && min <= least && max.is_none_or(|max| most.is_some_and(|most| most <= max))
     }
 
     pub fn and(&mut self, parts: &[ExprId]) -> Result<ExprId, LimitExceeded> {
