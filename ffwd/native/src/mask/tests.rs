@@ -148,7 +148,14 @@ fn compare(vocabulary: &Vocabulary, lexeme: &Lexeme, rng: &mut TestRng, what: &s
     }
 }
 
-const PATTERNS: [&str; 18] = [
+const PATTERNS: [&str; 25] = [
+    ".*xe",
+    "[^é]*",
+    r"[\x00-\u{20ab}]*a",
+    r"[^😀ab]*:(?s:.*)",
+    r"\w+(-\w+)*",
+    r"(?s:.*)(\d[a-f]{2}){1,2}(?s:.*)",
+    r"(.{1,9}\.){1,7}[a-e]*",
     "(?s:.*)",
     "(?s:.){1,3}",
     "(?s:.){2,}",
@@ -238,8 +245,36 @@ fn observed_languages_are_told_and_let_nothing_in() {
 }
 
 fn up_to(pattern_text: &str, max: u32) -> Ast {
+    between(pattern_text, 0, Some(max))
+}
+
+fn between(pattern_text: &str, min: u32, max: Option<u32>) -> Ast {
     let any = Ast::Class(crate::regex::CharClass::any());
-    Ast::intersection([pattern(pattern_text), Ast::repeat(any, 0, Some(max))])
+    Ast::intersection([pattern(pattern_text), Ast::repeat(any, min, max)])
+}
+
+/// A least number of characters, and excluded texts, beside a pattern.
+#[test]
+fn masks_with_a_least_length_are_what_brute_force_finds() {
+    let vocabulary = vocabulary(27, 400);
+    let longest = vocabulary.max_token_bytes() as u32;
+    for (number, text) in BOUNDED.iter().enumerate() {
+        for (min, max) in [
+            (3, None),
+            (longest + 9, None),
+            (2, Some(9)),
+            (5, Some(longest + 20)),
+            (longest, Some(3 * longest)),
+        ] {
+            let found = between(text, min, max);
+            let names = Ast::complement(Ast::alternation(["a", "name", "ab"].map(|text| Ast::literal(text))));
+            for language in [found.clone(), Ast::intersection([found, names])] {
+                let lexeme = lexeme(Spelling::JsonString, [language]);
+                let mut rng = seeded(number as u8);
+                compare(&vocabulary, &lexeme, &mut rng, &format!("{text} of {min} to {max:?}"));
+            }
+        }
+    }
 }
 
 const BOUNDED: [&str; 6] =
@@ -268,6 +303,7 @@ fn a_relaxed_state_does_the_same_with_short_tokens() {
     let longest = vocabulary.max_token_bytes() as u32;
     let mut languages: Vec<Ast> = PATTERNS.iter().map(|text| pattern(text)).collect();
     languages.extend(BOUNDED.iter().flat_map(|text| [6, 14, 60].map(|max| up_to(text, max))));
+    languages.extend(BOUNDED.iter().map(|text| between(text, 5, Some(40))));
     let (mut all, mut some) = (0, 0);
     for (number, language) in languages.iter().enumerate() {
         for (spelling, least) in [Spelling::Utf8, Spelling::JsonString]

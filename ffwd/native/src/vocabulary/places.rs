@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn the_next_of_a_set_is_not_past_the_end() {
         let mut set = NodeSet::new(300);
-        [3, 63, 64, 200].map(|node| set.insert(NodeId(node)));
+        [3, 63, 64, 200].into_iter().for_each(|node| set.insert(NodeId(node)));
         for (from, end, expected) in [
             (0, 300, 3),
             (3, 300, 3),
