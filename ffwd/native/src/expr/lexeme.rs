@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::derivative::{ByteClasses, Derivatives};
 use super::lower::Lowering;
 pub use super::lower::Spelling;
-use super::relax::{relax, Limits, RelaxMemo};
+use super::relax::{decides_alike, relax, Limits, RelaxMemo};
 use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
 use crate::regex::Ast;
@@ -120,8 +120,6 @@ struct Builder {
     ids: FxHashMap<StateKey, LexState>,
     /// Expressions without their upper bounds, and within how many bytes nothing tells.
     relaxed: RelaxMemo,
-    /// Expressions of exactly one character.
-    characters: FxHashSet<ExprId>,
 }
 
 /// Texts of characters of one kind, whose number lies in a range: the inside of most JSON strings.
@@ -171,7 +169,6 @@ impl Lexeme {
         for language in spec.languages.iter() {
             roots.push(lowering.lower(language)?);
         }
-        let characters = lowering.characters().collect();
         store.limit_derivatives();
         let universe = store.universe().unwrap_or(ExprId::EVERYTHING);
         let apart: &[u8] = match spec.spelling {
@@ -208,7 +205,6 @@ impl Lexeme {
                 derivatives,
                 ids: FxHashMap::default(),
                 relaxed: FxHashMap::default(),
-                characters,
             }),
             alive,
             effort,
@@ -428,10 +424,10 @@ impl Lexeme {
         } else {
             let builder = self.builder.lock();
             match *builder.store.get(residual) {
-                Expr::Repeat { inner, min, max } if builder.characters.contains(&inner) => {
+                Expr::Repeat { inner, min, max } if builder.store.is_character(inner) => {
                     (inner, min, max)
                 }
-                _ if builder.characters.contains(&residual) => (residual, 1, Some(1)),
+                _ if builder.store.is_character(residual) => (residual, 1, Some(1)),
                 _ => return None,
             }
         };
@@ -455,11 +451,20 @@ impl Lexeme {
         }
         let store = &self.builder.lock().store;
         let is_short = |id: ExprId| matches!(*store.get(id), Expr::Not(inner) if store.max_len(inner) < u32::MAX && store.stands_alone(inner));
+        let is_least = |id: ExprId| matches!(*store.get(id), Expr::Repeat { inner, max: None, .. } if inner == self.character);
+        let sought = |id: ExprId| matches!(*store.get(id), Expr::Concat(head, rest) if head == self.universe && store.positive(rest));
+        let finds = |id: ExprId| match store.get(id) {
+            Expr::Or(ids) => ids.iter().any(|&id| sought(id)),
+            _ => sought(id),
+        };
         let searches = |id: ExprId| match store.get(id) {
-            Expr::Concat(head, rest) => *head == self.universe && store.positive(*rest),
-            // Anything but some texts, which any text is longer than in the end.
-            Expr::And(ids) => ids.iter().all(|&id| id == self.universe || is_short(id)),
-            _ => id == self.universe,
+            // Long enough, and none of some texts: which any text is in the end, also if it must
+            // find one pattern.
+            Expr::And(ids) => {
+                ids.iter().all(|&id| is_least(id) || is_short(id) || finds(id))
+                    && ids.iter().filter(|&&id| finds(id)).count() <= 1
+            }
+            _ => is_least(id) || finds(id),
         };
         let required = |language: usize| self.spec.required >> language & 1 == 1;
         residuals.iter().enumerate().any(|(language, &residual)| {
@@ -501,7 +506,7 @@ impl Lexeme {
             let Builder { store, relaxed: memo, .. } = &mut *builder;
             let (id, bytes) = relax(store, memo, residual, limits)?;
             // Else a bound may decide in the end whether there is any text at all.
-            if !builder.store.positive(id) {
+            if !decides_alike(&builder.store, id) {
                 return Ok(None);
             }
             relaxed.push(id);

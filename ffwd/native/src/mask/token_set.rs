@@ -81,7 +81,7 @@ fn has_bit(bitmap: &[u32], token: TokenId) -> bool {
     bitmap.get(token.index() / 32).is_some_and(|word| word >> (token.0 % 32) & 1 == 1)
 }
 
-fn clear_bits(row: &mut [u32], tokens: &[TokenId]) {
+pub fn clear_bits(row: &mut [u32], tokens: &[TokenId]) {
     for token in tokens {
         if let Some(word) = row.get_mut(token.index() / 32) {
             *word &= !(1 << (token.0 % 32));
