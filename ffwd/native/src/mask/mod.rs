@@ -10,6 +10,7 @@ mod free_text;
 mod key_places;
 pub mod lexeme_mask;
 pub mod lexeme_mask_store;
+mod listed;
 mod recent;
 pub mod sharded;
 pub mod slots;
