@@ -16,6 +16,8 @@ pub mod sharded;
 pub mod slots;
 pub mod state_mask;
 #[cfg(test)]
+mod test_listed;
+#[cfg(test)]
 mod tests;
 pub mod token_set;
 mod two_keys;
