@@ -14,8 +14,8 @@ use smallvec::SmallVec;
 
 use super::derivative::{ByteClasses, Derivatives};
 use super::listed::Listed;
-use super::lower::{Lowering, LISTED_FROM};
 pub use super::lower::Spelling;
+use super::lower::{Lowering, LISTED_FROM};
 use super::relax::{relax, Limits, RelaxMemo};
 use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;

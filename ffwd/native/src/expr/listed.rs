@@ -39,7 +39,7 @@ pub struct Extent {
     pub longest: u32,
     /// ASCII bytes that one of them has, as bits.
     pub any: u128,
-    /// ASCII bytes that each of them has.
+    /// ASCII bytes that each of them is known to have.
     pub all: u128,
 }
 
@@ -82,20 +82,25 @@ impl TextTable {
             occurring: ByteSet::EMPTY,
             hash: 0,
         };
-        let mut occurring = [false; 256];
         table.starts.push(0);
         for block in texts.chunks(BLOCK) {
-            let mut extent = Extent::NONE;
+            let mut extent = Extent { all: 0, ..Extent::NONE };
+            // Told apart by byte only once for a block: marking is quicker than setting bits.
+            let mut marked = [false; 256];
             for text in block {
-                text.iter().for_each(|&byte| occurring[usize::from(byte)] = true);
-                extent = extent.with(Extent::of(text));
+                text.iter().for_each(|&byte| marked[usize::from(byte)] = true);
+                extent.shortest = extent.shortest.min(text.len() as u32);
+                extent.longest = extent.longest.max(text.len() as u32);
                 table.bytes.extend_from_slice(text);
                 table.starts.push(table.bytes.len() as u32);
             }
+            let mut bytes = ByteSet::EMPTY;
+            let occur = (0..=255u8).filter(|&byte| marked[usize::from(byte)]);
+            occur.for_each(|byte| bytes.insert(byte));
+            extent.any = bytes.ascii();
+            table.occurring = table.occurring.union(&bytes);
             table.blocks.push(extent);
         }
-        let occur = (0..=255u8).filter(|&byte| occurring[usize::from(byte)]);
-        occur.for_each(|byte| table.occurring.insert(byte));
         let mut hasher = FxHasher::default();
         (&table.bytes, &table.starts).hash(&mut hasher);
         table.hash = hasher.finish();
@@ -243,8 +248,7 @@ impl Listed {
         let blocks = self.table.blocks[whole].iter().copied();
         let extent = extents.chain(blocks).fold(Extent::NONE, Extent::with);
         let (shortest, longest) = (extent.shortest - read, extent.longest - read);
-        let all = if read == 0 { extent.all } else { 0 };
-        Extent { shortest, longest, all, ..extent }
+        Extent { shortest, longest, ..extent }
     }
 
     /// All bytes that occur in the table.

@@ -29,7 +29,7 @@ impl Derivatives {
         let advanced = match store.get(id).clone() {
             Expr::Empty | Expr::Epsilon | Expr::Bytes(_) | Expr::Magnitude(_) | Expr::Listed(_) => {
                 id
-            },
+            }
             Expr::Concat(head, tail) => {
                 let parts = all(store, &[head, tail])?;
                 store.concat(parts[0], parts[1])?

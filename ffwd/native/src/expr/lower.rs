@@ -283,8 +283,7 @@ impl<'s> Lowering<'s> {
 fn template_of(spelling: Spelling) -> Result<ExprStore, LimitExceeded> {
     let mut store = ExprStore::new();
     let classes = FxHashMap::default();
-    let mut lowering =
-        Lowering { store: &mut store, spelling, classes, listed_from: LISTED_FROM };
+    let mut lowering = Lowering { store: &mut store, spelling, classes, listed_from: LISTED_FROM };
     let any = lowering.class(&CharClass::any())?;
     let universe = store.repeat(any, 0, None)?;
     store.set_universe(universe, any);

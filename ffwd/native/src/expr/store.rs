@@ -12,8 +12,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::byte_set::ByteSet;
-use super::listed::{Listed, TextTable};
 use super::facts::{facts_of, needed, possible, Facts, ANY_ASCII};
+use super::listed::{Listed, TextTable};
 use crate::error::LimitExceeded;
 use crate::regex::Magnitude;
 
@@ -515,6 +515,7 @@ impl ExprStore {
     /// About how many bytes of memory the store holds.
     pub fn memory_bytes(&self) -> usize {
         self.listed_bytes
-            + self.exprs.len() * (2 * std::mem::size_of::<Expr>() + std::mem::size_of::<Facts>() + 16)
+            + self.exprs.len()
+                * (2 * std::mem::size_of::<Expr>() + std::mem::size_of::<Facts>() + 16)
     }
 }

@@ -50,7 +50,9 @@ pub(super) fn compute(
         };
         let Some(mut rest) = table.going_on(span) else { continue };
         if let Some(byte) = table.only_byte(rest) {
-            if let (Some(child), (Some(below), _)) = (trie.child(node, byte), table.split(rest, byte)) {
+            if let (Some(child), (Some(below), _)) =
+                (trie.child(node, byte), table.split(rest, byte))
+            {
                 enter(child, below);
             }
             continue;

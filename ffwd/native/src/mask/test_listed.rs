@@ -16,7 +16,8 @@ use crate::vocabulary::Vocabulary;
 
 /// What the texts are made of: prefixes of each other, escapes, characters of all lengths.
 const PIECES: [&str; 16] = [
-    "a", "b", "ab", "name", "x", "é", "€", "😀", "\n", "\"", "\\", "\u{1}", "\u{1f}", "0", " ", "kind",
+    "a", "b", "ab", "name", "x", "é", "€", "😀", "\n", "\"", "\\", "\u{1}", "\u{1f}", "0", " ",
+    "kind",
 ];
 
 fn draw<'a>(rng: &mut TestRng, from: &[&'a str]) -> &'a str {
@@ -144,7 +145,8 @@ fn tables_stand_beside_and_within_other_languages() {
 #[test]
 fn ranges_in_which_the_same_may_follow_are_one_state() {
     let texts: Vec<String> = (0..3_000).map(|n| format!("{:02}-{}", n / 30, n % 30)).collect();
-    let lexeme = Lexeme::with_tables_from(LexemeSpec::new(Spelling::JsonString, [one_of(&texts)]), 1);
+    let lexeme =
+        Lexeme::with_tables_from(LexemeSpec::new(Spelling::JsonString, [one_of(&texts)]), 1);
     let lexeme = lexeme.unwrap();
     let after = |text: &str| {
         let read = |state, &byte| lexeme.next(state, byte).unwrap().unwrap();

@@ -73,7 +73,11 @@ impl Kinds {
     }
 
     /// By reading each token byte by byte.
-    pub(super) fn by_brute_force(lexeme: &Lexeme, start: LexState, vocabulary: &Vocabulary) -> Self {
+    pub(super) fn by_brute_force(
+        lexeme: &Lexeme,
+        start: LexState,
+        vocabulary: &Vocabulary,
+    ) -> Self {
         let mut kinds = Self::default();
         for token in (0..vocabulary.width() as u32).map(TokenId) {
             let text = vocabulary.text(token);

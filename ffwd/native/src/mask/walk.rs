@@ -40,7 +40,14 @@ pub(super) fn compute(
     start: LexState,
 ) -> Result<LexemeMask, LimitExceeded> {
     if let Some((texts, verdict)) = lexeme.listed(start) {
-        return Ok(listed::compute(vocabulary, View { trie, root }, lexeme, start, &texts, verdict));
+        return Ok(listed::compute(
+            vocabulary,
+            View { trie, root },
+            lexeme,
+            start,
+            &texts,
+            verdict,
+        ));
     }
     let whole = trie.id() == vocabulary.trie().id();
     let mut inner = Runs::new(trie, NodeId(root.0 + 1));
