@@ -116,7 +116,17 @@ impl Expander {
     pub(super) fn settle_exclusions(
         &mut self,
         program: &Program,
+        spec: ObjectSpec,
+    ) -> Result<Option<ObjectSpec>, LimitExceeded> {
+        self.settle_by(program, spec, true)
+    }
+
+    /// `names`: by name, where all exclusions are about single names.
+    pub(super) fn settle_by(
+        &mut self,
+        program: &Program,
         mut spec: ObjectSpec,
+        names: bool,
     ) -> Result<Option<ObjectSpec>, LimitExceeded> {
         let mut open: Vec<Arc<ObjectSpec>> = Vec::new();
         let mut seen: FxHashSet<Arc<ObjectSpec>> = FxHashSet::default();
@@ -148,7 +158,8 @@ impl Expander {
             return Ok(Some(spec));
         }
         // With more known, more may be plain; each round leaves fewer exclusions.
-        if positive.iter().chain(spec.excluded.iter().map(|spec| &**spec)).all(is_of_names) {
+        let mut known = positive.iter().chain(spec.excluded.iter().map(|spec| &**spec));
+        if names && known.all(is_of_names) {
             return self.settle_names(program, spec, mine, positive);
         }
         let parts: Vec<&ObjectSpec> = std::iter::once(&spec).chain(&positive).collect();
