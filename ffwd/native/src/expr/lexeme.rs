@@ -13,8 +13,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::derivative::{ByteClasses, Derivatives};
-use super::lower::Lowering;
+use super::listed::Listed;
 pub use super::lower::Spelling;
+use super::lower::{Lowering, LISTED_FROM};
 use super::relax::{decides_alike, relax, Limits, RelaxMemo};
 use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
@@ -159,11 +160,19 @@ pub struct Lexeme {
 
 impl Lexeme {
     pub fn new(spec: LexemeSpec) -> Result<Self, LimitExceeded> {
+        Self::with_tables_from(spec, LISTED_FROM)
+    }
+
+    /// As [`Self::new`], with a table for each union of at least so many texts.
+    pub(crate) fn with_tables_from(
+        spec: LexemeSpec,
+        listed_from: usize,
+    ) -> Result<Self, LimitExceeded> {
         if spec.languages.len() > MAX_LANGUAGES {
             return Err(LimitExceeded::new("languages of one lexeme", MAX_LANGUAGES));
         }
         let mut store = ExprStore::new();
-        let mut lowering = Lowering::new(&mut store, spec.spelling)?;
+        let mut lowering = Lowering::new(&mut store, spec.spelling, listed_from)?;
         let character = lowering.any_character()?;
         let mut roots = Residuals::new();
         for language in spec.languages.iter() {
@@ -474,6 +483,24 @@ impl Lexeme {
                     _ => searches(residual),
                 }
         })
+    }
+
+    /// Where nothing but listed texts may follow in a state: what is left of them, and with which
+    /// verdict they end. Before the opening quote, those that follow it.
+    pub fn listed(&self, state: LexState) -> Option<(Listed, Verdict)> {
+        let key = &self.data(if state == LexState::QUOTE { self.inside } else { state }).key;
+        let StateKey::Inside(residuals) = key else { return None };
+        let mut alive = residuals.iter().enumerate().filter(|(_, &id)| id != ExprId::EMPTY);
+        let (Some((language, &residual)), None) = (alive.next(), alive.next()) else {
+            return None;
+        };
+        let verdict = 1 << language;
+        match self.builder.lock().store.get(residual) {
+            Expr::Listed(listed) if self.spec.required & verdict != 0 => {
+                Some((listed.clone(), verdict))
+            }
+            _ => None,
+        }
     }
 
     /// The expression of a state inside a JSON string that has one language.

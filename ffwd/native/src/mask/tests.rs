@@ -17,7 +17,7 @@ use crate::vocabulary::{NodeId, TokenId, Vocabulary};
 /// What tokens do from a state: those that stay inside or end with it, and for each way to leave
 /// the verdict, what the token spells after the end, and the token.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Kinds {
+pub(super) struct Kinds {
     inner: BTreeSet<TokenId>,
     exits: BTreeSet<(u128, Vec<u8>, TokenId)>,
 }
@@ -33,7 +33,7 @@ impl Kinds {
         }
     }
 
-    fn of_mask(mask: &LexemeMask, vocabulary: &Vocabulary) -> Self {
+    pub(super) fn of_mask(mask: &LexemeMask, vocabulary: &Vocabulary) -> Self {
         let mut kinds = Self::default();
         match &mask.inner {
             Inner::Few(tokens) => kinds.inner.extend(tokens.iter()),
@@ -73,7 +73,11 @@ impl Kinds {
     }
 
     /// By reading each token byte by byte.
-    fn by_brute_force(lexeme: &Lexeme, start: LexState, vocabulary: &Vocabulary) -> Self {
+    pub(super) fn by_brute_force(
+        lexeme: &Lexeme,
+        start: LexState,
+        vocabulary: &Vocabulary,
+    ) -> Self {
         let mut kinds = Self::default();
         for token in (0..vocabulary.width() as u32).map(TokenId) {
             let text = vocabulary.text(token);

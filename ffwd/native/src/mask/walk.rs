@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
+use super::listed;
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::Row;
 use crate::expr::{LexState, Lexeme, Verdict};
@@ -65,6 +66,16 @@ pub(super) fn compute(
     lexeme: &Lexeme,
     start: LexState,
 ) -> Result<LexemeMask, LimitExceeded> {
+    if let Some((texts, verdict)) = lexeme.listed(start) {
+        return Ok(listed::compute(
+            vocabulary,
+            View { trie, root },
+            lexeme,
+            start,
+            &texts,
+            verdict,
+        ));
+    }
     let whole = trie.id() == vocabulary.trie().id();
     let mut inner = Runs::new(trie, NodeId(root.0 + 1));
     let mut exits: Vec<Collected<'_>> = Vec::new();
