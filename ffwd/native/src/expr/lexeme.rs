@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::byte_set::ByteSet;
 use super::derivative::{ByteClasses, Derivatives};
 use super::listed::Listed;
 pub use super::lower::Spelling;
@@ -67,6 +68,9 @@ pub struct LexemeSpec {
     /// The languages of which one must hold: a text that belongs to none of these is no text of
     /// the lexeme. The others are observed, their bits only tell whether they hold too.
     pub required: Verdict,
+    /// The bytes of which one comes next where the lexeme ends and the text does not, where that is
+    /// known: tokens that go on with others are then left out of its masks.
+    pub follow: Option<ByteSet>,
 }
 
 impl LexemeSpec {
@@ -74,8 +78,16 @@ impl LexemeSpec {
     pub fn new(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Self {
         let languages: Arc<[Ast]> = languages.into_iter().collect();
         let required = first_bits(languages.len());
-        Self { spelling, languages, required }
+        Self { spelling, languages, required, follow: None }
     }
+}
+
+/// What may come after a value of JSON: white space, a comma, or the end of what it is in. A number
+/// ends only there, and most tokens that go on after some of its digits go on with more of them.
+pub fn after_value() -> ByteSet {
+    let mut bytes = ByteSet::EMPTY;
+    b" \t\n\r,]}".iter().for_each(|&byte| bytes.insert(byte));
+    bytes
 }
 
 /// The verdict in which the first `count` languages hold.

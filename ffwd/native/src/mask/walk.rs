@@ -113,7 +113,7 @@ pub(super) fn compute(
         };
         if next.is_final() {
             let group = Collected::group(&mut exits, lexeme.accept(next));
-            group.end_at(vocabulary, trie, node, true);
+            group.end_at(vocabulary, lexeme, trie, node, true);
             inner.leave_out(node, after);
             node = after;
             continue;
@@ -141,7 +141,7 @@ pub(super) fn compute(
             }
             if next.accepts() {
                 let group = Collected::group(&mut exits, lexeme.accept(next));
-                group.end_at(vocabulary, trie, node, false);
+                group.end_at(vocabulary, lexeme, trie, node, false);
             }
             // Where the state stays the level does, unless leaps begin here.
             if next != level.row.state() || changes.is_some() {
@@ -216,7 +216,8 @@ impl<'v> Collected<'v> {
     }
 
     pub(super) fn build(mut self) -> ExitGroup {
-        self.rests.sort_unstable();
+        // Several runs that are sorted already.
+        self.rests.sort();
         ExitGroup {
             accept: self.accept,
             rests: Arc::new(ByteTrie::from_sorted(&self.rests)),
@@ -225,11 +226,12 @@ impl<'v> Collected<'v> {
         }
     }
 
-    /// Records that the lexeme ends at a node. `with_node`: the tokens at the node have ended with
+    /// Records that a lexeme ends at a node. `with_node`: the tokens at the node have ended with
     /// it; else they are inner ones.
     pub(super) fn end_at(
         &mut self,
         vocabulary: &'v Vocabulary,
+        lexeme: &Lexeme,
         trie: &ByteTrie,
         node: NodeId,
         with_node: bool,
@@ -239,10 +241,17 @@ impl<'v> Collected<'v> {
             self.grafts.push((node, with_node));
             return;
         }
-        for (depth, token) in trie.below(node) {
-            if depth > 0 || with_node {
+        if with_node {
+            self.rests.extend(trie.tokens_at(node).iter().map(|&token| (&b""[..], token)));
+        }
+        let follow = lexeme.spec().follow;
+        for (byte, child) in trie.children(node) {
+            if follow.is_some_and(|follow| !follow.contains(byte)) {
+                continue;
+            }
+            for (depth, token) in trie.below(child) {
                 let text = vocabulary.text(token);
-                self.rests.push((&text[text.len() - depth..], token));
+                self.rests.push((&text[text.len() - depth - 1..], token));
             }
         }
     }
