@@ -12,9 +12,11 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::byte_set::ByteSet;
 use super::derivative::{ByteClasses, Derivatives};
-use super::lower::Lowering;
+use super::listed::Listed;
 pub use super::lower::Spelling;
+use super::lower::{Lowering, LISTED_FROM};
 use super::relax::{decides_alike, relax, Limits, RelaxMemo};
 use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
@@ -67,6 +69,9 @@ pub struct LexemeSpec {
     /// The languages of which one must hold: a text that belongs to none of these is no text of
     /// the lexeme. The others are observed, their bits only tell whether they hold too.
     pub required: Verdict,
+    /// The bytes of which one comes next where the lexeme ends and the text does not, where that is
+    /// known: tokens that go on with others are then left out of its masks.
+    pub follow: Option<ByteSet>,
 }
 
 impl LexemeSpec {
@@ -74,8 +79,16 @@ impl LexemeSpec {
     pub fn new(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Self {
         let languages: Arc<[Ast]> = languages.into_iter().collect();
         let required = first_bits(languages.len());
-        Self { spelling, languages, required }
+        Self { spelling, languages, required, follow: None }
     }
+}
+
+/// What may come after a value of JSON: white space, a comma, or the end of what it is in. A number
+/// ends only there, and most tokens that go on after some of its digits go on with more of them.
+pub fn after_value() -> ByteSet {
+    let mut bytes = ByteSet::EMPTY;
+    b" \t\n\r,]}".iter().for_each(|&byte| bytes.insert(byte));
+    bytes
 }
 
 /// The verdict in which the first `count` languages hold.
@@ -160,11 +173,19 @@ pub struct Lexeme {
 
 impl Lexeme {
     pub fn new(spec: LexemeSpec) -> Result<Self, LimitExceeded> {
+        Self::with_tables_from(spec, LISTED_FROM)
+    }
+
+    /// As [`Self::new`], with a table for each union of at least so many texts.
+    pub(crate) fn with_tables_from(
+        spec: LexemeSpec,
+        listed_from: usize,
+    ) -> Result<Self, LimitExceeded> {
         if spec.languages.len() > MAX_LANGUAGES {
             return Err(LimitExceeded::new("languages of one lexeme", MAX_LANGUAGES));
         }
         let mut store = ExprStore::new();
-        let mut lowering = Lowering::new(&mut store, spec.spelling)?;
+        let mut lowering = Lowering::new(&mut store, spec.spelling, listed_from)?;
         let character = lowering.any_character()?;
         let mut roots = Residuals::new();
         for language in spec.languages.iter() {
@@ -475,6 +496,24 @@ impl Lexeme {
                     _ => searches(residual),
                 }
         })
+    }
+
+    /// Where nothing but listed texts may follow in a state: what is left of them, and with which
+    /// verdict they end. Before the opening quote, those that follow it.
+    pub fn listed(&self, state: LexState) -> Option<(Listed, Verdict)> {
+        let key = &self.data(if state == LexState::QUOTE { self.inside } else { state }).key;
+        let StateKey::Inside(residuals) = key else { return None };
+        let mut alive = residuals.iter().enumerate().filter(|(_, &id)| id != ExprId::EMPTY);
+        let (Some((language, &residual)), None) = (alive.next(), alive.next()) else {
+            return None;
+        };
+        let verdict = 1 << language;
+        match self.builder.lock().store.get(residual) {
+            Expr::Listed(listed) if self.spec.required & verdict != 0 => {
+                Some((listed.clone(), verdict))
+            }
+            _ => None,
+        }
     }
 
     /// The expression of a state inside a JSON string that has one language.

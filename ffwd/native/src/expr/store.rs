@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::byte_set::ByteSet;
 use super::facts::{facts_of, needed, possible, Facts, ANY_ASCII};
+use super::listed::{Listed, TextTable};
 use crate::error::LimitExceeded;
 use crate::regex::Magnitude;
 
@@ -41,6 +42,8 @@ pub enum Expr {
     Bytes(ByteSet),
     /// Never empty.
     Magnitude(Arc<Magnitude>),
+    /// Many texts. Never only one that is over.
+    Listed(Listed),
     /// Right-nested: the head is never a `Concat`.
     Concat(ExprId, ExprId),
     /// Sorted, without duplicates, at most one `Bytes`.
@@ -78,6 +81,8 @@ pub struct ExprStore {
     /// Expressions of exactly one character.
     characters: FxHashSet<ExprId>,
     capacity: usize,
+    /// How many bytes of memory the tables of listed texts take.
+    listed_bytes: usize,
 }
 
 impl Default for ExprStore {
@@ -96,6 +101,7 @@ impl ExprStore {
             any_character: None,
             characters: FxHashSet::default(),
             capacity: MAX_EXPRESSIONS,
+            listed_bytes: 0,
         };
         let basics = [
             (Expr::Empty, false, true),
@@ -248,6 +254,24 @@ impl ExprStore {
 
     pub fn magnitude(&mut self, magnitude: Arc<Magnitude>) -> Result<ExprId, LimitExceeded> {
         self.intern(Expr::Magnitude(magnitude))
+    }
+
+    /// The texts of a table.
+    pub fn table(&mut self, table: TextTable) -> Result<ExprId, LimitExceeded> {
+        let (known, bytes) = (self.exprs.len(), table.memory_bytes());
+        let Some(listed) = Listed::all(Arc::new(table)) else { return Ok(ExprId::EMPTY) };
+        let id = self.listed(listed)?;
+        if self.exprs.len() > known {
+            self.listed_bytes += bytes;
+        }
+        Ok(id)
+    }
+
+    pub fn listed(&mut self, listed: Listed) -> Result<ExprId, LimitExceeded> {
+        if listed.is_over() {
+            return Ok(ExprId::EPSILON);
+        }
+        self.intern(Expr::Listed(listed))
     }
 
     pub fn literal(&mut self, text: &[u8]) -> Result<ExprId, LimitExceeded> {
@@ -454,6 +478,8 @@ impl ExprStore {
 
     /// About how many bytes of memory the store holds.
     pub fn memory_bytes(&self) -> usize {
-        self.exprs.len() * (2 * std::mem::size_of::<Expr>() + std::mem::size_of::<Facts>() + 16)
+        self.listed_bytes
+            + self.exprs.len()
+                * (2 * std::mem::size_of::<Expr>() + std::mem::size_of::<Facts>() + 16)
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
+use super::listed;
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::Row;
 use crate::expr::{LexState, Lexeme, Verdict};
@@ -92,6 +93,16 @@ pub(super) fn compute(
     lexeme: &Lexeme,
     start: LexState,
 ) -> Result<LexemeMask, LimitExceeded> {
+    if let Some((texts, verdict)) = lexeme.listed(start) {
+        return Ok(listed::compute(
+            vocabulary,
+            View { trie, root },
+            lexeme,
+            start,
+            &texts,
+            verdict,
+        ));
+    }
     let whole = trie.id() == vocabulary.trie().id();
     let mut inner = Runs::new(trie, NodeId(root.0 + 1));
     let mut exits: Vec<Collected<'_>> = Vec::new();
@@ -131,7 +142,7 @@ pub(super) fn compute(
         };
         if next.is_final() {
             let group = Collected::group(&mut exits, lexeme.accept(next));
-            group.end_at(vocabulary, trie, node, true);
+            group.end_at(vocabulary, lexeme, trie, node, true);
             inner.leave_out(node, after);
             node = after;
             continue;
@@ -159,7 +170,7 @@ pub(super) fn compute(
             }
             if next.accepts() {
                 let group = Collected::group(&mut exits, lexeme.accept(next));
-                group.end_at(vocabulary, trie, node, false);
+                group.end_at(vocabulary, lexeme, trie, node, false);
             }
             // Where the state stays the level does, unless leaps begin here.
             if next != level.row.state() || changes.is_some() {
@@ -234,7 +245,8 @@ impl<'v> Collected<'v> {
     }
 
     pub(super) fn build(mut self) -> ExitGroup {
-        self.rests.sort_unstable();
+        // Several runs that are sorted already.
+        self.rests.sort();
         ExitGroup {
             accept: self.accept,
             rests: Arc::new(ByteTrie::from_sorted(&self.rests)),
@@ -243,11 +255,12 @@ impl<'v> Collected<'v> {
         }
     }
 
-    /// Records that the lexeme ends at a node. `with_node`: the tokens at the node have ended with
+    /// Records that a lexeme ends at a node. `with_node`: the tokens at the node have ended with
     /// it; else they are inner ones.
     pub(super) fn end_at(
         &mut self,
         vocabulary: &'v Vocabulary,
+        lexeme: &Lexeme,
         trie: &ByteTrie,
         node: NodeId,
         with_node: bool,
@@ -257,10 +270,17 @@ impl<'v> Collected<'v> {
             self.grafts.push((node, with_node));
             return;
         }
-        for (depth, token) in trie.below(node) {
-            if depth > 0 || with_node {
+        if with_node {
+            self.rests.extend(trie.tokens_at(node).iter().map(|&token| (&b""[..], token)));
+        }
+        let follow = lexeme.spec().follow;
+        for (byte, child) in trie.children(node) {
+            if follow.is_some_and(|follow| !follow.contains(byte)) {
+                continue;
+            }
+            for (depth, token) in trie.below(child) {
                 let text = vocabulary.text(token);
-                self.rests.push((&text[text.len() - depth..], token));
+                self.rests.push((&text[text.len() - depth - 1..], token));
             }
         }
     }

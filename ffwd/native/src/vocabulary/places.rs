@@ -197,7 +197,7 @@ mod tests {
             let trie = vocabulary.trie();
             let places = vocabulary.places();
             for multibyte in [0, u64::MAX, 1 << 3 | 1 << 0x22] {
-                for ascii in [0, 1 << b'a', letters, u128::MAX, u128::MAX & !(1 << b'"')] {
+                for ascii in [0, 1 << b'a', letters, u128::MAX, !(1 << b'"')] {
                     let staying = Staying { ascii, multibyte };
                     let leaving = places.leaving(staying);
                     let mut found = Vec::new();
