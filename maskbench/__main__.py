@@ -12,12 +12,11 @@ from random import Random
 import click
 from rich.console import Console
 
-from maskbench import packaged, results, tables
+from maskbench import packaged, results
 from maskbench.batches.command import batches_command
 from maskbench.canonical_demo.command import demo_command
 from maskbench.canonicality.command import canonicality_command
 from maskbench.canonicality.gates import canonical_walks_command, continuations_command
-from maskbench.comparison import comparisons
 from maskbench.data import (
     BUILTIN_CORPUS,
     DataError,
@@ -38,8 +37,13 @@ from maskbench.logits.command import logits_command
 from maskbench.operations.command import operations_command
 from maskbench.processor import stay_off
 from maskbench.progress import progress
+from maskbench.regression import baseline_command, compare_command
+from maskbench.report import command as report
+from maskbench.report.run import Run
 from maskbench.runner import EngineStartError, RunSettings, run
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
+
+_ARGUMENTS = "maskbench.arguments"
 
 
 @dataclass
@@ -93,12 +97,22 @@ def _parse_engine_samples(
     return samples
 
 
-@click.group()
+class _Recording(click.Group):
+    """Keeps the arguments that it was called with: results say by which command they were made."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Recording)
 def main() -> None:
     """Measures engines for constrained decoding on JSON schemas."""
 
 
+main.add_command(baseline_command)
 main.add_command(batches_command)
+main.add_command(compare_command)
 main.add_command(demo_command)
 main.add_command(canonical_walks_command)
 main.add_command(canonicality_command)
@@ -110,6 +124,7 @@ main.add_command(instructions_command)
 main.add_command(keywords_command)
 main.add_command(logits_command)
 main.add_command(operations_command)
+main.add_command(report.report_command)
 main.add_command(tokenizers_command)
 main.add_command(walks_command)
 
@@ -188,6 +203,22 @@ main.add_command(walks_command)
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write all results to this JSON file, and the samples next to it.",
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([form for form in report.FORMATS if form != "html"]),
+    default="terminal",
+    show_default=True,
+    help="Of the tables that are printed.",
+)
+@click.option(
+    "--report",
+    "reports",
+    type=click.Path(path_type=Path, dir_okay=False),
+    multiple=True,
+    callback=report.parse_reports,
+    help="Write the report to this .html, .md, .csv or .json file too; may be repeated.",
+)
 def run_command(
     engine_list: str,
     data: Path,
@@ -204,6 +235,8 @@ def run_command(
     engine_samples: dict[str, int],
     pin: int | None,
     out: Path | None,
+    form: str,
+    reports: tuple[Path, ...],
 ) -> None:
     """Runs engines on the same schemas and instances and prints verdicts and times."""
     engines = list(dict.fromkeys(name.strip() for name in engine_list.split(",") if name.strip()))
@@ -241,11 +274,10 @@ def run_command(
                 )
         except (DataError, TokenizerError, MissingEngineError, EngineStartError) as error:
             raise click.ClickException(str(error)) from error
-    summaries = results.summarise(logs)
-    pairs = comparisons(logs, "ffwd" if "ffwd" in engines else engines[0])
     measured = logs[engines[0]].offered
     lost = len(preparation.broken) + len(preparation.unwritable_schemas)
     about = {
+        "command": report.command_line(click.get_current_context().meta.get(_ARGUMENTS, ())),
         "started": started,
         "seconds": round(time.monotonic() - clock, 1),
         "complete": measured + lost == len(sources),
@@ -278,42 +310,17 @@ def run_command(
             "skipped_instances": preparation.skipped_instances,
         },
     }
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)
+    # Where the tables are for a program, what else is said goes to standard error.
+    console = report.console(stderr=form != "terminal")
     _say_what_was_left_out(console, preparation, measured, len(sources))
-    tables.show(console, summaries)
-    tables.show_comparisons(console, pairs)
+    finished = Run.finished("this run" if out is None else out.name, about, logs)
+    report.show([finished], form)
     if out is not None:
-        samples = results.write(out, about, logs, summaries, pairs)
+        samples = finished.write(out)
         console.print(f"Written: {out} and {samples}", soft_wrap=True)
-
-
-@main.command("compare")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--subject", default="ffwd", show_default=True, help="The engine beside its peers.")
-@click.option("--markdown", is_flag=True, help="Print Markdown.")
-def compare_command(files: tuple[Path, ...], subject: str, markdown: bool) -> None:
-    """Prints the tables of pairs of engines for results that `run --out` has written."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)
-    for file in files:
-        try:
-            document, logs = results.read(file)
-        except results.ResultsError as error:
-            raise click.ClickException(str(error)) from error
-        if subject not in logs:
-            raise click.ClickException(f"{file}: no engine {subject!r}; it has {', '.join(logs)}")
-        settings = document["settings"]
-        store = "emptied before each schema" if settings["cold_store"] else "kept"
-        title = f"{document['tokenizer']['name']}, store {store}, {file.name}"
-        pairs = comparisons(logs, subject)
-        if markdown:
-            click.echo(f"### {title}\n\n{tables.markdown(pairs)}")
-        else:
-            console.print(title, style="bold underline")
-            tables.show_comparisons(console, pairs)
+    for path in reports:
+        report.save(path, report.format_of(path), [finished])
+        console.print(f"Written: {path}", soft_wrap=True)
 
 
 def _say_what_was_left_out(
