@@ -12,6 +12,7 @@ from maskbench.goals import judge
 from maskbench.report.run import Run
 from maskbench.report.table import Column, Table, Unit, Value, columns
 from maskbench.statistics import STATISTICS, Scope, refusal_reasons
+from maskbench.verdicts import SchemaRecord, Verdict
 
 _REASONS = 8
 _EXAMPLES = 5
@@ -21,14 +22,16 @@ COMMON = "over what all engines pass"
 
 
 def tables_of(run: Run, *, lists: bool = True) -> list[Table]:
-    """All tables. Without `lists`, those that grow with the schemas or name single ones are left out."""
+    """All tables. Without `lists`, those that go through single schemas are left out."""
     found = [verdicts(run)]
     if reasons := refusals(run):
         found.append(reasons)
     found += times(run, "own")
     if run.peers:
         found += times(run, "common")
-    found.append(forced(run))
+    found.append(forced(run, "own"))
+    if run.peers:
+        found.append(forced(run, "common"))
     found.append(memory(run))
     found += [goals(run, comparison) for comparison in run.pairs]
     if run.peers:
@@ -147,29 +150,19 @@ def _per_second(
     return masks * 1e6 / spent if spent else None
 
 
-def forced(run: Run) -> Table:
-    """Forced tokens and non-canonical sequences, in both scopes."""
-    rows: list[tuple[Value, ...]] = []
-    for summary in run.summaries:
-        scopes = [summary.own, *([summary.common] if run.peers else [])]
-        rows.append((summary.name, *(value for scope in scopes for value in _forced(scope))))
-    scopes_named = [OWN, *([COMMON] if run.peers else [])]
-    names = [
-        Column(f"{name}, {'own' if scope is OWN else 'common'}", unit)
-        for scope in scopes_named
-        for name, unit in (
-            ("tokens", Unit.COUNT),
-            ("forced share", Unit.SHARE),
-            ("sequences", Unit.COUNT),
-            ("non-canonical", Unit.COUNT),
-        )
-    ]
+def forced(run: Run, scope: str) -> Table:
+    """Forced tokens and non-canonical sequences; `scope` is `own` or `common`."""
+    is_common = scope == "common"
     return Table(
-        "forced",
-        "Forced share and non-canonical sequences",
-        (_ENGINE, *names),
-        tuple(rows),
-        (f"Own: {OWN}. Common: {COMMON}." if run.peers else f"Own: {OWN}.",),
+        f"forced_{scope}",
+        f"Forced share and non-canonical sequences, {COMMON if is_common else OWN}",
+        (
+            _ENGINE,
+            Column("tokens", Unit.COUNT),
+            Column("forced share", Unit.SHARE),
+            *columns(Unit.COUNT, ("sequences", "non-canonical")),
+        ),
+        tuple((s.name, *_forced(s.common if is_common else s.own)) for s in run.summaries),
     )
 
 
@@ -292,12 +285,19 @@ def _verdicts_by_schema(run: Run) -> Iterable[tuple[str, tuple[str, ...]]]:
     ids: dict[int, str] = {}
     for engine, log in run.logs.items():
         for record in log.records:
-            found[record.index][engine] = record.verdict.value
+            found[record.index][engine] = _verdict(record)
             ids[record.index] = record.id
     for index in sorted(found):
         verdicts = found[index]
         if len(set(verdicts.values())) > 1:
             yield ids[index], tuple(verdicts.get(engine, "not given") for engine in run.engines)
+
+
+def _verdict(record: SchemaRecord) -> str:
+    """Of the two ways to be wrong the worse one, if both hold."""
+    if record.verdict is not Verdict.WRONG:
+        return record.verdict.value
+    return "wrong accept" if record.wrong_accepts else "wrong reject"
 
 
 def difference_patterns(run: Run) -> Table:

@@ -16,7 +16,6 @@ from maskbench.report import contents, figures
 from maskbench.report.changes import changes
 from maskbench.report.run import Run
 from maskbench.report.table import Column, Table, Unit, Value, columns, printable, show
-from maskbench.verdicts import Verdict
 
 _PAGE = Path(__file__).parent / "page"
 # Of a list of schemas; more make the page slow to open.
@@ -54,6 +53,7 @@ def page(runs: Sequence[Run], against: Run | None = None) -> str:
     """The whole page. `against` is an earlier run that the first one is compared with."""
     environment = Environment(
         loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined,
+        finalize=_written,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     style = (_PAGE / "report.css").read_text(encoding="utf-8")
@@ -64,12 +64,13 @@ def page(runs: Sequence[Run], against: Run | None = None) -> str:
     ]
     return environment.get_template("report.html.j2").render(
         title=_title(runs),
+        tokenizers=_tokenizers(runs),
         runs=shown,
         data=_data(shown),
         style=Markup(style),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
-        verdict_names={verdict.value for verdict in Verdict} | {"out of memory"},
+        verdict_names={label for _, label in _BAR_PARTS},
         box={
             "width": figures.WIDTH,
             "height": figures.HEIGHT,
@@ -81,13 +82,22 @@ def page(runs: Sequence[Run], against: Run | None = None) -> str:
     )
 
 
+def _written(value: object) -> object:
+    """What a template writes: strangers' text without controls and lone surrogates."""
+    is_plain = isinstance(value, str) and not isinstance(value, Markup)
+    return printable(value) if is_plain else value
+
+
 def _title(runs: Sequence[Run]) -> str:
     names = list(dict.fromkeys(name for run in runs for name in run.engines))
     engines = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     counts = {len({r.index for log in run.logs.values() for r in log.records}) for run in runs}
     schemas = f"{max(counts):,} schemas" if counts else ""
-    tokenizers = list(dict.fromkeys(str(run.document["tokenizer"]["name"]) for run in runs))
-    return printable(f"{engines} on {schemas}, {', '.join(tokenizers)}")
+    return f"{engines} on {schemas}"
+
+
+def _tokenizers(runs: Sequence[Run]) -> str:
+    return ", ".join(dict.fromkeys(str(run.document["tokenizer"]["name"]) for run in runs))
 
 
 def _run(key: str, run: Run, against: Run | None) -> dict[str, Any]:
@@ -101,13 +111,13 @@ def _run(key: str, run: Run, against: Run | None) -> dict[str, Any]:
     used = {part["label"] for bar in bars for part in bar["parts"]}
     found = {
         "key": key,
-        "title": printable(run.title),
+        "title": run.title,
         "subject": run.subject,
         "is_pair": bool(run.peers),
         "numbers": {name: number for number, name in enumerate(run.engines)},
         # A table that a run does not have is asked for, too.
         "tables": dict.fromkeys(("refusals", "mask_common", "first_mask_common", "differences",
-                                 "speed_changes")) | tables,
+                                 "forced_common", "speed_changes")) | tables,
         "goals": [shown for name, shown in tables.items() if name.startswith("goals")],
         "curves_shown": [replace(f, title=f"{f.title}, all pass") for f in shown],
         "curves_own": [replace(f, title=f"{f.title}, own") for f in own],
@@ -259,7 +269,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     for engine in run.engines:
         versions = run.engine(engine)["versions"]
         found.append((engine, "; ".join(f"{name} {value}" for name, value in versions.items())))
-    return [(name, printable(str(value))) for name, value in found if value]
+    return [(name, str(value)) for name, value in found if value]
 
 
 def _words(values: dict[str, Any], names: Iterable[str]) -> str:

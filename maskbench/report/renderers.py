@@ -31,7 +31,7 @@ def terminal(console: Console, tables: Sequence[Table]) -> None:
                  for row in table.rows]  # fmt: skip
         drawn = _drawn([c.name for c in table.columns], cells, [c.is_number for c in table.columns])
         is_swappable = all(column.is_number for column in table.columns[1:])
-        width = Measurement.get(console, console.options, drawn).maximum
+        width = Measurement.get(console, console.options.update(max_width=10_000), drawn).maximum
         if is_swappable and table.rows and width > console.width:
             head, *body = zip([c.name for c in table.columns], *cells, strict=True)
             drawn = _drawn(list(head), [list(row) for row in body],

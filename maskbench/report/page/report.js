@@ -139,7 +139,7 @@
       mark(svg, [["circle", { cx: px[index], cy: py[index], r: 6 }]]);
       const ratio = Number((xs[index] / ys[index]).toPrecision(3));
       showTip(
-        [ids[index], `${subject}: ${time(ys[index])}`, `${peer}: ${time(xs[index])}`, `${ratio} times as long`],
+        [ids[index], `${subject}: ${time(ys[index])}`, `${peer}: ${time(xs[index])}`, `${peer} takes ${ratio} times as long`],
         ...frame(svg).toPage(px[index], py[index]),
       );
     };
