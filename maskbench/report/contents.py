@@ -295,9 +295,9 @@ def _verdicts_by_schema(run: Run) -> Iterable[tuple[str, tuple[str, ...]]]:
 
 def _verdict(record: SchemaRecord) -> str:
     """Of the two ways to be wrong the worse one, if both hold."""
-    if record.verdict is not Verdict.WRONG:
-        return record.verdict.value
-    return "wrong accept" if record.wrong_accepts else "wrong reject"
+    if record.verdict is Verdict.WRONG:
+        return "wrong accept" if record.wrong_accepts else "wrong reject"
+    return str(record.verdict.value)
 
 
 def difference_patterns(run: Run) -> Table:
@@ -308,7 +308,7 @@ def difference_patterns(run: Run) -> Table:
         counts[pattern] += 1
         if len(examples[pattern]) < _EXAMPLES:
             examples[pattern].append(schema)
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for pattern, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         more = " …" if count > _EXAMPLES else ""
         rows.append((*pattern, count, ", ".join(examples[pattern]) + more))

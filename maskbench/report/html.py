@@ -84,8 +84,9 @@ def page(runs: Sequence[Run], against: Run | None = None) -> str:
 
 def _written(value: object) -> object:
     """What a template writes: strangers' text without controls and lone surrogates."""
-    is_plain = isinstance(value, str) and not isinstance(value, Markup)
-    return printable(value) if is_plain else value
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return printable(value)
+    return value
 
 
 def _title(runs: Sequence[Run]) -> str:
