@@ -132,6 +132,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, EngineLog]]:
                 name: EngineLog(
                     versions=engine["versions"],
                     start_seconds=engine["start_seconds"],
+                    start_memory_bytes=engine.get("start_memory_bytes"),
+                    peak_memory_bytes=engine.get("peak_memory_bytes"),
                     records=_records(
                         engine["schemas"],
                         samples[f"{name}.mask_us"],
@@ -176,6 +178,7 @@ def _records(
                 else float(first_mask_us[position]),
                 mask_us=array("f", mask_us[start:stop].tobytes()),
                 forced=ForcedCount(**schema["forced"]) if "forced" in schema else None,
+                peak_memory_bytes=schema.get("peak_memory_bytes"),
             )
         )
         start = stop
@@ -201,6 +204,8 @@ def _engine(summary: EngineSummary, log: EngineLog) -> dict[str, Any]:
     return {
         "versions": summary.versions,
         "start_seconds": round(log.start_seconds, 3),
+        "start_memory_bytes": log.start_memory_bytes,
+        "peak_memory_bytes": log.peak_memory_bytes,
         "counts": asdict(summary.counts),
         "refused_reasons": dict(summary.refused_reasons),
         "own": asdict(summary.own),
@@ -234,6 +239,7 @@ def _schema(record: SchemaRecord) -> dict[str, Any]:
         "index": record.index,
         "id": record.id,
         "verdict": record.verdict.value,
+        "peak_memory_bytes": record.peak_memory_bytes,
     }
     if record.reason is not None:
         result["reason"] = record.reason

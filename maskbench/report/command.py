@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -16,8 +17,13 @@ from maskbench.report.run import Run
 from maskbench.report.table import Table
 from maskbench.results import ResultsError
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 FORMATS = ("terminal", "csv", "json", "markdown", "html")
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".html": "html"}
+
+
+_ARGUMENTS = "maskbench.arguments"
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -26,12 +32,22 @@ def console(*, stderr: bool = False) -> Console:
     return found if found.is_terminal else Console(stderr=stderr, width=140)
 
 
-def command_line(arguments: Sequence[str]) -> str:
-    """What has to be typed to do it again."""
+class RecordingGroup(click.Group):
+    """Keeps the arguments that it was called with: results say by which command they were made."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click has it."""
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+def command_line() -> str:
+    """What has to be typed to run this command again."""
+    arguments = click.get_current_context().meta.get(_ARGUMENTS, ())
     return shlex.join(["python", "-m", "maskbench", *arguments])
 
 
-def parse_reports(
+def _parse_reports(
     context: click.Context, parameter: click.Parameter, values: tuple[Path, ...]
 ) -> tuple[Path, ...]:
     """Refuses a name that does not say the format before anything is run."""
@@ -78,15 +94,39 @@ def show(runs: Sequence[Run], form: str, against: Run | None = None) -> None:
 
 
 def save(path: Path, form: str, runs: Sequence[Run], against: Run | None = None) -> None:
-    """Writes a report."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # An id may hold half of a surrogate pair, which no file can.
-    path.write_text(render(form, runs, against), encoding="utf-8", errors="backslashreplace")
+    """Writes a report. Raises `click.ClickException` where that cannot be done."""
+    text = render(form, runs, against)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # An id may hold half of a surrogate pair, which no file can.
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror or error}") from error
 
 
 def _tables(run: Run, against: Run | None, *, lists: bool) -> list[Table]:
     found = tables_of(run, lists=lists)
     return found if against is None else found + changes(run, against)
+
+
+def outputs(command: Command) -> Command:
+    """`--format FORMAT` as `form` and `--report FILE` as `reports`, for what makes results."""
+    command = click.option(
+        "--report",
+        "reports",
+        type=click.Path(path_type=Path, dir_okay=False),
+        multiple=True,
+        callback=_parse_reports,
+        help="Write the report to this .html, .md, .csv or .json file too; may be repeated.",
+    )(command)
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice([form for form in FORMATS if form != "html"]),
+        default="terminal",
+        show_default=True,
+        help="Of the tables that are printed.",
+    )(command)
 
 
 @click.command("report")
@@ -121,8 +161,5 @@ def report_command(
     if out is None:
         show(runs, form, earlier)
         return
-    try:
-        save(out, form, runs, earlier)
-    except OSError as error:
-        raise click.ClickException(f"{out}: {error.strerror or error}") from error
+    save(out, form, runs, earlier)
     click.echo(f"Written: {out}")

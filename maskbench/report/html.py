@@ -31,9 +31,10 @@ _BAR_PARTS = (
 
 _SETTINGS = {
     "whitespace": "whitespace", "property_order": "property order",
-    "time_limit_s": "time limit in s", "memory_limit": "memory limit", "chunk": "schemas per turn",
+    "time_limit_s": "time limit in s", "memory_limit_bytes": "memory limit",
+    "chunk": "schemas per turn",
     "forced": "forced tokens", "cold_store": "stores emptied", "pin": "processor",
-    "engine_samples": "samples of engines", "jobs": "jobs",
+    "engine_samples": "samples of engines", "jobs": "jobs", "executor": "executor",
 }  # fmt: skip
 
 
@@ -266,6 +267,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
                                             "slice", "skipped_instances"))))  # fmt: skip
     settings = document.get("settings", {})
     named = {label: settings[name] for name, label in _SETTINGS.items() if name in settings}
+    if named.get("memory limit"):
+        named["memory limit"] = show(named["memory limit"], Unit.BYTES)
     found.append(("Settings", _words(named, named)))
     for engine in run.engines:
         versions = run.engine(engine)["versions"]

@@ -15,7 +15,12 @@ ABOUT = {
     "seconds": 1.5,
     "complete": True,
     "machine": {"platform": "some", "processor": "a fast one", "cores": 8, "python": "3.12"},
-    "settings": {"whitespace": "flexible", "cold_store": True, "forced": True},
+    "settings": {
+        "whitespace": "flexible",
+        "cold_store": True,
+        "forced": True,
+        "memory_limit_bytes": 2**32,
+    },
     "tokenizer": {"name": "bytes", "vocab_size": 257, "sha256": "00ff"},
     "data": {"name": "some.jsonl", "schemas": 9, "chosen": 9},
 }

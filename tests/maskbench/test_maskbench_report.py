@@ -236,6 +236,21 @@ def test_older_results_have_gaps_where_they_know_nothing(written):
     assert "n/a" in page([run])
 
 
+def test_the_page_says_how_the_run_was_made():
+    elements = Elements()
+    elements.feed(page([run_of(logs())]))
+    text = " ".join(elements.text)
+    for words in ("python -m maskbench run --engine one,two", "processor a fast one", "fake 1",
+                  "vocab size 257", "memory limit 4.00 GiB"):  # fmt: skip
+        assert words in text
+
+
+def test_a_folder_that_cannot_be_written_is_named(written):
+    result = CliRunner().invoke(main, ["report", str(written), "--out", f"{written}/report.md"])
+    assert result.exit_code == 1
+    assert "report.md: " in result.output
+
+
 @pytest.mark.parametrize("ending", ["csv", "json", "md", "html"])
 def test_a_report_is_written_in_the_form_of_its_name(written, ending):
     out = written.parent / f"deep/report.{ending}"
