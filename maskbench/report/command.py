@@ -69,8 +69,12 @@ def render(form: str, runs: Sequence[Run], against: Run | None = None) -> str:
     """The report as text, in any form but that of the terminal."""
     if form == "html":
         # The other forms do not need Jinja.
-        from maskbench.report.html import page
-
+        try:
+            from maskbench.report.html import page
+        except ImportError as error:
+            raise click.ClickException(
+                f"an HTML report needs the extra bench: {error}; pip install jinja2"
+            ) from error
         return page(runs, against)
     lists = form != "markdown"
     tables = [

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -249,6 +250,15 @@ def test_a_folder_that_cannot_be_written_is_named(written):
     result = CliRunner().invoke(main, ["report", str(written), "--out", f"{written}/report.md"])
     assert result.exit_code == 1
     assert "report.md: " in result.output
+
+
+def test_a_page_without_its_template_engine_says_what_to_install(written, monkeypatch):
+    monkeypatch.delitem(sys.modules, "maskbench.report.html", raising=False)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = CliRunner().invoke(main, ["report", str(written), "--format", "html"])
+    assert result.exit_code == 1
+    assert "pip install jinja2" in result.output
+    assert CliRunner().invoke(main, ["report", str(written), "--format", "csv"]).exit_code == 0
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "md", "html"])
