@@ -115,6 +115,7 @@ def _verdicts(summaries: list[EngineSummary]) -> Table:
     table.add_row("failed", *(f"{c.failed:,} ({c.failed_instances:,})" for c in counts))
     table.add_row("crashes", *(f"{c.crashed:,}" for c in counts))
     table.add_row("timeouts", *(f"{c.timed_out:,}" for c in counts))
+    table.add_row("out of memory", *(f"{c.out_of_memory:,}" for c in counts))
     return table
 
 
