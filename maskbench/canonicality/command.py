@@ -10,39 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
-from maskbench import packaged, results
+from maskbench import options, results
 from maskbench.canonicality.variants import NAMES, Mode, variant
-from maskbench.data import BUILTIN_CORPUS, DataError, Slice, choose, read_sources
+from maskbench.data import DataError, Slice, choose, read_sources
 from maskbench.engines import MissingEngineError
 from maskbench.pool import Lost, Pool, PoolStartError
 from maskbench.progress import progress
-from maskbench.tokenizer import BUILTIN_NAME, TokenizerError, resolve
+from maskbench.tokenizer import TokenizerError, resolve
 
 if TYPE_CHECKING:
     from ffwd import Vocabulary
     from maskbench.canonicality.survey import CaseCount, SurveySetup, SurveyTask, Totals
 
-DATA_HELP = "A .jsonl or .jsonl.xz file, or a folder of .json files. Default: the built-in corpus."
-TOKENIZER_HELP = f"A Hugging Face folder, 'builtin', or one of {', '.join(packaged.NAMES)}."
-
-
-def parse_slice(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> Slice | None:
-    """Reads `--slice`."""
-    if value is None:
-        return None
-    try:
-        return Slice.parse(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from error
-
 
 @click.command("canonicality")
-@click.option("--tokenizer", default=BUILTIN_NAME, show_default=True, help=TOKENIZER_HELP)
-@click.option("--data", type=click.Path(path_type=Path), default=BUILTIN_CORPUS, help=DATA_HELP)
+@options.tokenizer()
+@options.data()
 @click.option(
     "--mode",
     "mode_names",
@@ -64,22 +48,13 @@ def parse_slice(
     multiple=True,
     help="Default: both.",
 )
-@click.option("--sample", type=click.IntRange(min=1), help="Draw this many schemas.")
-@click.option("--seed", type=int, default=0, show_default=True, help="For --sample.")
-@click.option("--slice", "part", metavar="I/N", callback=parse_slice, help="Every N-th schema.")
-@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
-    default=120.0,
-    show_default=True,
-    help="Seconds per schema, after which the process is killed and the schema is lost.",
+@options.sample
+@options.part
+@options.processes
+@options.time_limit(
+    120.0, "Seconds per schema, after which the process is killed and the schema is lost."
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write all counts to this JSON file, and the tables as Markdown next to it.",
-)
+@options.out("Write all counts to this JSON file, and the tables as Markdown and CSV next to it.")
 def canonicality_command(
     tokenizer: str,
     data: Path,
@@ -142,9 +117,7 @@ def canonicality_command(
         },
         "definitions": report.DEFINITIONS,
     }
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)
+    console = options.console()
     if not complete:
         console.print(f"interrupted after {totals.cases} of {len(sources)} schemas")
     report.show(console, totals, unavailable)

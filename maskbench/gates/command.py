@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from maskbench import options
 from maskbench.data import BUILTIN_CORPUS, DataError, parse_case, read_sources
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, MissingEngineError
@@ -30,7 +31,7 @@ _BYTES = "bytes"
 @click.option("--pairs", type=click.IntRange(min=1), default=100_000, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--shrink", default=20, show_default=True, help="How many failures to make small.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Failures, as JSON.")
+@options.out("Failures, as JSON.")
 def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
     """Compares ffwd's verdicts on generated schemas with those of two validators."""
     from maskbench.gates import fuzz
@@ -69,13 +70,8 @@ def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
     show_default=True,
     help="'bytes', a Hugging Face folder, 'deepseek', or 'builtin'.",
 )
-@click.option(
-    "--property-order",
-    type=click.Choice(["declared", "any"]),
-    default="any",
-    show_default=True,
-)
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Failures, as JSON.")
+@options.property_order("any")
+@options.out("Failures, as JSON.")
 def walks_command(
     data: Path,
     generated: bool,
@@ -138,18 +134,12 @@ def walks_command(
 
 
 @click.command("keywords")
-@click.option(
-    "--engine",
-    "engine_list",
-    default="ffwd,llguidance,xgrammar,outlines-core",
-    show_default=True,
-    help="Comma-separated.",
-)
+@options.engine_list("ffwd,llguidance,xgrammar,outlines-core")
 def keywords_command(engine_list: str) -> None:
     """Prints a table of keywords and engines: exact, refused, widened or too narrow."""
     from maskbench.gates import keywords
 
-    names = [name.strip() for name in engine_list.split(",") if name.strip()]
+    names = options.names(engine_list)
     with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
         scratch = Path(directory)
         spec = resolve(BUILTIN_NAME, scratch)

@@ -58,7 +58,7 @@ class Journal:
         try:
             _lock(self._file, folder)
             self._end = self._read()
-            if self.about is not None and not resume:
+            if self._end and not resume:
                 raise JournalError(
                     f"{folder} holds an unfinished run: go on with --resume, or delete the folder"
                 )
