@@ -209,14 +209,14 @@ def _overview(run: Run) -> Table:
     schemas = run.summaries[0].own.schemas if run.common is None else run.common.schemas
     return Table(
         "overview",
-        "At a glance",
+        "At a glance, times in µs",
         (
             Column("engine"),
             Column("passing", Unit.SHARE),
             Column("wrong accept", Unit.COUNT),
             *columns(
                 Unit.MICROSECONDS,
-                ("mask avg µs", "mask p50 µs", "mask p99 µs", "compile p50 µs", "compile p99 µs"),
+                ("mask avg", "mask p50", "mask p99", "compile p50", "compile p99"),
             ),
             Column("forced share", Unit.SHARE),
             Column("peak memory", Unit.BYTES),
