@@ -102,6 +102,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         # The peers, each loaded in its own process only, and the judges.
         lazy=frozenset(
             {
+                "maskbench.report.html",
                 "llguidance",
                 "xgrammar",
                 "outlines_core",
@@ -114,6 +115,13 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
                 "fastokens",
             }
         ),
+        public_only=True,
+    ),
+    # The HTML report; the other forms do without its template engine.
+    "maskbench.report.html": PythonLayer(
+        folder="maskbench/report/html",
+        eager=frozenset({"maskbench", "jinja2", "markupsafe"}),
+        lazy=frozenset(),
         public_only=True,
     ),
     # Its commands load the rest only when they are called.

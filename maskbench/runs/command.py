@@ -13,13 +13,14 @@ from typing import Any
 import click
 from rich.console import Console
 
-from maskbench import options, results, tables
-from maskbench.comparison import comparisons
+from maskbench import options, results
 from maskbench.data import DataError, Slice, choose, read_sources
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, MissingEngineError, find
 from maskbench.processor import ProcessorError, stay_off
 from maskbench.progress import progress
+from maskbench.report import command as report
+from maskbench.report.run import Run
 from maskbench.runner import EngineStartError, Executor, RunSettings, collect
 from maskbench.runs import cluster
 from maskbench.runs.cores import physical_cores, pins_for
@@ -102,6 +103,7 @@ def _parse_pins(
 )
 @click.option("--ray-address", default="auto", show_default=True, help="Of the Ray cluster.")
 @options.out("Write all results to this JSON file, and the samples next to it.")
+@report.outputs
 @click.option("--resume", is_flag=True, help="Go on with a run that has begun to write to --out.")
 def run_command(
     engine_list: str,
@@ -123,6 +125,8 @@ def run_command(
     executor_name: str,
     ray_address: str,
     out: Path | None,
+    form: str,
+    reports: tuple[Path, ...],
     resume: bool,
 ) -> None:
     """Runs engines on the same schemas and instances and prints verdicts and times."""
@@ -151,7 +155,8 @@ def run_command(
         "jobs": jobs,
         "executor": executor_name,
     }
-    console = options.console()
+    # Where the tables are for a program, what else is said goes to standard error.
+    console = report.console(stderr=form != "terminal")
     started, clock = results.utc_now(), time.monotonic()
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="maskbench-")))
@@ -226,15 +231,13 @@ def run_command(
         ) as error:
             raise click.ClickException(str(error)) from error
     logs, left_out = collected.logs, collected.left_out
-    summaries = results.summarise(logs)
-    pairs = comparisons(logs, "ffwd" if "ffwd" in engines else engines[0])
     measured = logs[engines[0]].offered
     lost = len(left_out.broken) + len(left_out.unwritable_schemas)
-    complete = measured + lost == len(sources)
     about: dict[str, Any] = {
+        "command": report.command_line(),
         "started": started,
         "seconds": round(time.monotonic() - clock, 1),
-        "complete": complete,
+        "complete": measured + lost == len(sources),
         "resumed": resume,
         "machine": results.machine(),
         "settings": about_settings,
@@ -257,19 +260,26 @@ def run_command(
         },
     }
     _say_what_was_left_out(console, left_out, measured, len(sources))
-    tables.show(console, summaries)
-    tables.show_comparisons(console, pairs)
-    if out is None or journal is None:
-        return
+    finished = Run.finished("this run" if out is None else out.name, about, logs)
+    report.show([finished], form)
+    # Before the reports, so that nothing that they could fail at costs results.
+    if out is not None and journal is not None:
+        _write(console, finished, out, journal)
+    for path in reports:
+        report.save(path, report.format_of(path), [finished])
+        console.print(f"Written: {path}", soft_wrap=True)
+
+
+def _write(console: Console, finished: Run, out: Path, journal: Journal) -> None:
     try:
-        samples = results.write(out, about, logs, summaries, pairs)
+        samples = finished.write(out)
     except OSError as error:
         raise click.ClickException(
             f"{out}: {error.strerror}: nothing is lost, --resume writes the results again from "
             f"{journal.folder}"
         ) from error
     console.print(f"Written: {out} and {samples}", soft_wrap=True)
-    if complete:
+    if finished.document["complete"]:
         journal.remove()
     else:
         console.print(f"What is finished is in {journal.folder}: go on with --resume")
