@@ -97,7 +97,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="maskbench",
         eager=frozenset(
             {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "maskbench.logits"}
-            | {"numpy", "click", "rich", "tokenizers"}
+            | {"numpy", "click", "rich", "tokenizers", "psutil"}
         ),
         # The peers, each loaded in its own process only, and the judges.
         lazy=frozenset(

@@ -11,6 +11,7 @@ import importlib
 import inspect
 import io
 import pickle
+import socket
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -73,8 +74,9 @@ class RayExecutor:
         ray = self._ray
         if not ray.is_initialized():
             try:
+                _look_for(self._address)
                 ray.init(address=self._address, log_to_driver=False)
-            except (ConnectionError, ValueError, RuntimeError) as error:
+            except (OSError, ValueError, RuntimeError) as error:
                 raise ExecutorError(
                     f"no Ray cluster at {self._address!r} ({error}): start one with "
                     "`ray start --head`, or name another with --ray-address"
@@ -145,6 +147,13 @@ class RayExecutor:
                     self._progress(turn.engine)
             results += answer.turns
         return results
+
+
+def _look_for(address: str) -> None:
+    """Raises `OSError` if nobody answers at `host:port`; Ray itself would ask for minutes."""
+    host, separator, port = address.removeprefix("ray://").rpartition(":")
+    if separator and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 def _task() -> Callable[[bytes, str, bytes], bytes]:
