@@ -105,6 +105,9 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
                 "llguidance",
                 "xgrammar",
                 "outlines_core",
+                "lmformatenforcer",
+                "llama_cpp",
+                "gguf",
                 "jsonschema_rs",
                 "jsonschema",
                 "tokenizers",
@@ -112,6 +115,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
                 "torch",
                 "tiktoken",
                 "fastokens",
+                "zstandard",
             }
         ),
         public_only=True,

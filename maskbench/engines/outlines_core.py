@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from maskbench.documents import Whitespace
 from maskbench.engines.base import (
     Compiled,
     Engine,
@@ -16,11 +17,14 @@ from maskbench.engines.base import (
     Session,
     mask_words,
     short_reason,
+    unsupported_mode,
 )
 
 
 class OutlinesCoreEngine(Engine):
     """Its automaton is built for the vocabulary in advance, so compiling is slow."""
+
+    name = "outlines-core"
 
     def __init__(self, setup: EngineSetup) -> None:
         try:
@@ -41,9 +45,14 @@ class OutlinesCoreEngine(Engine):
             if text:
                 ids.setdefault(text, []).append(token)
         self._vocabulary = outlines_core.Vocabulary(spec.eos_token_ids[0], ids)
-        item, key = setup.whitespace.separators
-        self._whitespace = " ?" if setup.whitespace.value == "flexible" else ""
-        self._spaced = (item, key) != (",", ":")
+        # It has one pattern for all places, and so none with a space after commas and colons only.
+        self._unsupported = unsupported_mode(
+            setup,
+            "outlines-core",
+            whitespace=(Whitespace.FLEXIBLE, Whitespace.COMPACT),
+            property_orders=("declared",),
+        )
+        self._whitespace = " ?" if setup.whitespace is Whitespace.FLEXIBLE else ""
         self.bitmask = np.zeros(mask_words(spec.vocab_size), dtype=np.int32)
 
     def versions(self) -> dict[str, str]:
@@ -55,8 +64,8 @@ class OutlinesCoreEngine(Engine):
 
     def compile(self, schema: str) -> Compiled:
         """Compiles a schema; raises `RefusedError`."""
-        if self._spaced:
-            raise RefusedError("no such whitespace", "outlines-core has one pattern for all places")
+        if self._unsupported is not None:
+            raise RefusedError(*self._unsupported)
         outlines = self._outlines
         try:
             regex = outlines.json_schema.build_regex_from_schema(schema, self._whitespace)
