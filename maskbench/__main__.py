@@ -30,6 +30,7 @@ from maskbench.data import (
 from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace, prepare
 from maskbench.encoding.command import tokenizers_command
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
+from maskbench.fetch import fetch_command
 from maskbench.gates.command import fuzz_command, keywords_command, walks_command
 from maskbench.growth.command import growth_command
 from maskbench.hard.command import hard_command
@@ -103,6 +104,7 @@ main.add_command(demo_command)
 main.add_command(canonical_walks_command)
 main.add_command(canonicality_command)
 main.add_command(continuations_command)
+main.add_command(fetch_command)
 main.add_command(fuzz_command)
 main.add_command(growth_command)
 main.add_command(hard_command)
@@ -126,7 +128,7 @@ main.add_command(walks_command)
     "--data",
     type=click.Path(path_type=Path),
     default=BUILTIN_CORPUS,
-    help="A .jsonl or .jsonl.xz file, or a folder of .json files. Default: the built-in corpus.",
+    help="A .jsonl(.xz, .zst) file, or a folder of .json files. Default: the built-in corpus.",
 )
 @click.option(
     "--tokenizer",

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import tokenizers
 
+import ffwd
+import ffwd.tokenizer
 from maskbench import packaged
 from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
 from maskbench.documents import Whitespace, write_instance
@@ -97,8 +100,29 @@ def _without_changes(state: dict[str, Any] | None, steps: str) -> dict[str, Any]
 def resolve(name: str, scratch: Path) -> TokenizerSpec:
     """Finds the tokenizer called `name`: `builtin`, a package's name, or a folder.
 
-    The built-in one is trained and written below `scratch`. Raises `TokenizerError`.
+    The built-in one is trained and written below `scratch`. Raises `TokenizerError`. Says on
+    standard error if there are bytes that no token of the tokenizer spells, and which.
     """
+    spec = _resolve(name, scratch)
+    problem = unspelled(spec)
+    if problem is not None:
+        click.echo(f"warning: tokenizer {spec.name!r}: {problem}", err=True)
+    return spec
+
+
+def unspelled(spec: TokenizerSpec) -> str | None:
+    """Which bytes of text no token spells, or why that cannot be told; None if there are none.
+
+    ffwd refuses such a tokenizer; other engines may take it, and have masks with no way on.
+    """
+    try:
+        ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
+    except ffwd.FfwdError as error:
+        return str(error)
+    return None
+
+
+def _resolve(name: str, scratch: Path) -> TokenizerSpec:
     if name == BUILTIN_NAME:
         directory = scratch / "builtin-tokenizer"
         train_builtin(directory)

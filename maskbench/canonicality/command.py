@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ffwd import Vocabulary
     from maskbench.canonicality.survey import CaseCount, SurveySetup, SurveyTask, Totals
 
-DATA_HELP = "A .jsonl or .jsonl.xz file, or a folder of .json files. Default: the built-in corpus."
+DATA_HELP = "A .jsonl(.xz, .zst) file, or a folder of .json files. Default: the built-in corpus."
 TOKENIZER_HELP = f"A Hugging Face folder, 'builtin', or one of {', '.join(packaged.NAMES)}."
 
 

@@ -138,6 +138,20 @@ def unsupported_mode(
     return None
 
 
+def token_texts(spec: TokenizerSpec) -> list[bytes | None]:
+    """The bytes of every token by its id, as in the middle of an output; None where it has none.
+
+    For engines that cannot read a `tokenizer.json` themselves. Raises `MissingEngineError`.
+    """
+    import ffwd.tokenizer
+
+    try:
+        vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
+    except ffwd.FfwdError as error:
+        raise MissingEngineError(f"the tokenizer cannot be read: {error}") from error
+    return [vocabulary.token_bytes(token) for token in range(spec.vocab_size)]
+
+
 def mask_words(vocab_size: int) -> int:
     """The length in 32-bit words of a mask."""
     return (vocab_size + 31) // 32

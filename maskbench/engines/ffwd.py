@@ -32,9 +32,12 @@ class FfwdEngine(Engine):
             raise MissingEngineError(f"ffwd cannot be used ({error}): pip install .") from error
         self._ffwd: Any = ffwd
         spec = setup.tokenizer
-        self._vocabulary = ffwd.tokenizer.from_huggingface(
-            spec.directory, vocab_size=spec.vocab_size
-        )
+        try:
+            self._vocabulary = ffwd.tokenizer.from_huggingface(
+                spec.directory, vocab_size=spec.vocab_size
+            )
+        except ffwd.FfwdError as error:
+            raise MissingEngineError(f"ffwd cannot use the tokenizer: {error}") from error
         self._options = {
             "whitespace": setup.whitespace.value,
             "property_order": self.property_order or setup.property_order,

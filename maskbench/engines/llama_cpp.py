@@ -29,6 +29,7 @@ from maskbench.engines.base import (
     Session,
     mask_words,
     short_reason,
+    token_texts,
     unsupported_mode,
 )
 from maskbench.packaged import byte_characters
@@ -56,8 +57,6 @@ class LlamaCppEngine(Engine):
             import gguf
             import llama_cpp
             import llama_cpp.llama_grammar
-
-            import ffwd.tokenizer
         except ImportError as error:
             raise MissingEngineError(
                 f"llama.cpp cannot be used ({error}): pip install llama-cpp-python gguf "
@@ -80,8 +79,7 @@ class LlamaCppEngine(Engine):
                 f"llama.cpp cannot be used: it takes {len(_END_KEYS)} end tokens, and the "
                 f"tokenizer has {len(spec.eos_token_ids)}"
             )
-        vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
-        texts = [vocabulary.token_bytes(token) for token in range(spec.vocab_size)]
+        texts = token_texts(spec)
         # Tokens of equal text: the model file has each text once, and the others go with the first.
         first_of: dict[bytes, int] = {}
         self.first = np.arange(spec.vocab_size)

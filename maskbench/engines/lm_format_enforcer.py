@@ -24,6 +24,7 @@ from maskbench.engines.base import (
     Session,
     mask_words,
     short_reason,
+    token_texts,
     unsupported_mode,
 )
 
@@ -42,8 +43,6 @@ class LmFormatEnforcerEngine(Engine):
             import lmformatenforcer
             import lmformatenforcer.characterlevelparser
             import torch  # noqa: F401 - its bitmasks are tensors
-
-            import ffwd.tokenizer
         except ImportError as error:
             raise MissingEngineError(
                 f"LM-format-enforcer cannot be used ({error}): pip install lm-format-enforcer torch"
@@ -51,8 +50,7 @@ class LmFormatEnforcerEngine(Engine):
         self._lmfe: Any = lmformatenforcer
         self._forced_stop: Any = lmformatenforcer.characterlevelparser.ForceStopParser
         spec = setup.tokenizer
-        vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
-        texts = [vocabulary.token_bytes(token) for token in range(spec.vocab_size)]
+        texts = token_texts(spec)
         ends = set(spec.eos_token_ids)
         regular = [
             (token, text.decode(errors="replace"), _is_whole(text))

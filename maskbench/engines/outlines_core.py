@@ -17,6 +17,7 @@ from maskbench.engines.base import (
     Session,
     mask_words,
     short_reason,
+    token_texts,
     unsupported_mode,
 )
 
@@ -29,8 +30,6 @@ class OutlinesCoreEngine(Engine):
     def __init__(self, setup: EngineSetup) -> None:
         try:
             import outlines_core
-
-            import ffwd.tokenizer
         except ImportError as error:
             raise MissingEngineError(
                 f"outlines-core cannot be used ({error}): pip install outlines-core"
@@ -38,10 +37,8 @@ class OutlinesCoreEngine(Engine):
         self._outlines: Any = outlines_core
         spec = setup.tokenizer
         # The texts of the tokens; outlines-core would fetch a tokenizer by its name.
-        texts = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
         ids: dict[bytes, list[int]] = {}
-        for token in range(spec.vocab_size):
-            text = texts.token_bytes(token)
+        for token, text in enumerate(token_texts(spec)):
             if text:
                 ids.setdefault(text, []).append(token)
         self._vocabulary = outlines_core.Vocabulary(spec.eos_token_ids[0], ids)

@@ -57,7 +57,7 @@ def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
     "data",
     type=click.Path(path_type=Path),
     default=BUILTIN_CORPUS,
-    help="A .jsonl or .jsonl.xz file, or a folder of .json files. Default: the built-in corpus.",
+    help="A .jsonl(.xz, .zst) file, or a folder of .json files. Default: the built-in corpus.",
 )
 @click.option("--generated", is_flag=True, help="On schemas drawn from a grammar of keywords.")
 @click.option("--walks", "count", type=click.IntRange(min=1), default=20_000, show_default=True)
