@@ -31,7 +31,8 @@ from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace,
 from maskbench.encoding.command import tokenizers_command
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
 from maskbench.fetch import fetch_command
-from maskbench.gates.command import fuzz_command, keywords_command, walks_command
+from maskbench.gates.command import fuzz_command, keywords_command
+from maskbench.gates.walk_command import walk_command
 from maskbench.growth.command import growth_command
 from maskbench.hard.command import hard_command
 from maskbench.instructions import instructions_command
@@ -113,7 +114,7 @@ main.add_command(keywords_command)
 main.add_command(logits_command)
 main.add_command(operations_command)
 main.add_command(tokenizers_command)
-main.add_command(walks_command)
+main.add_command(walk_command)
 
 
 @main.command("run")
@@ -128,7 +129,7 @@ main.add_command(walks_command)
     "--data",
     type=click.Path(path_type=Path),
     default=BUILTIN_CORPUS,
-    help="A .jsonl(.xz, .zst) file, or a folder of .json files. Default: the built-in corpus.",
+    help="A .jsonl or .jsonl.xz file, or a folder of .json files. Default: the built-in corpus.",
 )
 @click.option(
     "--tokenizer",

@@ -20,6 +20,8 @@ from maskbench.documents import Whitespace, write_instance
 
 BUILTIN_NAME = "builtin"
 BUILTIN_VOCAB_SIZE = 4096
+BYTES_NAME = "bytes"
+"""One token for each byte and an end, which makes walks as free as they can be."""
 
 _END = "<|end|>"
 
@@ -98,7 +100,7 @@ def _without_changes(state: dict[str, Any] | None, steps: str) -> dict[str, Any]
 
 
 def resolve(name: str, scratch: Path) -> TokenizerSpec:
-    """Finds the tokenizer called `name`: `builtin`, a package's name, or a folder.
+    """Finds the tokenizer called `name`: `builtin`, `bytes`, a package's name, or a folder.
 
     The built-in one is trained and written below `scratch`. Raises `TokenizerError`. Says on
     standard error if there are bytes that no token of the tokenizer spells, and which.
@@ -127,6 +129,10 @@ def _resolve(name: str, scratch: Path) -> TokenizerSpec:
         directory = scratch / "builtin-tokenizer"
         train_builtin(directory)
         return describe(directory, name)
+    if name == BYTES_NAME:
+        directory = scratch / "bytes-tokenizer"
+        _write_bytes(directory)
+        return describe(directory, name)
     if name in packaged.NAMES:
         try:
             return describe(packaged.folder(name, scratch), name)
@@ -136,7 +142,7 @@ def _resolve(name: str, scratch: Path) -> TokenizerSpec:
     if directory.name == "tokenizer.json":
         directory = directory.parent
     if not directory.is_dir():
-        known = ", ".join([BUILTIN_NAME, *packaged.NAMES])
+        known = ", ".join([BUILTIN_NAME, BYTES_NAME, *packaged.NAMES])
         raise TokenizerError(f"tokenizer {name!r}: neither a folder nor one of {known}")
     return describe(directory, directory.name)
 
@@ -181,6 +187,24 @@ def train_builtin(directory: Path) -> None:
         show_progress=False,
     )
     tokenizer.train_from_iterator(_training_texts(), trainer)
+    _write(tokenizer, directory)
+
+
+def _write_bytes(directory: Path) -> None:
+    """A byte-level tokenizer that joins nothing."""
+    alphabet = packaged.byte_characters()
+    vocabulary = {character: byte for byte, character in enumerate(alphabet)}
+    model = tokenizers.models.BPE(vocabulary | {_END: len(vocabulary)}, [])
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(
+        add_prefix_space=False, use_regex=False
+    )
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer.add_special_tokens([_END])
+    _write(tokenizer, directory)
+
+
+def _write(tokenizer: tokenizers.Tokenizer, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(directory / "tokenizer.json"))
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": _END}

@@ -123,7 +123,9 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     # Its commands load the rest only when they are called.
     "maskbench.gates": PythonLayer(
         folder="maskbench/gates",
-        eager=frozenset({"ffwd", "maskbench", "numpy", "click", "jsonschema", "jsonschema_rs"}),
+        eager=frozenset(
+            {"ffwd", "maskbench", "numpy", "click", "rich", "jsonschema", "jsonschema_rs"}
+        ),
         lazy=frozenset(),
         public_only=True,
     ),

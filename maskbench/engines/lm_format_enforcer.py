@@ -97,6 +97,8 @@ class LmFormatEnforcerEngine(Engine):
             parsed = None
         try:
             parser = self._lmfe.JsonSchemaParser(parsed)
+        except MemoryError:
+            raise
         except Exception as error:  # it raises the bare class for what it does not know
             message = f"{type(error).__name__}: {error}"
             raise RefusedError(short_reason(message), message) from error

@@ -41,7 +41,8 @@ class OutlinesCoreEngine(Engine):
         for token, text in enumerate(token_texts(spec)):
             if text:
                 ids.setdefault(text, []).append(token)
-        self._vocabulary = outlines_core.Vocabulary(spec.eos_token_ids[0], ids)
+        self._end = spec.eos_token_ids[0]
+        self._vocabulary = outlines_core.Vocabulary(self._end, ids)
         # It has one pattern for all places, and so none with a space after commas and colons only.
         self._unsupported = unsupported_mode(
             setup,
@@ -69,24 +70,29 @@ class OutlinesCoreEngine(Engine):
             index = outlines.Index(regex, self._vocabulary)
         except (ValueError, TypeError, RuntimeError) as error:
             raise RefusedError(short_reason(str(error)), str(error)) from error
-        return _Compiled(outlines.Guide, index, self.bitmask)
+        return _Compiled(outlines.Guide, index, self.bitmask, self._end)
 
 
 class _Compiled(Compiled):
-    def __init__(self, guide_type: Any, index: Any, bitmask: Any) -> None:
+    def __init__(self, guide_type: Any, index: Any, bitmask: Any, end: int) -> None:
         self._guide_type = guide_type
         self._index = index
         self._bitmask = bitmask
+        self._end = end
 
     def session(self) -> Session:
         guide = self._guide_type(self._index)
         bitmask = self._bitmask
+        end = self._end
 
         def fill() -> None:
             bitmask[:] = 0
             guide.write_mask_into(bitmask.ctypes.data, bitmask.size, bitmask.itemsize)
 
         def accept(token: int) -> bool:
+            # It has no state behind the end.
+            if token == end:
+                return bool(guide.is_finished())
             try:
                 guide.advance(token, return_tokens=False)
             except ValueError:
