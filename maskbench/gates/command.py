@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
     """Compares ffwd's verdicts on generated schemas with those of two validators."""
     from maskbench.gates import fuzz
-    from maskbench.gates.walks import ByteTokens
+    from maskbench.gates.walks import byte_tokens
 
-    tokens = ByteTokens()
+    tokens = byte_tokens()
     report = fuzz.run(pairs, seed, tokens)
     click.echo(
         f"seed {seed}: {report.pairs} pairs ({report.valid} valid) of {report.schemas} schemas "

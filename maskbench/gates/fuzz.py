@@ -18,8 +18,8 @@ from maskbench.gates.walks import (
     DEAD_ENDS,
     DISPUTED,
     INVALID,
-    ByteTokens,
     Ending,
+    VocabularyTokens,
     Walker,
     judged,
     start_of,
@@ -60,7 +60,7 @@ class FuzzReport:
     failures: list[Failure] = field(default_factory=list)
 
 
-def compile_schema(schema: Any, tokens: ByteTokens) -> ffwd.CompiledGrammar | None:
+def compile_schema(schema: Any, tokens: VocabularyTokens) -> ffwd.CompiledGrammar | None:
     """The schema with properties in any order; None if nothing is valid against it."""
     grammar = ffwd.json_schema(schema, property_order="any", whitespace="compact")
     try:
@@ -85,7 +85,7 @@ def write(instance: Any) -> str:
 def run(
     pairs: int,
     seed: int,
-    tokens: ByteTokens,
+    tokens: VocabularyTokens,
     advance: Callable[[FuzzReport], None] = lambda report: None,
 ) -> FuzzReport:
     """Draws schemas until so many pairs of a schema and an instance were compared."""
@@ -110,7 +110,7 @@ def run(
 
 
 def _compare(
-    report: FuzzReport, schema: Any, judges: Judges, tokens: ByteTokens, source: random.Random
+    report: FuzzReport, schema: Any, judges: Judges, tokens: VocabularyTokens, source: random.Random
 ) -> None:
     compiled = compile_schema(schema, tokens)
     report.schemas += 1
@@ -189,7 +189,7 @@ def with_a_key_twice(text: str) -> Iterator[str]:
         yield text[:-1] + f",{write(key)}:{write(value)}}}"
 
 
-def shrink(failure: Failure, tokens: ByteTokens) -> Failure:
+def shrink(failure: Failure, tokens: VocabularyTokens) -> Failure:
     """The smallest schema and instance found on which the verdict still differs."""
     if failure.expected is None or failure.detail == "a key twice":
         return failure

@@ -97,17 +97,23 @@ class Tokens:
         return bits[: len(self.texts)]
 
 
-class ByteTokens(Tokens):
-    """A vocabulary of ffwd's of single bytes, token b being byte b, and an end."""
+class VocabularyTokens(Tokens):
+    """Those of a vocabulary of ffwd's, with `rows` for one mask."""
 
-    def __init__(self) -> None:
-        texts = [*(bytes([byte]) for byte in range(256)), None]
-        self.vocabulary = ffwd.Vocabulary(texts, eos_token_ids=[256])
+    def __init__(self, vocabulary: ffwd.Vocabulary) -> None:
+        texts = [vocabulary.token_bytes(token) for token in range(vocabulary.vocab_size)]
+        self.vocabulary = vocabulary
         self.rows = ffwd.allocate_bitmask(1, len(texts))
-        super().__init__(texts, [256], self.rows[0])
+        super().__init__(texts, vocabulary.eos_token_ids, self.rows[0])
 
 
-def start_of(compiled: ffwd.CompiledGrammar, tokens: ByteTokens) -> Callable[[], Session]:
+def byte_tokens() -> VocabularyTokens:
+    """Single bytes, token b being byte b, and an end."""
+    texts = [*(bytes([byte]) for byte in range(256)), None]
+    return VocabularyTokens(ffwd.Vocabulary(texts, eos_token_ids=[256]))
+
+
+def start_of(compiled: ffwd.CompiledGrammar, tokens: VocabularyTokens) -> Callable[[], Session]:
     """What begins a walk of ffwd's without an engine around it."""
 
     def start() -> Session:

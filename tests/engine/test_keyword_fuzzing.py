@@ -13,23 +13,23 @@ import pytest
 from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
 from maskbench.gates import fuzz
 from maskbench.gates.judges import Judges
-from maskbench.gates.walks import ByteTokens, Ending, Walker, judged, start_of
+from maskbench.gates.walks import Ending, VocabularyTokens, Walker, byte_tokens, judged, start_of
 
 CASES = json.loads(Path(__file__).with_name("fuzz_cases.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def tokens() -> ByteTokens:
-    return ByteTokens()
+def tokens() -> VocabularyTokens:
+    return byte_tokens()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_cases_that_fuzzing_found(case: dict[str, Any], tokens: ByteTokens) -> None:
+def test_cases_that_fuzzing_found(case: dict[str, Any], tokens: VocabularyTokens) -> None:
     compiled = fuzz.compile_schema(case["schema"], tokens)
     assert fuzz.accepts(compiled, case["instance"]) == case["valid"]
 
 
-def test_verdicts_are_those_of_two_validators(tokens: ByteTokens) -> None:
+def test_verdicts_are_those_of_two_validators(tokens: VocabularyTokens) -> None:
     report = fuzz.run(4000, 2024, tokens)
     assert [fuzz.shrink(failure, tokens) for failure in report.failures[:5]] == []
     # The comparison is worth something only while little is left out, and both verdicts occur.
@@ -39,7 +39,7 @@ def test_verdicts_are_those_of_two_validators(tokens: ByteTokens) -> None:
     assert report.unsatisfiable < report.schemas * 0.3
 
 
-def test_walks_on_the_corpus_end_in_valid_documents(tokens: ByteTokens) -> None:
+def test_walks_on_the_corpus_end_in_valid_documents(tokens: VocabularyTokens) -> None:
     endings = {}
     for source in read_sources(BUILTIN_CORPUS):
         case = parse_case(source)
@@ -57,7 +57,7 @@ def test_walks_on_the_corpus_end_in_valid_documents(tokens: ByteTokens) -> None:
     assert len(wrong) < len(endings) * 0.05
 
 
-def test_shrinking_keeps_what_fails(tokens: ByteTokens) -> None:
+def test_shrinking_keeps_what_fails(tokens: VocabularyTokens) -> None:
     """A verdict that is no failure stays as it is, and one that is becomes smaller."""
     schema = {"type": "object", "properties": {"a": {"minimum": 3, "type": "integer"}}}
     untrue = fuzz.Failure(schema, '{"a":1}', expected=False)
