@@ -18,7 +18,7 @@ from maskbench.tokenizer import BUILTIN_NAME
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Command], Command]
 
-DATA_HELP = "A .jsonl or .jsonl.xz file, or a folder of .json files. Default: the built-in corpus."
+DATA_HELP = "A .jsonl(.xz, .zst) file, or a folder of .json files. Default: the built-in corpus."
 TOKENIZER_HELP = f"A Hugging Face folder, 'builtin', or one of {', '.join(packaged.NAMES)}."
 ENGINES_HELP = f"{', '.join(known_engines())}, or module:Class."
 
