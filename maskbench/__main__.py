@@ -9,7 +9,9 @@ from maskbench.canonical_demo.command import demo_command
 from maskbench.canonicality.command import canonicality_command
 from maskbench.canonicality.gates import canonical_walks_command, continuations_command
 from maskbench.encoding.command import tokenizers_command
-from maskbench.gates.command import fuzz_command, keywords_command, walks_command
+from maskbench.fetch import fetch_command
+from maskbench.gates.command import fuzz_command, keywords_command
+from maskbench.gates.walk_command import walk_command
 from maskbench.growth.command import growth_command
 from maskbench.hard.command import hard_command
 from maskbench.instructions import instructions_command
@@ -32,6 +34,7 @@ main.add_command(demo_command)
 main.add_command(canonical_walks_command)
 main.add_command(canonicality_command)
 main.add_command(continuations_command)
+main.add_command(fetch_command)
 main.add_command(fuzz_command)
 main.add_command(growth_command)
 main.add_command(hard_command)
@@ -42,7 +45,7 @@ main.add_command(operations_command)
 main.add_command(report_command)
 main.add_command(run_command)
 main.add_command(tokenizers_command)
-main.add_command(walks_command)
+main.add_command(walk_command)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,9 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
                 "llguidance",
                 "xgrammar",
                 "outlines_core",
+                "lmformatenforcer",
+                "llama_cpp",
+                "gguf",
                 "jsonschema_rs",
                 "jsonschema",
                 "tokenizers",
@@ -113,6 +116,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
                 "torch",
                 "tiktoken",
                 "fastokens",
+                "zstandard",
             }
         ),
         public_only=True,
@@ -127,7 +131,9 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     # Its commands load the rest only when they are called.
     "maskbench.gates": PythonLayer(
         folder="maskbench/gates",
-        eager=frozenset({"ffwd", "maskbench", "numpy", "click", "jsonschema", "jsonschema_rs"}),
+        eager=frozenset(
+            {"ffwd", "maskbench", "numpy", "click", "rich", "jsonschema", "jsonschema_rs"}
+        ),
         lazy=frozenset(),
         public_only=True,
     ),

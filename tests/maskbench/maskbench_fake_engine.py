@@ -113,12 +113,18 @@ class FakeWalk:
             time.sleep(0.02)
         words = self.compiled.bitmask.view(np.uint32)
         words[:] = 0
+        if self.compiled.behave == "no way on" and len(self.text) == 1:
+            return
         for token in self.following():
             words[token // 32] |= np.uint32(1 << (token % 32))
 
     def accept(self, token):
         if token not in self.following() or self.compiled.behave == "accept nothing":
             return False
+        if self.compiled.behave == "abort at the second byte" and len(self.text) == 1:
+            os.abort()
+        if token == END:
+            return True
         self.text += bytes([token])
         return True
 

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from maskbench.__main__ import main
 from maskbench.documents import Whitespace, write_instance
+from maskbench.engines import EngineSetup, MissingEngineError, find
+from maskbench.packaged import byte_characters
 from maskbench.statistics import describe_times
 from maskbench.tokenizer import (
     BUILTIN_VOCAB_SIZE,
@@ -117,7 +119,7 @@ def test_results_file_holds_everything(finished):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--engine", "nonesuch"], "known: ffwd, llguidance, outlines-core, xgrammar"),
+        (["--engine", "nonesuch"], "known: ffwd, ffwd-any, llama-cpp, llguidance, "),
         (["--engine", ","], "names no engine"),
         (["--engine", "llguidance", "--data", "nonesuch.jsonl"], "no such file"),
         (["--engine", "llguidance", "--tokenizer", "nonesuch"], "neither a folder nor one of"),
@@ -183,3 +185,22 @@ def test_end_tokens_come_from_all_files(tmp_path):
     spec = resolve(str(folder), tmp_path)
     assert spec.eos_token_ids == (0, 5, 5000)
     assert spec.vocab_size == 5001
+
+
+def test_a_tokenizer_without_some_bytes_is_said(tmp_path, capsys):
+    """Each is named, and ffwd says so too; bytes that text never has are not missed."""
+    folder = tmp_path / "tokenizer"
+    train_builtin(folder)
+    resolve(str(folder), tmp_path)
+    assert capsys.readouterr().err == ""
+    file = folder / "tokenizer.json"
+    state = json.loads(file.read_text(encoding="utf-8"))
+    gone = {byte_characters()[byte] for byte in (0x7B, 0xC1, 0xE0, 0xE2)}
+    kept = [text for text in state["model"]["vocab"] if text not in gone]
+    state["model"] |= {"vocab": {text: number for number, text in enumerate(kept)}, "merges": []}
+    file.write_text(json.dumps(state), encoding="utf-8")
+    spec = resolve(str(folder), tmp_path)
+    said = capsys.readouterr().err
+    assert "warning: tokenizer 'tokenizer': no token spells the bytes 0x7B, 0xE0, 0xE2:" in said
+    with pytest.raises(MissingEngineError, match="0x7B, 0xE0, 0xE2"):
+        find("ffwd")(EngineSetup(spec, Whitespace.FLEXIBLE))
