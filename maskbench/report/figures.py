@@ -19,6 +19,7 @@ from maskbench.statistics import first_mask_samples, mask_samples, passing
 WIDTH, HEIGHT = 600.0, 400.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 12.0, 46.0
 _POINTS = 240
+_LAYERS = 16
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,9 @@ class Scatter:
     y: Axis
     x_ticks: list[Tick]
     y_ticks: list[Tick]
-    path: str
+    paths: list[str]
+    """Of the points, in layers, so that many of them at one place are darker than a few."""
+
     ids: list[str]
     xs: list[float]
     ys: list[float]
@@ -226,6 +229,8 @@ def _scatter(
     ys = [float(f"{y:.4g}") for _, _, y in points]
     x = _times_axis([*xs, *ys], LEFT, WIDTH - RIGHT)
     y = Axis(x.low, x.high, HEIGHT - BOTTOM, TOP)
+    dots = [f"M{x.at(math.log10(a))} {y.at(math.log10(b))}h0" for a, b in zip(xs, ys, strict=True)]
+    layers = min(_LAYERS, -(-len(dots) // _POINTS))
     ratios = sorted(a / b for a, b in zip(xs, ys, strict=True))
     return Scatter(
         key,
@@ -237,9 +242,7 @@ def _scatter(
         y,
         _time_ticks(x),
         _time_ticks(y),
-        "".join(
-            f"M{x.at(math.log10(a))} {y.at(math.log10(b))}h0" for a, b in zip(xs, ys, strict=True)
-        ),
+        ["".join(dots[layer::layers]) for layer in range(layers)],
         ids,
         xs,
         ys,
@@ -268,16 +271,22 @@ def _steps(exponent: float) -> tuple[float, float, float]:
 
 
 def _time_ticks(axis: Axis) -> list[Tick]:
-    powers = range(math.ceil(axis.low - 1e-9), math.floor(axis.high + 1e-9) + 1)
-    return [Tick(axis.at(power), _duration(power)) for power in powers]
+    """At powers of ten; where there would be few of them, at three times these too."""
+    powers = range(math.floor(axis.low), math.floor(axis.high + 1e-9) + 1)
+    factors = (1, 3) if axis.high - axis.low < 2.5 else (1,)
+    found = [
+        (power + math.log10(factor), f"{factor * 10 ** (power % 3)} {_unit(power)}")
+        for power in powers
+        for factor in factors
+    ]
+    return [
+        Tick(axis.at(at), label) for at, label in found if axis.low - 1e-9 <= at <= axis.high + 1e-9
+    ]
 
 
-def _duration(power: int) -> str:
-    """10 to this power in microseconds."""
-    for unit, exponent in (("s", 6), ("ms", 3), ("µs", 0), ("ns", -3)):
-        if power >= exponent:
-            return f"{10 ** (power - exponent):,} {unit}"
-    return f"10^{power} µs"
+def _unit(power: int) -> str:
+    """The one in which so many times ten microseconds is written with up to three digits."""
+    return {-1: "ns", 0: "µs", 1: "ms", 2: "s"}.get(power // 3, f"· 10^{power // 3 * 3} µs")
 
 
 def _percent_ticks(axis: Axis) -> list[Tick]:

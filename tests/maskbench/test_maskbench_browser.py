@@ -114,7 +114,8 @@ def test_plots_drew_what_they_should(opened):
     dots = opened.execute_script(
         "return [...document.querySelectorAll('svg[data-scatter]')].map(svg => {"
         " const view = svg.viewBox.baseVal;"
-        " return svg.querySelector('.dots').getAttribute('d').split('M').slice(1).map(point => {"
+        " const paths = [...svg.querySelectorAll('.dots')].map(path => path.getAttribute('d'));"
+        " return paths.join('').split('M').slice(1).map(point => {"
         "  const [x, y] = point.split(/[ h]/).map(Number);"
         "  return x > 0 && x < view.width && y > 0 && y < view.height; }); })"
     )

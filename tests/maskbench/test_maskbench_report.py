@@ -198,10 +198,23 @@ def test_curves_keep_the_ends_and_the_tail():
     assert "99.9" in [tick.label for tick in figure.x_ticks]
 
 
+def test_ticks_are_where_the_times_are():
+    ticks = curves(run_of(many(40)), "own")[0].y_ticks
+    places = [tick.at for tick in ticks]
+    assert places == sorted(places, reverse=True)
+    labels = [tick.label for tick in ticks]
+    assert labels[labels.index("100 ns") :][:5] == ["100 ns", "1 µs", "10 µs", "100 µs", "1 ms"]
+    close = {"one": many(0)["ffwd"]}
+    close["one"].records.append(record(0, documents=[[4.0, 5.0]], first=1.2e6))
+    masks, first = curves(run_of(close), "own")
+    assert [tick.label for tick in masks.y_ticks] == ["3 µs", "10 µs"]
+    assert [tick.label for tick in first.y_ticks] == ["1 s", "3 s"]
+
+
 def test_scatters_have_a_point_for_each_schema_that_both_pass():
     masks, first = scatters(run_of(many(70)))
     assert len(masks.ids) == len(first.ids) == 60
-    assert masks.path.count("M") == 60
+    assert sum(path.count("M") for path in masks.paths) == 60
     assert masks.faster == sum(x > y for x, y in zip(masks.xs, masks.ys, strict=True))
     assert masks.median > 1
     # A pair has its own masks in common, not those of a third engine.
