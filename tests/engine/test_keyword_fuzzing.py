@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import ffwd
 from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
 from maskbench.gates import fuzz
 from maskbench.gates.judges import Judges
@@ -43,7 +44,11 @@ def test_walks_on_the_corpus_end_in_valid_documents(tokens: VocabularyTokens) ->
     endings = {}
     for source in read_sources(BUILTIN_CORPUS):
         case = parse_case(source)
-        compiled = fuzz.compile_schema(case.schema, tokens)
+        try:
+            compiled = fuzz.compile_schema(case.schema, tokens)
+        except ffwd.UnsupportedSchemaError:
+            assert case.id == "builtin_kw_pattern_back_reference"
+            continue
         assert compiled is not None, case.id
         walker = Walker(case.schema, start_of(compiled, tokens), tokens)
         judges = Judges(case.schema)
