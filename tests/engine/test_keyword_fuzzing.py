@@ -14,7 +14,15 @@ import ffwd
 from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
 from maskbench.gates import fuzz
 from maskbench.gates.judges import Judges
-from maskbench.gates.walks import Ending, VocabularyTokens, Walker, byte_tokens, judged, start_of
+from maskbench.gates.walks import (
+    DISPUTED,
+    Ending,
+    VocabularyTokens,
+    Walker,
+    byte_tokens,
+    judged,
+    start_of,
+)
 
 CASES = json.loads(Path(__file__).with_name("fuzz_cases.json").read_text(encoding="utf-8"))
 
@@ -56,9 +64,9 @@ def test_walks_on_the_corpus_end_in_valid_documents(tokens: VocabularyTokens) ->
             walk = walker.walk(random.Random(f"{case.id} {seed}"))
             endings[case.id, seed] = judged(walk, judges)
     wrong = {place: walk for place, walk in endings.items() if walk.ending is not Ending.VALID}
-    assert {
-        place: walk for place, walk in wrong.items() if walk.ending is not Ending.UNJUDGED
-    } == {}
+    # Python's and Rust's patterns do not mean the same by a word's boundary.
+    undecided = DISPUTED | {Ending.UNJUDGED}
+    assert {place: walk for place, walk in wrong.items() if walk.ending not in undecided} == {}
     assert len(wrong) < len(endings) * 0.05
 
 
