@@ -13,13 +13,16 @@ from maskbench import packaged
 from maskbench.data import BUILTIN_CORPUS, Slice
 from maskbench.documents import Whitespace
 from maskbench.engines import known_engines
-from maskbench.tokenizer import BUILTIN_NAME
+from maskbench.tokenizer import BUILTIN_NAME, BYTES_NAME
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Command], Command]
 
 DATA_HELP = "A .jsonl(.xz, .zst) file, or a folder of .json files. Default: the built-in corpus."
-TOKENIZER_HELP = f"A Hugging Face folder, 'builtin', or one of {', '.join(packaged.NAMES)}."
+TOKENIZER_HELP = (
+    f"A Hugging Face folder, 'builtin', '{BYTES_NAME}' (one token a byte), or one of "
+    f"{', '.join(packaged.NAMES)}."
+)
 ENGINES_HELP = f"{', '.join(known_engines())}, or module:Class."
 
 

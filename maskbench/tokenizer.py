@@ -12,8 +12,6 @@ from typing import Any
 import click
 import tokenizers
 
-import ffwd
-import ffwd.tokenizer
 from maskbench import packaged
 from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
 from maskbench.documents import Whitespace, write_instance
@@ -117,6 +115,10 @@ def unspelled(spec: TokenizerSpec) -> str | None:
 
     ffwd refuses such a tokenizer; other engines may take it, and have masks with no way on.
     """
+    # Here, for the processes of other engines do not need it.
+    import ffwd
+    import ffwd.tokenizer
+
     try:
         ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
     except ffwd.FfwdError as error:

@@ -75,7 +75,7 @@ class RayExecutor:
         if not ray.is_initialized():
             try:
                 _look_for(self._address)
-                ray.init(address=self._address, log_to_driver=False)
+                ray.init(address=self._address, log_to_driver=False, logging_level="warning")
             except (OSError, ValueError, RuntimeError) as error:
                 raise ExecutorError(
                     f"no Ray cluster at {self._address!r} ({error}): start one with "

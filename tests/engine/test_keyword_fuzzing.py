@@ -10,10 +10,19 @@ from typing import Any
 
 import pytest
 
+import ffwd
 from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
 from maskbench.gates import fuzz
 from maskbench.gates.judges import Judges
-from maskbench.gates.walks import Ending, VocabularyTokens, Walker, byte_tokens, judged, start_of
+from maskbench.gates.walks import (
+    DISPUTED,
+    Ending,
+    VocabularyTokens,
+    Walker,
+    byte_tokens,
+    judged,
+    start_of,
+)
 
 CASES = json.loads(Path(__file__).with_name("fuzz_cases.json").read_text(encoding="utf-8"))
 
@@ -43,7 +52,11 @@ def test_walks_on_the_corpus_end_in_valid_documents(tokens: VocabularyTokens) ->
     endings = {}
     for source in read_sources(BUILTIN_CORPUS):
         case = parse_case(source)
-        compiled = fuzz.compile_schema(case.schema, tokens)
+        try:
+            compiled = fuzz.compile_schema(case.schema, tokens)
+        except ffwd.UnsupportedSchemaError:
+            assert case.id == "builtin_kw_pattern_back_reference"
+            continue
         assert compiled is not None, case.id
         walker = Walker(case.schema, start_of(compiled, tokens), tokens)
         judges = Judges(case.schema)
@@ -51,9 +64,9 @@ def test_walks_on_the_corpus_end_in_valid_documents(tokens: VocabularyTokens) ->
             walk = walker.walk(random.Random(f"{case.id} {seed}"))
             endings[case.id, seed] = judged(walk, judges)
     wrong = {place: walk for place, walk in endings.items() if walk.ending is not Ending.VALID}
-    assert {
-        place: walk for place, walk in wrong.items() if walk.ending is not Ending.UNJUDGED
-    } == {}
+    # Python's and Rust's patterns do not mean the same by a word's boundary.
+    undecided = DISPUTED | {Ending.UNJUDGED}
+    assert {place: walk for place, walk in wrong.items() if walk.ending not in undecided} == {}
     assert len(wrong) < len(endings) * 0.05
 
 

@@ -1,4 +1,4 @@
-"""Cases for the fake engine, and a tokenizer of bytes, as the command line takes them."""
+"""Cases for the fake engine, as the command line takes them. Its tokenizer is `bytes`."""
 
 import json
 import os
@@ -6,28 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import tokenizers
-
 ROOT = Path(__file__).resolve().parents[2]
-END = "<|end|>"
-
-
-def write_tokenizer(folder):
-    """A Hugging Face folder in which a token is a byte, and 256 ends."""
-    kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in kept]
-    signs = {byte: chr(byte) for byte in kept} | {b: chr(256 + i) for i, b in enumerate(others)}
-    tokenizer = tokenizers.Tokenizer(
-        tokenizers.models.BPE(vocab={sign: byte for byte, sign in signs.items()}, merges=[])
-    )
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(
-        add_prefix_space=False, use_regex=False
-    )
-    tokenizer.add_special_tokens([END])
-    folder.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": END}), "utf-8")
-    return folder
 
 
 def case(name, behave=None, log=None, valid=("ab", "ac"), language=("ab", "ac")):

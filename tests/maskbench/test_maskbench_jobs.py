@@ -6,7 +6,7 @@ import os
 import threading
 
 import pytest
-from maskbench_fake_data import case, maskbench_run, verdicts, write_cases, write_tokenizer
+from maskbench_fake_data import case, maskbench_run, verdicts, write_cases
 from rich.console import Console
 from test_maskbench_limits import SETUP, job
 
@@ -99,12 +99,11 @@ def test_what_cannot_run_side_by_side_is_refused(monkeypatch):
 
 @pytest.mark.skipif(len(CORES) < 2, reason="there is one core")
 def test_the_command_line_runs_groups(tmp_path):
-    tokenizer = write_tokenizer(tmp_path / "bytes")
     data = write_cases(tmp_path / "some.jsonl", [case(f"case {i}") for i in range(9)])
     found = []
     for jobs in (1, 2):
         out = tmp_path / f"{jobs}.json"
-        done = maskbench_run("--engine", ",".join(ENGINES), "--tokenizer", tokenizer, "--data",
+        done = maskbench_run("--engine", ",".join(ENGINES), "--tokenizer", "bytes", "--data",
                              data, "--chunk", 2, "--jobs", jobs, "--out", out)  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""

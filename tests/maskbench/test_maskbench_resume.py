@@ -11,7 +11,7 @@ from array import array
 from collections import Counter
 
 import pytest
-from maskbench_fake_data import case, command, maskbench_run, verdicts, write_cases, write_tokenizer
+from maskbench_fake_data import case, command, maskbench_run, verdicts, write_cases
 
 from maskbench.runs.journal import Journal, JournalError
 from maskbench.runs.preparation import Chunk, LeftOut
@@ -23,11 +23,6 @@ ENGINES = "maskbench_fake_engine:FakeEngine,maskbench_fake_engine:SecondFakeEngi
 CHUNK = 2
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return write_tokenizer(tmp_path_factory.mktemp("bytes"))
-
-
 def cases(log=None, count=24):
     behaviours = {3: "refuse", 5: "abort", 8: "raise while compiling", 11: "no forced tokens"}
     found = [case(f"case {i}", behaviours.get(i, "slow"), log) for i in range(count)]
@@ -36,8 +31,8 @@ def cases(log=None, count=24):
     return found
 
 
-def options(tokenizer, data, out):
-    return ["--engine", ENGINES, "--tokenizer", tokenizer, "--data", data, "--chunk", CHUNK,
+def options(data, out):
+    return ["--engine", ENGINES, "--tokenizer", "bytes", "--data", data, "--chunk", CHUNK,
             "--out", out]  # fmt: skip
 
 
@@ -53,18 +48,18 @@ def frames(journal):
     return count
 
 
-def test_a_run_that_is_killed_loses_at_most_the_chunk_in_flight(tmp_path, tokenizer):
+def test_a_run_that_is_killed_loses_at_most_the_chunk_in_flight(tmp_path):
     log = tmp_path / "compiled.log"
     data = write_cases(tmp_path / "some.jsonl", cases(log))
     whole, killed = tmp_path / "whole.json", tmp_path / "killed.json"
-    finished = maskbench_run(*options(tokenizer, data, whole))
+    finished = maskbench_run(*options(data, whole))
     assert finished.returncode == 0, finished.stderr
     once = Counter(log.read_text("utf-8").splitlines())
     assert set(once.values()) == {1}
     log.unlink()
 
     journal = tmp_path / "killed.parts" / "run.journal"
-    line, environment = command(*options(tokenizer, data, killed), "--resume")
+    line, environment = command(*options(data, killed), "--resume")
     for enough in (4, 13):
         process = subprocess.Popen(
             line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -78,7 +73,7 @@ def test_a_run_that_is_killed_loses_at_most_the_chunk_in_flight(tmp_path, tokeni
         process.wait(60)
         assert not killed.exists()
         assert frames(journal) >= enough
-    again = maskbench_run(*options(tokenizer, data, killed), "--resume")
+    again = maskbench_run(*options(data, killed), "--resume")
     assert again.returncode == 0, again.stderr
     assert "chunks are finished, the run goes on" in again.stdout
     assert verdicts(killed) == verdicts(whole)
@@ -93,10 +88,10 @@ def test_a_run_that_is_killed_loses_at_most_the_chunk_in_flight(tmp_path, tokeni
     assert sum(twice.values()) - len(twice) <= 2 * CHUNK
 
 
-def test_an_unfinished_run_is_not_overwritten_nor_mixed_with_another(tmp_path, tokenizer):
+def test_an_unfinished_run_is_not_overwritten_nor_mixed_with_another(tmp_path):
     data = write_cases(tmp_path / "some.jsonl", cases(count=8))
     out = tmp_path / "run.json"
-    arguments = options(tokenizer, data, out)
+    arguments = options(data, out)
     nothing = maskbench_run(*arguments[2:], "--engine", "maskbench_fake_engine:NotInstalledEngine")
     assert nothing.returncode == 1
     assert not (tmp_path / "run.parts").exists()
