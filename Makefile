@@ -120,10 +120,12 @@ instructions-update: setup
 
 # Verdicts do not depend on the machine; a schema that is not in the baseline fails, too.
 GATE_BASELINE := maskbench/baselines/builtin.json
+# In both orders of properties.
+GATE_ENGINES := ffwd,ffwd-any
 GATE_RESULTS := build/gate.json
 
 $(GATE_RESULTS): setup
-	$(BIN)/python -m maskbench run --engine ffwd --no-forced --out $@
+	$(BIN)/python -m maskbench run --engine $(GATE_ENGINES) --no-forced --out $@
 .PHONY: $(GATE_RESULTS)
 
 gate: $(GATE_RESULTS)
