@@ -9,6 +9,7 @@ from maskbench.shapes.shape import (
     STR,
     Shape,
     array,
+    defs,
     enum,
     form,
     integer,
@@ -83,8 +84,8 @@ SHAPES = [
                     "maxProperties": 20,
                 }
             },
-            **{
-                "$defs": {
+            **defs(
+                {
                     "cond": {
                         "anyOf": [
                             BOOL,
@@ -94,7 +95,7 @@ SHAPES = [
                         ]
                     }
                 }
-            },
+            ),
         ),
         lambda d: {
             "nodes": {
@@ -142,7 +143,7 @@ SHAPES = [
                 },
             },
             optional=["extends"],
-            **{"$defs": {"level": {"enum": [0, 1, 2, "off", "warn", "error"]}}},
+            **defs({"level": {"enum": [0, 1, 2, "off", "warn", "error"]}}),
         ),
         lambda d: {
             "extends": d.pick(("base", ["a", "b"])),

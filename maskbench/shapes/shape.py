@@ -174,6 +174,11 @@ def obj(
     return {**schema, **more}
 
 
+def defs(definitions: Schema) -> Schema:
+    """The definitions of a schema, as a keyword of `obj`."""
+    return {"$defs": definitions}
+
+
 def _bounds(kind: str, low_name: str, low: Any, high_name: str, high: Any, more: Schema) -> Schema:
     schema: Schema = {"type": kind}
     if low is not None:
