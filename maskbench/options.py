@@ -64,9 +64,9 @@ def tokenizers(default: tuple[str, ...] = ("llama3",), about: str = TOKENIZER_HE
 
 def sample(command: Command) -> Command:
     """`--sample N` and `--seed N`."""
-    command = click.option("--seed", type=int, default=0, show_default=True, help="For --sample.")(
-        command
-    )
+    command = click.option(
+        "--seed", type=int, default=0, show_default=True, help="Of all that is drawn."
+    )(command)
     return click.option("--sample", type=click.IntRange(min=1), help="Draw this many schemas.")(
         command
     )

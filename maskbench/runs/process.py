@@ -121,6 +121,12 @@ class EngineProcess:
             assert isinstance(timed, worker.TimedResult)
             assert timed.index == job.index
             peak = self._peak(timed.peak_memory_bytes)
+            if peak is not None and peak > self._settings.memory_limit:
+                # Over before it was looked at: the verdict is not to hang on that.
+                died = self._kill_for_memory(peak)
+                if not died.retained:
+                    yield SchemaRecord.ended_early(job, died.ended, died.detail, peak)
+                return
             if not self._settings.forced:
                 self._served += 1
                 yield SchemaRecord.measured(job, timed.measured, None, peak_memory_bytes=peak)

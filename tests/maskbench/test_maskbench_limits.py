@@ -53,6 +53,13 @@ def test_a_process_that_grows_is_killed_and_the_run_goes_on(tmp_path):
     assert count_verdicts(log.records).out_of_memory == 1
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="peaks are sampled here")
+def test_a_schema_that_is_over_the_limit_for_a_moment_only_is_too(tmp_path):
+    log = log_of(tmp_path, "use MiB 200", None, memory_limit=150 * MIB)
+    assert [r.verdict for r in log.records] == [Verdict.OUT_OF_MEMORY, Verdict.PASSED]
+    assert log.records[0].peak_memory_bytes > 150 * MIB
+
+
 @pytest.mark.parametrize("behave", ["MemoryError", "bad_alloc", "abort without memory"])
 def test_a_failed_allocation_is_out_of_memory(tmp_path, behave):
     log = log_of(tmp_path, behave, None)
