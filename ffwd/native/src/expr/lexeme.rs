@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::byte_set::ByteSet;
 use super::derivative::{ByteClasses, Derivatives};
 use super::listed::Listed;
 pub use super::lower::Spelling;
 use super::lower::{Lowering, LISTED_FROM};
-use super::relax::{relax, Limits, RelaxMemo};
+use super::relax::{decides_alike, relax, Limits, RelaxMemo};
 use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
 use crate::regex::Ast;
@@ -67,6 +68,9 @@ pub struct LexemeSpec {
     /// The languages of which one must hold: a text that belongs to none of these is no text of
     /// the lexeme. The others are observed, their bits only tell whether they hold too.
     pub required: Verdict,
+    /// The bytes of which one comes next where the lexeme ends and the text does not, where that is
+    /// known: tokens that go on with others are then left out of its masks.
+    pub follow: Option<ByteSet>,
 }
 
 impl LexemeSpec {
@@ -74,8 +78,16 @@ impl LexemeSpec {
     pub fn new(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Self {
         let languages: Arc<[Ast]> = languages.into_iter().collect();
         let required = first_bits(languages.len());
-        Self { spelling, languages, required }
+        Self { spelling, languages, required, follow: None }
     }
+}
+
+/// What may come after a value of JSON: white space, a comma, or the end of what it is in. A number
+/// ends only there, and most tokens that go on after some of its digits go on with more of them.
+pub fn after_value() -> ByteSet {
+    let mut bytes = ByteSet::EMPTY;
+    b" \t\n\r,]}".iter().for_each(|&byte| bytes.insert(byte));
+    bytes
 }
 
 /// The verdict in which the first `count` languages hold.
@@ -121,8 +133,6 @@ struct Builder {
     ids: FxHashMap<StateKey, LexState>,
     /// Expressions without their upper bounds, and within how many bytes nothing tells.
     relaxed: RelaxMemo,
-    /// Expressions of exactly one character.
-    characters: FxHashSet<ExprId>,
 }
 
 /// Texts of characters of one kind, whose number lies in a range: the inside of most JSON strings.
@@ -180,7 +190,6 @@ impl Lexeme {
         for language in spec.languages.iter() {
             roots.push(lowering.lower(language)?);
         }
-        let characters = lowering.characters().collect();
         store.limit_derivatives();
         let universe = store.universe().unwrap_or(ExprId::EVERYTHING);
         let apart: &[u8] = match spec.spelling {
@@ -217,7 +226,6 @@ impl Lexeme {
                 derivatives,
                 ids: FxHashMap::default(),
                 relaxed: FxHashMap::default(),
-                characters,
             }),
             alive,
             effort,
@@ -437,10 +445,10 @@ impl Lexeme {
         } else {
             let builder = self.builder.lock();
             match *builder.store.get(residual) {
-                Expr::Repeat { inner, min, max } if builder.characters.contains(&inner) => {
+                Expr::Repeat { inner, min, max } if builder.store.is_character(inner) => {
                     (inner, min, max)
                 }
-                _ if builder.characters.contains(&residual) => (residual, 1, Some(1)),
+                _ if builder.store.is_character(residual) => (residual, 1, Some(1)),
                 _ => return None,
             }
         };
@@ -464,11 +472,20 @@ impl Lexeme {
         }
         let store = &self.builder.lock().store;
         let is_short = |id: ExprId| matches!(*store.get(id), Expr::Not(inner) if store.max_len(inner) < u32::MAX && store.stands_alone(inner));
+        let is_least = |id: ExprId| matches!(*store.get(id), Expr::Repeat { inner, max: None, .. } if inner == self.character);
+        let sought = |id: ExprId| matches!(*store.get(id), Expr::Concat(head, rest) if head == self.universe && store.positive(rest));
+        let finds = |id: ExprId| match store.get(id) {
+            Expr::Or(ids) => ids.iter().any(|&id| sought(id)),
+            _ => sought(id),
+        };
         let searches = |id: ExprId| match store.get(id) {
-            Expr::Concat(head, rest) => *head == self.universe && store.positive(*rest),
-            // Anything but some texts, which any text is longer than in the end.
-            Expr::And(ids) => ids.iter().all(|&id| id == self.universe || is_short(id)),
-            _ => id == self.universe,
+            // Long enough, and none of some texts: which any text is in the end, also if it must
+            // find one pattern.
+            Expr::And(ids) => {
+                ids.iter().all(|&id| is_least(id) || is_short(id) || finds(id))
+                    && ids.iter().filter(|&&id| finds(id)).count() <= 1
+            }
+            _ => is_least(id) || finds(id),
         };
         let required = |language: usize| self.spec.required >> language & 1 == 1;
         residuals.iter().enumerate().any(|(language, &residual)| {
@@ -528,7 +545,7 @@ impl Lexeme {
             let Builder { store, relaxed: memo, .. } = &mut *builder;
             let (id, bytes) = relax(store, memo, residual, limits)?;
             // Else a bound may decide in the end whether there is any text at all.
-            if !builder.store.positive(id) {
+            if !decides_alike(&builder.store, id) {
                 return Ok(None);
             }
             relaxed.push(id);

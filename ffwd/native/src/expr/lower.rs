@@ -80,11 +80,6 @@ impl<'s> Lowering<'s> {
         self.class(&CharClass::any())
     }
 
-    /// The expressions of one character so far.
-    pub fn characters(&self) -> impl Iterator<Item = ExprId> + '_ {
-        self.classes.values().copied().filter(|&id| id != ExprId::EMPTY)
-    }
-
     /// The expression of a language of whole texts.
     pub fn lower(&mut self, ast: &Ast) -> Result<ExprId, LimitExceeded> {
         if ast.looks_around() == Look::Ahead && !matches!(ast, Ast::Intersection(_)) {
@@ -229,6 +224,7 @@ impl<'s> Lowering<'s> {
             }
         };
         self.classes.insert(class.clone(), id);
+        self.store.add_character(id);
         Ok(id)
     }
 

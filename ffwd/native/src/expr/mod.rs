@@ -26,5 +26,6 @@ pub mod store;
 mod tests;
 pub mod texts;
 
+pub use byte_set::ByteSet;
 pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 pub use lexeme_store::LexemeStore;

@@ -33,7 +33,7 @@ pub(super) fn compute(
     while let Some((node, span)) = pending.pop() {
         if quoted && table.ends(span) {
             if let Some(quote) = trie.child(node, b'"') {
-                Collected::group(&mut exits, verdict).end_at(vocabulary, trie, quote, true);
+                Collected::group(&mut exits, verdict).end_at(vocabulary, lexeme, trie, quote, true);
             }
         }
         let mut enter = |child: NodeId, span: Span| {
@@ -42,7 +42,7 @@ pub(super) fn compute(
                 inner.extend(trie.tokens_at(child));
             }
             if !quoted && table.ends(span) && (over || !trie.is_leaf(child)) {
-                Collected::group(&mut exits, verdict).end_at(vocabulary, trie, child, over);
+                Collected::group(&mut exits, verdict).end_at(vocabulary, lexeme, trie, child, over);
             }
             if !over && !trie.is_leaf(child) {
                 pending.push((child, span));
