@@ -211,12 +211,10 @@ SHAPES = [
                 },
                 "count": integer(0),
             },
-            **{
-                "$defs": {
-                    "link": obj(
-                        {"href": form("uri-reference"), "templated": BOOL}, optional=["templated"]
-                    )
-                }
+            defs={
+                "link": obj(
+                    {"href": form("uri-reference"), "templated": BOOL}, optional=["templated"]
+                )
             },
         ),
         lambda d: {
@@ -268,7 +266,7 @@ SHAPES = [
                     )
                 )
             },
-            **{"$defs": {"identifier": obj({"type": STR, "id": STR})}},
+            defs={"identifier": obj({"type": STR, "id": STR})},
         ),
         lambda d: {
             "data": d.list(

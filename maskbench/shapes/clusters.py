@@ -347,7 +347,7 @@ SHAPES = [
                     1,
                 ),
             },
-            **{"$defs": {"a": pattern("^[a-z]+:(\\*|[A-Z][A-Za-z]+)$")}},
+            defs={"a": pattern("^[a-z]+:(\\*|[A-Z][A-Za-z]+)$")},
         ),
         lambda d: {
             "version": "2024-06-01",

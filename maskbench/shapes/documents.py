@@ -83,16 +83,14 @@ SHAPES = [
                     "maxProperties": 20,
                 }
             },
-            **{
-                "$defs": {
-                    "cond": {
-                        "anyOf": [
-                            BOOL,
-                            obj({"not": {"$ref": "#/$defs/cond"}}),
-                            obj({"all": array({"$ref": "#/$defs/cond"}, 1)}),
-                            obj({"equals": array(STR, 2, 2)}),
-                        ]
-                    }
+            defs={
+                "cond": {
+                    "anyOf": [
+                        BOOL,
+                        obj({"not": {"$ref": "#/$defs/cond"}}),
+                        obj({"all": array({"$ref": "#/$defs/cond"}, 1)}),
+                        obj({"equals": array(STR, 2, 2)}),
+                    ]
                 }
             },
         ),
@@ -142,7 +140,7 @@ SHAPES = [
                 },
             },
             optional=["extends"],
-            **{"$defs": {"level": {"enum": [0, 1, 2, "off", "warn", "error"]}}},
+            defs={"level": {"enum": [0, 1, 2, "off", "warn", "error"]}},
         ),
         lambda d: {
             "extends": d.pick(("base", ["a", "b"])),

@@ -160,9 +160,14 @@ def ref(name: str) -> Schema:
 
 
 def obj(
-    properties: Schema, *, optional: Iterable[str] = (), closed: bool = True, **more: Any
+    properties: Schema,
+    *,
+    optional: Iterable[str] = (),
+    closed: bool = True,
+    defs: Schema | None = None,
+    **more: Any,
 ) -> Schema:
-    """An object whose properties are required but for the optional ones."""
+    """An object whose properties are required but for the optional ones; with definitions."""
     omitted = set(optional)
     assert omitted <= set(properties), omitted - set(properties)
     schema: Schema = {"type": "object", "properties": properties}
@@ -171,6 +176,8 @@ def obj(
         schema["required"] = required
     if closed:
         schema["additionalProperties"] = False
+    if defs is not None:
+        schema["$defs"] = defs
     return {**schema, **more}
 
 
