@@ -12,8 +12,6 @@ from typing import Any
 import click
 import tokenizers
 
-import ffwd
-import ffwd.tokenizer
 from maskbench import packaged
 from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
 from maskbench.documents import Whitespace, write_instance
@@ -125,6 +123,10 @@ def unspelled(spec: TokenizerSpec) -> str | None:
         or all(f"<0x{byte:02X}>" in pieces for byte in range(256))
     ):
         return None
+    # Here, for the processes of other engines do not need it.
+    import ffwd
+    import ffwd.tokenizer
+
     try:
         ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
     except ffwd.FfwdError as error:

@@ -97,11 +97,12 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="maskbench",
         eager=frozenset(
             {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "maskbench.logits"}
-            | {"numpy", "click", "rich", "tokenizers"}
+            | {"numpy", "click", "rich", "tokenizers", "psutil"}
         ),
         # The peers, each loaded in its own process only, and the judges.
         lazy=frozenset(
             {
+                "maskbench.report.html",
                 "llguidance",
                 "xgrammar",
                 "outlines_core",
@@ -118,6 +119,13 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
                 "zstandard",
             }
         ),
+        public_only=True,
+    ),
+    # The HTML report; the other forms do without its template engine.
+    "maskbench.report.html": PythonLayer(
+        folder="maskbench/report/html",
+        eager=frozenset({"maskbench", "jinja2", "markupsafe"}),
+        lazy=frozenset(),
         public_only=True,
     ),
     # Its commands load the rest only when they are called.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from maskbench import options
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, MissingEngineError
 from maskbench.runner import EngineStartError, RunSettings, run
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--pairs", type=click.IntRange(min=1), default=100_000, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--shrink", default=20, show_default=True, help="How many failures to make small.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Failures, as JSON.")
+@options.out("Failures, as JSON.")
 def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
     """Compares ffwd's verdicts on generated schemas with those of two validators."""
     from maskbench.gates import fuzz
@@ -45,18 +46,12 @@ def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
 
 
 @click.command("keywords")
-@click.option(
-    "--engine",
-    "engine_list",
-    default="ffwd,llguidance,xgrammar,outlines-core",
-    show_default=True,
-    help="Comma-separated.",
-)
+@options.engine_list("ffwd,llguidance,xgrammar,outlines-core")
 def keywords_command(engine_list: str) -> None:
     """Prints a table of keywords and engines: exact, refused, widened or too narrow."""
     from maskbench.gates import keywords
 
-    names = [name.strip() for name in engine_list.split(",") if name.strip()]
+    names = options.names(engine_list)
     with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
         scratch = Path(directory)
         spec = resolve(BUILTIN_NAME, scratch)

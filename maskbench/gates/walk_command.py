@@ -14,9 +14,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import packaged
+from maskbench import options
 from maskbench.data import (
-    BUILTIN_CORPUS,
     DataError,
     Slice,
     Source,
@@ -25,10 +24,10 @@ from maskbench.data import (
     read_sources,
 )
 from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
+from maskbench.engines import EngineSetup, MissingEngineError, find
 from maskbench.pool import PoolStartError
 from maskbench.progress import progress
-from maskbench.tokenizer import BUILTIN_NAME, BYTES_NAME, TokenizerError, TokenizerSpec, resolve
+from maskbench.tokenizer import TokenizerError, TokenizerSpec, resolve
 
 if TYPE_CHECKING:
     from maskbench.gates.walk_runs import EngineWalks, Schema, WalkSettings
@@ -36,54 +35,17 @@ if TYPE_CHECKING:
 FORMAT = "maskbench-walks-1"
 
 
-def _parse_slice(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> Slice | None:
-    try:
-        return None if value is None else Slice.parse(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from error
-
-
 @click.command("walk")
-@click.option(
-    "--engine",
-    "engine_list",
-    default="ffwd",
-    show_default=True,
-    help=f"Comma-separated: {', '.join(known_engines())}, or module:Class.",
-)
-@click.option(
-    "--tokenizer",
-    default=BUILTIN_NAME,
-    show_default=True,
-    help=f"A Hugging Face folder, 'builtin', '{BYTES_NAME}' (one token a byte), or one of "
-    f"{', '.join(packaged.NAMES)}.",
-)
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    default=BUILTIN_CORPUS,
-    help="A .jsonl(.xz, .zst) file, or a folder of .json files. Default: the built-in corpus.",
-)
+@options.engine_list("ffwd")
+@options.tokenizer()
+@options.data()
 @click.option("--generated", is_flag=True, help="Instead, draw --sample schemas of all keywords.")
-@click.option("--sample", type=click.IntRange(min=1), help="Draw this many schemas.")
-@click.option("--slice", "part", metavar="I/N", callback=_parse_slice, help="Every N-th schema.")
+@options.sample
+@options.part
 @click.option("--only", multiple=True, metavar="ID", help="Only this schema; may be repeated.")
 @click.option("--per-schema", type=click.IntRange(min=1), default=4, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option(
-    "--whitespace",
-    type=click.Choice([mode.value for mode in Whitespace]),
-    default=Whitespace.FLEXIBLE.value,
-    show_default=True,
-)
-@click.option(
-    "--property-order",
-    type=click.Choice(["declared", "any"]),
-    default="declared",
-    show_default=True,
-)
+@options.whitespace
+@options.property_order()
 @click.option(
     "--max-tokens",
     type=click.IntRange(min=1),
@@ -91,16 +53,10 @@ def _parse_slice(
     show_default=True,
     help="A walk that has not come to its end by then is too long.",
 )
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds a walk, after which the engine's process is killed.",
-)
+@options.time_limit(60.0, "Seconds a walk, after which the engine's process is killed.")
 @click.option("--show", type=click.IntRange(min=0), default=10, help="Failures to print an engine.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if a walk did not end in a valid text.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="All, as JSON.")
+@options.out("All, as JSON.")
 def walk_command(
     engine_list: str,
     tokenizer: str,
@@ -122,9 +78,7 @@ def walk_command(
     """Walks at random through engines' masks: each walk must end in a valid document."""
     from maskbench.gates.walk_runs import WalkSettings, judge_all, walk_all
 
-    engines = list(dict.fromkeys(name.strip() for name in engine_list.split(",") if name.strip()))
-    if not engines:
-        raise click.UsageError("--engine names no engine")
+    engines = options.names(engine_list)
     broken: list[str] = []
     done: dict[str, EngineWalks] = {}
     with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
@@ -159,9 +113,7 @@ def walk_command(
                     judge_all(done[name], schemas, settings, place)
         except (DataError, TokenizerError, MissingEngineError, PoolStartError) as error:
             raise click.ClickException(str(error)) from error
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)
+    console = options.console()
     for line in broken:
         console.print(f"left out, broken: {line}", markup=False, soft_wrap=True)
     console.print(table(done))

@@ -10,6 +10,7 @@ from maskbench.shapes.shape import (
     Schema,
     Shape,
     array,
+    defs,
     form,
     integer,
     obj,
@@ -211,11 +212,13 @@ SHAPES = [
                 },
                 "count": integer(0),
             },
-            defs={
-                "link": obj(
-                    {"href": form("uri-reference"), "templated": BOOL}, optional=["templated"]
-                )
-            },
+            **defs(
+                {
+                    "link": obj(
+                        {"href": form("uri-reference"), "templated": BOOL}, optional=["templated"]
+                    )
+                }
+            ),
         ),
         lambda d: {
             "_links": {
@@ -266,7 +269,7 @@ SHAPES = [
                     )
                 )
             },
-            defs={"identifier": obj({"type": STR, "id": STR})},
+            **defs({"identifier": obj({"type": STR, "id": STR})}),
         ),
         lambda d: {
             "data": d.list(

@@ -9,6 +9,7 @@ from maskbench.shapes.shape import (
     Schema,
     Shape,
     array,
+    defs,
     form,
     integer,
     obj,
@@ -347,7 +348,7 @@ SHAPES = [
                     1,
                 ),
             },
-            defs={"a": pattern("^[a-z]+:(\\*|[A-Z][A-Za-z]+)$")},
+            **defs({"a": pattern("^[a-z]+:(\\*|[A-Z][A-Za-z]+)$")}),
         ),
         lambda d: {
             "version": "2024-06-01",

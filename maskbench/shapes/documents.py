@@ -9,6 +9,7 @@ from maskbench.shapes.shape import (
     STR,
     Shape,
     array,
+    defs,
     enum,
     form,
     integer,
@@ -83,16 +84,18 @@ SHAPES = [
                     "maxProperties": 20,
                 }
             },
-            defs={
-                "cond": {
-                    "anyOf": [
-                        BOOL,
-                        obj({"not": {"$ref": "#/$defs/cond"}}),
-                        obj({"all": array({"$ref": "#/$defs/cond"}, 1)}),
-                        obj({"equals": array(STR, 2, 2)}),
-                    ]
+            **defs(
+                {
+                    "cond": {
+                        "anyOf": [
+                            BOOL,
+                            obj({"not": {"$ref": "#/$defs/cond"}}),
+                            obj({"all": array({"$ref": "#/$defs/cond"}, 1)}),
+                            obj({"equals": array(STR, 2, 2)}),
+                        ]
+                    }
                 }
-            },
+            ),
         ),
         lambda d: {
             "nodes": {
@@ -140,7 +143,7 @@ SHAPES = [
                 },
             },
             optional=["extends"],
-            defs={"level": {"enum": [0, 1, 2, "off", "warn", "error"]}},
+            **defs({"level": {"enum": [0, 1, 2, "off", "warn", "error"]}}),
         ),
         lambda d: {
             "extends": d.pick(("base", ["a", "b"])),

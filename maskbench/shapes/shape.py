@@ -160,14 +160,9 @@ def ref(name: str) -> Schema:
 
 
 def obj(
-    properties: Schema,
-    *,
-    optional: Iterable[str] = (),
-    closed: bool = True,
-    defs: Schema | None = None,
-    **more: Any,
+    properties: Schema, *, optional: Iterable[str] = (), closed: bool = True, **more: Any
 ) -> Schema:
-    """An object whose properties are required but for the optional ones; with definitions."""
+    """An object whose properties are required but for the optional ones."""
     omitted = set(optional)
     assert omitted <= set(properties), omitted - set(properties)
     schema: Schema = {"type": "object", "properties": properties}
@@ -176,9 +171,12 @@ def obj(
         schema["required"] = required
     if closed:
         schema["additionalProperties"] = False
-    if defs is not None:
-        schema["$defs"] = defs
     return {**schema, **more}
+
+
+def defs(definitions: Schema) -> Schema:
+    """The definitions of a schema, as a keyword of `obj`."""
+    return {"$defs": definitions}
 
 
 def _bounds(kind: str, low_name: str, low: Any, high_name: str, high: Any, more: Schema) -> Schema:

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::automaton::{Automaton, EngineError, Grammar, Whitespace, WhitespaceMode, Writing};
 use crate::canonical::{CanonicalMasks, Canonicality};
+use crate::expr::lexeme::after_value;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
@@ -407,7 +408,9 @@ impl Engine {
     ) -> Result<Compiled, CompileError> {
         let lexemes = self.lexemes.clone();
         let options = SchemaOptions::new(move |ast: &Ast| {
+            // As the automaton has it where it is a number.
             let spec = LexemeSpec::new(Spelling::Utf8, [ast.clone()]);
+            let spec = LexemeSpec { follow: Some(after_value()), ..spec };
             let answer =
                 lexemes.get(&spec).map(|lexeme| (!lexeme.is_alive(), lexeme.effort() as u64));
             answer.map_err(|limit| json_schema::LimitExceeded {

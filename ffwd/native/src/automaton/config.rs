@@ -10,7 +10,7 @@ use super::array::{ArrayGroup, ArrayPending, ArrayPendingId, ArrayState, ArraySt
 use super::error::EngineError;
 use super::exclusion::Feasibility;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
-use super::intern::Interner;
+use super::intern::{Ids, Interner, ShortHash};
 use super::keys::{KeyNode, KeyNodeId, Keys, Terminal, TextId};
 use super::memory::{map_entry, Bytes, LexemeBytes};
 use super::object::{ObjectPending, ObjectState};
@@ -106,11 +106,11 @@ pub struct Automaton {
     pub(super) lexemes: boxcar::Vec<Arc<Lexeme>>,
     lexeme_ids: Mutex<FxHashMap<LexemeSpec, u32>>,
     pub(super) cells: boxcar::Vec<Cell>,
-    cell_ids: Mutex<FxHashMap<(Frame, StackId), StackId>>,
+    cell_ids: Mutex<Ids>,
     /// Exits that are not in the lists of their stacks.
     exits: Mutex<FxHashMap<(StackId, ExitKey), StackId>>,
     pub(super) configs: boxcar::Vec<Config>,
-    config_ids: Mutex<FxHashMap<Box<[Thread]>, StateId>>,
+    config_ids: Mutex<Ids>,
     json: Option<JsonParts>,
     start: OnceLock<StateId>,
     /// Bytes of the threads of configurations.
@@ -230,9 +230,14 @@ impl Automaton {
 
     /// The stack with one frame more.
     pub(super) fn push(&self, frame: Frame, parent: StackId) -> Result<StackId, EngineError> {
+        let hash = ShortHash::of(&(frame, parent));
+        let is = |id: u32| {
+            let cell = &self.cells[id as usize];
+            (cell.frame, cell.parent) == (frame, parent)
+        };
         let mut ids = self.cell_ids.lock();
-        if let Some(&known) = ids.get(&(frame, parent)) {
-            return Ok(known);
+        if let Some(known) = ids.find(hash, is) {
+            return Ok(StackId(known));
         }
         if self.cells.count() >= MAX_CELLS {
             return Err(LimitExceeded::new("stacks of one grammar", MAX_CELLS).into());
@@ -240,7 +245,7 @@ impl Automaton {
         // The first cell is the end, and its own parent.
         let below = self.cells.get(parent.0 as usize);
         let is_compared = |frame: Frame| matches!(frame, Frame::AwaitComparedItem(_));
-        let id = StackId(self.cells.push(Cell {
+        let id = self.cells.push(Cell {
             frame,
             parent,
             depth: below.map_or(0, |cell| cell.depth) + u32::from(frame.is_container()),
@@ -248,9 +253,9 @@ impl Automaton {
             ends_compared_item: below.is_some_and(|cell| is_compared(cell.frame)),
             starts: OnceLock::new(),
             exits: FirstExits::default(),
-        }) as u32);
-        ids.insert((frame, parent), id);
-        Ok(id)
+        }) as u32;
+        ids.insert(hash, id);
+        Ok(StackId(id))
     }
 
     /// The lexemes between the parts of the container whose frame is on top of this stack.
@@ -443,23 +448,24 @@ impl Automaton {
             threads.sort_unstable();
             threads.dedup();
         }
-        if let Some(&known) = self.config_ids.lock().get(threads.as_slice()) {
-            return Ok(known);
+        let hash = ShortHash::of(threads.as_slice());
+        let is = |id: u32| *self.configs[id as usize].threads == *threads;
+        if let Some(known) = self.config_ids.lock().find(hash, is) {
+            return Ok(StateId(known));
         }
         let accepting = self.accepts(&threads)?;
         let mut ids = self.config_ids.lock();
-        if let Some(&known) = ids.get(threads.as_slice()) {
-            return Ok(known);
+        if let Some(known) = ids.find(hash, is) {
+            return Ok(StateId(known));
         }
         if self.configs.count() >= MAX_CONFIGS {
             return Err(LimitExceeded::new("states of one grammar", MAX_CONFIGS).into());
         }
         let threads: Box<[Thread]> = threads.into_vec().into_boxed_slice();
-        self.thread_bytes.add(2 * std::mem::size_of_val(&*threads));
-        let config = Config { threads: threads.clone(), accepting };
-        let id = StateId(self.configs.push(config) as u32);
-        ids.insert(threads, id);
-        Ok(id)
+        self.thread_bytes.add(std::mem::size_of_val(&*threads));
+        let id = self.configs.push(Config { threads, accepting }) as u32;
+        ids.insert(hash, id);
+        Ok(StateId(id))
     }
 
     #[inline]
@@ -476,13 +482,44 @@ impl Automaton {
     /// The threads after a run of bytes; `None` as soon as no text goes on so.
     pub fn walk(&self, threads: &[Thread], bytes: &[u8]) -> Result<Option<Threads>, EngineError> {
         let mut current: Threads = threads.iter().copied().collect();
-        for &byte in bytes {
+        let mut rest = bytes;
+        loop {
+            if let [thread] = current.as_mut_slice() {
+                rest = self.walk_names(thread, rest)?;
+            }
+            let Some((&byte, after)) = rest.split_first() else { return Ok(Some(current)) };
             current = self.step(&current, byte)?;
             if current.is_empty() {
                 return Ok(None);
             }
+            rest = after;
         }
-        Ok(Some(current))
+    }
+
+    /// Moves a thread on for as long as names begin with the bytes; the rest of these. As
+    /// [`Self::step`] does byte by byte, but the places on the way are not kept.
+    fn walk_names<'b>(
+        &self,
+        thread: &mut Thread,
+        bytes: &'b [u8],
+    ) -> Result<&'b [u8], EngineError> {
+        let Some(json) = &self.json else { return Ok(bytes) };
+        if thread.lexeme != ThreadLexeme::Key || thread.transcript != TextId::NONE {
+            return Ok(bytes);
+        }
+        let mut node = json.keys.node(thread.key_node());
+        let mut read = 0;
+        for &byte in bytes {
+            match json.keys.child(&node, byte)? {
+                Some(child) if child.has_names() && !json.keys.is_dead(&child) => node = child,
+                _ => break,
+            }
+            read += 1;
+        }
+        if read > 0 {
+            thread.state = json.keys.intern(node)?.0;
+        }
+        Ok(&bytes[read..])
     }
 
     /// The byte that must come next, if there is exactly one and the text may not end here.

@@ -1,24 +1,63 @@
 //! Interning: values that are created by any thread, never changed, and found again by equality.
 
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 
+use hashbrown::HashTable;
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHasher;
 
-use super::memory::{element, map_entry, Bytes, Held};
+use super::memory::{element, Bytes, Held};
 use crate::error::LimitExceeded;
+
+/// A part of a value's hash, that all of it is made from again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortHash(u32);
+
+impl ShortHash {
+    pub fn of<T: Hash + ?Sized>(value: &T) -> Self {
+        let mut hasher = FxHasher::default();
+        value.hash(&mut hasher);
+        let hash = hasher.finish();
+        Self((hash >> 32) as u32 ^ hash as u32)
+    }
+
+    fn spread(self) -> u64 {
+        u64::from(self.0).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
+/// Ids of values that lie elsewhere, found by the values' hashes: values are held once, and are not
+/// hashed again when there are more of them.
+#[derive(Debug, Default)]
+pub struct Ids(HashTable<(ShortHash, u32)>);
+
+impl Ids {
+    /// What an id takes, about: see [`super::memory::map_entry`].
+    pub const ENTRY_BYTES: usize = super::memory::map_entry::<ShortHash, u32>();
+
+    /// The id of the value with this hash that `is` confirms.
+    pub fn find(&self, hash: ShortHash, is: impl Fn(u32) -> bool) -> Option<u32> {
+        let same = |&(known, id): &(ShortHash, u32)| known == hash && is(id);
+        self.0.find(hash.spread(), same).map(|&(_, id)| id)
+    }
+
+    /// Adds the id of a value that has none yet.
+    pub fn insert(&mut self, hash: ShortHash, id: u32) {
+        self.0.insert_unique(hash.spread(), (hash, id), |(known, _)| known.spread());
+    }
+}
 
 /// Values with small dense ids. Reading a value by its id takes no lock.
 #[derive(Debug)]
 pub struct Interner<T> {
     values: boxcar::Vec<T>,
-    ids: Mutex<FxHashMap<T, u32>>,
+    ids: Mutex<Ids>,
     held: Bytes,
     limit: &'static str,
     maximum: usize,
 }
 
-impl<T: Clone + Eq + Hash + Held> Interner<T> {
+impl<T: Eq + Hash + Held> Interner<T> {
     /// `limit` names what is counted in the error when there are more than `maximum`.
     pub fn new(limit: &'static str, maximum: usize) -> Self {
         let (values, ids) = (boxcar::Vec::new(), Mutex::default());
@@ -26,17 +65,18 @@ impl<T: Clone + Eq + Hash + Held> Interner<T> {
     }
 
     pub fn intern(&self, value: T) -> Result<u32, LimitExceeded> {
+        let hash = ShortHash::of(&value);
         let mut ids = self.ids.lock();
-        if let Some(&id) = ids.get(&value) {
-            return Ok(id);
+        let is = |id: u32| self.values[id as usize] == value;
+        if let Some(known) = ids.find(hash, is) {
+            return Ok(known);
         }
         if self.values.count() >= self.maximum {
             return Err(LimitExceeded::new(self.limit, self.maximum));
         }
-        let own = element::<T>() + map_entry::<T, u32>();
-        self.held.add(own + 2 * value.held_bytes());
-        let id = self.values.push(value.clone()) as u32;
-        ids.insert(value, id);
+        self.held.add(element::<T>() + Ids::ENTRY_BYTES + value.held_bytes());
+        let id = self.values.push(value) as u32;
+        ids.insert(hash, id);
         Ok(id)
     }
 

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use super::config::{Automaton, Config, MAX_CELLS, MAX_CONFIGS};
-use super::frame::{Cell, Frame};
+use super::frame::Cell;
+use super::intern::Ids;
 use super::key_texts::MAX_TEXTS;
-use super::{StackId, StateId, Thread};
+
 use crate::expr::Lexeme;
 
 /// What a value holds beside itself.
@@ -119,8 +120,8 @@ impl Automaton {
 
     /// About how many bytes of memory all of this holds.
     pub fn memory_bytes(&self) -> AutomatonBytes {
-        let state = element::<Config>() + map_entry::<Box<[Thread]>, StateId>();
-        let cell = element::<Cell>() + map_entry::<(Frame, StackId), StackId>();
+        let state = element::<Config>() + Ids::ENTRY_BYTES;
+        let cell = element::<Cell>() + Ids::ENTRY_BYTES;
         let mut bytes = AutomatonBytes {
             states: self.configs.count() * state + self.thread_bytes.get(),
             stacks: self.cells.count() * cell + self.flow_bytes.get(),

@@ -183,7 +183,8 @@ impl Automaton {
             .enumerate()
             .filter(|(_, language)| open.required >> language & 1 == 1)
             .fold(0, |bits, (bit, _)| bits | 1 << bit);
-        let spec = LexemeSpec { spelling: Spelling::JsonString, languages, required };
+        let spelling = Spelling::JsonString;
+        let spec = LexemeSpec { spelling, languages, required, follow: None };
         let lexeme = self.add_lexeme(&spec)?;
         group.lexemes.lock().insert(open, lexeme);
         Ok(Some(lexeme))

@@ -354,3 +354,25 @@ fn many_threads_share_one_automaton() {
     assert!(states.iter().all(|of| *of == states[0]));
     assert!(states[0].iter().all(|&state| automaton.is_accepting(state)));
 }
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Names are walked in one go, so the twin is one byte at a time.
+    #[test]
+    fn a_walk_over_bytes_is_one_step_after_another(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "{", "\"", "a", "ab", "abc", "b", "\\n", "\":", "1", "\"x\"", ",", "}", "[", "]", "é",
+            ]),
+            0..14,
+        ),
+        closed in any::<bool>(),
+    ) {
+        let schema = r#"{"properties": {
+            "a": {"type": "integer"}, "ab": {"enum": [{"abc": 1}, "x"]}, "abc": {}, "b\n": {"type": "array"}
+        }, "additionalProperties": OPEN}"#;
+        let automaton = json_grammar(&schema.replace("OPEN", if closed { "false" } else { "true" }));
+        state_after(&automaton, &parts.concat());
+    }
+}

@@ -49,6 +49,7 @@ impl ByteClasses {
                     alone.insert(b'.');
                     (b'0'..=b'9').for_each(|digit| alone.insert(digit));
                 }
+                Expr::Listed(listed) => alone = alone.union(&listed.occurring()),
                 Expr::Concat(head, tail) => pending.extend([*head, *tail]),
                 Expr::Or(ids) | Expr::And(ids) => pending.extend(ids.iter()),
                 Expr::Not(inner)
@@ -143,6 +144,10 @@ impl Derivatives {
             Expr::Empty | Expr::Epsilon | Expr::Bytes(_) => ExprId::EMPTY,
             Expr::Magnitude(magnitude) => match magnitude.derive(byte) {
                 Some(next) => store.magnitude(Arc::new(next))?,
+                None => ExprId::EMPTY,
+            },
+            Expr::Listed(listed) => match listed.next(byte) {
+                Some(next) => store.listed(next)?,
                 None => ExprId::EMPTY,
             },
             Expr::Concat(head, tail) if store.looks_ahead(head) => {

@@ -76,6 +76,17 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
             may_have: ANY_ASCII,
             ..Facts::default()
         },
+        Expr::Listed(listed) => {
+            let extent = listed.extent();
+            Facts {
+                nullable: listed.ends(),
+                min_len: extent.shortest,
+                max_len: extent.longest,
+                needs: extent.all,
+                may_have: extent.any,
+                ..Facts::default()
+            }
+        }
         Expr::Before(id) | Expr::After(id) => Facts {
             nullable: of(id).nullable,
             positive: false,

@@ -9,13 +9,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::byte_set::ByteSet;
 use super::derivative::{ByteClasses, Derivatives};
-use super::lower::Lowering;
+use super::listed::Listed;
 pub use super::lower::Spelling;
-use super::relax::{relax, Limits, RelaxMemo};
+use super::lower::{Lowering, LISTED_FROM};
+use super::relax::{decides_alike, relax, Limits, RelaxMemo};
 use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
 use crate::regex::Ast;
@@ -66,6 +68,9 @@ pub struct LexemeSpec {
     /// The languages of which one must hold: a text that belongs to none of these is no text of
     /// the lexeme. The others are observed, their bits only tell whether they hold too.
     pub required: Verdict,
+    /// The bytes of which one comes next where the lexeme ends and the text does not, where that is
+    /// known: tokens that go on with others are then left out of its masks.
+    pub follow: Option<ByteSet>,
 }
 
 impl LexemeSpec {
@@ -73,8 +78,16 @@ impl LexemeSpec {
     pub fn new(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Self {
         let languages: Arc<[Ast]> = languages.into_iter().collect();
         let required = first_bits(languages.len());
-        Self { spelling, languages, required }
+        Self { spelling, languages, required, follow: None }
     }
+}
+
+/// What may come after a value of JSON: white space, a comma, or the end of what it is in. A number
+/// ends only there, and most tokens that go on after some of its digits go on with more of them.
+pub fn after_value() -> ByteSet {
+    let mut bytes = ByteSet::EMPTY;
+    b" \t\n\r,]}".iter().for_each(|&byte| bytes.insert(byte));
+    bytes
 }
 
 /// The verdict in which the first `count` languages hold.
@@ -120,8 +133,6 @@ struct Builder {
     ids: FxHashMap<StateKey, LexState>,
     /// Expressions without their upper bounds, and within how many bytes nothing tells.
     relaxed: RelaxMemo,
-    /// Expressions of exactly one character.
-    characters: FxHashSet<ExprId>,
 }
 
 /// Texts of characters of one kind, whose number lies in a range: the inside of most JSON strings.
@@ -161,17 +172,24 @@ pub struct Lexeme {
 
 impl Lexeme {
     pub fn new(spec: LexemeSpec) -> Result<Self, LimitExceeded> {
+        Self::with_tables_from(spec, LISTED_FROM)
+    }
+
+    /// As [`Self::new`], with a table for each union of at least so many texts.
+    pub(crate) fn with_tables_from(
+        spec: LexemeSpec,
+        listed_from: usize,
+    ) -> Result<Self, LimitExceeded> {
         if spec.languages.len() > MAX_LANGUAGES {
             return Err(LimitExceeded::new("languages of one lexeme", MAX_LANGUAGES));
         }
         let mut store = ExprStore::new();
-        let mut lowering = Lowering::new(&mut store, spec.spelling)?;
+        let mut lowering = Lowering::new(&mut store, spec.spelling, listed_from)?;
         let character = lowering.any_character()?;
         let mut roots = Residuals::new();
         for language in spec.languages.iter() {
             roots.push(lowering.lower(language)?);
         }
-        let characters = lowering.characters().collect();
         store.limit_derivatives();
         let universe = store.universe().unwrap_or(ExprId::EVERYTHING);
         let apart: &[u8] = match spec.spelling {
@@ -208,7 +226,6 @@ impl Lexeme {
                 derivatives,
                 ids: FxHashMap::default(),
                 relaxed: FxHashMap::default(),
-                characters,
             }),
             alive,
             effort,
@@ -428,10 +445,10 @@ impl Lexeme {
         } else {
             let builder = self.builder.lock();
             match *builder.store.get(residual) {
-                Expr::Repeat { inner, min, max } if builder.characters.contains(&inner) => {
+                Expr::Repeat { inner, min, max } if builder.store.is_character(inner) => {
                     (inner, min, max)
                 }
-                _ if builder.characters.contains(&residual) => (residual, 1, Some(1)),
+                _ if builder.store.is_character(residual) => (residual, 1, Some(1)),
                 _ => return None,
             }
         };
@@ -455,11 +472,20 @@ impl Lexeme {
         }
         let store = &self.builder.lock().store;
         let is_short = |id: ExprId| matches!(*store.get(id), Expr::Not(inner) if store.max_len(inner) < u32::MAX && store.stands_alone(inner));
+        let is_least = |id: ExprId| matches!(*store.get(id), Expr::Repeat { inner, max: None, .. } if inner == self.character);
+        let sought = |id: ExprId| matches!(*store.get(id), Expr::Concat(head, rest) if head == self.universe && store.positive(rest));
+        let finds = |id: ExprId| match store.get(id) {
+            Expr::Or(ids) => ids.iter().any(|&id| sought(id)),
+            _ => sought(id),
+        };
         let searches = |id: ExprId| match store.get(id) {
-            Expr::Concat(head, rest) => *head == self.universe && store.positive(*rest),
-            // Anything but some texts, which any text is longer than in the end.
-            Expr::And(ids) => ids.iter().all(|&id| id == self.universe || is_short(id)),
-            _ => id == self.universe,
+            // Long enough, and none of some texts: which any text is in the end, also if it must
+            // find one pattern.
+            Expr::And(ids) => {
+                ids.iter().all(|&id| is_least(id) || is_short(id) || finds(id))
+                    && ids.iter().filter(|&&id| finds(id)).count() <= 1
+            }
+            _ => is_least(id) || finds(id),
         };
         let required = |language: usize| self.spec.required >> language & 1 == 1;
         residuals.iter().enumerate().any(|(language, &residual)| {
@@ -469,6 +495,24 @@ impl Lexeme {
                     _ => searches(residual),
                 }
         })
+    }
+
+    /// Where nothing but listed texts may follow in a state: what is left of them, and with which
+    /// verdict they end. Before the opening quote, those that follow it.
+    pub fn listed(&self, state: LexState) -> Option<(Listed, Verdict)> {
+        let key = &self.data(if state == LexState::QUOTE { self.inside } else { state }).key;
+        let StateKey::Inside(residuals) = key else { return None };
+        let mut alive = residuals.iter().enumerate().filter(|(_, &id)| id != ExprId::EMPTY);
+        let (Some((language, &residual)), None) = (alive.next(), alive.next()) else {
+            return None;
+        };
+        let verdict = 1 << language;
+        match self.builder.lock().store.get(residual) {
+            Expr::Listed(listed) if self.spec.required & verdict != 0 => {
+                Some((listed.clone(), verdict))
+            }
+            _ => None,
+        }
     }
 
     /// The expression of a state inside a JSON string that has one language.
@@ -501,7 +545,7 @@ impl Lexeme {
             let Builder { store, relaxed: memo, .. } = &mut *builder;
             let (id, bytes) = relax(store, memo, residual, limits)?;
             // Else a bound may decide in the end whether there is any text at all.
-            if !builder.store.positive(id) {
+            if !decides_alike(&builder.store, id) {
                 return Ok(None);
             }
             relaxed.push(id);

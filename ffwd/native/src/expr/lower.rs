@@ -10,6 +10,7 @@ use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
 use rustc_hash::FxHashMap;
 
 use super::byte_set::ByteSet;
+use super::listed::TextTable;
 use super::lookaround::resolve;
 use super::store::{ExprId, ExprStore};
 use crate::error::LimitExceeded;
@@ -25,11 +26,16 @@ pub enum Spelling {
     JsonString,
 }
 
+/// From how many texts on a union of texts is a table rather than a trie of expressions.
+pub const LISTED_FROM: usize = 32;
+
 /// Lowers texts into one store.
 pub struct Lowering<'s> {
     store: &'s mut ExprStore,
     spelling: Spelling,
     classes: FxHashMap<CharClass, ExprId>,
+    /// From how many texts on a union of texts is a table.
+    listed_from: usize,
 }
 
 /// A trie that is being put together in sorted order.
@@ -49,7 +55,11 @@ impl Default for OpenTrie {
 
 impl<'s> Lowering<'s> {
     /// Makes the store anew, with "any text" of the spelling as its universe.
-    pub fn new(store: &'s mut ExprStore, spelling: Spelling) -> Result<Self, LimitExceeded> {
+    pub fn new(
+        store: &'s mut ExprStore,
+        spelling: Spelling,
+        listed_from: usize,
+    ) -> Result<Self, LimitExceeded> {
         // Any character takes longer to write down than most languages do.
         static TEMPLATES: [OnceLock<ExprStore>; 2] = [const { OnceLock::new() }; 2];
         let template = &TEMPLATES[spelling as usize];
@@ -61,17 +71,13 @@ impl<'s> Lowering<'s> {
             }
         }
         let any = store.any_character().map(|id| (CharClass::any(), id));
-        Ok(Self { store, spelling, classes: any.into_iter().collect() })
+        let classes = any.into_iter().collect();
+        Ok(Self { store, spelling, classes, listed_from })
     }
 
     /// One character of any kind.
     pub fn any_character(&mut self) -> Result<ExprId, LimitExceeded> {
         self.class(&CharClass::any())
-    }
-
-    /// The expressions of one character so far.
-    pub fn characters(&self) -> impl Iterator<Item = ExprId> + '_ {
-        self.classes.values().copied().filter(|&id| id != ExprId::EMPTY)
     }
 
     /// The expression of a language of whole texts.
@@ -102,18 +108,27 @@ impl<'s> Lowering<'s> {
                 Ok(id)
             }
             Ast::Alternation(parts) => {
-                let mut literals: Vec<Vec<u8>> = Vec::new();
+                // The texts, spelled, one after the other; and where each ends.
+                let (mut buffer, mut ends) = (Vec::new(), Vec::new());
                 let mut ids = Vec::new();
                 for part in parts.iter() {
                     match part {
-                        Ast::Literal(text) => literals.push(spell(text, self.spelling)),
-                        Ast::Epsilon => literals.push(Vec::new()),
-                        other => ids.push(self.span(other)?),
+                        Ast::Literal(text) => spell_into(text, self.spelling, &mut buffer),
+                        Ast::Epsilon => {}
+                        other => {
+                            ids.push(self.span(other)?);
+                            continue;
+                        }
                     }
+                    ends.push(buffer.len());
                 }
-                literals.sort_unstable();
-                literals.dedup();
-                ids.push(self.literal_set(&literals)?);
+                let table = TextTable::new(&buffer, &ends)?;
+                ids.push(if table.len() < self.listed_from {
+                    let texts: Vec<&[u8]> = (0..table.len()).map(|at| table.text(at)).collect();
+                    self.literal_set(&texts)?
+                } else {
+                    self.store.table(table)?
+                });
                 self.store.or(&ids)
             }
             Ast::Repeat { inner, min, max } => {
@@ -149,12 +164,12 @@ impl<'s> Lowering<'s> {
 
     /// The union of sorted literals as a trie, so that its derivatives are small however many
     /// there are.
-    fn literal_set(&mut self, sorted: &[Vec<u8>]) -> Result<ExprId, LimitExceeded> {
+    fn literal_set<T: AsRef<[u8]>>(&mut self, sorted: &[T]) -> Result<ExprId, LimitExceeded> {
         // Build from the deepest node up without recursing on the native stack: a stack of open
         // nodes, one per byte of the current literal. Their children lie in one list, those of the
         // deepest node last.
         let mut trie = OpenTrie::default();
-        for literal in sorted {
+        for literal in sorted.iter().map(AsRef::as_ref) {
             let shared = trie.path.iter().zip(literal).take_while(|(a, b)| a.0 == **b).count();
             self.close_nodes(&mut trie, shared)?;
             for &byte in &literal[shared..] {
@@ -209,6 +224,7 @@ impl<'s> Lowering<'s> {
             }
         };
         self.classes.insert(class.clone(), id);
+        self.store.add_character(id);
         Ok(id)
     }
 
@@ -262,7 +278,8 @@ impl<'s> Lowering<'s> {
 /// A store that knows any character and any text.
 fn template_of(spelling: Spelling) -> Result<ExprStore, LimitExceeded> {
     let mut store = ExprStore::new();
-    let mut lowering = Lowering { store: &mut store, spelling, classes: FxHashMap::default() };
+    let classes = FxHashMap::default();
+    let mut lowering = Lowering { store: &mut store, spelling, classes, listed_from: LISTED_FROM };
     let any = lowering.class(&CharClass::any())?;
     let universe = store.repeat(any, 0, None)?;
     store.set_universe(universe, any);
@@ -296,15 +313,17 @@ fn spell_json(character: char, out: &mut Vec<u8>) {
 
 /// The bytes that spell a text.
 pub fn spell(text: &str, spelling: Spelling) -> Vec<u8> {
-    match spelling {
-        Spelling::Utf8 => text.as_bytes().to_vec(),
-        Spelling::JsonString => {
-            let mut out = Vec::with_capacity(text.len());
-            for character in text.chars() {
-                spell_json(character, &mut out);
-            }
-            out
-        }
+    let mut out = Vec::with_capacity(text.len());
+    spell_into(text, spelling, &mut out);
+    out
+}
+
+/// Appends the bytes that spell a text.
+fn spell_into(text: &str, spelling: Spelling, out: &mut Vec<u8>) {
+    if spelling == Spelling::Utf8 || !text.contains(needs_escape) {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        text.chars().for_each(|character| spell_json(character, out));
     }
 }
 

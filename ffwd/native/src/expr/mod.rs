@@ -5,6 +5,7 @@
 //! * `facts` what is known of an expression when it is made
 //! * [`derivative`] Brzozowski derivatives, and whether a language is empty
 //! * `lookaround` conditions on what surrounds a place
+//! * [`listed`] unions of many texts, as ranges of a sorted table
 //! * [`lower`] from text languages to byte expressions, in a given spelling
 //! * [`lexeme`] a lazily determinised automaton, shared by every grammar that uses the same text
 //! * [`relax`] expressions without the counters that no token can exhaust
@@ -16,6 +17,7 @@ pub mod derivative;
 mod facts;
 pub mod lexeme;
 pub mod lexeme_store;
+pub mod listed;
 mod lookaround;
 pub mod lower;
 pub mod relax;
@@ -24,5 +26,6 @@ pub mod store;
 mod tests;
 pub mod texts;
 
+pub use byte_set::ByteSet;
 pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 pub use lexeme_store::LexemeStore;

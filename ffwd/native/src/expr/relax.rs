@@ -36,6 +36,7 @@ fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
         }
         match store.get(id) {
             Expr::Empty | Expr::Epsilon | Expr::Bytes(_) => bound = bound.max(after),
+            Expr::Listed(_) => bound = bound.max(after.saturating_add(store.max_len(id))),
             Expr::Concat(head, tail) => {
                 pending.push((*head, after.saturating_add(store.min_len(*tail))));
                 pending.push((*tail, after));
@@ -87,24 +88,35 @@ pub fn relax(
         }
         Expr::And(ids) => {
             let length = |id: ExprId| match *store.get(id) {
-                Expr::Repeat { inner, min: 0, max: Some(max) } if inner == limits.character => {
-                    Some(max)
+                Expr::Repeat { inner, min, max: Some(max) } if inner == limits.character => {
+                    Some((min, max))
                 }
                 _ => None,
             };
-            match (&*ids, ids.iter().position(|&id| length(id).is_some())) {
-                (&[first, second], Some(at)) => {
-                    let (bound, other) = if at == 0 { (first, second) } else { (second, first) };
-                    let max = length(bound).unwrap_or(0);
+            let of_two = match *ids {
+                [first, second] => {
+                    let bounds = |one, other| length(one).map(|bounds| (bounds, other));
+                    bounds(first, second).or_else(|| bounds(second, first))
+                }
+                _ => None,
+            };
+            match of_two {
+                Some(((min, max), other)) => {
                     match max.checked_sub(completion_bound(store, other)) {
-                        Some(spare) if spare >= limits.least => {
+                        Some(spare) if spare >= limits.least && min == 0 => {
                             let (other, bytes) = relax(store, memo, other, limits)?;
                             (other, bytes.min(spare))
+                        }
+                        // A text with enough characters can be cut short to just enough of them,
+                        // and completed from there with those that are left.
+                        Some(spare) if spare >= limits.least && min <= spare => {
+                            let least = store.repeat(limits.character, min, None)?;
+                            (store.and(&[least, other])?, spare)
                         }
                         _ => (id, u32::MAX),
                     }
                 }
-                _ => (id, u32::MAX),
+                None => (id, u32::MAX),
             }
         }
         Expr::Repeat { inner, min, max } => {
@@ -121,6 +133,7 @@ pub fn relax(
         Expr::Empty
         | Expr::Epsilon
         | Expr::Bytes(_)
+        | Expr::Listed(_)
         | Expr::Not(_)
         | Expr::Magnitude(_)
         | Expr::Before(_)
@@ -128,6 +141,18 @@ pub fn relax(
     };
     memo.insert(key, relaxed);
     Ok(relaxed)
+}
+
+/// Whether the emptiness of a relaxed expression is that of what it was made of: it has no
+/// intersection but with a least number of characters, and no complement.
+pub fn decides_alike(store: &ExprStore, id: ExprId) -> bool {
+    let is_least = |id: ExprId| matches!(*store.get(id), Expr::Repeat { inner, max: None, .. } if store.any_character() == Some(inner));
+    store.positive(id)
+        || match store.get(id) {
+            Expr::And(ids) => ids.iter().all(|&id| is_least(id) || store.positive(id)),
+            Expr::Or(ids) => ids.iter().all(|&id| decides_alike(store, id)),
+            _ => false,
+        }
 }
 
 /// As [`relax`], along a right-nested concatenation without recursing per link.

@@ -9,10 +9,11 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::byte_set::ByteSet;
 use super::facts::{facts_of, needed, possible, Facts, ANY_ASCII};
+use super::listed::{Listed, TextTable};
 use crate::error::LimitExceeded;
 use crate::regex::Magnitude;
 
@@ -41,6 +42,8 @@ pub enum Expr {
     Bytes(ByteSet),
     /// Never empty.
     Magnitude(Arc<Magnitude>),
+    /// Many texts. Never only one that is over.
+    Listed(Listed),
     /// Right-nested: the head is never a `Concat`.
     Concat(ExprId, ExprId),
     /// Sorted, without duplicates, at most one `Bytes`.
@@ -66,6 +69,11 @@ pub const MAX_EXPRESSIONS: usize = 2_000_000;
 /// How many of them may come of derivatives, which take longer than what is written in a pattern.
 pub const MAX_DERIVED: usize = 1_000_000;
 
+/// In a union of at most so many alternatives these are compared with each other,
+const MAX_COMPARED: usize = 12;
+/// for so many links of what they are a chain of.
+const MAX_COMPARED_LINKS: usize = 16;
+
 #[derive(Clone, Debug)]
 pub struct ExprStore {
     exprs: Vec<Expr>,
@@ -75,7 +83,11 @@ pub struct ExprStore {
     universe: Option<ExprId>,
     /// One character of it.
     any_character: Option<ExprId>,
+    /// Expressions of exactly one character.
+    characters: FxHashSet<ExprId>,
     capacity: usize,
+    /// How many bytes of memory the tables of listed texts take.
+    listed_bytes: usize,
 }
 
 impl Default for ExprStore {
@@ -92,7 +104,9 @@ impl ExprStore {
             ids: FxHashMap::default(),
             universe: None,
             any_character: None,
+            characters: FxHashSet::default(),
             capacity: MAX_EXPRESSIONS,
+            listed_bytes: 0,
         };
         let basics = [
             (Expr::Empty, false, true),
@@ -115,6 +129,18 @@ impl ExprStore {
     pub fn set_universe(&mut self, universe: ExprId, character: ExprId) {
         self.universe = Some(universe);
         self.any_character = Some(character);
+    }
+
+    /// Declares that an expression is one character of some kind.
+    pub fn add_character(&mut self, id: ExprId) {
+        if id != ExprId::EMPTY {
+            self.characters.insert(id);
+        }
+    }
+
+    /// Whether an expression was declared to be one character of some kind.
+    pub fn is_character(&self, id: ExprId) -> bool {
+        self.characters.contains(&id)
     }
 
     pub fn any_character(&self) -> Option<ExprId> {
@@ -235,6 +261,24 @@ impl ExprStore {
         self.intern(Expr::Magnitude(magnitude))
     }
 
+    /// The texts of a table.
+    pub fn table(&mut self, table: TextTable) -> Result<ExprId, LimitExceeded> {
+        let (known, bytes) = (self.exprs.len(), table.memory_bytes());
+        let Some(listed) = Listed::all(Arc::new(table)) else { return Ok(ExprId::EMPTY) };
+        let id = self.listed(listed)?;
+        if self.exprs.len() > known {
+            self.listed_bytes += bytes;
+        }
+        Ok(id)
+    }
+
+    pub fn listed(&mut self, listed: Listed) -> Result<ExprId, LimitExceeded> {
+        if listed.is_over() {
+            return Ok(ExprId::EPSILON);
+        }
+        self.intern(Expr::Listed(listed))
+    }
+
     pub fn literal(&mut self, text: &[u8]) -> Result<ExprId, LimitExceeded> {
         let mut id = ExprId::EPSILON;
         for &byte in text.iter().rev() {
@@ -320,11 +364,53 @@ impl ExprStore {
                 kept.retain(|&id| id != ExprId::EPSILON);
             }
         }
+        if (2..=MAX_COMPARED).contains(&kept.len()) && kept.iter().any(|&id| self.counts(id)) {
+            let all = kept.clone();
+            let covered = |id| all.iter().any(|&other| other != id && self.is_within(id, other));
+            kept.retain(|&id| !covered(id));
+        }
         match kept.len() {
             0 => Ok(ExprId::EMPTY),
             1 => Ok(kept[0]),
             _ => self.intern(Expr::Or(kept.into())),
         }
+    }
+
+    /// Whether an expression plainly has all strings of another one, as they differ in how often
+    /// something may be repeated and in nothing else. Never both ways for two that differ.
+    fn is_within(&self, id: ExprId, other: ExprId) -> bool {
+        if !self.stands_alone(id) || !self.stands_alone(other) {
+            return false;
+        }
+        let (mut id, mut other) = (id, other);
+        for _ in 0..MAX_COMPARED_LINKS {
+            if id == other {
+                return true;
+            }
+            match (self.get(id), self.get(other)) {
+                (&Expr::Concat(head, tail), &Expr::Concat(other_head, other_tail)) => {
+                    if !self.is_fewer(head, other_head) {
+                        return false;
+                    }
+                    (id, other) = (tail, other_tail);
+                }
+                _ => return self.is_fewer(id, other),
+            }
+        }
+        false
+    }
+
+    /// Whether one is the other, or fewer copies of the same.
+    fn is_fewer(&self, id: ExprId, other: ExprId) -> bool {
+        if id == other {
+            return true;
+        }
+        let Expr::Repeat { inner, min, max } = *self.get(other) else { return false };
+        let (of, least, most) = match *self.get(id) {
+            Expr::Repeat { inner, min, max } => (inner, min, max),
+            _ => (id, 1, Some(1)),
+        };
+        of == inner && min <= least && max.is_none_or(|max| most.is_some_and(|most| most <= max))
     }
 
     pub fn and(&mut self, parts: &[ExprId]) -> Result<ExprId, LimitExceeded> {
@@ -360,6 +446,9 @@ impl ExprStore {
             }
         }
         if let Some(parts) = self.absorb(&kept)? {
+            return self.and(&parts);
+        }
+        if let Some(parts) = self.count_once(&kept)? {
             return self.and(&parts);
         }
         let least = kept.iter().map(|id| self.facts[id.index()].min_len).max().unwrap_or(0);
@@ -414,6 +503,30 @@ impl ExprStore {
             return Ok(Some(parts));
         }
         Ok(None)
+    }
+
+    /// The operands of an intersection with a number of any characters and a number of characters of
+    /// one kind made one: `.{3,9} & [a-z]{0,5}` is `[a-z]{3,5}`.
+    fn count_once(&mut self, kept: &[ExprId]) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
+        let any = |&id: &ExprId| matches!(*self.get(id), Expr::Repeat { inner, .. } if Some(inner) == self.any_character);
+        let Some(counted) = kept.iter().copied().find(any) else { return Ok(None) };
+        let run = |id: ExprId| match *self.get(id) {
+            Expr::Repeat { inner, min, max } if self.is_character(inner) => Some((inner, min, max)),
+            _ => self.is_character(id).then_some((id, 1, Some(1))),
+        };
+        let others = || kept.iter().copied().filter(|&id| id != counted);
+        let Some((of_kind, (kind, min, max))) = others().find_map(|id| Some((id, run(id)?))) else {
+            return Ok(None);
+        };
+        let Some((_, least, most)) = run(counted) else { return Ok(None) };
+        let mut parts: Vec<ExprId> = others().filter(|&id| id != of_kind).collect();
+        let min = min.max(least);
+        let max = most.into_iter().chain(max).min();
+        parts.push(match max {
+            Some(max) if max < min => ExprId::EMPTY,
+            _ => self.repeat(kind, min, max)?,
+        });
+        Ok(Some(parts))
     }
 
     /// What an operand asks for beside all of `kept`, if that is less than the operand and still
@@ -490,6 +603,8 @@ impl ExprStore {
 
     /// About how many bytes of memory the store holds.
     pub fn memory_bytes(&self) -> usize {
-        self.exprs.len() * (2 * std::mem::size_of::<Expr>() + std::mem::size_of::<Facts>() + 16)
+        self.listed_bytes
+            + self.exprs.len()
+                * (2 * std::mem::size_of::<Expr>() + std::mem::size_of::<Facts>() + 16)
     }
 }

@@ -530,7 +530,7 @@ fn bytes_of_one_class_lead_to_the_same_state() {
     for _ in 0..60 {
         let pattern = random_pattern(&mut rng, 4);
         let mut store = ExprStore::new();
-        let mut lowering = Lowering::new(&mut store, Spelling::Utf8).unwrap();
+        let mut lowering = Lowering::new(&mut store, Spelling::Utf8, 32).unwrap();
         let root = lowering.lower(&rust_dialect::anchored(&pattern).unwrap()).unwrap();
         let classes = ByteClasses::of_expressions(&store, &[root], b"\"");
         let alone = classes.of[usize::from(b'"')];

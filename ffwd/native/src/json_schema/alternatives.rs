@@ -38,7 +38,11 @@ impl StringSpec {
     pub fn language(&self) -> Ast {
         let mut parts = self.languages.clone();
         if let Some(values) = &self.one_of {
-            parts.push(Ast::alternation(values.iter().map(|value| Ast::literal(value))));
+            let text = |value: &Arc<str>| match value.is_empty() {
+                true => Ast::Epsilon,
+                false => Ast::Literal(value.clone()),
+            };
+            parts.push(Ast::alternation(values.iter().map(text)));
         }
         if self.min_length > 0 || self.max_length.is_some() {
             let any = Ast::Class(CharClass::any());
@@ -47,8 +51,18 @@ impl StringSpec {
         Ast::intersection(parts)
     }
 
-    pub(super) fn values(mut values: Vec<Arc<str>>) -> Self {
-        values.sort_unstable();
+    pub(super) fn values(values: Vec<Arc<str>>) -> Self {
+        // Mostly told apart by their first bytes, which are at hand where the texts are not.
+        let begin = |value: &Arc<str>| {
+            let mut bytes = [0; 8];
+            let length = value.len().min(8);
+            bytes[..length].copy_from_slice(&value.as_bytes()[..length]);
+            u64::from_be_bytes(bytes)
+        };
+        let mut keyed: Vec<(u64, Arc<str>)> =
+            values.into_iter().map(|value| (begin(&value), value)).collect();
+        keyed.sort_unstable();
+        let mut values: Vec<Arc<str>> = keyed.into_iter().map(|(_, value)| value).collect();
         values.dedup();
         Self { one_of: Some(values.into()), ..Self::any() }
     }

@@ -1,6 +1,7 @@
 //! Objects that must not be as another specification says: what is plain about it is turned into
 //! what they must be; the rest stays an exclusion.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,6 +23,21 @@ enum Exclusion {
     Everything,
     /// Only this must not hold.
     Spec(ObjectSpec),
+}
+
+/// Where each property of an object stands.
+fn places_of(spec: &ObjectSpec) -> FxHashMap<Arc<str>, usize> {
+    let properties = spec.properties.iter().enumerate();
+    properties.map(|(place, property)| (property.name.clone(), place)).collect()
+}
+
+/// Whether a specification is about the values of some names, and nothing else.
+fn is_of_names(spec: &ObjectSpec) -> bool {
+    let open = [KeyClass { keys: None, schema: SchemaId::ANY }];
+    spec.min_properties == 0
+        && spec.max_properties.is_none()
+        && spec.excluded.is_empty()
+        && spec.others == open
 }
 
 impl Expander {
@@ -100,14 +116,23 @@ impl Expander {
     pub(super) fn settle_exclusions(
         &mut self,
         program: &Program,
+        spec: ObjectSpec,
+    ) -> Result<Option<ObjectSpec>, LimitExceeded> {
+        self.settle_by(program, spec, true)
+    }
+
+    /// `names`: by name, where all exclusions are about single names.
+    pub(super) fn settle_by(
+        &mut self,
+        program: &Program,
         mut spec: ObjectSpec,
+        names: bool,
     ) -> Result<Option<ObjectSpec>, LimitExceeded> {
         let mut open: Vec<Arc<ObjectSpec>> = Vec::new();
         let mut seen: FxHashSet<Arc<ObjectSpec>> = FxHashSet::default();
         let excluded = std::mem::take(&mut spec.excluded);
         let mut positive: Vec<ObjectSpec> = Vec::new();
-        let mine: FxHashMap<&str, &Property> =
-            spec.properties.iter().map(|property| (&*property.name, property)).collect();
+        let mine = places_of(&spec);
         for exclusion in excluded {
             self.charge(1 + exclusion.properties.len())?;
             match self.exclusion_beside(program, &spec, &mine, &exclusion)? {
@@ -133,23 +158,86 @@ impl Expander {
             return Ok(Some(spec));
         }
         // With more known, more may be plain; each round leaves fewer exclusions.
+        let mut known = positive.iter().chain(spec.excluded.iter().map(|spec| &**spec));
+        if names && known.all(is_of_names) {
+            return self.settle_names(program, spec, mine, positive);
+        }
         let parts: Vec<&ObjectSpec> = std::iter::once(&spec).chain(&positive).collect();
         self.conjoin_objects(program, &parts)
     }
 
-    /// What of an exclusion the rest of the object does not settle; `mine` are its properties.
+    /// As conjoining what must hold besides, and settling the exclusions again: all of it is about
+    /// single names, so only those exclusions are seen again that have a name of which more is
+    /// known. Where each name implies the next that is one pass rather than one for each name.
+    fn settle_names(
+        &mut self,
+        program: &Program,
+        mut spec: ObjectSpec,
+        mut mine: FxHashMap<Arc<str>, usize>,
+        mut positive: Vec<ObjectSpec>,
+    ) -> Result<Option<ObjectSpec>, LimitExceeded> {
+        let mut open: Vec<Option<Arc<ObjectSpec>>> =
+            std::mem::take(&mut spec.excluded).into_iter().map(Some).collect();
+        let mut having: FxHashMap<Arc<str>, Vec<usize>> = FxHashMap::default();
+        for (place, exclusion) in open.iter().enumerate() {
+            for property in exclusion.iter().flat_map(|exclusion| &exclusion.properties) {
+                having.entry(property.name.clone()).or_default().push(place);
+            }
+        }
+        while !positive.is_empty() {
+            let mut again: BTreeSet<usize> = BTreeSet::new();
+            for property in positive.drain(..).flat_map(|spec| spec.properties) {
+                again.extend(having.get(&property.name).into_iter().flatten());
+                let place = mine.entry(property.name.clone()).or_insert(spec.properties.len());
+                let Some(known) = spec.properties.get_mut(*place) else {
+                    let schema = self.class_schema(&spec.others, &property.name)?;
+                    let schema = self.both(program, &[property.schema, schema])?;
+                    if property.required && schema == SchemaId::NEVER {
+                        return Ok(None);
+                    }
+                    spec.properties.push(Property { schema, ..property });
+                    continue;
+                };
+                known.schema = self.both(program, &[known.schema, property.schema])?;
+                known.required |= property.required;
+                known.free &= property.free;
+                if known.required && known.schema == SchemaId::NEVER {
+                    return Ok(None);
+                }
+            }
+            for place in again {
+                let Some(exclusion) = open[place].take() else { continue };
+                self.charge(1 + exclusion.properties.len())?;
+                match self.exclusion_beside(program, &spec, &mine, &exclusion)? {
+                    Exclusion::Vacuous => {}
+                    Exclusion::Everything => return Ok(None),
+                    Exclusion::Spec(exclusion) => match self.opposite(&exclusion)? {
+                        Some(opposite) => positive.push(opposite),
+                        None => open[place] = Some(Arc::new(exclusion)),
+                    },
+                }
+            }
+        }
+        let mut seen: FxHashSet<Arc<ObjectSpec>> = FxHashSet::default();
+        spec.excluded =
+            open.into_iter().flatten().filter(|exclusion| seen.insert(exclusion.clone())).collect();
+        self.settle_members(spec)
+    }
+
+    /// What of an exclusion the rest of the object does not settle; `mine` are the places of its
+    /// properties.
     fn exclusion_beside(
         &mut self,
         program: &Program,
         spec: &ObjectSpec,
-        mine: &FxHashMap<&str, &Property>,
+        mine: &FxHashMap<Arc<str>, usize>,
         exclusion: &ObjectSpec,
     ) -> Result<Exclusion, LimitExceeded> {
         let theirs: FxHashSet<&str> =
             exclusion.properties.iter().map(|property| &*property.name).collect();
         let mut rest = ObjectSpec { properties: Vec::new(), ..exclusion.clone() };
         for property in &exclusion.properties {
-            let here = mine.get(&*property.name);
+            let here = mine.get(&property.name).map(|&place| &spec.properties[place]);
             let schema = match here {
                 Some(here) => here.schema,
                 None => self.class_schema(&spec.others, &property.name)?,

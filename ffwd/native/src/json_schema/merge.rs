@@ -217,6 +217,17 @@ impl Expander {
     pub(super) fn settle_object(
         &mut self,
         program: &Program,
+        spec: ObjectSpec,
+    ) -> Result<Option<ObjectSpec>, LimitExceeded> {
+        match self.settle_members(spec)? {
+            Some(spec) if !spec.excluded.is_empty() => self.settle_exclusions(program, spec),
+            settled => Ok(settled),
+        }
+    }
+
+    /// As [`Self::settle_object`], with the exclusions as they are.
+    pub(super) fn settle_members(
+        &mut self,
         mut spec: ObjectSpec,
     ) -> Result<Option<ObjectSpec>, LimitExceeded> {
         self.list_keys(&mut spec)?;
@@ -247,10 +258,7 @@ impl Expander {
         if spec.max_properties.is_some_and(|max| max < required.max(spec.min_properties)) {
             return Ok(None);
         }
-        if spec.excluded.is_empty() {
-            return Ok(Some(spec));
-        }
-        self.settle_exclusions(program, spec)
+        Ok(Some(spec))
     }
 
     pub(super) fn conjoin_arrays(

@@ -61,6 +61,8 @@ mod shape;
 #[cfg(test)]
 mod test_emptiness;
 #[cfg(test)]
+mod test_exclude;
+#[cfg(test)]
 pub(crate) mod test_validator;
 #[cfg(test)]
 mod tests;

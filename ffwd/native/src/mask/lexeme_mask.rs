@@ -1,8 +1,9 @@
 //! What the tokens of a vocabulary do from one state of a lexeme.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::token_set::{set_bits, Bitmap};
+use super::token_set::{clear_bits, set_bits, Bitmap};
 use crate::error::LimitExceeded;
 use crate::expr::{LexState, Lexeme, Verdict};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
@@ -16,22 +17,44 @@ pub enum Inner {
 
 impl Inner {
     pub(super) fn of(vocabulary: &Vocabulary, tokens: Vec<TokenId>) -> Self {
-        Self::of_runs(vocabulary, &[&tokens])
+        if tokens.len() <= most_listed(vocabulary) {
+            return Self::Few(tokens.into());
+        }
+        let mut bitmap = vec![0; vocabulary.mask_words()];
+        set_bits(&mut bitmap, &tokens);
+        Self::Many(bitmap.into())
     }
 
-    /// Of the tokens of all runs.
-    pub(super) fn of_runs(vocabulary: &Vocabulary, runs: &[&[TokenId]]) -> Self {
+    /// Of the tokens of all runs, which are in order and apart from each other.
+    pub(super) fn of_runs(vocabulary: &Vocabulary, trie: &ByteTrie, runs: &[Range<usize>]) -> Self {
         let count: usize = runs.iter().map(|run| run.len()).sum();
-        if count <= vocabulary.mask_words() / 4 {
-            Self::Few(runs.concat().into())
-        } else {
-            let mut bitmap = vec![0; vocabulary.mask_words()];
-            for run in runs {
-                set_bits(&mut bitmap, run);
-            }
-            Self::Many(bitmap.into())
+        let tokens = |run: Range<usize>| trie.tokens_in(run);
+        if count <= most_listed(vocabulary) {
+            let mut few = Vec::with_capacity(count);
+            runs.iter().for_each(|run| few.extend_from_slice(tokens(run.clone())));
+            return Self::Few(few.into());
         }
+        let all = trie.tokens_below(NodeId::ROOT).len();
+        if trie.id() != vocabulary.trie().id() || count < all / 2 {
+            let mut bitmap = vec![0; vocabulary.mask_words()];
+            runs.iter().for_each(|run| set_bits(&mut bitmap, tokens(run.clone())));
+            return Self::Many(bitmap.into());
+        }
+        // What is left out is less.
+        let mut bitmap = vocabulary.texts().to_vec();
+        let mut from = 0;
+        for run in runs {
+            clear_bits(&mut bitmap, tokens(from..run.start));
+            from = run.end;
+        }
+        clear_bits(&mut bitmap, tokens(from..all));
+        Self::Many(bitmap.into())
     }
+}
+
+/// How many tokens are kept as a list.
+fn most_listed(vocabulary: &Vocabulary) -> usize {
+    vocabulary.mask_words() / 4
 }
 
 /// Tokens that go past the end of a lexeme, with one verdict.

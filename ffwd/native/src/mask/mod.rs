@@ -10,10 +10,13 @@ mod free_text;
 mod key_places;
 pub mod lexeme_mask;
 pub mod lexeme_mask_store;
+mod listed;
 mod recent;
 pub mod sharded;
 pub mod slots;
 pub mod state_mask;
+#[cfg(test)]
+mod test_listed;
 #[cfg(test)]
 mod tests;
 pub mod token_set;

@@ -1,9 +1,9 @@
 //! A memo under a byte budget.
 
 use std::collections::VecDeque;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 #[derive(Debug)]
 struct Entry<V> {
@@ -13,15 +13,69 @@ struct Entry<V> {
     used: bool,
 }
 
+/// In how many parts the entries are. One map would now and then move all of its entries at once,
+/// hundreds of thousands, and some call would pay for that.
+const PARTS: usize = 64;
+
+/// How many keys of the queue are next to each other, for the same reason.
+const RUN: usize = 1024;
+
+/// A map in parts that grow one by one.
+#[derive(Debug)]
+struct Parted<K, V>(Box<[FxHashMap<K, V>]>);
+
+impl<K: Eq + Hash, V> Parted<K, V> {
+    fn new() -> Self {
+        Self((0..PARTS).map(|_| FxHashMap::default()).collect())
+    }
+
+    fn part(&mut self, key: &K) -> &mut FxHashMap<K, V> {
+        // Other bits than those by which the parts place their entries.
+        let hash = FxBuildHasher.hash_one(key) >> 40;
+        &mut self.0[hash as usize % PARTS]
+    }
+}
+
+/// A queue in runs, so that none of it is ever moved.
+#[derive(Debug)]
+struct Queue<K> {
+    runs: VecDeque<VecDeque<K>>,
+    len: usize,
+}
+
+impl<K> Queue<K> {
+    fn new() -> Self {
+        Self { runs: VecDeque::new(), len: 0 }
+    }
+
+    fn push_back(&mut self, key: K) {
+        self.len += 1;
+        match self.runs.back_mut() {
+            Some(run) if run.len() < RUN => run.push_back(key),
+            _ => self.runs.push_back(VecDeque::from([key])),
+        }
+    }
+
+    fn pop_front(&mut self) -> Option<K> {
+        let run = self.runs.front_mut()?;
+        let key = run.pop_front();
+        if run.is_empty() {
+            self.runs.pop_front();
+        }
+        self.len -= usize::from(key.is_some());
+        key
+    }
+}
+
 /// Keeps what was asked for lately. Each insertion lets go of about as much as it takes, so that no
 /// call pays for many.
 #[derive(Debug)]
 pub struct RecentMemo<K, V> {
     /// What is never let go of, beside the budget.
     kept: FxHashMap<K, Entry<V>>,
-    entries: FxHashMap<K, Entry<V>>,
+    entries: Parted<K, Entry<V>>,
     /// All keys, those to be looked at next in front.
-    queue: VecDeque<K>,
+    queue: Queue<K>,
     bytes: usize,
     max_bytes: usize,
 }
@@ -30,8 +84,8 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
     pub fn new(max_bytes: usize) -> Self {
         Self {
             kept: FxHashMap::default(),
-            entries: FxHashMap::default(),
-            queue: VecDeque::new(),
+            entries: Parted::new(),
+            queue: Queue::new(),
             bytes: 0,
             max_bytes,
         }
@@ -41,7 +95,7 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
         if let Some(entry) = self.kept.get(key) {
             return Some(entry.value.clone());
         }
-        let entry = self.entries.get_mut(key)?;
+        let entry = self.entries.part(key).get_mut(key)?;
         entry.used = true;
         Some(entry.value.clone())
     }
@@ -49,13 +103,13 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
     /// Keeps a value of so many bytes, and what was there before if there was something. Gives back
     /// what is let go of, so that it can be dropped when no lock is held.
     pub fn insert(&mut self, key: K, value: V, bytes: usize) -> Vec<V> {
-        if self.kept.contains_key(&key) || self.entries.contains_key(&key) {
+        if self.kept.contains_key(&key) || self.entries.part(&key).contains_key(&key) {
             return Vec::new();
         }
         let let_go = self.let_go(bytes);
         self.bytes += bytes;
         self.queue.push_back(key);
-        self.entries.insert(key, Entry { value, bytes, used: false });
+        self.entries.part(&key).insert(key, Entry { value, bytes, used: false });
         let_go
     }
 
@@ -69,16 +123,16 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
     fn let_go(&mut self, bytes: usize) -> Vec<V> {
         let mut let_go = Vec::new();
         // At most twice round: what was used is spared once.
-        for _ in 0..2 * self.queue.len() {
+        for _ in 0..2 * self.queue.len {
             if self.bytes + bytes <= self.max_bytes {
                 break;
             }
             let Some(oldest) = self.queue.pop_front() else { break };
-            let Some(entry) = self.entries.get_mut(&oldest) else { continue };
+            let Some(entry) = self.entries.part(&oldest).get_mut(&oldest) else { continue };
             if entry.used {
                 entry.used = false;
                 self.queue.push_back(oldest);
-            } else if let Some(entry) = self.entries.remove(&oldest) {
+            } else if let Some(entry) = self.entries.part(&oldest).remove(&oldest) {
                 self.bytes -= entry.bytes;
                 let_go.push(entry.value);
             }
@@ -88,8 +142,8 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
 
     /// Never lets go of what is there now.
     pub fn keep_all(&mut self) {
-        self.kept.extend(self.entries.drain());
-        self.queue.clear();
+        self.kept.extend(self.entries.0.iter_mut().flat_map(FxHashMap::drain));
+        self.queue = Queue::new();
         self.bytes = 0;
     }
 

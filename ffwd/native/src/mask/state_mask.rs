@@ -384,7 +384,6 @@ impl Masker {
             for &node in names.iter().map(|(_, node)| node).chain(&cut) {
                 named.extend_from_slice(trie.tokens_below(node));
             }
-            named.sort_unstable();
             others.remove(&named);
             builder.add_all(others);
         }

@@ -17,7 +17,7 @@ use crate::vocabulary::{NodeId, TokenId, Vocabulary};
 /// What tokens do from a state: those that stay inside or end with it, and for each way to leave
 /// the verdict, what the token spells after the end, and the token.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Kinds {
+pub(super) struct Kinds {
     inner: BTreeSet<TokenId>,
     exits: BTreeSet<(u128, Vec<u8>, TokenId)>,
 }
@@ -33,7 +33,7 @@ impl Kinds {
         }
     }
 
-    fn of_mask(mask: &LexemeMask, vocabulary: &Vocabulary) -> Self {
+    pub(super) fn of_mask(mask: &LexemeMask, vocabulary: &Vocabulary) -> Self {
         let mut kinds = Self::default();
         match &mask.inner {
             Inner::Few(tokens) => kinds.inner.extend(tokens.iter()),
@@ -73,7 +73,11 @@ impl Kinds {
     }
 
     /// By reading each token byte by byte.
-    fn by_brute_force(lexeme: &Lexeme, start: LexState, vocabulary: &Vocabulary) -> Self {
+    pub(super) fn by_brute_force(
+        lexeme: &Lexeme,
+        start: LexState,
+        vocabulary: &Vocabulary,
+    ) -> Self {
         let mut kinds = Self::default();
         for token in (0..vocabulary.width() as u32).map(TokenId) {
             let text = vocabulary.text(token);
@@ -211,7 +215,8 @@ fn observed_languages_are_told_and_let_nothing_in() {
     for (number, (texts, required)) in cases.into_iter().enumerate() {
         for spelling in [Spelling::Utf8, Spelling::JsonString] {
             let languages = texts.iter().map(|text| pattern(text)).collect();
-            let observing = Lexeme::new(LexemeSpec { spelling, languages, required }).unwrap();
+            let observing =
+                Lexeme::new(LexemeSpec { spelling, languages, required, follow: None }).unwrap();
             let what = texts.join(" & ");
             compare(&vocabulary, &observing, &mut seeded(number as u8), &what);
             // Every text of the required languages, and no other, with all its bits.

@@ -81,7 +81,7 @@ fn has_bit(bitmap: &[u32], token: TokenId) -> bool {
     bitmap.get(token.index() / 32).is_some_and(|word| word >> (token.0 % 32) & 1 == 1)
 }
 
-fn clear_bits(row: &mut [u32], tokens: &[TokenId]) {
+pub fn clear_bits(row: &mut [u32], tokens: &[TokenId]) {
     for token in tokens {
         if let Some(word) = row.get_mut(token.index() / 32) {
             *word &= !(1 << (token.0 % 32));
@@ -204,13 +204,8 @@ impl TokenMaskBuilder {
 
     /// The tokens, if single ones are all that was collected, none of them doubtful.
     pub fn as_list(&self) -> Option<TokenList> {
-        if !self.bases.is_empty() || !self.doubtful.is_empty() {
-            return None;
-        }
-        let mut tokens = self.added.clone();
-        tokens.sort_unstable();
-        tokens.dedup();
-        Some(tokens.into())
+        let single = self.bases.is_empty() && self.doubtful.is_empty();
+        single.then(|| sorted(&self.added, self.words).into())
     }
 
     /// The tokens that have been collected.
@@ -225,12 +220,15 @@ impl TokenMaskBuilder {
         tokens
     }
 
-    /// Takes single tokens, which are sorted, out of what has been collected.
+    /// Takes single tokens, none of them twice, out of what has been collected.
     pub fn remove(&mut self, tokens: &[TokenId]) {
         if tokens.is_empty() {
             return;
         }
-        self.added.retain(|token| tokens.binary_search(token).is_err());
+        if !self.added.is_empty() {
+            let tokens = sorted(tokens, self.words);
+            self.added.retain(|token| tokens.binary_search(token).is_err());
+        }
         for base in &mut self.bases {
             let of_base: Vec<TokenId> =
                 tokens.iter().copied().filter(|&token| base.has(token)).collect();
@@ -270,6 +268,23 @@ impl TokenMaskBuilder {
         let Base { bitmap: base, list, removed } = self.bases.pop().unwrap_or_default();
         TokenMask { base, list, removed: removed.into(), added: self.added.into() }
     }
+}
+
+/// Of more tokens than this a bitmap is read in order, which takes a microsecond, rather than that
+/// they are compared with each other.
+const FEW: usize = 128;
+
+/// Tokens in order, each once.
+fn sorted(tokens: &[TokenId], words: usize) -> Vec<TokenId> {
+    if tokens.len() <= FEW || tokens.iter().any(|token| token.index() >= words * 32) {
+        let mut sorted = tokens.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        return sorted;
+    }
+    let mut bitmap = vec![0; words];
+    set_bits(&mut bitmap, tokens);
+    bits(&bitmap).collect()
 }
 
 fn or(row: &mut [u32], other: &[u32]) {

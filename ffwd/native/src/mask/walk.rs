@@ -1,21 +1,41 @@
 //! Walking a trie of tokens through a lexeme.
 
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
+use super::listed;
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::Row;
 use crate::expr::{LexState, Lexeme, Verdict};
-use crate::vocabulary::{ByteTrie, NodeId, Summary, TokenId, Utf8Place, Vocabulary};
+use crate::vocabulary::{
+    ByteTrie, NodeId, NodeSet, Places, Staying, Summary, TokenId, Utf8Place, Vocabulary,
+};
 
 /// Subtrees with more tokens than this are not copied into an exit trie.
 const GRAFT_TOKENS: usize = 256;
 
 /// Subtrees of at most this many nodes are walked rather than looked at as a whole.
 const BULK_NODES: u32 = 2;
+
+/// In subtrees of at least this many nodes a walk leaps from one change of state to the next.
+const LEAP_NODES: u32 = 64;
+
+/// In subtrees of at least this many nodes more bytes are tried to find whether a state stays.
+const LARGE_NODES: u32 = 4096;
+
+/// How many nodes are walked in the time that it takes to mark one node as a change.
+const ASKED_PER_CHANGE: usize = 4;
+
+/// Of a first byte of characters that leads to fewer nodes it is not asked what they do, unless all
+/// others lead back.
+const COMMON_NODES: usize = 16;
+
+/// Bytes that most texts have.
+const COMMON: &[u8] = b"e a1E";
 
 /// A subtree of a trie: the whole vocabulary, or what follows the end of a lexeme.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +51,14 @@ impl<'t> View<'t> {
     }
 }
 
+/// Where a walk is: within a subtree that a state of the lexeme leads to.
+struct Level<'l> {
+    end: NodeId,
+    row: Row<'l>,
+    /// The nodes below at which the state changes, where the walk leaps from one to the next.
+    changes: Option<Arc<NodeSet>>,
+}
+
 /// Walks a subtree from a state of a lexeme.
 pub(super) fn compute(
     vocabulary: &Vocabulary,
@@ -38,64 +66,111 @@ pub(super) fn compute(
     lexeme: &Lexeme,
     start: LexState,
 ) -> Result<LexemeMask, LimitExceeded> {
+    if let Some((texts, verdict)) = lexeme.listed(start) {
+        return Ok(listed::compute(
+            vocabulary,
+            View { trie, root },
+            lexeme,
+            start,
+            &texts,
+            verdict,
+        ));
+    }
     let whole = trie.id() == vocabulary.trie().id();
     let mut inner = Runs::new(trie, NodeId(root.0 + 1));
     let mut exits: Vec<Collected<'_>> = Vec::new();
-    let mut loops_of = Loops { lexeme, known: FxHashMap::default() };
-    // The rows of the states on the way to the current node, each with the end of its subtree.
-    let mut path: Vec<(NodeId, Row<'_>)> = Vec::new();
-    let mut node = NodeId(root.0 + 1);
+    let mut loops_of = Loops { vocabulary, lexeme, known: FxHashMap::default() };
     let end = trie.after(root);
-    let mut row = lexeme.row(start);
-    let mut row_end = end;
-    path.push((row_end, row));
+    let mut node = NodeId(root.0 + 1);
+    let mut level = Level { end, row: lexeme.row(start), changes: None };
+    if whole && may_stay(trie, root, level.row)? {
+        level.changes = loops_of.changes(root, start)?;
+    }
+    // The levels above.
+    let mut path: Vec<Level<'_>> = Vec::new();
     while node < end {
-        while node >= row_end {
-            path.pop();
-            let Some(&(outer_end, outer)) = path.last() else { break };
-            (row_end, row) = (outer_end, outer);
+        while node >= level.end {
+            let Some(outer) = path.pop() else { break };
+            level = outer;
+        }
+        if let Some(changes) = &level.changes {
+            node = changes.next(node, level.end);
+            if node >= level.end {
+                continue;
+            }
+            if vocabulary.places().is_ill_formed(node) {
+                let after = trie.after(node);
+                inner.leave_out(node, after);
+                node = after;
+                continue;
+            }
         }
         let after = trie.after(node);
-        let Some(next) = row.next(trie.byte(node))? else {
+        let Some(next) = level.row.next(trie.byte(node))? else {
             inner.leave_out(node, after);
             node = after;
             continue;
         };
         if next.is_final() {
             let group = Collected::group(&mut exits, lexeme.accept(next));
-            group.end_at(vocabulary, trie, node, true);
+            group.end_at(vocabulary, lexeme, trie, node, true);
             inner.leave_out(node, after);
             node = after;
             continue;
         }
         let first_child = NodeId(node.0 + 1);
         if first_child < after {
-            let below = if next == row.state() { row } else { lexeme.row(next) };
-            // Where the first byte leads away there is no need to look at the others.
+            let below = if next == level.row.state() { level.row } else { lexeme.row(next) };
+            let mut changes = None;
             if whole
                 && after.0 > node.0 + BULK_NODES
-                && below.next(trie.byte(first_child))? == Some(next)
                 && (!next.accepts() || trie.tokens_below(node).len() > GRAFT_TOKENS)
-                && vocabulary.below(node).within(loops_of.get(next)?)
+                && may_stay(trie, node, below)?
             {
-                if next.accepts() {
-                    let group = Collected::group(&mut exits, lexeme.accept(next));
-                    group.everywhere.push(node);
+                if vocabulary.below(node).within(loops_of.get(next)?.groups) {
+                    if next.accepts() {
+                        let group = Collected::group(&mut exits, lexeme.accept(next));
+                        group.everywhere.push(node);
+                    }
+                    node = after;
+                    continue;
                 }
-                node = after;
-                continue;
+                if !next.accepts() {
+                    changes = loops_of.changes(node, next)?;
+                }
             }
             if next.accepts() {
                 let group = Collected::group(&mut exits, lexeme.accept(next));
-                group.end_at(vocabulary, trie, node, false);
+                group.end_at(vocabulary, lexeme, trie, node, false);
             }
-            (row_end, row) = (after, below);
-            path.push((row_end, row));
+            // Where the state stays the level does, unless leaps begin here.
+            if next != level.row.state() || changes.is_some() {
+                let inside = Level { end: after, row: below, changes };
+                path.push(std::mem::replace(&mut level, inside));
+            }
         }
         node = first_child;
     }
     let exits = exits.into_iter().map(Collected::build).collect();
     Ok(LexemeMask { inner: inner.build(vocabulary, end), exits })
+}
+
+/// Whether a subtree of more than one node may have much that leads from a state back to it. Where
+/// the first byte leads away there is no need to look at the others, unless the subtree is large:
+/// states that count must not build successors that no walk needs.
+fn may_stay(trie: &ByteTrie, node: NodeId, row: Row<'_>) -> Result<bool, LimitExceeded> {
+    let first = NodeId(node.0 + 1);
+    if first < trie.after(node) && row.next(trie.byte(first))? == Some(row.state()) {
+        return Ok(true);
+    }
+    if trie.after(node).0 - node.0 >= LARGE_NODES {
+        for &byte in COMMON {
+            if row.next(byte)? == Some(row.state()) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// The tokens that stay within the lexeme, as runs of the trie's tokens: those of a subtree stand
@@ -124,9 +199,7 @@ impl<'t> Runs<'t> {
 
     fn build(mut self, vocabulary: &Vocabulary, end: NodeId) -> Inner {
         self.leave_out(end, end);
-        let runs: Vec<&[TokenId]> =
-            self.ended.into_iter().map(|run| self.trie.tokens_in(run)).collect();
-        Inner::of_runs(vocabulary, &runs)
+        Inner::of_runs(vocabulary, self.trie, &self.ended)
     }
 }
 
@@ -143,7 +216,8 @@ impl<'v> Collected<'v> {
     }
 
     pub(super) fn build(mut self) -> ExitGroup {
-        self.rests.sort_unstable();
+        // Several runs that are sorted already.
+        self.rests.sort();
         ExitGroup {
             accept: self.accept,
             rests: Arc::new(ByteTrie::from_sorted(&self.rests)),
@@ -152,11 +226,12 @@ impl<'v> Collected<'v> {
         }
     }
 
-    /// Records that the lexeme ends at a node. `with_node`: the tokens at the node have ended with
+    /// Records that a lexeme ends at a node. `with_node`: the tokens at the node have ended with
     /// it; else they are inner ones.
     pub(super) fn end_at(
         &mut self,
         vocabulary: &'v Vocabulary,
+        lexeme: &Lexeme,
         trie: &ByteTrie,
         node: NodeId,
         with_node: bool,
@@ -166,10 +241,17 @@ impl<'v> Collected<'v> {
             self.grafts.push((node, with_node));
             return;
         }
-        for (depth, token) in trie.below(node) {
-            if depth > 0 || with_node {
+        if with_node {
+            self.rests.extend(trie.tokens_at(node).iter().map(|&token| (&b""[..], token)));
+        }
+        let follow = lexeme.spec().follow;
+        for (byte, child) in trie.children(node) {
+            if follow.is_some_and(|follow| !follow.contains(byte)) {
+                continue;
+            }
+            for (depth, token) in trie.below(child) {
                 let text = vocabulary.text(token);
-                self.rests.push((&text[text.len() - depth..], token));
+                self.rests.push((&text[text.len() - depth - 1..], token));
             }
         }
     }
@@ -187,67 +269,141 @@ impl<'v> Collected<'v> {
     }
 }
 
-/// The groups of bytes under which states stay what they are.
+/// Under which bytes a state stays what it is.
+#[derive(Clone)]
+struct Loop {
+    /// Groups of which each byte leads back.
+    groups: Summary,
+    staying: Staying,
+    /// How many nodes there are at which the state changes, in all of the trie.
+    num_changes: usize,
+    /// How many nodes were below those where leaps were thought of.
+    asked: usize,
+    changes: Option<Arc<NodeSet>>,
+}
+
+/// The bytes under which states stay what they are.
 struct Loops<'l> {
+    vocabulary: &'l Vocabulary,
     lexeme: &'l Lexeme,
-    known: FxHashMap<LexState, Summary>,
+    known: FxHashMap<LexState, Loop>,
 }
 
 impl Loops<'_> {
-    fn get(&mut self, state: LexState) -> Result<Summary, LimitExceeded> {
-        if let Some(&known) = self.known.get(&state) {
-            return Ok(known);
+    fn get(&mut self, state: LexState) -> Result<&mut Loop, LimitExceeded> {
+        match self.known.entry(state) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(entry) => {
+                let (groups, staying) = loops(self.lexeme, state, self.vocabulary.places())?;
+                let num_changes = self.vocabulary.places().num_leaving(staying);
+                let found = Loop { groups, staying, num_changes, asked: 0, changes: None };
+                Ok(entry.insert(found))
+            }
         }
-        let found = loops(self.lexeme, state)?;
-        self.known.insert(state, found);
-        Ok(found)
+    }
+
+    /// The nodes below a node at which the state changes, where leaping to them is worth while: to
+    /// find them takes longer the more there are, in all of the trie.
+    fn changes(
+        &mut self,
+        node: NodeId,
+        state: LexState,
+    ) -> Result<Option<Arc<NodeSet>>, LimitExceeded> {
+        let size = self.vocabulary.trie().after(node).0 - node.0;
+        let places = self.vocabulary.places();
+        if size < LEAP_NODES || places.begins_in_the_middle(node) || state.accepts() {
+            return Ok(None);
+        }
+        let known = self.get(state)?;
+        if known.changes.is_none() {
+            known.asked += size as usize;
+            if known.asked * ASKED_PER_CHANGE < known.num_changes {
+                return Ok(None);
+            }
+            known.changes = Some(Arc::new(places.leaving(known.staying)));
+        }
+        Ok(known.changes.clone())
     }
 }
 
-/// The groups of bytes under which a state stays what it is.
-fn loops(lexeme: &Lexeme, state: LexState) -> Result<Summary, LimitExceeded> {
+/// The groups of bytes under which a state stays what it is, and all such characters.
+fn loops(
+    lexeme: &Lexeme,
+    state: LexState,
+    places: &Places,
+) -> Result<(Summary, Staying), LimitExceeded> {
     let row = lexeme.row(state);
     let mut leaving = Summary::default();
-    let mut staying = Summary::default();
+    let mut groups = Summary::default();
+    let mut staying = Staying::default();
     for byte in 0..0x80u8 {
         let group = Summary::of_ascii(byte);
-        // One byte that leads away settles its group.
-        if group.within(leaving) {
-            continue;
-        }
         if row.next(byte)? == Some(state) {
-            staying = staying.union(group);
+            groups = groups.union(group);
+            staying.ascii |= 1 << byte;
         } else {
             leaving = leaving.union(group);
         }
     }
-    let mut loops = Summary(staying.0 & !leaving.0);
-    if loops.0 != 0 && loops_on_characters(lexeme, state)? {
-        loops = loops.union(Summary::MULTIBYTE);
-    }
-    Ok(loops)
-}
-
-/// Whether every character above ASCII leads back to the state, without an end on the way.
-fn loops_on_characters(lexeme: &Lexeme, state: LexState) -> Result<bool, LimitExceeded> {
-    let mut seen: Vec<(Utf8Place, LexState)> = Vec::new();
-    let mut pending = vec![(Utf8Place::BOUNDARY, state)];
-    while let Some((place, current)) = pending.pop() {
-        let row = lexeme.row(current);
-        for byte in 0x80..=0xFFu8 {
-            let Some(next_place) = place.next(byte) else { continue };
-            let Some(next) = row.next(byte)? else { return Ok(false) };
-            if next_place == Utf8Place::BOUNDARY {
-                if next != state {
-                    return Ok(false);
-                }
-            } else if next.accepts() {
-                return Ok(false);
-            } else if !seen.contains(&(next_place, next)) {
-                seen.push((next_place, next));
-                pending.push((next_place, next));
+    let mut groups = Summary(groups.0 & !leaving.0);
+    let mut characters = Characters { lexeme, state, known: Vec::new() };
+    let mut all = true;
+    // The common ones first: where these lead away it does not matter what the rare ones do.
+    for common in [true, false] {
+        for byte in 0xC2..=0xF4u8 {
+            if common != (places.num_of(byte) >= COMMON_NODES) || (!common && !all) {
+                continue;
+            }
+            if characters.lead_back(Utf8Place::BOUNDARY, state, byte)? {
+                staying.multibyte |= 1 << (byte - 0xC0);
+            } else {
+                all = false;
             }
         }
     }
-    Ok(true)
+    if all {
+        groups = groups.union(Summary::MULTIBYTE);
+    }
+    Ok((groups, staying))
+}
+
+/// What characters above ASCII do with a state.
+struct Characters<'l> {
+    lexeme: &'l Lexeme,
+    state: LexState,
+    /// Within a character, whether all that complete it lead back.
+    known: Vec<(Utf8Place, LexState, bool)>,
+}
+
+impl Characters<'_> {
+    /// Whether all well-formed characters that go on with this byte lead back to the state, without
+    /// an end on the way.
+    fn lead_back(
+        &mut self,
+        place: Utf8Place,
+        from: LexState,
+        byte: u8,
+    ) -> Result<bool, LimitExceeded> {
+        let Some(next_place) = place.next(byte) else { return Ok(true) };
+        let Some(next) = self.lexeme.next(from, byte)? else { return Ok(false) };
+        if next_place == Utf8Place::BOUNDARY {
+            return Ok(next == self.state);
+        }
+        if next.accepts() {
+            return Ok(false);
+        }
+        let known = self.known.iter().find(|known| (known.0, known.1) == (next_place, next));
+        if let Some(&(_, _, back)) = known {
+            return Ok(back);
+        }
+        let mut back = true;
+        for byte in 0x80..=0xBFu8 {
+            back = self.lead_back(next_place, next, byte)?;
+            if !back {
+                break;
+            }
+        }
+        self.known.push((next_place, next, back));
+        Ok(back)
+    }
 }

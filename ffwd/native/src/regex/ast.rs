@@ -186,10 +186,13 @@ impl Ast {
     }
 
     pub fn alternation(parts: impl IntoIterator<Item = Ast>) -> Self {
-        let mut kept = Vec::new();
-        for part in parts {
+        let mut parts = parts.into_iter().filter(|part| !matches!(part, Self::Empty));
+        // One part is itself: it may be an alternation of very many.
+        let Some(first) = parts.next() else { return Self::Empty };
+        let Some(second) = parts.next() else { return first };
+        let mut kept = Vec::with_capacity(2 + parts.size_hint().0);
+        for part in [first, second].into_iter().chain(parts) {
             match part {
-                Self::Empty => {}
                 Self::Alternation(inner) => kept.extend(inner.iter().cloned()),
                 other => kept.push(other),
             }

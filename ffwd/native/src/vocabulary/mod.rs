@@ -1,5 +1,6 @@
 //! A model's vocabulary: the bytes of each token, and the trie over them. Knows no grammar.
 
+pub mod places;
 pub mod summary;
 #[cfg(test)]
 pub mod testing;
@@ -11,6 +12,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+pub use places::{NodeSet, Places, Staying};
 pub use summary::{Summary, Utf8Place};
 pub use trie::{ByteTrie, NodeId};
 
@@ -77,6 +79,9 @@ pub struct Vocabulary {
     max_token_bytes: usize,
     two_keys: Vec<TokenId>,
     summaries: Vec<Summary>,
+    places: Places,
+    /// Bit `i % 32` of word `i / 32` for each token `i` that is text.
+    texts: Box<[u32]>,
     /// Every token that is text, the longest first.
     by_length: Vec<TokenId>,
     trie: ByteTrie,
@@ -158,11 +163,18 @@ impl Vocabulary {
             .map(|id| TokenId(id as u32))
             .collect();
         let summaries = trie.summaries();
+        let places = Places::new(&trie);
+        let mut texts = vec![0; width.div_ceil(32)];
+        for &(_, token) in &sorted {
+            texts[token.index() / 32] |= 1 << (token.0 % 32);
+        }
         let mut by_length: Vec<TokenId> = sorted.iter().map(|&(_, token)| token).collect();
         by_length.sort_by_key(|token| (std::cmp::Reverse(text(token.index()).len()), *token));
         Ok(Self {
             trie,
             summaries,
+            places,
+            texts: texts.into(),
             by_length,
             bytes,
             offsets,
@@ -218,6 +230,16 @@ impl Vocabulary {
         self.summaries[node.index()]
     }
 
+    /// Where which bytes lead to a node of the trie.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Bit `i % 32` of word `i / 32` for each token `i` that is text.
+    pub fn texts(&self) -> &[u32] {
+        &self.texts
+    }
+
     /// The tokens of more than so many bytes.
     pub fn longer_than(&self, bytes: usize) -> &[TokenId] {
         let end = self.by_length.partition_point(|&token| self.text(token).len() > bytes);
@@ -236,6 +258,8 @@ impl Vocabulary {
     pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
             + (self.offsets.capacity() + self.summaries.capacity() + self.by_length.capacity()) * 4
+            + self.texts.len() * 4
+            + self.places.memory_bytes()
             + self.trie.memory_bytes()
     }
 }

@@ -1,0 +1,240 @@
+//! Where in the trie which bytes lead to a node, so that a walk can go from one node of interest to
+//! the next rather than look at each.
+
+use super::summary::Utf8Place;
+use super::trie::{ByteTrie, NodeId};
+
+/// Nodes of a trie, as bits.
+#[derive(Clone, Debug)]
+pub struct NodeSet(Box<[u64]>);
+
+impl NodeSet {
+    /// No nodes, of a trie of so many.
+    fn new(nodes: usize) -> Self {
+        Self(vec![0; nodes.div_ceil(64)].into())
+    }
+
+    #[inline]
+    fn insert(&mut self, node: NodeId) {
+        self.0[node.index() / 64] |= 1 << (node.0 % 64);
+    }
+
+    #[inline]
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.0[node.index() / 64] >> (node.0 % 64) & 1 == 1
+    }
+
+    /// The first node of the set from `from` on; `end` if there is none before it.
+    #[inline]
+    pub fn next(&self, from: NodeId, end: NodeId) -> NodeId {
+        let mut at = from.index() / 64;
+        let Some(&first) = self.0.get(at) else { return end };
+        let mut word = first & (u64::MAX << (from.0 % 64));
+        while word == 0 {
+            at += 1;
+            if at * 64 >= end.index() {
+                return end;
+            }
+            let Some(&next) = self.0.get(at) else { return end };
+            word = next;
+        }
+        NodeId((at * 64) as u32 + word.trailing_zeros()).min(end)
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.0.len() * 8
+    }
+}
+
+/// Characters after which something stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Staying {
+    /// ASCII, as bits.
+    pub ascii: u128,
+    /// Bit `i`: every well-formed character that begins with byte `0xC0 + i`, also cut short.
+    pub multibyte: u64,
+}
+
+impl Staying {
+    fn has(self, byte: u8) -> bool {
+        match byte {
+            0..=0x7F => self.ascii >> byte & 1 == 1,
+            // Within a character nothing is told apart.
+            0x80..=0xBF => true,
+            0xC0..=0xFF => self.multibyte >> (byte - 0xC0) & 1 == 1,
+        }
+    }
+}
+
+/// The nodes of a trie by the byte that leads to them.
+#[derive(Debug)]
+pub struct Places {
+    /// Sorted by byte, then by place.
+    nodes: Box<[NodeId]>,
+    /// Where in `nodes` those of a byte begin.
+    starts: Box<[u32; 257]>,
+    /// Nodes whose byte UTF-8 does not have there, while all above them is well formed from the
+    /// root on.
+    ill_formed: NodeSet,
+    num_ill_formed: usize,
+    /// The first node whose text begins in the middle of a character, and the first after these.
+    middle: (NodeId, NodeId),
+}
+
+impl Places {
+    pub fn new(trie: &ByteTrie) -> Self {
+        let all = || (1..trie.len() as u32).map(NodeId);
+        let mut starts = Box::new([0u32; 257]);
+        for node in all() {
+            starts[usize::from(trie.byte(node)) + 1] += 1;
+        }
+        for byte in 0..256 {
+            starts[byte + 1] += starts[byte];
+        }
+        let mut free = starts.clone();
+        let mut nodes: Box<[NodeId]> = vec![NodeId::ROOT; trie.len() - 1].into();
+        for node in all() {
+            let place = &mut free[usize::from(trie.byte(node))];
+            nodes[*place as usize] = node;
+            *place += 1;
+        }
+        let mut ill_formed = NodeSet::new(trie.len());
+        let mut num_ill_formed = 0;
+        let mut pending = vec![(NodeId::ROOT, Utf8Place::BOUNDARY)];
+        while let Some((node, place)) = pending.pop() {
+            for (byte, child) in trie.children(node) {
+                match place.next(byte) {
+                    Some(next) => pending.push((child, next)),
+                    None => {
+                        ill_formed.insert(child);
+                        num_ill_formed += 1;
+                    }
+                }
+            }
+        }
+        let is_middle = |&(byte, _): &(u8, NodeId)| (0x80..0xC0).contains(&byte);
+        let middle: Vec<(u8, NodeId)> = trie.children(NodeId::ROOT).filter(is_middle).collect();
+        let middle = match (middle.first(), middle.last()) {
+            (Some(&(_, first)), Some(&(_, last))) => (first, trie.after(last)),
+            _ => (NodeId::ROOT, NodeId::ROOT),
+        };
+        Self { nodes, starts, ill_formed, num_ill_formed, middle }
+    }
+
+    #[inline]
+    fn of(&self, byte: u8) -> &[NodeId] {
+        let at = usize::from(byte);
+        &self.nodes[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    /// How many nodes a byte leads to.
+    pub fn num_of(&self, byte: u8) -> usize {
+        self.of(byte).len()
+    }
+
+    /// How many nodes [`Self::leaving`] has, at most.
+    pub fn num_leaving(&self, staying: Staying) -> usize {
+        let leaving = (0..=255).filter(|&byte| !staying.has(byte));
+        leaving.map(|byte| self.num_of(byte)).sum::<usize>() + self.num_ill_formed
+    }
+
+    /// The nodes where a character begins that something changes after, and those where UTF-8 does
+    /// not go on. Below a node at a character's boundary, that is not
+    /// [`Self::begins_in_the_middle`], the first of them on each way down are what matters.
+    pub fn leaving(&self, staying: Staying) -> NodeSet {
+        let mut leaving = self.ill_formed.clone();
+        for byte in (0..=255).filter(|&byte| !staying.has(byte)) {
+            for &node in self.of(byte) {
+                leaving.insert(node);
+            }
+        }
+        leaving
+    }
+
+    /// Whether UTF-8 does not go on to this node, while it comes to the one above.
+    #[inline]
+    pub fn is_ill_formed(&self, node: NodeId) -> bool {
+        self.ill_formed.contains(node)
+    }
+
+    /// Whether the first byte on the way to a node is no first byte of a character. Of what is
+    /// below nothing is known.
+    pub fn begins_in_the_middle(&self, node: NodeId) -> bool {
+        self.middle.0 <= node && node < self.middle.1
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.nodes.len() * 4 + self.ill_formed.memory_bytes() + std::mem::size_of_val(&*self.starts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocabulary::testing::vocabulary;
+
+    /// The first nodes on the ways down at which something changes, by going all of the ways.
+    fn by_steps(trie: &ByteTrie, staying: Staying) -> Vec<NodeId> {
+        let mut found = Vec::new();
+        let mut pending = vec![(NodeId::ROOT, Utf8Place::BOUNDARY)];
+        while let Some((node, place)) = pending.pop() {
+            for (byte, child) in trie.children(node) {
+                match place.next(byte).filter(|_| staying.has(byte)) {
+                    Some(next) => pending.push((child, next)),
+                    None => found.push(child),
+                }
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn leaping_finds_what_stepping_finds() {
+        let letters = (u128::MAX << b'A') & !(1 << b'e' | 1 << b'\\');
+        for seed in 0..20 {
+            let vocabulary = vocabulary(seed, 600);
+            let trie = vocabulary.trie();
+            let places = vocabulary.places();
+            for multibyte in [0, u64::MAX, 1 << 3 | 1 << 0x22] {
+                for ascii in [0, 1 << b'a', letters, u128::MAX, !(1 << b'"')] {
+                    let staying = Staying { ascii, multibyte };
+                    let leaving = places.leaving(staying);
+                    let mut found = Vec::new();
+                    let end = trie.after(NodeId::ROOT);
+                    let mut node = leaving.next(NodeId(1), end);
+                    while node < end {
+                        assert!(leaving.contains(node));
+                        found.push(node);
+                        node = leaving.next(trie.after(node), end);
+                    }
+                    assert_eq!(found, by_steps(trie, staying), "seed {seed}, {staying:?}");
+                    assert!(places.num_leaving(staying) >= found.len());
+                }
+            }
+            for (byte, child) in trie.children(NodeId::ROOT) {
+                let middle = (0x80..0xC0).contains(&byte);
+                assert_eq!(places.begins_in_the_middle(child), middle);
+            }
+        }
+    }
+
+    #[test]
+    fn the_next_of_a_set_is_not_past_the_end() {
+        let mut set = NodeSet::new(300);
+        [3, 63, 64, 200].into_iter().for_each(|node| set.insert(NodeId(node)));
+        for (from, end, expected) in [
+            (0, 300, 3),
+            (3, 300, 3),
+            (4, 300, 63),
+            (64, 65, 64),
+            (65, 200, 200),
+            (65, 100, 100),
+            (201, 300, 300),
+            (299, 300, 300),
+            (320, 320, 320),
+        ] {
+            assert_eq!(set.next(NodeId(from), NodeId(end)), NodeId(expected), "{from}");
+        }
+    }
+}
