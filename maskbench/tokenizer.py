@@ -115,6 +115,14 @@ def unspelled(spec: TokenizerSpec) -> str | None:
 
     ffwd refuses such a tokenizer; other engines may take it, and have masks with no way on.
     """
+    model = _read_object(spec.directory / "tokenizer.json").get("model")
+    pieces = model.get("vocab") if isinstance(model, dict) else None
+    # Large vocabularies take seconds to read in full, and most are plainly complete.
+    if isinstance(pieces, dict) and (
+        all(character in pieces for character in packaged.byte_characters())
+        or all(f"<0x{byte:02X}>" in pieces for byte in range(256))
+    ):
+        return None
     # Here, for the processes of other engines do not need it.
     import ffwd
     import ffwd.tokenizer

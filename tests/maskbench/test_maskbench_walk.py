@@ -145,8 +145,9 @@ def test_walks_repeat_whatever_other_schemas_there_are(tmp_path):
     everything, again, other = seen
     assert len(again) >= 4
     assert again.items() <= everything.items()
-    assert set(other) & set(again)
-    assert all(other[place] != again[place] for place in set(other) & set(again))
+    shared = set(other) & set(again)
+    # Not all, since only the schema's own text may be long enough for a walk.
+    assert sum(other[place] != again[place] for place in shared) >= 3
 
 
 @pytest.mark.parametrize("engine", ["ffwd", "ffwd-any"])
