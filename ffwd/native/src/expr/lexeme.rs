@@ -38,8 +38,9 @@ impl LexState {
         Self((index as u32) << Self::FLAG_BITS | u32::from(is_final) << 1 | u32::from(accepts))
     }
 
+    /// A small number that no other state of the lexeme has.
     #[inline]
-    fn index(self) -> usize {
+    pub fn index(self) -> usize {
         (self.0 >> Self::FLAG_BITS) as usize
     }
 

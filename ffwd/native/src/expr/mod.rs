@@ -2,6 +2,7 @@
 //!
 //! * [`byte_set`] sets of bytes
 //! * [`store`] hash-consed expressions with their algebraic simplifications
+//! * `simplify` what makes unions and intersections smaller
 //! * `facts` what is known of an expression when it is made
 //! * [`derivative`] Brzozowski derivatives, and whether a language is empty
 //! * `lookaround` conditions on what surrounds a place
@@ -21,6 +22,7 @@ pub mod listed;
 mod lookaround;
 pub mod lower;
 pub mod relax;
+mod simplify;
 pub mod store;
 #[cfg(test)]
 mod tests;

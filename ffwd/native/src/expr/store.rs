@@ -69,11 +69,6 @@ pub const MAX_EXPRESSIONS: usize = 2_000_000;
 /// How many of them may come of derivatives, which take longer than what is written in a pattern.
 pub const MAX_DERIVED: usize = 1_000_000;
 
-/// In a union of at most so many alternatives these are compared with each other,
-const MAX_COMPARED: usize = 12;
-/// for so many links of what they are a chain of.
-const MAX_COMPARED_LINKS: usize = 16;
-
 #[derive(Clone, Debug)]
 pub struct ExprStore {
     exprs: Vec<Expr>,
@@ -364,53 +359,12 @@ impl ExprStore {
                 kept.retain(|&id| id != ExprId::EPSILON);
             }
         }
-        if (2..=MAX_COMPARED).contains(&kept.len()) && kept.iter().any(|&id| self.counts(id)) {
-            let all = kept.clone();
-            let covered = |id| all.iter().any(|&other| other != id && self.is_within(id, other));
-            kept.retain(|&id| !covered(id));
-        }
+        self.drop_fewer(&mut kept);
         match kept.len() {
             0 => Ok(ExprId::EMPTY),
             1 => Ok(kept[0]),
             _ => self.intern(Expr::Or(kept.into())),
         }
-    }
-
-    /// Whether an expression plainly has all strings of another one, as they differ in how often
-    /// something may be repeated and in nothing else. Never both ways for two that differ.
-    fn is_within(&self, id: ExprId, other: ExprId) -> bool {
-        if !self.stands_alone(id) || !self.stands_alone(other) {
-            return false;
-        }
-        let (mut id, mut other) = (id, other);
-        for _ in 0..MAX_COMPARED_LINKS {
-            if id == other {
-                return true;
-            }
-            match (self.get(id), self.get(other)) {
-                (&Expr::Concat(head, tail), &Expr::Concat(other_head, other_tail)) => {
-                    if !self.is_fewer(head, other_head) {
-                        return false;
-                    }
-                    (id, other) = (tail, other_tail);
-                }
-                _ => return self.is_fewer(id, other),
-            }
-        }
-        false
-    }
-
-    /// Whether one is the other, or fewer copies of the same.
-    fn is_fewer(&self, id: ExprId, other: ExprId) -> bool {
-        if id == other {
-            return true;
-        }
-        let Expr::Repeat { inner, min, max } = *self.get(other) else { return false };
-        let (of, least, most) = match *self.get(id) {
-            Expr::Repeat { inner, min, max } => (inner, min, max),
-            _ => (id, 1, Some(1)),
-        };
-        of == inner && min <= least && max.is_none_or(|max| most.is_some_and(|most| most <= max))
     }
 
     pub fn and(&mut self, parts: &[ExprId]) -> Result<ExprId, LimitExceeded> {
@@ -461,85 +415,6 @@ impl ExprStore {
             1 => Ok(kept[0]),
             _ => self.intern(Expr::And(kept.into())),
         }
-    }
-
-    /// Expressions, at most so many, that an intersection with unions is the union of; itself where
-    /// it has none.
-    pub fn alternatives(&mut self, id: ExprId, most: usize) -> Result<Vec<ExprId>, LimitExceeded> {
-        let Expr::And(operands) = self.get(id).clone() else { return Ok(vec![id]) };
-        let mut all: Vec<Vec<ExprId>> = vec![Vec::new()];
-        for &operand in operands.iter() {
-            match self.get(operand) {
-                Expr::Or(parts) if all.len() * parts.len() <= most => {
-                    let with = |parts: &[ExprId], other: &Vec<ExprId>| -> Vec<Vec<ExprId>> {
-                        parts.iter().map(|&part| [&other[..], &[part]].concat()).collect()
-                    };
-                    all = all.iter().flat_map(|other| with(parts, other)).collect();
-                }
-                _ => all.iter_mut().for_each(|other| other.push(operand)),
-            }
-        }
-        all.iter().map(|parts| self.and(parts)).collect()
-    }
-
-    /// The operands of an intersection without those of unions that the others make so: `x & (y |
-    /// x & z)` is `x & (y | z)`. So repetitions with lookaheads do not nest ever deeper.
-    fn absorb(&mut self, kept: &[ExprId]) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
-        for (place, &id) in kept.iter().enumerate() {
-            let Expr::Or(alternatives) = self.get(id) else { continue };
-            if !alternatives.iter().any(|&part| self.remainder(kept, part).is_some()) {
-                continue;
-            }
-            let alternatives = alternatives.clone();
-            let mut simpler = Vec::with_capacity(alternatives.len());
-            for &alternative in alternatives.iter() {
-                simpler.push(match self.remainder(kept, alternative) {
-                    Some(rest) => self.and(&rest)?,
-                    None => alternative,
-                });
-            }
-            let mut parts = kept.to_vec();
-            parts[place] = self.or(&simpler)?;
-            return Ok(Some(parts));
-        }
-        Ok(None)
-    }
-
-    /// The operands of an intersection with a number of any characters and a number of characters of
-    /// one kind made one: `.{3,9} & [a-z]{0,5}` is `[a-z]{3,5}`.
-    fn count_once(&mut self, kept: &[ExprId]) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
-        let any = |&id: &ExprId| matches!(*self.get(id), Expr::Repeat { inner, .. } if Some(inner) == self.any_character);
-        let Some(counted) = kept.iter().copied().find(any) else { return Ok(None) };
-        let run = |id: ExprId| match *self.get(id) {
-            Expr::Repeat { inner, min, max } if self.is_character(inner) => Some((inner, min, max)),
-            _ => self.is_character(id).then_some((id, 1, Some(1))),
-        };
-        let others = || kept.iter().copied().filter(|&id| id != counted);
-        let Some((of_kind, (kind, min, max))) = others().find_map(|id| Some((id, run(id)?))) else {
-            return Ok(None);
-        };
-        let Some((_, least, most)) = run(counted) else { return Ok(None) };
-        let mut parts: Vec<ExprId> = others().filter(|&id| id != of_kind).collect();
-        let min = min.max(least);
-        let max = most.into_iter().chain(max).min();
-        parts.push(match max {
-            Some(max) if max < min => ExprId::EMPTY,
-            _ => self.repeat(kind, min, max)?,
-        });
-        Ok(Some(parts))
-    }
-
-    /// What an operand asks for beside all of `kept`, if that is less than the operand and still
-    /// a text (complements alone also have what spells none).
-    fn remainder(&self, kept: &[ExprId], id: ExprId) -> Option<Vec<ExprId>> {
-        let is_known = |id: &ExprId| kept.binary_search(id).is_ok();
-        let Expr::And(members) = self.get(id) else { return is_known(&id).then(Vec::new) };
-        if !members.iter().any(is_known) {
-            return None;
-        }
-        let rest: Vec<ExprId> = members.iter().copied().filter(|id| !is_known(id)).collect();
-        let text = rest.iter().any(|&id| !matches!(self.get(id), Expr::Not(_)));
-        (text || rest.is_empty()).then_some(rest)
     }
 
     pub fn not(&mut self, inner: ExprId) -> Result<ExprId, LimitExceeded> {

@@ -52,11 +52,38 @@ impl<'t> View<'t> {
 }
 
 /// Where a walk is: within a subtree that a state of the lexeme leads to.
+#[derive(Clone, Copy)]
 struct Level<'l> {
     end: NodeId,
     row: Row<'l>,
     /// The nodes below at which the state changes, where the walk leaps from one to the next.
-    changes: Option<Arc<NodeSet>>,
+    changes: Option<ChangesId>,
+}
+
+/// The rows of the states that a walk has met, side by side.
+struct Rows<'l> {
+    lexeme: &'l Lexeme,
+    known: Vec<Option<Row<'l>>>,
+}
+
+impl<'l> Rows<'l> {
+    #[inline]
+    fn get(&mut self, state: LexState) -> Row<'l> {
+        match self.known.get(state.index()) {
+            Some(&Some(row)) => row,
+            _ => self.look_up(state),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, state: LexState) -> Row<'l> {
+        let row = self.lexeme.row(state);
+        if self.known.len() <= state.index() {
+            self.known.resize(self.lexeme.num_states().max(state.index() + 1), None);
+        }
+        self.known[state.index()] = Some(row);
+        row
+    }
 }
 
 /// Walks a subtree from a state of a lexeme.
@@ -79,12 +106,14 @@ pub(super) fn compute(
     let whole = trie.id() == vocabulary.trie().id();
     let mut inner = Runs::new(trie, NodeId(root.0 + 1));
     let mut exits: Vec<Collected<'_>> = Vec::new();
-    let mut loops_of = Loops { vocabulary, lexeme, known: FxHashMap::default() };
+    let mut loops_of =
+        Loops { vocabulary, lexeme, known: FxHashMap::default(), changes: Vec::new() };
+    let mut rows = Rows { lexeme, known: Vec::new() };
     let end = trie.after(root);
     let mut node = NodeId(root.0 + 1);
-    let mut level = Level { end, row: lexeme.row(start), changes: None };
+    let mut level = Level { end, row: rows.get(start), changes: None };
     if whole && may_stay(trie, root, level.row)? {
-        level.changes = loops_of.changes(root, start)?;
+        level.changes = loops_of.changes_below(root, start)?;
     }
     // The levels above.
     let mut path: Vec<Level<'_>> = Vec::new();
@@ -93,8 +122,8 @@ pub(super) fn compute(
             let Some(outer) = path.pop() else { break };
             level = outer;
         }
-        if let Some(changes) = &level.changes {
-            node = changes.next(node, level.end);
+        if let Some(changes) = level.changes {
+            node = loops_of.changes[changes.0].next(node, level.end);
             if node >= level.end {
                 continue;
             }
@@ -120,7 +149,7 @@ pub(super) fn compute(
         }
         let first_child = NodeId(node.0 + 1);
         if first_child < after {
-            let below = if next == level.row.state() { level.row } else { lexeme.row(next) };
+            let below = if next == level.row.state() { level.row } else { rows.get(next) };
             let mut changes = None;
             if whole
                 && after.0 > node.0 + BULK_NODES
@@ -136,7 +165,7 @@ pub(super) fn compute(
                     continue;
                 }
                 if !next.accepts() {
-                    changes = loops_of.changes(node, next)?;
+                    changes = loops_of.changes_below(node, next)?;
                 }
             }
             if next.accepts() {
@@ -270,7 +299,6 @@ impl<'v> Collected<'v> {
 }
 
 /// Under which bytes a state stays what it is.
-#[derive(Clone)]
 struct Loop {
     /// Groups of which each byte leads back.
     groups: Summary,
@@ -279,14 +307,20 @@ struct Loop {
     num_changes: usize,
     /// How many nodes were below those where leaps were thought of.
     asked: usize,
-    changes: Option<Arc<NodeSet>>,
+    changes: Option<ChangesId>,
 }
+
+/// The place of a set in [`Loops::changes`].
+#[derive(Clone, Copy)]
+struct ChangesId(usize);
 
 /// The bytes under which states stay what they are.
 struct Loops<'l> {
     vocabulary: &'l Vocabulary,
     lexeme: &'l Lexeme,
     known: FxHashMap<LexState, Loop>,
+    /// The nodes at which a state changes, of the states that took long enough.
+    changes: Vec<NodeSet>,
 }
 
 impl Loops<'_> {
@@ -304,25 +338,29 @@ impl Loops<'_> {
 
     /// The nodes below a node at which the state changes, where leaping to them is worth while: to
     /// find them takes longer the more there are, in all of the trie.
-    fn changes(
+    fn changes_below(
         &mut self,
         node: NodeId,
         state: LexState,
-    ) -> Result<Option<Arc<NodeSet>>, LimitExceeded> {
+    ) -> Result<Option<ChangesId>, LimitExceeded> {
         let size = self.vocabulary.trie().after(node).0 - node.0;
         let places = self.vocabulary.places();
         if size < LEAP_NODES || places.begins_in_the_middle(node) || state.accepts() {
             return Ok(None);
         }
+        let next = ChangesId(self.changes.len());
         let known = self.get(state)?;
-        if known.changes.is_none() {
-            known.asked += size as usize;
-            if known.asked * ASKED_PER_CHANGE < known.num_changes {
-                return Ok(None);
-            }
-            known.changes = Some(Arc::new(places.leaving(known.staying)));
+        if let Some(known) = known.changes {
+            return Ok(Some(known));
         }
-        Ok(known.changes.clone())
+        known.asked += size as usize;
+        if known.asked * ASKED_PER_CHANGE < known.num_changes {
+            return Ok(None);
+        }
+        known.changes = Some(next);
+        let staying = known.staying;
+        self.changes.push(places.leaving(staying));
+        Ok(Some(next))
     }
 }
 
