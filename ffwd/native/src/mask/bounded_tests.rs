@@ -29,9 +29,7 @@ fn masks_with_a_least_length_are_what_brute_force_finds() {
             (longest, Some(3 * longest)),
         ] {
             let found = between(text, min, max);
-            let names = Ast::complement(Ast::alternation(
-                ["a", "name", "ab"].map(Ast::literal),
-            ));
+            let names = Ast::complement(Ast::alternation(["a", "name", "ab"].map(Ast::literal)));
             for language in [found.clone(), Ast::intersection([found, names])] {
                 let lexeme = lexeme(Spelling::JsonString, [language]);
                 let mut rng = seeded(number as u8);
