@@ -134,9 +134,7 @@ class LlamaCppEngine(Engine):
             raise RefusedError(*self._unsupported)
         try:
             gbnf = self._to_gbnf(schema)
-        except MemoryError:
-            raise
-        except Exception as error:  # for what it does not know: asserts, lookups, attributes
+        except (AssertionError, ValueError, NotImplementedError) as error:
             message = f"{type(error).__name__}: {error}"
             raise RefusedError(short_reason(message), message) from error
         return _Compiled(self, gbnf.encode(errors="surrogatepass"))

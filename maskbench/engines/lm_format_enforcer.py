@@ -42,12 +42,18 @@ class LmFormatEnforcerEngine(Engine):
         try:
             import lmformatenforcer
             import lmformatenforcer.characterlevelparser
+            import lmformatenforcer.exceptions
             import torch  # noqa: F401 - its bitmasks are tensors
         except ImportError as error:
             raise MissingEngineError(
                 f"LM-format-enforcer cannot be used ({error}): pip install lm-format-enforcer torch"
             ) from error
         self._lmfe: Any = lmformatenforcer
+        self._refusals = (
+            ValueError,
+            NotImplementedError,
+            lmformatenforcer.exceptions.LMFormatEnforcerException,
+        )
         self._forced_stop: Any = lmformatenforcer.characterlevelparser.ForceStopParser
         spec = setup.tokenizer
         texts = token_texts(spec)
@@ -97,9 +103,10 @@ class LmFormatEnforcerEngine(Engine):
             parsed = None
         try:
             parser = self._lmfe.JsonSchemaParser(parsed)
-        except MemoryError:
-            raise
-        except Exception as error:  # it raises the bare class for what it does not know
+        except Exception as error:
+            # It raises the bare class for what it does not know; others are errors of its own.
+            if type(error) is not Exception and not isinstance(error, self._refusals):
+                raise
             message = f"{type(error).__name__}: {error}"
             raise RefusedError(short_reason(message), message) from error
         return _Compiled(self, parser)

@@ -283,6 +283,22 @@ def test_what_an_engine_says_of_a_schema_that_it_does_not_take(made):
             made(name).compile(json.dumps(schema)).session()
 
 
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [
+        ("lm-format-enforcer", {"type": "object", "self": 1}),
+        ("llama-cpp", {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}}),
+    ],
+)
+def test_an_engine_that_stumbles_has_not_refused(made, spec, name, schema):
+    """An error of its own while compiling is a failure, since it says nothing of the schema."""
+    measured, _ = Walker(made(name), spec.eos_token_ids).measure(
+        Job(0, "x", json.dumps(schema), ())
+    )
+    assert measured.refused is None
+    assert measured.failed.partition(":")[0] in ("TypeError", "KeyError")
+
+
 def test_an_error_that_lm_format_enforcer_only_logs_is_a_problem(made, spec):
     """It goes on with a mask of nothing but the end, which is no verdict on the document."""
     schema = {"type": "object", "properties": {"a": {"enum": [None, 1]}}, "required": ["a"]}
