@@ -21,7 +21,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help demo test setup suite check lint format rust-lint python-lint types stubs rust-test \
-        python-test instructions instructions-update bench-bpe clean
+        python-test instructions instructions-update gate gate-update bench-bpe clean
 
 help:
 	@echo 'make demo    a constrained answer from a chat prompt, through generate()'
@@ -32,6 +32,8 @@ help:
 	@echo 'make suite   only the official JSON-Schema-Test-Suite, for the tests'
 	@echo 'make instructions  count the instructions of ten workloads, and compare with what is recorded'
 	@echo 'make instructions-update  record them'
+	@echo 'make gate    verdicts on the built-in corpus, compared with what is recorded'
+	@echo 'make gate-update  record them'
 	@echo 'make bench-bpe  byte-pair encoding beside the crate that does it best'
 	@echo 'make clean   remove what was built'
 
@@ -73,7 +75,7 @@ demo: $(VENV)/.installed-demo
 
 # ---------------------------------------------------------------------------------------- checks
 
-check: lint instructions test
+check: lint instructions gate test
 
 lint: rust-lint python-lint types stubs
 
@@ -115,6 +117,22 @@ instructions: setup
 
 instructions-update: setup
 	$(BIN)/python -m maskbench instructions --update
+
+# Verdicts do not depend on the machine; a schema that is not in the baseline fails, too.
+GATE_BASELINE := maskbench/baselines/builtin.json
+# In both orders of properties.
+GATE_ENGINES := ffwd,ffwd-any
+GATE_RESULTS := build/gate.json
+
+$(GATE_RESULTS): setup
+	$(BIN)/python -m maskbench run --engine $(GATE_ENGINES) --no-forced --out $@
+.PHONY: $(GATE_RESULTS)
+
+gate: $(GATE_RESULTS)
+	$(BIN)/python -m maskbench compare $(GATE_BASELINE) $<
+
+gate-update: $(GATE_RESULTS)
+	$(BIN)/python -m maskbench baseline $< $(GATE_BASELINE)
 
 # Fetches and builds the crates that it compares with.
 bench-bpe:

@@ -71,17 +71,7 @@ def compare(logs: dict[str, EngineLog], subject: str, peers: Sequence[str]) -> C
     """Over the schemas that the subject and all of the peers pass."""
     names = (subject, *peers)
     records = {name: {record.index: record for record in logs[name].records} for name in names}
-    left_out: defaultdict[str, list[str]] = defaultdict(list)
-    common = []
-    everything = {r.index: r.id for name in names for r in logs[name].records}
-    for index in sorted(everything):
-        fate = next(
-            (why for name in names if (why := _why_not(name, records[name].get(index)))), None
-        )
-        if fate is None:
-            common.append(index)
-        else:
-            left_out[fate].append(everything[index])
+    common, left_out = common_schemas(logs, names)
     masks: dict[str, list[NDArray[np.float32]]] = {name: [] for name in names}
     for index in common:
         chosen = [records[name][index] for name in names]
@@ -90,7 +80,7 @@ def compare(logs: dict[str, EngineLog], subject: str, peers: Sequence[str]) -> C
             for documents in zip(*(record.documents for record in chosen), strict=True)
         ]
         for name, record in zip(names, chosen, strict=True):
-            masks[name].extend(_prefixes(record, lengths))
+            masks[name].extend(prefixes(record, lengths))
     times = {}
     for name in names:
         first = [records[name][index].first_mask_us for index in common]
@@ -107,8 +97,27 @@ def compare(logs: dict[str, EngineLog], subject: str, peers: Sequence[str]) -> C
         schemas=len(common),
         masks=sum(len(part) for part in masks[subject]),
         times=times,
-        left_out={why: tuple(ids) for why, ids in sorted(left_out.items())},
+        left_out=left_out,
     )
+
+
+def common_schemas(
+    logs: dict[str, EngineLog], names: Sequence[str]
+) -> tuple[list[int], dict[str, tuple[str, ...]]]:
+    """The indices of the schemas that all of these engines pass, and the ids of others by why."""
+    records = {name: {record.index: record for record in logs[name].records} for name in names}
+    everything = {r.index: r.id for name in names for r in logs[name].records}
+    left_out: defaultdict[str, list[str]] = defaultdict(list)
+    common = []
+    for index in sorted(everything):
+        fate = next(
+            (why for name in names if (why := _why_not(name, records[name].get(index)))), None
+        )
+        if fate is None:
+            common.append(index)
+        else:
+            left_out[fate].append(everything[index])
+    return common, {why: tuple(ids) for why, ids in sorted(left_out.items())}
 
 
 def _why_not(name: str, record: SchemaRecord | None) -> str | None:
@@ -117,7 +126,7 @@ def _why_not(name: str, record: SchemaRecord | None) -> str | None:
     return None if record.verdict is Verdict.PASSED else f"{name}: {record.verdict.value}"
 
 
-def _prefixes(record: SchemaRecord, lengths: Sequence[int]) -> list[NDArray[np.float32]]:
+def prefixes(record: SchemaRecord, lengths: Sequence[int]) -> list[NDArray[np.float32]]:
     """The first masks of each document."""
     samples = np.frombuffer(record.mask_us, dtype=np.float32)
     parts = []

@@ -1,9 +1,12 @@
 """Schemas with labelled instances: reading them from files, choosing among them.
 
 One *case* is a schema with its tests. On disk a case is a JSON object with the members `schema`,
-`tests` (each with `valid` and `data`) and, optionally, `id` and `meta`: one object a line in a
-`.jsonl` or `.jsonl.xz` file, or one object a file in a folder of `.json` files, as MaskBench
-is published.
+`tests` (each with `valid` and `data`) and, optionally, `id`; others (`meta`, `description`) are not
+looked at. It is one object a line in a `.jsonl`, `.jsonl.xz` or `.jsonl.zst` file, or one object a
+file in a folder of `.json` files, as MaskBench is published.
+
+What cannot be read costs no more than itself: a line, or the rest of a file after the place where
+it breaks off.
 """
 
 from __future__ import annotations
@@ -14,11 +17,14 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 BUILTIN_CORPUS = Path(__file__).with_name("corpus")
 
-_LINE_SUFFIXES = (".jsonl", ".jsonl.xz")
+_LINE_SUFFIXES = (".jsonl", ".jsonl.xz", ".jsonl.zst")
+
+
+_PIECE_BYTES = 1 << 20
 
 
 class DataError(ValueError):
@@ -32,6 +38,8 @@ class Source:
     place: str
     text: str
     default_id: str
+    problem: str | None = None
+    """Why there is no text, if it could not be read."""
 
 
 @dataclass(frozen=True)
@@ -56,25 +64,37 @@ class Case:
 def read_sources(path: Path) -> list[Source]:
     """Reads every case of a file or folder as text, in a stable order.
 
-    Raises `DataError` if nothing is there or the format is not known. The text of a case is not
-    looked at here: `parse_case` does that, so that one broken case costs only itself.
+    Raises `DataError` if nothing can be read there or the format is not known. The text of a case
+    is not looked at here: `parse_case` does that, so that one broken case costs only itself. What
+    cannot be read among what can is a source with a problem, which `parse_case` raises.
     """
+    sources = _read_all(path)
+    if sources and all(source.problem is not None for source in sources):
+        raise DataError(f"{sources[0].place}: {sources[0].problem}")
+    return sources
+
+
+def _read_all(path: Path) -> list[Source]:
     if path.is_dir():
         files = sorted(
             p for p in path.rglob("*") if p.is_file() and (_is_lines(p) or p.suffix == ".json")
         )
         if not files:
-            raise DataError(f"{path}: no .json, .jsonl or .jsonl.xz file in this folder")
+            raise DataError(
+                f"{path}: no .json, .jsonl, .jsonl.xz or .jsonl.zst file in this folder"
+            )
         return [source for file in files for source in _read_file(file)]
     if not path.is_file():
         raise DataError(f"{path}: no such file or folder")
     if not _is_lines(path) and path.suffix != ".json":
-        raise DataError(f"{path}: expected .jsonl, .jsonl.xz, .json or a folder")
+        raise DataError(f"{path}: expected .jsonl, .jsonl.xz, .jsonl.zst, .json or a folder")
     return list(_read_file(path))
 
 
 def parse_case(source: Source) -> Case:
     """Parses one case. Raises `DataError` with the place if it is not a case."""
+    if source.problem is not None:
+        raise DataError(f"{source.place}: {source.problem}")
     try:
         value = json.loads(source.text)
     except (ValueError, RecursionError) as error:
@@ -138,20 +158,60 @@ def _is_lines(path: Path) -> bool:
 
 
 def _read_file(path: Path) -> Iterator[Source]:
-    try:
-        if _is_lines(path):
-            with _open_lines(path) as lines:
-                for number, line in enumerate(lines, 1):
-                    if line.strip():
-                        yield Source(f"{path}:{number}", line, f"{path.name}:{number}")
-        else:
+    if not _is_lines(path):
+        try:
             yield Source(str(path), path.read_text(encoding="utf-8"), path.stem)
-    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: {error}") from error
+        except (OSError, UnicodeDecodeError) as error:
+            yield Source(str(path), "", path.stem, str(error))
+        return
+    number = 0
+    try:
+        for number, line in enumerate(_lines(path), 1):
+            place, default_id = f"{path}:{number}", f"{path.name}:{number}"
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                yield Source(place, "", default_id, str(error))
+                continue
+            if text.strip():
+                yield Source(place, text, default_id)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        place, default_id = f"{path}:{number + 1}", f"{path.name}:{number + 1}"
+        yield Source(place, "", default_id, f"the file cannot be read from here on: {error}")
 
 
-def _open_lines(path: Path) -> IO[str]:
+def _lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file, unpacked. Raises `OSError`, `EOFError` or `lzma.LZMAError`."""
     # Only "\n" ends a line: U+2028 and the like may stand in JSON strings.
-    if path.suffix == ".xz":
-        return lzma.open(path, "rt", encoding="utf-8", newline="\n")
-    return path.open(encoding="utf-8", newline="\n")
+    if path.suffix == ".zst":
+        left = b""
+        for piece in _unpacked_zst(path):
+            *lines, left = (left + piece).split(b"\n")
+            yield from lines
+        yield left
+        return
+    with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
+        yield from file
+
+
+def _unpacked_zst(path: Path) -> Iterator[bytes]:
+    try:
+        import zstandard
+    except ImportError as error:
+        raise DataError(f"{path}: reading .zst needs a package: pip install zstandard") from error
+    # Frame by frame, since the package's reader of streams does not tell the end of a file that
+    # breaks off from that of a whole one.
+    frame = None
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            while piece:
+                if frame is None:
+                    frame = zstandard.ZstdDecompressor().decompressobj()
+                try:
+                    yield frame.decompress(piece)
+                except zstandard.ZstdError as error:
+                    raise OSError(str(error)) from error
+                piece = frame.unused_data if frame.eof else b""
+                frame = None if frame.eof else frame
+    if frame is not None:
+        raise EOFError("the compressed data breaks off")

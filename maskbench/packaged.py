@@ -168,7 +168,7 @@ def _from_ranks(
     whole_pieces: bool = True,
 ) -> dict[str, Any]:
     """A byte-level tokenizer; special tokens fill the ids below `first_id`, or come last."""
-    alphabet = _byte_characters()
+    alphabet = byte_characters()
     pieces = {"".join(map(alphabet.__getitem__, data)): rank for data, rank in ranks.items()}
     vocabulary = {piece: rank + first_id for piece, rank in pieces.items()}
     start = 0 if first_id else max(vocabulary.values()) + 1
@@ -242,7 +242,7 @@ def _byte_level(*, use_regex: bool) -> dict[str, Any]:
     }
 
 
-def _byte_characters() -> list[str]:
+def byte_characters() -> list[str]:
     """GPT-2's character for each byte: itself where it is printable, one past 255 elsewhere."""
     past = iter(range(256, 512))
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}

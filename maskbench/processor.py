@@ -17,10 +17,10 @@ def stay_on(processor: int) -> None:
     _keep_to({processor})
 
 
-def stay_off(processor: int) -> None:
-    """Leaves one processor to others, unless it is the only one."""
+def stay_off(*processors: int) -> None:
+    """Leaves processors to others, unless there are no more."""
     if hasattr(os, "sched_getaffinity"):
-        others = os.sched_getaffinity(0) - {processor}
+        others = os.sched_getaffinity(0) - set(processors)
         if others:
             _keep_to(others)
 

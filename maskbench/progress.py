@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -11,21 +11,43 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
+# Engines take turns of minutes, over which the speed of each has to be averaged.
+_SPEED_OVER_S = 1800.0
+
 
 @contextmanager
-def progress(total: int, names: Sequence[str]) -> Iterator[Callable[[str], None]]:
-    """One bar for each name; what is yielded advances the bar of a name by one."""
-    console = Console(stderr=True)
+def progress(
+    total: int | Mapping[str, int],
+    names: Sequence[str],
+    done: Mapping[str, int] | None = None,
+    console: Console | None = None,
+) -> Iterator[Callable[[str], None]]:
+    """One bar for each name with the time left; what is yielded advances a bar by one.
+
+    `total` may differ by name, and `done` is what a run that goes on had already.
+    """
+    console = console or Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
         TimeRemainingColumn(),
         console=console,
         disable=not console.is_terminal,
+        speed_estimate_period=_SPEED_OVER_S,
     ) as bar:
-        tasks = {name: bar.add_task(name, total=total) for name in names}
+        tasks = {
+            name: bar.add_task(
+                name,
+                total=total if isinstance(total, int) else total[name],
+                completed=0 if done is None else done.get(name, 0),
+            )
+            for name in names
+        }
         yield lambda name: bar.advance(tasks[name])

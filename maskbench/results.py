@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from maskbench.statistics import (
     slowest_masks,
 )
 from maskbench.verdicts import SchemaRecord, Verdict
-from maskbench.walk import DocumentResult, Outcome
+from maskbench.walk import DocumentResult, ForcedCount, Outcome
 
 FORMAT = "maskbench-results-1"
 _SLOWEST = 20
@@ -69,6 +70,21 @@ def summarise(logs: dict[str, EngineLog]) -> list[EngineSummary]:
     ]
 
 
+def describe(
+    about: dict[str, Any],
+    logs: dict[str, EngineLog],
+    summaries: list[EngineSummary],
+    pairs: Sequence[Comparison] = (),
+) -> dict[str, Any]:
+    """Everything but the samples: what `write` puts into the JSON file."""
+    return {
+        "format": FORMAT,
+        **about,
+        "comparisons": [_comparison(pair) for pair in pairs],
+        "engines": {summary.name: _engine(summary, logs[summary.name]) for summary in summaries},
+    }
+
+
 def write(
     path: Path,
     about: dict[str, Any],
@@ -83,13 +99,7 @@ def write(
     `NAME.first_mask_us` (float32, NaN where there is none, one per schema).
     """
     samples = path.with_suffix(".samples.npz")
-    document = {
-        "format": FORMAT,
-        **about,
-        "samples": samples.name,
-        "comparisons": [_comparison(pair) for pair in pairs],
-        "engines": {summary.name: _engine(summary, logs[summary.name]) for summary in summaries},
-    }
+    document = describe(about, logs, summaries, pairs) | {"samples": samples.name}
     arrays: dict[str, Any] = {}
     for name, log in logs.items():
         records = log.records
@@ -112,10 +122,7 @@ class ResultsError(ValueError):
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, EngineLog]]:
-    """What `write` has written: the JSON document, and the logs as far as they are in it.
-
-    Refusals, details and forced tokens stay in the document. Raises `ResultsError`.
-    """
+    """What `write` has written: the JSON document, and the logs. Raises `ResultsError`."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
@@ -125,6 +132,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, EngineLog]]:
                 name: EngineLog(
                     versions=engine["versions"],
                     start_seconds=engine["start_seconds"],
+                    start_memory_bytes=engine.get("start_memory_bytes"),
+                    peak_memory_bytes=engine.get("peak_memory_bytes"),
                     records=_records(
                         engine["schemas"],
                         samples[f"{name}.mask_us"],
@@ -133,10 +142,14 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, EngineLog]]:
                 )
                 for name, engine in document["engines"].items()
             }
-    except (OSError, KeyError, TypeError) as error:
+    except (OSError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ResultsError(f"{path}: {error!r}") from error
     except json.JSONDecodeError as error:
         raise ResultsError(f"{path}: not JSON: {error}") from error
+    except (ValueError, BadZipFile) as error:
+        if isinstance(error, ResultsError):
+            raise
+        raise ResultsError(f"{path}: {error}") from error
     return document, logs
 
 
@@ -158,10 +171,14 @@ def _records(
                     DocumentResult(Outcome(d["outcome"]), d["masks"], d.get("problem"))
                     for d in documents
                 ),
+                reason=schema.get("reason"),
+                detail=schema.get("detail"),
                 first_mask_us=None
                 if np.isnan(first_mask_us[position])
                 else float(first_mask_us[position]),
                 mask_us=array("f", mask_us[start:stop].tobytes()),
+                forced=ForcedCount(**schema["forced"]) if "forced" in schema else None,
+                peak_memory_bytes=schema.get("peak_memory_bytes"),
             )
         )
         start = stop
@@ -187,6 +204,8 @@ def _engine(summary: EngineSummary, log: EngineLog) -> dict[str, Any]:
     return {
         "versions": summary.versions,
         "start_seconds": round(log.start_seconds, 3),
+        "start_memory_bytes": log.start_memory_bytes,
+        "peak_memory_bytes": log.peak_memory_bytes,
         "counts": asdict(summary.counts),
         "refused_reasons": dict(summary.refused_reasons),
         "own": asdict(summary.own),
@@ -220,6 +239,7 @@ def _schema(record: SchemaRecord) -> dict[str, Any]:
         "index": record.index,
         "id": record.id,
         "verdict": record.verdict.value,
+        "peak_memory_bytes": record.peak_memory_bytes,
     }
     if record.reason is not None:
         result["reason"] = record.reason

@@ -1,42 +1,29 @@
-"""The parent: one process per engine, the same jobs in interleaved chunks, limits from outside."""
+"""A run: the same jobs on all engines, in interleaved chunks, and what was collected of each."""
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
+from typing import Protocol
 
-from maskbench import worker
 from maskbench.documents import Job
 from maskbench.engines import EngineSetup
-from maskbench.verdicts import Ended, SchemaRecord
+from maskbench.runs import memory
+from maskbench.runs.journal import Journal
+from maskbench.runs.local import LocalExecutor
+from maskbench.runs.preparation import Chunk, LeftOut
+from maskbench.runs.settings import (
+    EngineStart,
+    EngineStartError,
+    RunSettings,
+    Turn,
+    TurnResult,
+)
+from maskbench.verdicts import SchemaRecord
 
-_START_LIMIT_S = 300.0
-_LOG_TAIL_BYTES = 2000
-
-
-class EngineStartError(RuntimeError):
-    """An engine that cannot be started; the message says why."""
-
-
-@dataclass(frozen=True)
-class RunSettings:
-    """How engines are run.
-
-    `time_limit_s` holds for the timed part of each schema, and again for the counting of its
-    forced tokens, which `forced` switches on.
-    """
-
-    time_limit_s: float = 30.0
-    forced: bool = True
-    pin: int | None = None
-    """The processor that all engines run on, in turns."""
+Only = Mapping[str, Collection[int]]
+"""Engines that get none but the jobs with these indices."""
 
 
 @dataclass
@@ -48,121 +35,89 @@ class EngineLog:
     records: list[SchemaRecord] = field(default_factory=list)
     offered: int = 0
     """Jobs of the run, also those that this engine was not chosen for."""
+    start_memory_bytes: int | None = None
+    """The resident size of the engine's process before its first schema."""
+    peak_memory_bytes: int | None = None
+    """The largest resident size of any of its processes."""
 
 
-@dataclass(frozen=True)
-class _Died:
-    ended: Ended
-    detail: str
+class Executor(Protocol):
+    """What turns run on."""
+
+    @property
+    def starts(self) -> Mapping[str, EngineStart]:
+        """What is known of each engine."""
+
+    def run(self, chunks: Iterable[Sequence[Turn]]) -> Iterator[TurnResult]:
+        """The turns of all chunks, in the order in which they end."""
 
 
-class EngineProcess:
-    """One engine's worker process, started again whenever it crashes or must be killed."""
+@dataclass
+class Collected:
+    """What a run has found so far."""
 
-    def __init__(self, name: str, setup: EngineSetup, settings: RunSettings, scratch: Path) -> None:
-        self._settings = settings
-        log = scratch / f"worker-{name.replace(':', '-').replace('/', '-')}.log"
-        self._start = worker.WorkerSetup(name, setup, settings.forced, log, settings.pin)
-        self._process: SpawnProcess | None = None
-        self._connection: Connection | None = None
-        self.versions: dict[str, str] = {}
-        self.start_seconds = 0.0
+    logs: dict[str, EngineLog]
+    left_out: LeftOut = field(default_factory=LeftOut)
+    chunks: int = 0
+    """Chunks that all engines have finished, which are those that the logs hold."""
 
-    def __enter__(self) -> EngineProcess:
-        self._launch()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._kill()
+def collect(
+    executor: Executor,
+    engines: Sequence[str],
+    chunks: Iterable[Chunk],
+    *,
+    only: Only | None = None,
+    journal: Journal | None = None,
+) -> Collected:
+    """Runs every chunk on every engine in turn.
 
-    def run(self, jobs: Sequence[Job], progress: Callable[[], None]) -> list[SchemaRecord]:
-        """Runs the jobs one after the other and returns a record for each."""
-        records: list[SchemaRecord] = []
-        while len(records) < len(jobs):
-            rest = jobs[len(records) :]
-            if self._connection is None:
-                self._launch()
-            for record in self._run_until_death(rest):
-                records.append(record)
-                progress()
-        return records
+    The first engine of a chunk changes from chunk to chunk. What the journal holds is not run
+    again. An interrupt from the keyboard ends the run; what counts are the chunks that all engines
+    have finished. Raises `EngineStartError` and `JournalError`.
+    """
+    begun: dict[int, Chunk] = {}
+    turns: dict[tuple[int, str], TurnResult] = {} if journal is None else dict(journal.turns)
 
-    def _run_until_death(self, jobs: Sequence[Job]) -> Iterator[SchemaRecord]:
-        connection = self._connection
-        assert connection is not None
-        # A failed send shows as the death of the process at the first receive.
-        with suppress(OSError):
-            connection.send(list(jobs))
-        for job in jobs:
-            timed = self._receive(self._settings.time_limit_s)
-            if isinstance(timed, _Died):
-                yield SchemaRecord.ended_early(job, timed.ended, timed.detail)
-                return
-            assert isinstance(timed, worker.TimedResult)
-            assert timed.index == job.index
-            if not self._settings.forced:
-                yield SchemaRecord.measured(job, timed.measured, None)
-                continue
-            forced = self._receive(self._settings.time_limit_s)
-            if isinstance(forced, _Died):
-                detail = f"while counting forced tokens: {forced.detail}"
-                yield SchemaRecord.ended_early(job, forced.ended, detail)
-                return
-            assert isinstance(forced, worker.ForcedResult)
-            assert forced.index == job.index
-            yield SchemaRecord.measured(job, timed.measured, forced.count, forced.problem)
+    def work() -> Iterator[list[Turn]]:
+        for chunk in chunks:
+            begun[chunk.number] = replace(chunk, jobs=())
+            first = chunk.number % len(engines)
+            due = [
+                Turn(chunk.number, name, _chosen(chunk.jobs, only, name))
+                for name in (*engines[first:], *engines[:first])
+                if (chunk.number, name) not in turns
+            ]
+            if due:
+                yield due
 
-    def _launch(self) -> None:
-        self._start.log.write_bytes(b"")
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=worker.main, args=(theirs, self._start), daemon=True)
-        process.start()
-        theirs.close()  # or the end of the process would not be seen
-        self._process, self._connection = process, ours
-        message = self._receive(_START_LIMIT_S)
-        if isinstance(message, worker.Ready):
-            self.versions = message.versions
-            self.start_seconds = message.seconds
-            return
-        self._kill()
-        reason = message.message if isinstance(message, worker.NotReady) else str(message)
-        if isinstance(message, _Died):
-            reason = f"{message.ended.value} while starting: {message.detail}"
-        raise EngineStartError(f"{self._start.engine}: {reason}")
-
-    def _receive(self, limit_s: float) -> worker.Message | _Died:
-        connection, process = self._connection, self._process
-        assert connection is not None
-        assert process is not None
-        try:
-            if not connection.poll(limit_s):
-                self._kill()
-                return _Died(Ended.TIMED_OUT, f"killed after {limit_s:g} s")
-            message: worker.Message = connection.recv()
-        except (EOFError, OSError):
-            process.join(5)
-            code = process.exitcode
-            self._kill()
-            return _Died(Ended.CRASHED, f"{_describe_exit(code)}\n{self._log_tail()}".strip())
-        return message
-
-    def _kill(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.join()
-        self._connection = self._process = None
-
-    def _log_tail(self) -> str:
-        data = self._start.log.read_bytes()
-        return data[-_LOG_TAIL_BYTES:].decode("utf-8", errors="replace")
+    try:
+        for result in executor.run(work()):
+            if journal is not None:
+                journal.add_chunk(begun[result.chunk])
+                journal.add_turn(result)
+            turns[result.chunk, result.engine] = result
+    except KeyboardInterrupt:
+        pass
+    logs = {
+        name: EngineLog(start.versions, start.seconds, start_memory_bytes=start.memory_bytes)
+        for name, start in executor.starts.items()
+    }
+    collected = Collected(logs)
+    for number, chunk in sorted(begun.items()):
+        if any((number, name) not in turns for name in engines):
+            continue
+        collected.chunks += 1
+        collected.left_out += chunk.left_out
+        for name, log in logs.items():
+            log.records.extend(turns[number, name].records)
+            log.offered += chunk.offered
+    for name, log in logs.items():
+        log.peak_memory_bytes = memory.largest(
+            log.start_memory_bytes,
+            *(t.peak_memory_bytes for (_, engine), t in turns.items() if engine == name),
+        )
+    return collected
 
 
 def run(
@@ -172,55 +127,30 @@ def run(
     settings: RunSettings,
     scratch: Path,
     progress: Callable[[str], None] = lambda engine: None,
-    only: Mapping[str, Collection[int]] | None = None,
+    only: Only | None = None,
 ) -> dict[str, EngineLog]:
-    """Runs every chunk on every engine in turn and returns the logs by engine.
+    """Runs every chunk on every engine of this machine in turn and returns the logs by engine.
 
-    The first engine of a chunk changes from chunk to chunk. An interrupt from the keyboard ends
-    the run after the last chunk that all engines have finished. An engine in `only` gets none but
-    the jobs with these indices. Raises `EngineStartError`.
+    An interrupt from the keyboard ends the run after the last chunk that all engines have
+    finished. Raises `EngineStartError`.
     """
-    logs = {name: EngineLog() for name in engines}
-    with ExitStack() as stack:
-        processes = {
-            name: stack.enter_context(EngineProcess(name, setup, settings, scratch))
-            for name in engines
-        }
-        for name, process in processes.items():
-            logs[name].versions = process.versions
-            logs[name].start_seconds = process.start_seconds
-        try:
-            for number, jobs in enumerate(chunks):
-                first = number % len(engines)
-                done = {
-                    name: processes[name].run(
-                        _chosen(jobs, only, name),
-                        lambda name=name: progress(name),  # type: ignore[misc]
-                    )
-                    for name in (*engines[first:], *engines[:first])
-                }
-                for name, records in done.items():
-                    logs[name].records.extend(records)
-                    logs[name].offered += len(jobs)
-        except KeyboardInterrupt:
-            pass
-    return logs
+    numbered = (Chunk(number, tuple(jobs), len(jobs)) for number, jobs in enumerate(chunks))
+    with LocalExecutor(engines, setup, settings, scratch, progress) as executor:
+        return collect(executor, engines, numbered, only=only).logs
 
 
-def _chosen(
-    jobs: Sequence[Job], only: Mapping[str, Collection[int]] | None, engine: str
-) -> Sequence[Job]:
+def _chosen(jobs: Sequence[Job], only: Only | None, engine: str) -> tuple[Job, ...]:
     if only is None or engine not in only:
-        return jobs
-    return [job for job in jobs if job.index in only[engine]]
+        return tuple(jobs)
+    return tuple(job for job in jobs if job.index in only[engine])
 
 
-def _describe_exit(code: int | None) -> str:
-    if code is None:
-        return "closed its pipe"
-    if code < 0:
-        try:
-            return f"killed by {signal.Signals(-code).name}"
-        except ValueError:
-            return f"killed by signal {-code}"
-    return f"exited with status {code}"
+__all__ = [
+    "Collected",
+    "EngineLog",
+    "EngineStartError",
+    "Executor",
+    "RunSettings",
+    "collect",
+    "run",
+]

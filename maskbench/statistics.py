@@ -104,6 +104,7 @@ class Counts:
     failed: int
     crashed: int
     timed_out: int
+    out_of_memory: int
     wrong_reject_schemas: int
     wrong_reject_instances: int
     wrong_accept_schemas: int
@@ -123,6 +124,7 @@ def count_verdicts(records: Sequence[SchemaRecord]) -> Counts:
         failed=verdicts[Verdict.FAILED],
         crashed=verdicts[Verdict.CRASHED],
         timed_out=verdicts[Verdict.TIMED_OUT],
+        out_of_memory=verdicts[Verdict.OUT_OF_MEMORY],
         wrong_reject_schemas=sum(record.wrong_rejects > 0 for record in records),
         wrong_reject_instances=sum(record.wrong_rejects for record in records),
         wrong_accept_schemas=sum(record.wrong_accepts > 0 for record in records),

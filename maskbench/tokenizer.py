@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import tokenizers
 
 from maskbench import packaged
@@ -17,6 +18,8 @@ from maskbench.documents import Whitespace, write_instance
 
 BUILTIN_NAME = "builtin"
 BUILTIN_VOCAB_SIZE = 4096
+BYTES_NAME = "bytes"
+"""One token for each byte and an end, which makes walks as free as they can be."""
 
 _END = "<|end|>"
 
@@ -95,13 +98,50 @@ def _without_changes(state: dict[str, Any] | None, steps: str) -> dict[str, Any]
 
 
 def resolve(name: str, scratch: Path) -> TokenizerSpec:
-    """Finds the tokenizer called `name`: `builtin`, a package's name, or a folder.
+    """Finds the tokenizer called `name`: `builtin`, `bytes`, a package's name, or a folder.
 
-    The built-in one is trained and written below `scratch`. Raises `TokenizerError`.
+    The built-in one is trained and written below `scratch`. Raises `TokenizerError`. Says on
+    standard error if there are bytes that no token of the tokenizer spells, and which.
     """
+    spec = _resolve(name, scratch)
+    problem = unspelled(spec)
+    if problem is not None:
+        click.echo(f"warning: tokenizer {spec.name!r}: {problem}", err=True)
+    return spec
+
+
+def unspelled(spec: TokenizerSpec) -> str | None:
+    """Which bytes of text no token spells, or why that cannot be told; None if there are none.
+
+    ffwd refuses such a tokenizer; other engines may take it, and have masks with no way on.
+    """
+    model = _read_object(spec.directory / "tokenizer.json").get("model")
+    pieces = model.get("vocab") if isinstance(model, dict) else None
+    # Large vocabularies take seconds to read in full, and most are plainly complete.
+    if isinstance(pieces, dict) and (
+        all(character in pieces for character in packaged.byte_characters())
+        or all(f"<0x{byte:02X}>" in pieces for byte in range(256))
+    ):
+        return None
+    # Here, for the processes of other engines do not need it.
+    import ffwd
+    import ffwd.tokenizer
+
+    try:
+        ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
+    except ffwd.FfwdError as error:
+        return str(error)
+    return None
+
+
+def _resolve(name: str, scratch: Path) -> TokenizerSpec:
     if name == BUILTIN_NAME:
         directory = scratch / "builtin-tokenizer"
         train_builtin(directory)
+        return describe(directory, name)
+    if name == BYTES_NAME:
+        directory = scratch / "bytes-tokenizer"
+        _write_bytes(directory)
         return describe(directory, name)
     if name in packaged.NAMES:
         try:
@@ -112,7 +152,7 @@ def resolve(name: str, scratch: Path) -> TokenizerSpec:
     if directory.name == "tokenizer.json":
         directory = directory.parent
     if not directory.is_dir():
-        known = ", ".join([BUILTIN_NAME, *packaged.NAMES])
+        known = ", ".join([BUILTIN_NAME, BYTES_NAME, *packaged.NAMES])
         raise TokenizerError(f"tokenizer {name!r}: neither a folder nor one of {known}")
     return describe(directory, directory.name)
 
@@ -157,6 +197,24 @@ def train_builtin(directory: Path) -> None:
         show_progress=False,
     )
     tokenizer.train_from_iterator(_training_texts(), trainer)
+    _write(tokenizer, directory)
+
+
+def _write_bytes(directory: Path) -> None:
+    """A byte-level tokenizer that joins nothing."""
+    alphabet = packaged.byte_characters()
+    vocabulary = {character: byte for byte, character in enumerate(alphabet)}
+    model = tokenizers.models.BPE(vocabulary | {_END: len(vocabulary)}, [])
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(
+        add_prefix_space=False, use_regex=False
+    )
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer.add_special_tokens([_END])
+    _write(tokenizer, directory)
+
+
+def _write(tokenizer: tokenizers.Tokenizer, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(directory / "tokenizer.json"))
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": _END}

@@ -15,6 +15,7 @@ class Ended(str, Enum):
 
     CRASHED = "crashed"
     TIMED_OUT = "timed out"
+    OUT_OF_MEMORY = "out of memory"
 
 
 class Verdict(str, Enum):
@@ -34,6 +35,8 @@ class Verdict(str, Enum):
 
     CRASHED = "crashed"
     TIMED_OUT = "timed out"
+    OUT_OF_MEMORY = "out of memory"
+    """Killed at the memory limit or by the system, or an allocation failed."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,21 @@ class SchemaRecord:
     first_mask_us: float | None = None
     mask_us: array[float] = field(default_factory=lambda: array("f"))
     forced: ForcedCount | None = None
+    peak_memory_bytes: int | None = None
+    """The largest resident size of the engine's process while it compiled and walked the schema.
+
+    What the process held before is in it: the tokenizer, and what the engine keeps."""
 
     @classmethod
-    def ended_early(cls, job: Job, ended: Ended, detail: str) -> SchemaRecord:
-        """The process crashed or was killed: nothing that it had measured is kept."""
-        verdict = Verdict.CRASHED if ended is Ended.CRASHED else Verdict.TIMED_OUT
-        return cls(job.index, job.id, verdict, _labels(job), detail=detail)
+    def ended_early(
+        cls, job: Job, ended: Ended, detail: str, peak_memory_bytes: int | None = None
+    ) -> SchemaRecord:
+        """The process crashed or was killed: none of its times are kept."""
+        verdict = Verdict(ended.value)
+        labels = _labels(job)
+        return cls(
+            job.index, job.id, verdict, labels, detail=detail, peak_memory_bytes=peak_memory_bytes
+        )
 
     @classmethod
     def measured(
@@ -70,6 +82,8 @@ class SchemaRecord:
         measured: Measured,
         forced: ForcedCount | None,
         forced_problem: str | None = None,
+        *,
+        peak_memory_bytes: int | None = None,
     ) -> SchemaRecord:
         """The verdict on what was measured."""
         reason = detail = None
@@ -102,6 +116,7 @@ class SchemaRecord:
             measured.first_mask_us,
             measured.mask_us,
             forced,
+            peak_memory_bytes,
         )
 
     @property

@@ -1,6 +1,7 @@
 """Walking an engine through a schema's documents: verdicts and times, and the forced share.
 
-This runs in the worker process. An `Exception` from the engine is recorded as a failure. Anything
+This runs in the worker process. An `Exception` from the engine is recorded as a failure, but for
+`MemoryError`, which ends the process, and so does what is only called so elsewhere. Anything
 else, such as a Rust panic (a `BaseException`), ends the process, and the parent records a crash.
 """
 
@@ -84,7 +85,7 @@ class Walker:
         self._words = engine.bitmask.data.cast("B").cast("I")
 
     def measure(self, job: Job) -> tuple[Measured, Compiled | None]:
-        """Compiles the schema and walks all documents, timing each mask."""
+        """Compiles the schema and walks all documents, timing each mask. Raises `MemoryError`."""
         engine = self._engine
         try:
             start = perf_counter_ns()
@@ -93,8 +94,10 @@ class Walker:
             session.fill()
             stop = perf_counter_ns()
         except RefusedError as refusal:
+            raise_if_out_of_memory(refusal)
             return Measured(refused=(refusal.reason, refusal.detail)), None
         except Exception as error:
+            raise_if_out_of_memory(error)
             return Measured(failed=describe_error(error)), None
         first_mask_us = (stop - start) / 1000
         problem = session.problem()
@@ -134,6 +137,7 @@ class Walker:
             if problem is not None:
                 raise FailedError(problem)
         except Exception as error:
+            raise_if_out_of_memory(error)
             return DocumentResult(Outcome.FAILED, len(samples) - before, describe_error(error))
         return DocumentResult(outcome, len(samples) - before)
 
@@ -166,6 +170,12 @@ class Walker:
         samples.append(now() - start)
         ends = any(words[token >> 5] >> (token & 31) & 1 for token in self._eos)
         return Outcome.ACCEPTED if ends else Outcome.REJECTED
+
+
+def raise_if_out_of_memory(error: Exception) -> None:
+    """Raises `MemoryError` if that is what the error says, by its type or as C++ says it."""
+    if isinstance(error, MemoryError) or "bad_alloc" in str(error):
+        raise MemoryError(str(error)) from error
 
 
 def describe_error(error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import multiprocessing
 import os
 import signal
 import sys
@@ -15,7 +16,9 @@ from time import perf_counter
 from maskbench.documents import Job
 from maskbench.engines import EngineSetup, MissingEngineError, find
 from maskbench.processor import ProcessorError, stay_on
-from maskbench.walk import ForcedCount, Measured, Walker, describe_error
+from maskbench.runs import memory
+from maskbench.runs.lifeline import end_with
+from maskbench.walk import ForcedCount, Measured, Walker, describe_error, raise_if_out_of_memory
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class TimedResult:
 
     index: int
     measured: Measured
+    peak_memory_bytes: int | None = None
+    """The process's largest resident size meanwhile, where the system says it."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +67,27 @@ class ForcedResult:
     problem: str | None = None
 
 
-Message = Ready | NotReady | TimedResult | ForcedResult
+@dataclass(frozen=True)
+class OutOfMemory:
+    """An allocation failed while a job was served."""
+
+    message: str
+
+
+Message = Ready | NotReady | TimedResult | ForcedResult | OutOfMemory
 
 
 def main(connection: Connection, start: WorkerSetup) -> None:
     """Serves lists of jobs until the parent sends None or goes away.
 
     For each job it sends one `TimedResult` and, if the run wants it, one `ForcedResult`. The
-    parent counts on this order, and watches the time between two messages.
+    parent counts on this order, and watches the time between two messages and the size of this
+    process. After `OutOfMemory` it is of no use any more.
     """
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid is not None:
+        end_with(parent.pid)
+    memory.be_the_first_to_go()
     _redirect_output(start.log)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     faulthandler.enable()
@@ -92,13 +109,18 @@ def main(connection: Connection, start: WorkerSetup) -> None:
     while (jobs := _receive(connection)) is not None:
         for job in jobs:
             engine.forget()
-            _serve(connection, walker, job, forced=start.forced)
+            try:
+                _serve(connection, walker, job, forced=start.forced)
+            except MemoryError as error:
+                connection.send(OutOfMemory(f"an allocation failed: {error}".rstrip(": ")))
+                return
             gc.collect()
 
 
 def _serve(connection: Connection, walker: Walker, job: Job, *, forced: bool) -> None:
+    memory.reset_own_peak()
     measured, compiled = walker.measure(job)
-    connection.send(TimedResult(job.index, measured))
+    connection.send(TimedResult(job.index, measured, memory.own_peak_bytes()))
     if not forced:
         return
     result = ForcedResult(job.index, None)
@@ -106,6 +128,7 @@ def _serve(connection: Connection, walker: Walker, job: Job, *, forced: bool) ->
         try:
             result = ForcedResult(job.index, walker.count_forced(compiled, job.documents, measured))
         except Exception as error:
+            raise_if_out_of_memory(error)
             result = ForcedResult(job.index, None, describe_error(error))
     connection.send(result)
 

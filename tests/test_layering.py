@@ -97,14 +97,18 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="maskbench",
         eager=frozenset(
             {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "maskbench.logits"}
-            | {"numpy", "click", "rich", "tokenizers"}
+            | {"numpy", "click", "rich", "tokenizers", "psutil"}
         ),
         # The peers, each loaded in its own process only, and the judges.
         lazy=frozenset(
             {
+                "maskbench.report.html",
                 "llguidance",
                 "xgrammar",
                 "outlines_core",
+                "lmformatenforcer",
+                "llama_cpp",
+                "gguf",
                 "jsonschema_rs",
                 "jsonschema",
                 "tokenizers",
@@ -112,14 +116,24 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
                 "torch",
                 "tiktoken",
                 "fastokens",
+                "zstandard",
             }
         ),
+        public_only=True,
+    ),
+    # The HTML report; the other forms do without its template engine.
+    "maskbench.report.html": PythonLayer(
+        folder="maskbench/report/html",
+        eager=frozenset({"maskbench", "jinja2", "markupsafe"}),
+        lazy=frozenset(),
         public_only=True,
     ),
     # Its commands load the rest only when they are called.
     "maskbench.gates": PythonLayer(
         folder="maskbench/gates",
-        eager=frozenset({"ffwd", "maskbench", "numpy", "click", "jsonschema", "jsonschema_rs"}),
+        eager=frozenset(
+            {"ffwd", "maskbench", "numpy", "click", "rich", "jsonschema", "jsonschema_rs"}
+        ),
         lazy=frozenset(),
         public_only=True,
     ),

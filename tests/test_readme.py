@@ -95,7 +95,8 @@ def links() -> Iterator[tuple[Path, str]]:
     """Every relative link of the documents."""
     for document in DOCUMENTS:
         for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
-            if not re.match(r"[a-z]+://", target):
+            # What begins with # lies in the document itself.
+            if not re.match(r"[a-z]+://|#", target):
                 yield document, target.partition("#")[0]
 
 

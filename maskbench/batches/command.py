@@ -11,13 +11,12 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
-from maskbench import packaged, results
-from maskbench.data import BUILTIN_CORPUS, DataError, choose, parse_case, read_sources
+from maskbench import options, results
+from maskbench.data import DataError, choose, parse_case, read_sources
 from maskbench.documents import UnwritableSchemaError, Whitespace, prepare
-from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
+from maskbench.tokenizer import HuggingFaceEncoder, TokenizerError, resolve
 
 FORMAT = "maskbench-batches-1"
 
@@ -26,23 +25,13 @@ READERS = 8
 
 
 @click.command("batches")
-@click.option("--data", type=click.Path(path_type=Path), default=BUILTIN_CORPUS)
-@click.option(
-    "--tokenizer",
-    default=BUILTIN_NAME,
-    show_default=True,
-    help=f"A Hugging Face folder, 'builtin', or one of {', '.join(packaged.NAMES)}.",
-)
-@click.option("--sample", type=click.IntRange(min=1), help="Draw this many schemas.")
-@click.option("--seed", type=int, default=0, show_default=True, help="For --sample.")
+@options.data()
+@options.tokenizer()
+@options.sample
 @click.option("--rows", "sizes", multiple=True, type=click.IntRange(min=1), default=(64, 512))
-@click.option("--rounds", type=click.IntRange(min=1), default=9, show_default=True)
+@options.rounds(9)
 @click.option("--seconds", type=float, default=2.0, show_default=True, help="Of each reading.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the figures to this JSON file.",
-)
+@options.out("Write the figures to this JSON file.")
 def batches_command(
     data: Path,
     tokenizer: str,
@@ -79,9 +68,7 @@ def batches_command(
     words = ffwd.allocate_bitmask(1, vocabulary.vocab_size).shape[1]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     threads = list(range(1, (cores or 1) + 1))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)
+    console = options.console()
     figures: list[dict[str, Any]] = []
     table = Table("rows", "masks", "grammars", *(f"{count} threads (µs)" for count in threads))
     for size in sizes:

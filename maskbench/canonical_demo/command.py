@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.table import Table
 
-from maskbench import results
+from maskbench import options, results
 
 if TYPE_CHECKING:
     from maskbench.canonical_demo.decoding import Way
@@ -42,11 +41,7 @@ _HEADINGS = (
 @click.option("--steps", type=click.IntRange(min=1), default=1000, show_default=True)
 @click.option("--records", type=click.IntRange(min=1), default=200, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write all figures to this JSON file, and the tables as Markdown next to it.",
-)
+@options.out("Write all figures to this JSON file, and the tables as Markdown next to it.")
 def demo_command(steps: int, records: int, seed: int, out: Path | None) -> None:
     """Trains a small model and compares what it writes under each way of forcing."""
     try:
@@ -55,9 +50,7 @@ def demo_command(steps: int, records: int, seed: int, out: Path | None) -> None:
         raise click.ClickException(f"{error}: pip install '.[bench]'") from error
     settings = replace(Settings(), steps=steps, test_records=records, seed=seed)
     outcome = run(ways(), settings, lambda line: click.echo(line, err=True))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=140)
+    console = options.console(140)
     console.print(ABOUT, markup=False, soft_wrap=True)
     console.print(_facts(outcome), markup=False, soft_wrap=True)
     for heading, rows in _tables(outcome):

@@ -12,7 +12,7 @@ from maskbench.canonicality.wander import Wandered, Wanderer
 from maskbench.data import DataError, Source, parse_case
 from maskbench.documents import UnwritableSchemaError, prepare
 from maskbench.engines.base import RefusedError
-from maskbench.gates.walks import Plans, Tokens
+from maskbench.gates.walks import Plans, VocabularyTokens
 from maskbench.tokenizer import OutputEncoder, TokenizerSpec
 
 MAX_FREE_STEPS = 40
@@ -97,7 +97,7 @@ class CanonicalWalks:
         self._setup = setup
         self._engine = Ffwd(setup.tokenizer)
         self._encoder = OutputEncoder(setup.tokenizer)
-        self._tokens = Tokens(self._engine.vocabulary)
+        self._tokens = VocabularyTokens(self._engine.vocabulary)
         self._wanderer = Wanderer(self._tokens)
 
     def __call__(self, source: Source) -> SchemaWalks:

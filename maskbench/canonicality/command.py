@@ -6,43 +6,28 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from maskbench import packaged, results
-from maskbench.canonicality.variants import NAMES, Mode, variant
-from maskbench.data import BUILTIN_CORPUS, DataError, Slice, choose, read_sources
+from maskbench import options, results
+from maskbench.canonicality.variants import ALIASES, NAMES, Mode, Variant, variant
+from maskbench.data import DataError, Slice, Source, choose, read_sources
 from maskbench.engines import MissingEngineError
 from maskbench.pool import Lost, Pool, PoolStartError
 from maskbench.progress import progress
-from maskbench.tokenizer import BUILTIN_NAME, TokenizerError, resolve
+from maskbench.tokenizer import BUILTIN_NAME, TokenizerError, TokenizerSpec, resolve
 
 if TYPE_CHECKING:
     from ffwd import Vocabulary
     from maskbench.canonicality.survey import CaseCount, SurveySetup, SurveyTask, Totals
 
-DATA_HELP = "A .jsonl or .jsonl.xz file, or a folder of .json files. Default: the built-in corpus."
-TOKENIZER_HELP = f"A Hugging Face folder, 'builtin', or one of {', '.join(packaged.NAMES)}."
-
-
-def parse_slice(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> Slice | None:
-    """Reads `--slice`."""
-    if value is None:
-        return None
-    try:
-        return Slice.parse(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from error
-
 
 @click.command("canonicality")
-@click.option("--tokenizer", default=BUILTIN_NAME, show_default=True, help=TOKENIZER_HELP)
-@click.option("--data", type=click.Path(path_type=Path), default=BUILTIN_CORPUS, help=DATA_HELP)
+@options.tokenizers((BUILTIN_NAME,), f"May be repeated. {options.TOKENIZER_HELP}")
+@options.data()
 @click.option(
     "--mode",
     "mode_names",
@@ -53,7 +38,7 @@ def parse_slice(
 @click.option(
     "--variant",
     "variant_names",
-    type=click.Choice(NAMES),
+    type=click.Choice([*NAMES, *ALIASES]),
     multiple=True,
     help="Ways of forcing. Default: all of the chosen engines.",
 )
@@ -64,24 +49,15 @@ def parse_slice(
     multiple=True,
     help="Default: both.",
 )
-@click.option("--sample", type=click.IntRange(min=1), help="Draw this many schemas.")
-@click.option("--seed", type=int, default=0, show_default=True, help="For --sample.")
-@click.option("--slice", "part", metavar="I/N", callback=parse_slice, help="Every N-th schema.")
-@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
-    default=120.0,
-    show_default=True,
-    help="Seconds per schema, after which the process is killed and the schema is lost.",
+@options.sample
+@options.part
+@options.processes
+@options.time_limit(
+    120.0, "Seconds per schema, after which the process is killed and the schema is lost."
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write all counts to this JSON file, and the tables as Markdown next to it.",
-)
+@options.out("Write all counts to this JSON file, and the tables as Markdown and CSV next to it.")
 def canonicality_command(
-    tokenizer: str,
+    names: tuple[str, ...],
     data: Path,
     mode_names: tuple[str, ...],
     variant_names: tuple[str, ...],
@@ -94,76 +70,144 @@ def canonicality_command(
     out: Path | None,
 ) -> None:
     """Counts forced tokens, and how often they are not the document's, for ways of forcing."""
-    from maskbench.canonicality import report
-    from maskbench.canonicality.forcing import ENGINES, Ffwd
-    from maskbench.canonicality.survey import Surveyor, SurveySetup, SurveyTask, Totals
+    from maskbench.canonicality import overview, report
+    from maskbench.canonicality.forcing import ENGINES
 
-    modes = tuple(Mode(name) for name in mode_names) or tuple(Mode)
-    wanted = [variant(name) for name in NAMES if name in (variant_names or NAMES)]
+    chosen = {variant(name).name for name in variant_names or NAMES}
+    wanted = [variant(name) for name in NAMES if name in chosen]
     wanted = [v for v in wanted if v.engine in (engine_names or ENGINES)]
     if not wanted:
         raise click.UsageError("no --variant is one of the chosen --engine")
-    started, clock = results.utc_now(), time.monotonic()
+    console = options.console()
+    entries = []
     with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
-        scratch = Path(directory)
         try:
             everything = read_sources(data)
             sources = choose(everything, sample=sample, seed=seed, part=part)
-            spec = resolve(tokenizer, scratch)
-            engines = {name: ENGINES[name](spec) for name in {v.engine for v in wanted}}
-            variants, unavailable = report.available(engines, wanted)
-            vocabulary = Ffwd(spec).vocabulary
-            totals = Totals.of(modes, variants)
-            with Pool[SurveySetup, SurveyTask, "CaseCount"](
-                Surveyor,
-                SurveySetup(spec, modes, variants),
-                processes=processes,
-                time_limit_s=time_limit,
-                scratch=scratch,
-            ) as pool:
-                tasks = [SurveyTask(i, source) for i, source in enumerate(sources)]
-                complete = _collect(pool, tasks, totals)
+            about_data = {
+                "name": data.name,
+                "schemas": len(everything),
+                "chosen": len(sources),
+                "sample": sample,
+                "seed": seed,
+                "slice": None if part is None else f"{part.index}/{part.count}",
+            }
+            modes = tuple(Mode(name) for name in mode_names) or tuple(Mode)
+            work = _Work(sources, modes, wanted, processes, time_limit)
+            chosen_names = list(dict.fromkeys(names))
+            for number, name in enumerate(chosen_names):
+                scratch = Path(directory) / str(number)
+                scratch.mkdir()
+                survey = work.run(resolve(name, scratch), scratch)
+                about = survey.about | {"data": about_data, "definitions": report.DEFINITIONS}
+                entries.append(overview.Entry(survey.tokenizer, survey.totals))
+                if len(chosen_names) > 1:
+                    console.print(f"\n{survey.tokenizer}", style="bold underline")
+                if not survey.complete:
+                    cases = survey.totals.cases
+                    console.print(f"interrupted after {cases} of {len(sources)} schemas")
+                report.show(console, survey.totals, survey.unavailable, defined=number > 0)
+                if out is not None:
+                    # Before the next one is begun, which may take hours.
+                    place = (
+                        out
+                        if len(chosen_names) == 1
+                        else out.with_stem(f"{out.stem}-{survey.tokenizer}")
+                    )
+                    written = _write(place, about, survey)
+                    console.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
+                if not survey.complete:
+                    break
         except (DataError, TokenizerError, MissingEngineError, PoolStartError) as error:
             raise click.ClickException(str(error)) from error
-    about = {
-        "started": started,
-        "seconds": round(time.monotonic() - clock, 1),
-        "complete": complete,
-        "machine": results.machine(),
-        "versions": {name: engine.version for name, engine in engines.items()},
-        "tokenizer": {"name": spec.name, "sha256": spec.sha256},
-        "data": {
-            "name": data.name,
-            "schemas": len(everything),
-            "chosen": len(sources),
-            "sample": sample,
-            "seed": seed,
-            "slice": None if part is None else f"{part.index}/{part.count}",
-        },
-        "definitions": report.DEFINITIONS,
-    }
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)
-    if not complete:
-        console.print(f"interrupted after {totals.cases} of {len(sources)} schemas")
-    report.show(console, totals, unavailable)
+    if len(entries) > 1:
+        overview.show(console, entries)
     if out is not None:
-        document = report.as_json(about, totals, unavailable, _text_of(vocabulary))
-        out.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
-        table = out.with_suffix(".md")
-        table.write_text(report.markdown(about, totals, unavailable), encoding="utf-8")
-        console.print(f"Written: {out} and {table}", soft_wrap=True)
+        table = out.with_suffix(".csv")
+        table.write_text(overview.csv_of(entries), encoding="utf-8")
+        console.print(f"Written: {table}", soft_wrap=True)
+        if len(chosen_names) > 1:
+            text = out.with_suffix(".md")
+            text.write_text(overview.markdown(entries, about_data), encoding="utf-8")
+            console.print(f"Written: {text}", soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """What was counted with one tokenizer."""
+
+    tokenizer: str
+    about: dict[str, Any]
+    totals: Totals
+    unavailable: dict[str, str]
+    text_of: Callable[[int], str]
+    complete: bool
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is done with each tokenizer."""
+
+    sources: list[Source]
+    modes: tuple[Mode, ...]
+    wanted: list[Variant]
+    processes: int
+    time_limit: float
+
+    def run(self, spec: TokenizerSpec, scratch: Path) -> _Survey:
+        """Counts all cases. Raises `MissingEngineError` and `PoolStartError`."""
+        from maskbench.canonicality import report
+        from maskbench.canonicality.forcing import ENGINES, Ffwd
+        from maskbench.canonicality.survey import Surveyor, SurveySetup, SurveyTask, Totals
+
+        started, clock = results.utc_now(), time.monotonic()
+        engines = {name: ENGINES[name](spec) for name in {v.engine for v in self.wanted}}
+        variants, unavailable = report.available(engines, self.wanted)
+        totals = Totals.of(self.modes, variants)
+        with Pool[SurveySetup, SurveyTask, "CaseCount"](
+            Surveyor,
+            SurveySetup(spec, self.modes, variants),
+            processes=self.processes,
+            time_limit_s=self.time_limit,
+            scratch=scratch,
+        ) as pool:
+            tasks = [SurveyTask(i, source) for i, source in enumerate(self.sources)]
+            complete = _collect(pool, tasks, totals, spec.name)
+        about = {
+            "started": started,
+            "seconds": round(time.monotonic() - clock, 1),
+            "complete": complete,
+            "machine": results.machine(),
+            "versions": {name: engine.version for name, engine in engines.items()},
+            "tokenizer": {"name": spec.name, "sha256": spec.sha256},
+        }
+        text_of = _text_of(Ffwd(spec).vocabulary)
+        return _Survey(spec.name, about, totals, unavailable, text_of, complete)
+
+
+def _write(out: Path, about: dict[str, Any], survey: _Survey) -> tuple[Path, Path]:
+    """Everything as JSON, and the tables as Markdown."""
+    from maskbench.canonicality import report
+
+    document = report.as_json(about, survey.totals, survey.unavailable, survey.text_of)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
+    table = out.with_suffix(".md")
+    table.write_text(report.markdown(about, survey.totals, survey.unavailable), encoding="utf-8")
+    return out, table
 
 
 def _collect(
-    pool: Pool[SurveySetup, SurveyTask, CaseCount], tasks: Sequence[SurveyTask], totals: Totals
+    pool: Pool[SurveySetup, SurveyTask, CaseCount],
+    tasks: Sequence[SurveyTask],
+    totals: Totals,
+    name: str,
 ) -> bool:
     """Adds the counts of all tasks, and says whether none was left because of an interrupt."""
-    with progress(len(tasks), ["schemas"]) as advance:
+    with progress(len(tasks), [name]) as advance:
         try:
             for task, result in pool.run(tasks):
-                advance("schemas")
+                advance(name)
                 if isinstance(result, Lost):
                     totals.lost.append(f"{task.source.default_id}: {result.why}")
                 else:

@@ -22,7 +22,7 @@ from maskbench.canonicality.wander import Wanderer
 from maskbench.data import DataError, Source, parse_case
 from maskbench.documents import UnwritableSchemaError, prepare
 from maskbench.engines.base import RefusedError
-from maskbench.gates.walks import Plans, Tokens
+from maskbench.gates.walks import Plans, VocabularyTokens
 from maskbench.tokenizer import OutputEncoder, TokenizerSpec
 
 MAX_FREE_STEPS = 12
@@ -91,7 +91,7 @@ class ContinuationGate:
         self._setup = setup
         self._engine = Ffwd(setup.tokenizer)
         self._encoder = OutputEncoder(setup.tokenizer)
-        self._tokens = Tokens(self._engine.vocabulary)
+        self._tokens = VocabularyTokens(self._engine.vocabulary)
         self._wanderer = Wanderer(self._tokens)
         self._sorted = sorted(self._wanderer.by_text)
         self._options = dict(setup.variant.options)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maskbench.canonicality.command import DATA_HELP, TOKENIZER_HELP, parse_slice
+from maskbench import options
 from maskbench.canonicality.variants import FFWD, NAMES, Mode, variant
-from maskbench.data import BUILTIN_CORPUS, DataError, Slice, Source, choose, read_sources
+from maskbench.data import DataError, Slice, Source, choose, read_sources
 from maskbench.engines import MissingEngineError
 from maskbench.pool import Lost, Pool, PoolStartError
 from maskbench.progress import progress
-from maskbench.tokenizer import BUILTIN_NAME, TokenizerError, TokenizerSpec, resolve
+from maskbench.tokenizer import TokenizerError, TokenizerSpec, resolve
 
 if TYPE_CHECKING:
     from maskbench.canonicality.canonical_walks import Astray
@@ -39,34 +39,30 @@ class _Work:
     scratch: Path
 
 
-def _options(command: click.Command) -> click.Command:
+def _common(command: options.Command) -> options.Command:
     """The options of both commands, before their own."""
-    common: list[click.Parameter] = [
-        click.Option(["--tokenizer"], default=BUILTIN_NAME, show_default=True, help=TOKENIZER_HELP),
-        click.Option(
-            ["--data"], type=click.Path(path_type=Path), default=BUILTIN_CORPUS, help=DATA_HELP
-        ),
-        click.Option(
-            ["--mode", "mode_names"],
-            type=click.Choice([mode.value for mode in Mode]),
-            multiple=True,
-            help="Whitespace: A flexible, C compact, D fixed separators. Default: all.",
-        ),
-        click.Option(["--sample"], type=click.IntRange(min=1), help="Draw this many schemas."),
-        click.Option(
-            ["--slice", "part"], metavar="I/N", callback=parse_slice, help="Every N-th schema."
-        ),
-        click.Option(["--seed"], type=int, default=0, show_default=True),
-        click.Option(["--processes"], type=click.IntRange(min=1), default=1, show_default=True),
-        click.Option(
-            ["--out"], type=click.Path(path_type=Path, dir_okay=False), help="All figures, as JSON."
-        ),
-    ]
-    command.params[:0] = common
+    mode = click.option(
+        "--mode",
+        "mode_names",
+        type=click.Choice([mode.value for mode in Mode]),
+        multiple=True,
+        help="Whitespace: A flexible, C compact, D fixed separators. Default: all.",
+    )
+    for option in (
+        options.out("All figures, as JSON."),
+        options.processes,
+        options.part,
+        options.sample,
+        mode,
+        options.data(),
+        options.tokenizer(),
+    ):
+        command = option(command)
     return command
 
 
 @click.command("continuations")
+@_common
 @click.option("--variant", "name", type=click.Choice(_FORCING), default="exact", show_default=True)
 @click.option(
     "--compared",
@@ -117,6 +113,7 @@ def continuations_command(
 
 
 @click.command("canonical-walks")
+@_common
 @click.option(
     "--walks", type=click.IntRange(min=1), default=1, show_default=True, help="On each schema."
 )
@@ -179,10 +176,6 @@ def canonical_walks_command(
         },
     }
     _finish(failures, lost, out, figures)
-
-
-_options(continuations_command)
-_options(canonical_walks_command)
 
 
 @contextmanager

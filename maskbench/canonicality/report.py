@@ -17,13 +17,23 @@ from maskbench.canonicality.variants import Mode, Variant, variant
 FORMAT = "maskbench-canonicality-1"
 
 DEFINITIONS = """\
+enc is the tokenizer's own encoding, pre-tokenizer and merges and all, of text in the middle of an \
+output; B(T) are the bytes of the tokens T. T is closed canonical if enc(B(T)) = T. It is a \
+canonical prefix if some continuation c exists with which enc(B(T) + c) begins with T, and a \
+grammar-canonical one if B(T) + c is also a text of the grammar: forced tokens are to be that.
 A document is a valid instance as `json.dumps(..., ensure_ascii=False)` writes it with the mode's \
-separators; T is the tokenizer's own encoding of it, as it stands in the middle of an output, \
-without an end token. It is walked from i = 0: the engine is asked for its forced tokens F. If T \
-goes on with F, they count as forced, and i grows by their number. If F is empty, i grows by one. \
-If F is neither, that is one non-canonical sequence, and i grows by one.
+separators; T is enc of it, without a prompt and without an end token. It is walked from i = 0: \
+the engine is asked for its forced tokens F. If T goes on with F, they count as forced, and i \
+grows by their number. If F is empty, i grows by one. If F is neither, that is one non-canonical \
+sequence, and i grows by one.
 Share: forced tokens of |T|. Bad: non-canonical sequences, of all sequences. µs: the time of one \
-call from Python, where something was forced and where nothing was."""
+call from Python, where something was forced and where nothing was.
+Backoff: the last token and the forced bytes are encoded; then the longest end of so many tokens, \
+or bytes, is left out with which some longer token begins that the grammar allows."""
+
+PUBLISHED = """\
+Published for llguidance and Llama 3, mode A, on MaskBench: share 12.7%, conservative 12.1%; bad \
+with k=0 97% of the sequences, with k=1 23 of them, with k=2 and more or 7 bytes none."""
 
 MODES = {
     Mode.A: "schema with flexible whitespace, compact documents",
@@ -41,9 +51,13 @@ def scopes(totals: ModeTotal) -> Iterator[tuple[str, Callable[[Total], Forced]]]
         yield "each engine's own documents", lambda total: total.own
 
 
-def show(console: Console, totals: Totals, unavailable: dict[str, str]) -> None:
-    """Prints the definitions and, for each mode, the table over common documents."""
-    console.print(DEFINITIONS, markup=False, soft_wrap=True)
+def show(
+    console: Console, totals: Totals, unavailable: dict[str, str], *, defined: bool = False
+) -> None:
+    """Prints the definitions, if they are not there yet, and the tables over common documents."""
+    if not defined:
+        for line in (DEFINITIONS, *_variants(totals), PUBLISHED):
+            console.print(line, markup=False, soft_wrap=True)
     for mode, mode_totals in totals.modes.items():
         for scope, forced_of in islice(scopes(mode_totals), 1):
             console.print(f"\n{mode.value}: {MODES[mode]}; {scope}", style="bold")
@@ -60,7 +74,7 @@ def show(console: Console, totals: Totals, unavailable: dict[str, str]) -> None:
 
 def markdown(about: dict[str, Any], totals: Totals, unavailable: dict[str, str]) -> str:
     """The same as Markdown."""
-    lines = [f"# Forced tokens: {about['tokenizer']['name']}", "", DEFINITIONS, ""]
+    lines = [f"# Forced tokens: {about['tokenizer']['name']}", "", DEFINITIONS, "", PUBLISHED, ""]
     lines += [f"- {key}: {value}" for key, value in about["versions"].items()]
     lines += [f"- data: {about['data']['name']}, {about['data']['chosen']:,} schemas", ""]
     lines += ["| variant | |", "|---|---|"]
@@ -135,12 +149,24 @@ def _rows(totals: ModeTotal, forced_of: Callable[[Total], Forced]) -> Iterator[t
         yield (
             name,
             "n/a" if share is None else f"{share:.2%}",
-            f"{forced.noncanonical:,}",
+            bad(forced),
             f"{forced.sequences:,}",
             _average_us(forced.ns_sequences, forced.sequences),
             _average_us(forced.ns_empty, forced.empty),
             f"{total.failed.total():,}",
         )
+
+
+def bad(forced: Forced) -> str:
+    """Non-canonical sequences, with their share if there are any."""
+    if not forced.noncanonical:
+        return "0"
+    return f"{forced.noncanonical:,} ({forced.noncanonical / forced.sequences:.2%})"
+
+
+def _variants(totals: Totals) -> Iterator[str]:
+    names = {name: None for total in totals.modes.values() for name in total.variants}
+    yield from (f"{name}: {variant(name).about}" for name in names)
 
 
 def _average_us(ns: int, calls: int) -> str:

@@ -52,10 +52,14 @@ def _backoff(name: str, about: str, **options: Any) -> Variant:
 _VARIANTS = {
     variant.name: variant
     for variant in (
-        _backoff("k=0", "all forced bytes as tokens", backoff_tokens=0),
+        _backoff("k=0", "all forced bytes as tokens, nothing is left out", backoff_tokens=0),
         _backoff("k=1", "leaves out at most the last token", backoff_tokens=1),
         _backoff("k=2", "leaves out at most the last 2 tokens", backoff_tokens=2),
-        _backoff("k=4", "leaves out at most the last 4 tokens", backoff_tokens=4),
+        _backoff(
+            "k=4",
+            "leaves out at most the last 4 tokens: the published default, called smart",
+            backoff_tokens=4,
+        ),
         _backoff("7-bytes", "leaves out at most the last 7 bytes", backoff_bytes=7),
         _backoff("conservative", "k=4 without asking the grammar", conservative=True),
         Variant(
@@ -67,7 +71,7 @@ _VARIANTS = {
         Variant(
             "exact+1",
             FFWD,
-            "exact, leaving out tokens that no canonical token can follow",
+            "exact, leaving out tokens that no canonical token can follow; ffwd's default",
             (("method", "exact"), ("look_ahead", True)),
         ),
         Variant(LLGUIDANCE, LLGUIDANCE, "its compute_ff_tokens"),
@@ -76,7 +80,10 @@ _VARIANTS = {
 
 NAMES = tuple(_VARIANTS)
 
+ALIASES = {"smart": "k=4"}
+"""Other names of variants on the command line."""
+
 
 def variant(name: str) -> Variant:
-    """The variant of this name, which is one of `NAMES`."""
-    return _VARIANTS[name]
+    """The variant of this name, which is one of `NAMES` or `ALIASES`."""
+    return _VARIANTS[ALIASES.get(name, name)]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ffwd
-from maskbench.gates.walks import Place, Plans, Tokens
+from maskbench.gates.walks import Place, Plans, VocabularyTokens
 
 MAX_STEPS = 600
 
@@ -35,7 +35,7 @@ class Wandered:
 class Wanderer:
     """Chooses tokens under the masks of matchers of one vocabulary."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: VocabularyTokens) -> None:
         self._tokens = tokens
         self.by_text: dict[bytes, list[int]] = {}
         for token, text in enumerate(tokens.texts):
@@ -98,8 +98,8 @@ class Wanderer:
 
     def allowed(self, matcher: ffwd.Matcher) -> NDArray[np.bool_]:
         """Whether each token may come next."""
-        matcher.fill_bitmask(self._tokens.bitmask)
-        words = self._tokens.bitmask[0].view(np.uint8)
+        matcher.fill_bitmask(self._tokens.rows)
+        words = self._tokens.rows[0].view(np.uint8)
         return np.unpackbits(words, bitorder="little").astype(np.bool_)
 
     def _towards_the_end(

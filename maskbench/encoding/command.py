@@ -10,20 +10,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import packaged
+from maskbench import options
 from maskbench.encoding import texts
 from maskbench.tokenizer import TokenizerError, resolve
 
 
 @click.command("tokenizers")
-@click.option(
-    "--tokenizer",
-    "names",
-    multiple=True,
-    default=("llama3",),
-    show_default=True,
-    help=f"A Hugging Face folder, 'builtin', or one of {', '.join(packaged.NAMES)}.",
-)
+@options.tokenizers()
 @click.option(
     "--text",
     "paths",
@@ -31,7 +24,7 @@ from maskbench.tokenizer import TokenizerError, resolve
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A text file, of which the first megabyte is read. Default: built-in texts.",
 )
-@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
+@options.rounds(3)
 @click.option("--adversarial/--no-adversarial", default=True, show_default=True)
 def tokenizers_command(
     names: tuple[str, ...], paths: tuple[Path, ...], rounds: int, adversarial: bool

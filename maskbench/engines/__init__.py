@@ -1,22 +1,39 @@
-"""The engines under test, one file each. `find` looks one up by name."""
+"""The engines under test, one file each. `find` looks one up by name.
+
+A new engine is a new file in this folder with a subclass of `Engine` that has a `name`: nothing
+else lists them.
+"""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
+from functools import cache
 
 from maskbench.engines.base import Engine, EngineSetup, MissingEngineError
 
-_KNOWN = {
-    "ffwd": "maskbench.engines.ffwd:FfwdEngine",
-    "llguidance": "maskbench.engines.llguidance:LlguidanceEngine",
-    "outlines-core": "maskbench.engines.outlines_core:OutlinesCoreEngine",
-    "xgrammar": "maskbench.engines.xgrammar:XGrammarEngine",
-}
+
+@cache
+def _known() -> dict[str, type[Engine]]:
+    """The named engines of every file in this folder; their packages are not imported by this."""
+    found: dict[str, type[Engine]] = {}
+    for module_info in pkgutil.iter_modules(__path__, f"{__name__}."):
+        module = importlib.import_module(module_info.name)
+        for value in vars(module).values():
+            if not (isinstance(value, type) and issubclass(value, Engine)):
+                continue
+            # What a file has only imported belongs to another.
+            if value.__module__ != module.__name__ or "name" not in vars(value) or not value.name:
+                continue
+            if value.name in found:
+                raise ValueError(f"two engines are called {value.name!r}")
+            found[value.name] = value
+    return dict(sorted(found.items()))
 
 
 def known_engines() -> tuple[str, ...]:
-    """The names that `find` knows."""
-    return tuple(_KNOWN)
+    """The names that `find` knows, sorted."""
+    return tuple(_known())
 
 
 def find(name: str) -> type[Engine]:
@@ -25,10 +42,14 @@ def find(name: str) -> type[Engine]:
     Raises `MissingEngineError` if there is no such engine. The engine's own package is imported
     only when the class is instantiated.
     """
-    target = _KNOWN.get(name, name)
-    module, separator, attribute = target.partition(":")
+    known = _known().get(name)
+    if known is not None:
+        return known
+    module, separator, attribute = name.partition(":")
     if not separator:
-        raise MissingEngineError(f"no engine {name!r}; known: {', '.join(_KNOWN)}, or module:Class")
+        raise MissingEngineError(
+            f"no engine {name!r}; known: {', '.join(known_engines())}, or module:Class"
+        )
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class EngineSetup:
     tokenizer: TokenizerSpec
     whitespace: Whitespace
     property_order: str = "declared"
-    """`declared`, or `any` where the engine has such a mode."""
+    """`declared` or `any`. An engine that has no such mode refuses every schema."""
     cold_store: bool = False
     """Whether `Engine.forget` drops what the engine keeps between schemas."""
 
@@ -86,8 +87,12 @@ class Compiled(abc.ABC):
 class Engine(abc.ABC):
     """An engine with a tokenizer, ready to compile. One lives in each worker process.
 
-    The constructor imports the engine's package and raises `MissingEngineError` without it.
+    The constructor imports the engine's package and raises `MissingEngineError` without it; the
+    module itself must be importable without.
     """
+
+    name: ClassVar[str] = ""
+    """What `--engine` calls it. A class in this folder that has a name is found by it."""
 
     bitmask: NDArray[np.int32]
     """The mask that `Session.fill` writes, shape `(ceil(vocab_size / 32),)`: bit `i % 32` of word
@@ -109,6 +114,42 @@ class Engine(abc.ABC):
 
     def forget(self) -> None:  # noqa: B027 - an engine may keep nothing between schemas
         """Called before each schema, and not timed: drops what is kept, if the run asks for it."""
+
+
+def unsupported_mode(
+    setup: EngineSetup,
+    package: str,
+    *,
+    whitespace: tuple[Whitespace, ...] = tuple(Whitespace),
+    property_orders: tuple[str, ...] = ("declared", "any"),
+) -> tuple[str, str] | None:
+    """The arguments of a `RefusedError` for every schema of a run whose mode is not among these.
+
+    None if the engine has the run's modes.
+    """
+    if setup.whitespace not in whitespace:
+        known = ", ".join(mode.value for mode in whitespace)
+        return "no such whitespace", f"{package} has no {setup.whitespace.value}; it has {known}"
+    if setup.property_order not in property_orders:
+        return "no such property order", (
+            f"{package} cannot let properties come in the order {setup.property_order!r}; "
+            f"it has {', '.join(property_orders)}"
+        )
+    return None
+
+
+def token_texts(spec: TokenizerSpec) -> list[bytes | None]:
+    """The bytes of every token by its id, as in the middle of an output; None where it has none.
+
+    For engines that cannot read a `tokenizer.json` themselves. Raises `MissingEngineError`.
+    """
+    import ffwd.tokenizer
+
+    try:
+        vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
+    except ffwd.FfwdError as error:
+        raise MissingEngineError(f"the tokenizer cannot be read: {error}") from error
+    return [vocabulary.token_bytes(token) for token in range(spec.vocab_size)]
 
 
 def mask_words(vocab_size: int) -> int:

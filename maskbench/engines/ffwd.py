@@ -1,9 +1,9 @@
-"""ffwd, the engine of this repository."""
+"""ffwd, the engine of this repository: `ffwd` in the run's property order, `ffwd-any` in any."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from maskbench.engines.base import (
     Compiled,
@@ -19,6 +19,10 @@ from maskbench.engines.base import (
 class FfwdEngine(Engine):
     """Default settings. With `cold_store` the vocabulary's memos go before each schema."""
 
+    name: ClassVar[str] = "ffwd"
+    property_order: ClassVar[str | None] = None
+    """None: that of the run."""
+
     def __init__(self, setup: EngineSetup) -> None:
         try:
             import ffwd
@@ -28,12 +32,15 @@ class FfwdEngine(Engine):
             raise MissingEngineError(f"ffwd cannot be used ({error}): pip install .") from error
         self._ffwd: Any = ffwd
         spec = setup.tokenizer
-        self._vocabulary = ffwd.tokenizer.from_huggingface(
-            spec.directory, vocab_size=spec.vocab_size
-        )
+        try:
+            self._vocabulary = ffwd.tokenizer.from_huggingface(
+                spec.directory, vocab_size=spec.vocab_size
+            )
+        except ffwd.FfwdError as error:
+            raise MissingEngineError(f"ffwd cannot use the tokenizer: {error}") from error
         self._options = {
             "whitespace": setup.whitespace.value,
-            "property_order": setup.property_order,
+            "property_order": self.property_order or setup.property_order,
         }
         self._cold_store = setup.cold_store
         self._rows = ffwd.allocate_bitmask(1, spec.vocab_size)
@@ -63,6 +70,13 @@ class FfwdEngine(Engine):
             reason = f"{type(error).__name__}: {short_reason(str(error))}"
             raise RefusedError(reason, str(error)) from error
         return _Compiled(compiled, self._rows)
+
+
+class FfwdAnyOrderEngine(FfwdEngine):
+    """The same with properties in any order, whatever that of the run, to be measured beside it."""
+
+    name = "ffwd-any"
+    property_order = "any"
 
 
 class _Compiled(Compiled):

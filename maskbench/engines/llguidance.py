@@ -18,11 +18,14 @@ from maskbench.engines.base import (
     Session,
     mask_words,
     short_reason,
+    unsupported_mode,
 )
 
 
 class LlguidanceEngine(Engine):
     """Masks through `unsafe_compute_mask_ptr`, the cheapest of the documented ways in."""
+
+    name = "llguidance"
 
     def __init__(self, setup: EngineSetup) -> None:
         try:
@@ -40,6 +43,7 @@ class LlguidanceEngine(Engine):
             eos_token=list(spec.eos_token_ids),
             slices=llguidance.LLTokenizer.json_slices(),
         )
+        self._unsupported = unsupported_mode(setup, "llguidance", property_orders=("declared",))
         item, key = setup.whitespace.separators
         self._options: dict[str, Any] = (
             {"whitespace_flexible": True}
@@ -57,6 +61,8 @@ class LlguidanceEngine(Engine):
 
     def compile(self, schema: str) -> Compiled:
         """Compiles a schema; raises `RefusedError`."""
+        if self._unsupported is not None:
+            raise RefusedError(*self._unsupported)
         matcher_type = self._llguidance.LLMatcher
         try:
             grammar = matcher_type.grammar_from_json_schema(schema, overrides=self._options)

@@ -1,10 +1,16 @@
-"""XGrammar (`pip install xgrammar`), in its strict mode."""
+"""XGrammar (`pip install xgrammar`): `xgrammar` is strict, `xgrammar-compliant` is not.
+
+Its default is the strict mode, in which an object may have no members and an array no items but
+those that the schema names, as if `unevaluatedProperties` and `unevaluatedItems` were false.
+Without it both are what JSON Schema says; MaskBench calls that compliant.
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from maskbench.documents import Whitespace
 from maskbench.engines.base import (
@@ -15,6 +21,7 @@ from maskbench.engines.base import (
     RefusedError,
     Session,
     short_reason,
+    unsupported_mode,
 )
 
 CACHE_BYTES = 2 << 30
@@ -27,6 +34,9 @@ class XGrammarEngine(Engine):
     share, without which compiling takes about ten times as long. With `cold_store` it is emptied
     before each schema. A schema that occurs twice in the data is found in it.
     """
+
+    name: ClassVar[str] = "xgrammar"
+    strict_mode: ClassVar[bool] = True
 
     def __init__(self, setup: EngineSetup) -> None:
         try:
@@ -49,18 +59,19 @@ class XGrammarEngine(Engine):
         self._cold_store = setup.cold_store
         self._tensor = xgrammar.allocate_token_bitmask(1, spec.vocab_size)
         self.bitmask = self._tensor.numpy()[0]  # the same memory
-        self._options: dict[str, Any] = (
-            {"any_whitespace": True, "strict_mode": True}
-            if setup.whitespace is Whitespace.FLEXIBLE
-            else {
+        self._options: dict[str, Any] = {"strict_mode": self.strict_mode}
+        if setup.whitespace is Whitespace.FLEXIBLE:
+            self._options["any_whitespace"] = True
+        else:
+            self._options |= {
                 "any_whitespace": False,
                 "separators": setup.whitespace.separators,
-                "strict_mode": True,
             }
-        )
-
+        # Older releases do not know the option, and have the declared order only.
+        known = inspect.signature(self._compiler.compile_json_schema).parameters
+        orders = ("declared", "any") if "any_order" in known else ("declared",)
+        self._unsupported = unsupported_mode(setup, "this XGrammar", property_orders=orders)
         if setup.property_order == "any":
-            # Older releases do not know the option, and have the declared order only.
             self._options["any_order"] = True
 
     def versions(self) -> dict[str, str]:
@@ -77,11 +88,20 @@ class XGrammarEngine(Engine):
 
     def compile(self, schema: str) -> Compiled:
         """Compiles a schema; raises `RefusedError`."""
+        if self._unsupported is not None:
+            raise RefusedError(*self._unsupported)
         try:
             compiled = self._compiler.compile_json_schema(schema, **self._options)
         except (RuntimeError, ValueError) as error:
             raise RefusedError(short_reason(_without_location(str(error))), str(error)) from error
         return _Compiled(self._xgrammar.GrammarMatcher, compiled, self._tensor)
+
+
+class XGrammarCompliantEngine(XGrammarEngine):
+    """Members and items that the schema does not name may come, as JSON Schema has it."""
+
+    name = "xgrammar-compliant"
+    strict_mode = False
 
 
 class _Compiled(Compiled):

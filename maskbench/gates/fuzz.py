@@ -14,7 +14,16 @@ import ffwd
 from maskbench.gates.instances import draw_instance, edited
 from maskbench.gates.judges import Judges, parse
 from maskbench.gates.schemas import draw_schema
-from maskbench.gates.walks import Ending, Tokens, Walker
+from maskbench.gates.walks import (
+    DEAD_ENDS,
+    DISPUTED,
+    INVALID,
+    Ending,
+    VocabularyTokens,
+    Walker,
+    judged,
+    start_of,
+)
 
 INSTANCES_PER_SCHEMA = 16
 WALKS_PER_SCHEMA = 4
@@ -51,7 +60,7 @@ class FuzzReport:
     failures: list[Failure] = field(default_factory=list)
 
 
-def compile_schema(schema: Any, tokens: Tokens) -> ffwd.CompiledGrammar | None:
+def compile_schema(schema: Any, tokens: VocabularyTokens) -> ffwd.CompiledGrammar | None:
     """The schema with properties in any order; None if nothing is valid against it."""
     grammar = ffwd.json_schema(schema, property_order="any", whitespace="compact")
     try:
@@ -76,7 +85,7 @@ def write(instance: Any) -> str:
 def run(
     pairs: int,
     seed: int,
-    tokens: Tokens,
+    tokens: VocabularyTokens,
     advance: Callable[[FuzzReport], None] = lambda report: None,
 ) -> FuzzReport:
     """Draws schemas until so many pairs of a schema and an instance were compared."""
@@ -101,24 +110,24 @@ def run(
 
 
 def _compare(
-    report: FuzzReport, schema: Any, judges: Judges, tokens: Tokens, source: random.Random
+    report: FuzzReport, schema: Any, judges: Judges, tokens: VocabularyTokens, source: random.Random
 ) -> None:
     compiled = compile_schema(schema, tokens)
     report.schemas += 1
     report.unsatisfiable += compiled is None
     texts: list[str] = []
     if compiled is not None:
-        walker = Walker(schema, compiled, tokens, judges)
+        walker = Walker(schema, start_of(compiled, tokens), tokens)
         for _ in range(WALKS_PER_SCHEMA):
-            walk = walker.walk(source)
+            walk = judged(walker.walk(source), judges)
             report.walks += 1
             text = walk.text.decode(errors="replace")
-            if walk.ending in (Ending.INVALID, Ending.DEAD_END):
-                expected = None if walk.ending is Ending.DEAD_END else False
+            if walk.ending in DEAD_ENDS | INVALID:
+                expected = None if walk.ending in DEAD_ENDS else False
                 report.failures.append(
                     Failure(schema, text, expected, f"{walk.ending.value}: {walk.detail}")
                 )
-            elif walk.ending is Ending.DISPUTED:
+            elif walk.ending in DISPUTED:
                 report.disputed.append(Failure(schema, text, None, walk.detail))
             elif walk.ending is Ending.VALID:
                 texts += _edits(source, text)
@@ -180,7 +189,7 @@ def with_a_key_twice(text: str) -> Iterator[str]:
         yield text[:-1] + f",{write(key)}:{write(value)}}}"
 
 
-def shrink(failure: Failure, tokens: Tokens) -> Failure:
+def shrink(failure: Failure, tokens: VocabularyTokens) -> Failure:
     """The smallest schema and instance found on which the verdict still differs."""
     if failure.expected is None or failure.detail == "a key twice":
         return failure

@@ -20,6 +20,10 @@ _FORMATS = ("date", "ipv4", "ipv6", "uuid", "email")
 _PRECISE = Context(prec=3 * MAX_DIGITS)
 
 
+class RepeatedKeyError(ValueError):
+    """A text that is JSON, with a key twice in one object."""
+
+
 class UnjudgeableError(ValueError):
     """A text that is JSON, and that the validators cannot be asked about."""
 
@@ -29,7 +33,8 @@ def parse(text: str, *, exactly: bool = True) -> Any:
 
     Astronomic numbers are brought nearer unless `exactly`, which makes no difference to bounds.
 
-    Raises `ValueError` if the text is no JSON, and `UnjudgeableError` if a number cannot be had.
+    Raises `ValueError` if the text is no JSON, `RepeatedKeyError` if a key comes twice, and
+    `UnjudgeableError` if a number cannot be had.
     """
 
     def refuse(name: str) -> Any:
@@ -90,7 +95,7 @@ class Judges:
 def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError(f"a key twice among {[key for key, _ in pairs]}")
+        raise RepeatedKeyError(f"a key twice among {[key for key, _ in pairs]}")
     return members
 
 

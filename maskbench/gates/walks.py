@@ -1,4 +1,4 @@
-"""Random walks through the masks of a grammar: each must end in a valid document.
+"""Random walks through the masks of an engine: each must end in a valid document.
 
 A walk takes any token that its mask allows, uniformly, for some steps. Then it goes for the end: it
 closes what it can, prefers short values, and spells names and texts that the schema mentions, since
@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import ffwd
-from maskbench.gates.judges import Judges, UnjudgeableError, parse
+from maskbench.engines.base import Session
+from maskbench.gates.judges import Judges, RepeatedKeyError, UnjudgeableError, parse
 from maskbench.gates.patterns import likely_match
 
 MAX_STEPS = 20_000
@@ -32,102 +34,176 @@ class Ending(str, Enum):
     """How a walk ended."""
 
     VALID = "valid"
-    INVALID = "invalid"
-    """A document that both validators refuse."""
+    """At the end, in a document that both validators accept (or that nobody has judged yet)."""
 
-    DISPUTED = "disputed"
-    """A document that one of them refuses."""
+    INVALID = "invalid by both validators"
+    INVALID_RUST = "invalid by jsonschema-rs only"
+    INVALID_PYTHON = "invalid by jsonschema only"
+    NOT_JSON = "not JSON"
+    REPEATED_KEY = "a key twice"
+    EMPTY_MASK = "empty mask"
+    """No token is allowed, not even the end."""
 
-    DEAD_END = "dead end"
-    """No token is allowed, or one that is allowed is refused."""
+    REFUSED_TOKEN = "accept refused"
+    """A token that the mask allows is not accepted."""
 
-    ENDLESS = "endless"
+    NO_TEXT = "token without text"
+    """The mask allows a token that is no text, such as a special one, and does not end."""
+
+    FAILED = "failed"
+    """The engine raised or reported an error in the midst of it."""
+
+    ENDLESS = "too long"
     """No end within the steps, also when tried again without free steps."""
 
-    UNJUDGED = "unjudged"
+    UNJUDGED = "not judged"
     """A document that the validators cannot be asked about."""
+
+
+DEAD_ENDS = frozenset({Ending.EMPTY_MASK, Ending.REFUSED_TOKEN, Ending.NO_TEXT})
+DISPUTED = frozenset({Ending.INVALID_RUST, Ending.INVALID_PYTHON})
+INVALID = frozenset({Ending.INVALID, Ending.NOT_JSON, Ending.REPEATED_KEY})
+"""Beyond dispute."""
 
 
 @dataclass(frozen=True)
 class Walk:
-    """A walk's ending, with its text so far and what is wrong with it."""
+    """A walk's ending, with its tokens and text so far and what is wrong with it."""
 
     ending: Ending
     text: bytes
     detail: str = ""
+    tokens: tuple[int, ...] = ()
 
 
 class Tokens:
-    """The texts of a vocabulary's tokens, and its tokens of one byte."""
+    """The texts of a vocabulary's tokens (None for one without), and its tokens of one byte."""
+
+    def __init__(
+        self,
+        texts: Sequence[bytes | None],
+        ends: Iterable[int],
+        bitmask: npt.NDArray[np.int32],
+    ) -> None:
+        """`bitmask` is where a session writes its masks, shape `(ceil(len(texts) / 32),)`."""
+        self.texts = texts
+        self.single = {text: t for t, text in enumerate(texts) if text and len(text) == 1}
+        self.ends = frozenset(ends)
+        self._bytes = bitmask.view(np.uint8)
+
+    def allowed(self) -> npt.NDArray[np.uint8]:
+        """The mask as one number a token, 0 or 1."""
+        bits = np.unpackbits(self._bytes, bitorder="little")
+        return bits[: len(self.texts)]
+
+
+class VocabularyTokens(Tokens):
+    """Those of a vocabulary of ffwd's, with `rows` for one mask."""
 
     def __init__(self, vocabulary: ffwd.Vocabulary) -> None:
+        texts = [vocabulary.token_bytes(token) for token in range(vocabulary.vocab_size)]
         self.vocabulary = vocabulary
-        self.texts = [vocabulary.token_bytes(t) for t in range(vocabulary.vocab_size)]
-        self.single = {text: t for t, text in enumerate(self.texts) if text and len(text) == 1}
-        self.ends = frozenset(vocabulary.eos_token_ids)
-        self.bitmask = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
+        self.rows = ffwd.allocate_bitmask(1, len(texts))
+        super().__init__(texts, vocabulary.eos_token_ids, self.rows[0])
 
 
-def byte_tokens() -> Tokens:
-    """A vocabulary of single bytes."""
-    tokens = [bytes([byte]) for byte in range(256)]
-    return Tokens(ffwd.Vocabulary([*tokens, None], eos_token_ids=[256]))
+def byte_tokens() -> VocabularyTokens:
+    """Single bytes, token b being byte b, and an end."""
+    texts = [*(bytes([byte]) for byte in range(256)), None]
+    return VocabularyTokens(ffwd.Vocabulary(texts, eos_token_ids=[256]))
+
+
+def start_of(compiled: ffwd.CompiledGrammar, tokens: VocabularyTokens) -> Callable[[], Session]:
+    """What begins a walk of ffwd's without an engine around it."""
+
+    def start() -> Session:
+        matcher = compiled.matcher()
+        return Session(
+            fill=partial(matcher.fill_bitmask, tokens.rows),
+            accept=matcher.accept_token,
+            problem=lambda: None,
+        )
+
+    return start
+
+
+def judged(walk: Walk, judges: Judges) -> Walk:
+    """The walk with the verdict of both validators, if it had come to its end."""
+    if walk.ending is not Ending.VALID:
+        return walk
+    try:
+        instance = parse(walk.text.decode(), exactly=judges.exactly)
+    except UnjudgeableError as error:
+        return replace(walk, ending=Ending.UNJUDGED, detail=str(error))
+    except RepeatedKeyError as error:
+        return replace(walk, ending=Ending.REPEATED_KEY, detail=str(error))
+    except (ValueError, RecursionError) as error:
+        return replace(walk, ending=Ending.NOT_JSON, detail=str(error))
+    try:
+        rust, python = judges.refusals(instance)
+    except Exception as error:
+        # Whatever a validator gives up with, there is no verdict.
+        detail = f"{type(error).__name__}: {error}"
+        return replace(walk, ending=Ending.UNJUDGED, detail=detail)
+    if not rust and not python:
+        return walk
+    ending = Ending.INVALID
+    if not (rust and python):
+        ending = Ending.INVALID_RUST if rust else Ending.INVALID_PYTHON
+    return replace(walk, ending=ending, detail="; ".join(rust + python))
 
 
 class Walker:
     """Walks through the masks of one compiled schema."""
 
     def __init__(
-        self, schema: Any, compiled: ffwd.CompiledGrammar, tokens: Tokens, judges: Judges
+        self,
+        schema: Any,
+        start: Callable[[], Session],
+        tokens: Tokens,
+        max_steps: int = MAX_STEPS,
     ) -> None:
-        self._compiled = compiled
+        """`start` begins a session, whose masks are written to the bitmask of `tokens`."""
+        self._start = start
         self._tokens = tokens
-        self._judges = judges
         self._plans = Plans(schema)
+        self._max_steps = max_steps
 
     def walk(self, source: random.Random) -> Walk:
-        """One walk, judged."""
+        """One walk, not judged. What the engine raises is not caught."""
         walk = self._free_walk(source, source.randint(0, MAX_FREE_STEPS))
         for _ in range(RETRIES):
             if walk.ending is not Ending.ENDLESS:
                 break
             walk = self._free_walk(source, 0)
-        if walk.ending is not Ending.VALID:
-            return walk
-        try:
-            instance = parse(walk.text.decode(), exactly=self._judges.exactly)
-        except UnjudgeableError as error:
-            return Walk(Ending.UNJUDGED, walk.text, str(error))
-        except ValueError as error:
-            return Walk(Ending.INVALID, walk.text, str(error))
-        try:
-            rust, python = self._judges.refusals(instance)
-        except Exception as error:
-            # Whatever a validator gives up with, there is no verdict.
-            return Walk(Ending.UNJUDGED, walk.text, f"{type(error).__name__}: {error}")
-        if not rust and not python:
-            return walk
-        ending = Ending.INVALID if rust and python else Ending.DISPUTED
-        return Walk(ending, walk.text, "; ".join(rust + python))
+        return walk
 
     def _free_walk(self, source: random.Random, free_steps: int) -> Walk:
         tokens = self._tokens
-        matcher = self._compiled.matcher()
+        session = self._start()
         self._plans.start()
         place = Place()
+        taken: list[int] = []
         plan = b""
-        for step in range(MAX_STEPS):
-            matcher.fill_bitmask(tokens.bitmask)
-            bits = np.unpackbits(tokens.bitmask[0].view(np.uint8), bitorder="little")
+
+        def ended(ending: Ending, detail: str = "") -> Walk:
+            problem = session.problem()
+            if problem is not None:
+                ending, detail = Ending.FAILED, problem
+            return Walk(ending, bytes(place.text), detail, tuple(taken))
+
+        for step in range(self._max_steps):
+            session.fill()
+            bits = tokens.allowed()
             allowed = np.flatnonzero(bits)
             if not len(allowed):
-                return Walk(Ending.DEAD_END, bytes(place.text), "no token is allowed")
+                return ended(Ending.EMPTY_MASK, "no token is allowed")
             if step >= free_steps or len(allowed) <= len(tokens.ends):
                 end = next((token for token in tokens.ends if bits[token]), None)
                 if end is not None:
-                    if not matcher.accept_token(end):
-                        return Walk(Ending.DEAD_END, bytes(place.text), "the end is refused")
-                    return Walk(Ending.VALID, bytes(place.text))
+                    if not session.accept(end):
+                        return ended(Ending.REFUSED_TOKEN, "the mask allows the end")
+                    return ended(Ending.VALID)
             token = int(allowed[source.randrange(len(allowed))])
             # Not always, for a way out can go in circles, such as ever more digits.
             if plan or (step >= free_steps and source.random() < 0.95):
@@ -139,11 +215,12 @@ class Walker:
             if text is None:
                 if token in tokens.ends:
                     continue
-                return Walk(Ending.DEAD_END, bytes(place.text), f"token {token} is no text")
-            if not matcher.accept_token(token):
-                return Walk(Ending.DEAD_END, bytes(place.text), f"the mask allows {text!r}")
+                return ended(Ending.NO_TEXT, f"the mask allows token {token}")
+            if not session.accept(token):
+                return ended(Ending.REFUSED_TOKEN, f"the mask allows token {token}: {text!r}")
             place.append(text)
-        return Walk(Ending.ENDLESS, bytes(place.text))
+            taken.append(token)
+        return ended(Ending.ENDLESS)
 
     def _towards_the_end(
         self, source: random.Random, bits: npt.NDArray[np.uint8], place: Place, plan: bytes
@@ -154,8 +231,9 @@ class Walker:
             planned = single.get(plan[:1])
             if planned is not None and bits[planned]:
                 return planned, plan[1:]
-            if bits[single[b'"']]:
-                return single[b'"'], b""
+            quote = single.get(b'"')
+            if quote is not None and bits[quote]:
+                return quote, b""
             short = [token for token in single.values() if bits[token]]
             return (source.choice(short) if short else None), b""
         for byte in _CLOSERS:

@@ -13,13 +13,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import packaged, results
+from maskbench import options, results
 from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
+from maskbench.engines import EngineSetup, MissingEngineError, find
 from maskbench.growth.outputs import OUTPUTS
 from maskbench.growth.schemas import FAMILIES
 from maskbench.processor import ProcessorError, stay_on
-from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
+from maskbench.tokenizer import HuggingFaceEncoder, TokenizerError, resolve
 
 if TYPE_CHECKING:
     from maskbench.growth.measure import MemoryUse, OutputGrowth, SchemaGrowth
@@ -33,14 +33,9 @@ FORMAT = "maskbench-growth-1"
     "engine_name",
     default="ffwd",
     show_default=True,
-    help=f"One of {', '.join(known_engines())}, or module:Class.",
+    help=f"One of {options.ENGINES_HELP}",
 )
-@click.option(
-    "--tokenizer",
-    default=BUILTIN_NAME,
-    show_default=True,
-    help=f"A Hugging Face folder, 'builtin', or one of {', '.join(packaged.NAMES)}.",
-)
+@options.tokenizer()
 @click.option(
     "--tokens",
     type=click.IntRange(min=1_000),
@@ -57,12 +52,8 @@ FORMAT = "maskbench-growth-1"
 )
 @click.option("--largest", type=click.IntRange(min=10), help="Leave out larger schemas.")
 @click.option("--family", "wanted", multiple=True, help="Only what has this in its name.")
-@click.option("--pin", type=click.IntRange(min=0), metavar="CPU", help="Run on this processor.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write all results to this JSON file.",
-)
+@options.pin("Run on this processor.")
+@options.out()
 def growth_command(
     engine_name: str,
     tokenizer: str,
@@ -84,9 +75,7 @@ def growth_command(
     outputs = [o for o in OUTPUTS if not wanted or any(w in o.name for w in wanted)]
     families = [f for f in FAMILIES if not wanted or any(w in f.name for w in wanted)]
     started = results.utc_now()
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=140)
+    console = options.console(140)
     with tempfile.TemporaryDirectory(prefix="maskbench-") as scratch:
         try:
             spec = resolve(tokenizer, Path(scratch))

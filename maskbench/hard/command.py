@@ -11,16 +11,17 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import packaged, results
+from maskbench import options, results
 from maskbench.data import Case, DataError, parse_case, read_sources
 from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
+from maskbench.engines import EngineSetup, MissingEngineError, find
 from maskbench.hard import cases as hard
 from maskbench.hard.measure import Column, Measured, measure
 from maskbench.processor import stay_off
 from maskbench.progress import progress
 from maskbench.runner import EngineStartError, RunSettings
-from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
+from maskbench.runs.settings import GIB
+from maskbench.tokenizer import HuggingFaceEncoder, TokenizerError, resolve
 
 FORMAT = "maskbench-hard-1"
 
@@ -34,44 +35,18 @@ COLUMNS: tuple[tuple[str, Column], ...] = (
 
 
 @click.command("hard")
-@click.option(
-    "--engine",
-    "engine_list",
-    default="ffwd,llguidance",
-    show_default=True,
-    help=f"Comma-separated: {', '.join(known_engines())}, or module:Class.",
-)
-@click.option(
-    "--tokenizer",
-    default=BUILTIN_NAME,
-    show_default=True,
-    help=f"A Hugging Face folder, 'builtin', or one of {', '.join(packaged.NAMES)}.",
-)
+@options.engine_list("ffwd,llguidance")
+@options.tokenizer()
 @click.option("--case", "wanted", multiple=True, help="Only cases that have this in their name.")
 @click.option("--generated/--no-generated", default=True, help="The cases that are made here.")
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    help="MaskBench's data: the schemas that the generated ones are modelled on.",
-)
+@options.data(None, "MaskBench's data: the schemas that the generated ones are modelled on.")
 @click.option("--ids", help="Comma-separated: other schemas of --data, by their ids.")
-@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds per case, after which the engine's process is killed.",
-)
-@click.option(
-    "--pin", type=click.IntRange(min=0), metavar="CPU", help="Run all engines on this processor."
-)
-@click.option("--markdown", is_flag=True, help="Print Markdown.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write all results to this JSON file.",
-)
+@options.rounds(3)
+@options.time_limit(60.0, "Seconds per case, after which the engine's process is killed.")
+@options.memory_limit
+@options.pin()
+@options.markdown
+@options.out()
 def hard_command(
     engine_list: str,
     tokenizer: str,
@@ -81,21 +56,21 @@ def hard_command(
     ids: str | None,
     rounds: int,
     time_limit: float,
+    memory_limit: float,
     pin: int | None,
     markdown: bool,
     out: Path | None,
 ) -> None:
     """Measures schemas that make engines slow, by name."""
-    engines = list(dict.fromkeys(name.strip() for name in engine_list.split(",") if name.strip()))
-    if not engines:
-        raise click.UsageError("--engine names no engine")
+    engines = options.names(engine_list)
     if ids is not None and data is None:
         raise click.UsageError("--ids are of schemas in --data")
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=140)
+    console = options.console(140)
     if pin is not None:
         stay_off(pin)
+    settings = RunSettings(
+        time_limit_s=time_limit, forced=False, pin=pin, memory_limit=int(memory_limit * GIB)
+    )
     started = results.utc_now()
     with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
         try:
@@ -112,7 +87,7 @@ def hard_command(
                     engines,
                     cases,
                     EngineSetup(spec, Whitespace.FLEXIBLE, cold_store=True),
-                    RunSettings(time_limit_s=time_limit, forced=False, pin=pin),
+                    settings,
                     HuggingFaceEncoder(spec),
                     Path(directory),
                     rounds=rounds,

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
-from maskbench import packaged, results
-from maskbench.data import BUILTIN_CORPUS, DataError
+from maskbench import options, results
+from maskbench.data import DataError
 from maskbench.tokenizer import TokenizerError, resolve
 
 if TYPE_CHECKING:
@@ -36,21 +35,14 @@ _DTYPES = ("float32", "float16", "bfloat16")
     default=(0.001, 0.5, 0.999),
     help="Shares of random bits that are set.",
 )
-@click.option(
-    "--tokenizer",
-    "names",
-    multiple=True,
-    default=("llama3",),
-    show_default=True,
-    help=f"For masks of grammars: a Hugging Face folder, {', '.join(packaged.NAMES)}, or none.",
-)
-@click.option("--data", type=click.Path(path_type=Path), default=BUILTIN_CORPUS)
+@options.tokenizers(about=f"For masks of grammars, or none. {options.TOKENIZER_HELP}")
+@options.data()
 @click.option("--schemas", type=click.IntRange(1), default=60, show_default=True)
-@click.option("--rounds", type=click.IntRange(1), default=9, show_default=True)
+@options.rounds(9)
 @click.option("--calls", type=click.IntRange(1), default=5, show_default=True, help="In a round.")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="For all.")
 @click.option("--compiled", is_flag=True, help="Also peers that torch.compile makes ready.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A JSON file.")
+@options.out()
 def logits_command(
     device: str,
     batches: tuple[int, ...],
@@ -97,9 +89,7 @@ def logits_command(
             except (TokenizerError, DataError) as error:
                 raise click.ClickException(str(error)) from error
             kinds.append((spec.vocab_size, f"grammars, {name}", _first_rows(pool)))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
+    console = options.console(200)
     cells = []
     missing: dict[str, str] = {}
     for dtype in dtypes:

@@ -7,46 +7,29 @@ import tempfile
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
-from maskbench import packaged, results
-from maskbench.data import BUILTIN_CORPUS, DataError, choose, parse_case, read_sources
+from maskbench import options, results
+from maskbench.data import DataError, choose, parse_case, read_sources
 from maskbench.documents import UnwritableSchemaError, Whitespace, prepare
-from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
+from maskbench.engines import EngineSetup, MissingEngineError, find
 from maskbench.operations.measure import OPERATIONS, Nanoseconds, compare
-from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, TokenizerError, resolve
+from maskbench.tokenizer import HuggingFaceEncoder, TokenizerError, resolve
 
 FORMAT = "maskbench-operations-1"
 
 
 @click.command("operations")
-@click.option(
-    "--engine",
-    "engine_list",
-    default="ffwd",
-    show_default=True,
-    help=f"Comma-separated: {', '.join(known_engines())}, or module:Class.",
-)
-@click.option("--data", type=click.Path(path_type=Path), default=BUILTIN_CORPUS)
-@click.option(
-    "--tokenizer",
-    default=BUILTIN_NAME,
-    show_default=True,
-    help=f"A Hugging Face folder, 'builtin', or one of {', '.join(packaged.NAMES)}.",
-)
-@click.option("--sample", type=click.IntRange(min=1), help="Draw this many schemas.")
-@click.option("--seed", type=int, default=0, show_default=True, help="For --sample.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the figures to this JSON file.",
-)
+@options.engine_list("ffwd")
+@options.data()
+@options.tokenizer()
+@options.sample
+@options.out("Write the figures to this JSON file.")
 def operations_command(
     engine_list: str, data: Path, tokenizer: str, sample: int | None, seed: int, out: Path | None
 ) -> None:
     """Times accept, rollback, fork, validate and forced tokens, one call at a time."""
-    names = list(dict.fromkeys(name.strip() for name in engine_list.split(",") if name.strip()))
+    names = options.names(engine_list)
     jobs = []
     with tempfile.TemporaryDirectory(prefix="maskbench-") as scratch:
         try:
@@ -69,9 +52,7 @@ def operations_command(
         name: {"first": _figures(times.first), "later": _figures(times.later)}
         for name, times in samples.items()
     }
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)
+    console = options.console()
     console.print(
         f"{documents} documents that all engines take; µs of one call: average, p50, p99; "
         "first walk, and second on the same grammar"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from maskbench.shapes.draw import Draw
 
 Schema = dict[str, Any]
+
+
+_DRAWS = 6  # for one valid instance that is not there yet
 
 
 class _Drop:
@@ -38,21 +42,46 @@ class Shape:
     features: tuple[str, ...] = field(default=())
 
     def tests(self, seed: int, *, valid: int) -> list[dict[str, Any]]:
-        """Labelled instances: `valid` valid ones, the first of them full, and one per break."""
+        """Labelled instances: up to `valid` valid ones, the first of them full, and one per break.
+
+        There are fewer valid ones where no others could be drawn, for none comes twice.
+        """
         source = random.Random(f"{seed}/{self.id}")
         draw = Draw(source)
         tests: list[dict[str, Any]] = []
-        for number in range(valid):
+        seen: set[str] = set()
+        for number in range(valid * _DRAWS):
             data = self.draw(draw)
             # Later array positions first, so that the earlier ones stay where they are.
             for path in reversed(self.optional):
                 if number and source.random() < 0.5:
                     edit(data, path, DROP)
-            tests.append({"valid": True, "data": data})
+            text = json.dumps(data)
+            if text not in seen:
+                seen.add(text)
+                tests.append({"valid": True, "data": data})
+            if len(seen) == valid:
+                break
         for path, value in self.breaks:
             broken = edit(self.draw(draw), path, value)
             tests.append({"valid": False, "data": broken})
         return tests
+
+
+def listed(
+    id: str, schema: Any, valid: Sequence[Any], invalid: Sequence[Any], *features: str
+) -> Shape:
+    """A shape whose instances are given themselves.
+
+    For a schema that turns on one keyword: its instances are what is just inside and just outside.
+    """
+    return Shape(
+        id,
+        schema,
+        lambda d: copy.deepcopy(d.pick(valid)),
+        tuple(("", value) for value in invalid),
+        features=features,
+    )
 
 
 def edit(data: Any, path: str, value: Any) -> Any:
@@ -143,6 +172,11 @@ def obj(
     if closed:
         schema["additionalProperties"] = False
     return {**schema, **more}
+
+
+def defs(definitions: Schema) -> Schema:
+    """The definitions of a schema, as a keyword of `obj`."""
+    return {"$defs": definitions}
 
 
 def _bounds(kind: str, low_name: str, low: Any, high_name: str, high: Any, more: Schema) -> Schema:

@@ -1,6 +1,6 @@
 """Fuzzing of keywords and random walks in short, and the cases that they found.
 
-`python -m maskbench fuzz` and `python -m maskbench walks` do the same at length.
+`python -m maskbench fuzz` and `python -m maskbench walk` do the same at length.
 """
 
 import json
@@ -10,26 +10,35 @@ from typing import Any
 
 import pytest
 
+import ffwd
 from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
 from maskbench.gates import fuzz
 from maskbench.gates.judges import Judges
-from maskbench.gates.walks import Ending, Tokens, Walker, byte_tokens
+from maskbench.gates.walks import (
+    DISPUTED,
+    Ending,
+    VocabularyTokens,
+    Walker,
+    byte_tokens,
+    judged,
+    start_of,
+)
 
 CASES = json.loads(Path(__file__).with_name("fuzz_cases.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def tokens() -> Tokens:
+def tokens() -> VocabularyTokens:
     return byte_tokens()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_cases_that_fuzzing_found(case: dict[str, Any], tokens: Tokens) -> None:
+def test_cases_that_fuzzing_found(case: dict[str, Any], tokens: VocabularyTokens) -> None:
     compiled = fuzz.compile_schema(case["schema"], tokens)
     assert fuzz.accepts(compiled, case["instance"]) == case["valid"]
 
 
-def test_verdicts_are_those_of_two_validators(tokens: Tokens) -> None:
+def test_verdicts_are_those_of_two_validators(tokens: VocabularyTokens) -> None:
     report = fuzz.run(4000, 2024, tokens)
     assert [fuzz.shrink(failure, tokens) for failure in report.failures[:5]] == []
     # The comparison is worth something only while little is left out, and both verdicts occur.
@@ -39,24 +48,29 @@ def test_verdicts_are_those_of_two_validators(tokens: Tokens) -> None:
     assert report.unsatisfiable < report.schemas * 0.3
 
 
-def test_walks_on_the_corpus_end_in_valid_documents(tokens: Tokens) -> None:
+def test_walks_on_the_corpus_end_in_valid_documents(tokens: VocabularyTokens) -> None:
     endings = {}
     for source in read_sources(BUILTIN_CORPUS):
         case = parse_case(source)
-        compiled = fuzz.compile_schema(case.schema, tokens)
+        try:
+            compiled = fuzz.compile_schema(case.schema, tokens)
+        except ffwd.UnsupportedSchemaError:
+            assert case.id == "builtin_kw_pattern_back_reference"
+            continue
         assert compiled is not None, case.id
-        walker = Walker(case.schema, compiled, tokens, Judges(case.schema))
+        walker = Walker(case.schema, start_of(compiled, tokens), tokens)
+        judges = Judges(case.schema)
         for seed in range(4):
             walk = walker.walk(random.Random(f"{case.id} {seed}"))
-            endings[case.id, seed] = walk
+            endings[case.id, seed] = judged(walk, judges)
     wrong = {place: walk for place, walk in endings.items() if walk.ending is not Ending.VALID}
-    assert {
-        place: walk for place, walk in wrong.items() if walk.ending is not Ending.UNJUDGED
-    } == {}
+    # Python's and Rust's patterns do not mean the same by a word's boundary.
+    undecided = DISPUTED | {Ending.UNJUDGED}
+    assert {place: walk for place, walk in wrong.items() if walk.ending not in undecided} == {}
     assert len(wrong) < len(endings) * 0.05
 
 
-def test_shrinking_keeps_what_fails(tokens: Tokens) -> None:
+def test_shrinking_keeps_what_fails(tokens: VocabularyTokens) -> None:
     """A verdict that is no failure stays as it is, and one that is becomes smaller."""
     schema = {"type": "object", "properties": {"a": {"minimum": 3, "type": "integer"}}}
     untrue = fuzz.Failure(schema, '{"a":1}', expected=False)

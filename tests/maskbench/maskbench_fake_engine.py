@@ -1,6 +1,7 @@
 """An engine for a language of a few byte strings, which misbehaves when its schema says so.
 
-The schema is `{"language": [text, ...], "behave": how}`. A token is a byte; 256 ends.
+The schema is `{"language": [text, ...], "behave": how}`. A token is a byte; 256 ends. With the
+member `log` each compilation adds a line to that file: the engine's name and the member `name`.
 """
 
 import json
@@ -22,6 +23,12 @@ from maskbench.engines.base import (
 END = 256
 
 
+MIB = 1 << 20
+
+kept = []
+"""What an engine never lets go of."""
+
+
 class FakePanic(BaseException):
     """As a panic of native code comes up: not an `Exception`."""
 
@@ -36,6 +43,28 @@ class FakeEngine(Engine):
     def compile(self, schema):
         parsed = json.loads(schema)
         behave = parsed.get("behave")
+        if "log" in parsed:
+            with open(parsed["log"], "a", encoding="utf-8") as log:
+                log.write(f"{type(self).__name__} {parsed['name']}\n")
+        if behave == "slow":
+            time.sleep(0.05)
+        if behave == "grow without end":
+            while True:
+                kept.append(b"x" * (8 * MIB))
+                time.sleep(0.001)
+        if behave is not None and behave.startswith("keep MiB "):
+            kept.append(b"x" * (int(behave.removeprefix("keep MiB ")) * MIB))
+        if behave is not None and behave.startswith("use MiB "):
+            assert b"x" * (int(behave.removeprefix("use MiB ")) * MIB)
+        if behave == "MemoryError":
+            raise MemoryError
+        if behave == "bad_alloc":
+            raise RuntimeError("std::bad_alloc")
+        if behave == "abort without memory":
+            os.write(2, b"memory allocation of 34359738368 bytes failed\n")
+            os.abort()
+        if behave == "be killed":
+            os.kill(os.getpid(), signal.SIGKILL)
         if behave == "refuse":
             raise RefusedError("unsupported: fake", "the fake keyword")
         if behave == "raise while compiling":
@@ -84,12 +113,18 @@ class FakeWalk:
             time.sleep(0.02)
         words = self.compiled.bitmask.view(np.uint32)
         words[:] = 0
+        if self.compiled.behave == "no way on" and len(self.text) == 1:
+            return
         for token in self.following():
             words[token // 32] |= np.uint32(1 << (token % 32))
 
     def accept(self, token):
         if token not in self.following() or self.compiled.behave == "accept nothing":
             return False
+        if self.compiled.behave == "abort at the second byte" and len(self.text) == 1:
+            os.abort()
+        if token == END:
+            return True
         self.text += bytes([token])
         return True
 

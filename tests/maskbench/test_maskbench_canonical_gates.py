@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import ffwd
 from maskbench.__main__ import main
 from maskbench.canonicality.wander import Wanderer
-from maskbench.gates.walks import Tokens
+from maskbench.gates.walks import VocabularyTokens
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,7 +56,7 @@ def test_walks_under_canonical_masks_are_their_own_encoding(tmp_path):
 def test_directed_steps_close_what_is_open():
     longer = [b'"}', b'"},"', b"}}", b'":', b"ab"]
     texts = [*(bytes([byte]) for byte in range(256)), *longer, None]
-    wanderer = Wanderer(Tokens(ffwd.Vocabulary(texts, eos_token_ids=[len(texts) - 1])))
+    wanderer = Wanderer(VocabularyTokens(ffwd.Vocabulary(texts, eos_token_ids=[len(texts) - 1])))
     outside = [texts[i] for i in wanderer._outside]
     assert outside[0] == b"}}"
     assert outside.index(b"}") < outside.index(b":") < outside.index(b"{")

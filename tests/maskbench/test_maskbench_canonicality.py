@@ -1,5 +1,7 @@
 """Counting forced tokens: the definitions, the pool of processes, and the command."""
 
+import csv
+import io
 import json
 import os
 import time
@@ -14,7 +16,7 @@ from maskbench import packaged
 from maskbench.__main__ import main
 from maskbench.canonicality.counts import Forced, Miss, RefusedTokenError, Walk, count_forced
 from maskbench.pool import Lost, Pool, PoolStartError
-from maskbench.tokenizer import OutputEncoder, resolve
+from maskbench.tokenizer import OutputEncoder, resolve, train_builtin
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -205,8 +207,52 @@ def test_counts_are_consistent(counted):
 def test_definitions_and_tables_are_in_the_reports(counted):
     output, _, out = counted
     for text in (output, out.with_suffix(".md").read_text(encoding="utf-8")):
-        for part in ("forced share", "non-canonical sequence", "k=4", "llguidance", "D: ", "A"):
+        for part in ("forced share", "non-canonical sequence", "k=4", "llguidance", "D: ", "A",
+                     "closed canonical", "grammar-canonical", "called smart", "12.7%"):  # fmt: skip
             assert part in text.replace("**", "")
+
+
+def test_the_lines_of_csv_are_the_counts(counted):
+    _, document, out = counted
+    lines = list(csv.DictReader(io.StringIO(out.with_suffix(".csv").read_text("utf-8"))))
+    assert len(lines) == 3 * 3 * 2
+    for line in lines:
+        mode = document["modes"][line["mode"]]
+        counts = mode["variants"][line["variant"]][line["scope"]]
+        assert line["tokenizer"] == "builtin"
+        for name in ("tokens", "forced", "sequences", "noncanonical"):
+            assert int(line[name]) == counts[name]
+        assert float(line["share"]) == pytest.approx(counts["share"], abs=1e-6)
+        engine = "llguidance" if line["variant"] == "llguidance" else "ffwd"
+        own = line["scope"] == "own"
+        assert int(line["documents"]) == (
+            mode["accepted"][engine] if own else mode["common_documents"]
+        )
+
+
+def test_tokenizers_stand_beside_each_other(tmp_path):
+    pytest.importorskip("llguidance")
+    folder = tmp_path / "other"
+    train_builtin(folder)
+    out = tmp_path / "counts.json"
+    result = CliRunner().invoke(
+        main,
+        ["canonicality", "--tokenizer", "builtin", "--tokenizer", str(folder), "--sample", "3",
+         "--mode", "C", "--variant", "smart", "--variant", "exact", "--out", str(out)],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert not out.exists()
+    each = [json.loads((tmp_path / f"counts-{name}.json").read_text("utf-8"))
+            for name in ("builtin", "other")]  # fmt: skip
+    assert set(each[0]["modes"]["C"]["variants"]) == {"k=4", "exact"}
+    text = out.with_suffix(".md").read_text("utf-8")
+    assert "| | builtin | other |" in text
+    assert "closed canonical" in text
+    for name in ("k=4", "exact"):
+        share = each[0]["modes"]["C"]["variants"][name]["common"]["share"]
+        # The same tokenizer under another name.
+        assert f"| {name} | {share:.2%}, 0 | {share:.2%}, 0 |" in text
+    assert result.output.count("A document is a valid instance") == 1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from maskbench.__main__ import main
 from maskbench.documents import Whitespace, write_instance
+from maskbench.engines import EngineSetup, MissingEngineError, find
+from maskbench.packaged import byte_characters
 from maskbench.statistics import describe_times
 from maskbench.tokenizer import (
     BUILTIN_VOCAB_SIZE,
@@ -39,7 +41,8 @@ def finished(tmp_path_factory):
     out = directory / "results.json"
     process = subprocess.run(
         [sys.executable, "-m", "maskbench", "run", "--engine", "llguidance", "--data", str(data),
-         "--chunk", "4", "--out", str(out)],
+         "--chunk", "4", "--out", str(out), "--report", str(directory / "report.html"),
+         "--report", str(directory / "report.csv")],
         capture_output=True, text=True, cwd=ROOT, timeout=300, check=False,
     )  # fmt: skip
     assert process.returncode == 0, process.stderr
@@ -49,11 +52,41 @@ def finished(tmp_path_factory):
 def test_tables_are_printed_and_nothing_else(finished):
     process, _, _ = finished
     assert process.stderr == ""
-    for text in ("wrong accepts", "mask p99.9", "compile + first mask p50", "forced share"):
+    for text in ("wrong accept", "Mask + accept in µs", "Compile + first mask", "forced share"):
         assert text in process.stdout
     assert "some.jsonl:13: 'tests' is not an array" in process.stdout
     assert "some.jsonl:14" in process.stdout
     assert "1 instances without UTF-8 text" in process.stdout
+
+
+def test_reports_are_written_beside_the_tables(finished):
+    process, results, out = finished
+    assert results["command"].startswith("python -m maskbench run --engine llguidance --data ")
+    page = out.with_name("report.html").read_text(encoding="utf-8")
+    assert "python -m maskbench run --engine llguidance" in page
+    lines = out.with_name("report.csv").read_text(encoding="utf-8").splitlines()
+    passed = results["engines"]["llguidance"]["counts"]["passed"]
+    assert (
+        f'"builtin, store kept, results.json",verdicts,1,llguidance,passing,count,{passed}' in lines
+    )
+    assert str(out.with_name("report.html")) in process.stdout
+
+
+def test_tables_for_a_program_are_all_that_is_printed(tmp_path):
+    result = CliRunner().invoke(
+        main,
+        [
+            "run",
+            "--engine",
+            "maskbench_fake_engine:FakeEngine",
+            "--sample",
+            "2",
+            "--format",
+            "json",
+        ],
+    )
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["runs"][0]["tables"]["verdicts"]["rows"][0][1] == 2
 
 
 def test_results_file_holds_everything(finished):
@@ -86,7 +119,7 @@ def test_results_file_holds_everything(finished):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--engine", "nonesuch"], "known: ffwd, llguidance, outlines-core, xgrammar"),
+        (["--engine", "nonesuch"], "known: ffwd, ffwd-any, llama-cpp, llguidance, "),
         (["--engine", ","], "names no engine"),
         (["--engine", "llguidance", "--data", "nonesuch.jsonl"], "no such file"),
         (["--engine", "llguidance", "--tokenizer", "nonesuch"], "neither a folder nor one of"),
@@ -97,6 +130,8 @@ def test_results_file_holds_everything(finished):
         (["--engine-sample", "ffwd=0"], "expected ENGINE=N"),
         (["--engine", "ffwd", "--engine-sample", "llguidance=3"], "not in --engine: llguidance"),
         (["--engine", "ffwd", "--pin", "-1"], "--pin"),
+        (["--engine", "ffwd", "--format", "html"], "--format"),
+        (["--engine", "ffwd", "--report", "report.txt"], "ends in none of .csv"),
     ],
 )
 def test_bad_options_are_explained(arguments, message):
@@ -150,3 +185,22 @@ def test_end_tokens_come_from_all_files(tmp_path):
     spec = resolve(str(folder), tmp_path)
     assert spec.eos_token_ids == (0, 5, 5000)
     assert spec.vocab_size == 5001
+
+
+def test_a_tokenizer_without_some_bytes_is_said(tmp_path, capsys):
+    """Each is named, and ffwd says so too; bytes that text never has are not missed."""
+    folder = tmp_path / "tokenizer"
+    train_builtin(folder)
+    resolve(str(folder), tmp_path)
+    assert capsys.readouterr().err == ""
+    file = folder / "tokenizer.json"
+    state = json.loads(file.read_text(encoding="utf-8"))
+    gone = {byte_characters()[byte] for byte in (0x7B, 0xC1, 0xE0, 0xE2)}
+    kept = [text for text in state["model"]["vocab"] if text not in gone]
+    state["model"] |= {"vocab": {text: number for number, text in enumerate(kept)}, "merges": []}
+    file.write_text(json.dumps(state), encoding="utf-8")
+    spec = resolve(str(folder), tmp_path)
+    said = capsys.readouterr().err
+    assert "warning: tokenizer 'tokenizer': no token spells the bytes 0x7B, 0xE0, 0xE2:" in said
+    with pytest.raises(MissingEngineError, match="0x7B, 0xE0, 0xE2"):
+        find("ffwd")(EngineSetup(spec, Whitespace.FLEXIBLE))

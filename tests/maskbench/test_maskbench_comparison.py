@@ -1,47 +1,20 @@
 """Engines beside each other: on the same schemas, the same masks, and against the goals."""
 
 import json
-from array import array
 
 import pytest
 from click.testing import CliRunner
+from maskbench_runs import logs, record, run_of
 
-from maskbench import results, tables
+from maskbench import results
 from maskbench.__main__ import main
 from maskbench.comparison import comparisons
 from maskbench.goals import GOALS, Limit, judge
+from maskbench.report.command import render
 from maskbench.runner import EngineLog
-from maskbench.verdicts import SchemaRecord, Verdict
-from maskbench.walk import DocumentResult, Outcome
+from maskbench.verdicts import Verdict
 
-
-def record(index, verdict=Verdict.PASSED, *, documents=(), first=None):
-    """`documents` has the times of the masks of each; the first document is valid."""
-    outcomes = [Outcome.REJECTED if number else Outcome.ACCEPTED for number in range(9)]
-    return SchemaRecord(
-        index, f"id{index}", verdict,
-        tuple(number == 0 for number in range(len(documents))),
-        tuple(DocumentResult(outcome, len(masks))
-              for outcome, masks in zip(outcomes, documents, strict=False)),
-        None, None, first, array("f", [us for masks in documents for us in masks]),
-    )  # fmt: skip
-
-
-LOGS = {
-    "one": EngineLog(records=[
-        record(0, documents=[[1, 2], [3, 4, 50]], first=10),
-        record(1, documents=[[5]], first=20),
-        record(2, Verdict.WRONG, documents=[[900]], first=900),
-        record(3, documents=[[6]], first=30),
-    ]),
-    "two": EngineLog(records=[
-        record(0, documents=[[10, 20], [30, 40]], first=100),
-        record(1, Verdict.REFUSED),
-        record(2, documents=[[1]], first=1),
-        record(3, documents=[[60]], first=300),
-    ]),
-    "three": EngineLog(records=[record(0, documents=[[9, 19], [29]], first=90)]),
-}  # fmt: skip
+LOGS = logs()
 
 
 def test_pairs_count_what_both_did():
@@ -82,16 +55,12 @@ def test_nothing_in_common_has_no_figures():
     logs = {"one": EngineLog(records=[record(0, Verdict.CRASHED)]), "two": LOGS["two"]}
     (pair,) = comparisons(logs, "one")
     assert (pair.schemas, pair.masks, judge(pair)) == (0, 0, [])
-    assert "0 schemas" in tables.markdown([pair])
+    assert "0 schemas" in render("markdown", [run_of(logs)])
 
 
 def written(tmp_path):
-    about = {"tokenizer": {"name": "bytes"}, "settings": {"cold_store": True}}
-    for log in LOGS.values():
-        log.versions = {"fake": "1"}
     out = tmp_path / "run.json"
-    summaries = results.summarise(LOGS)
-    results.write(out, about, LOGS, summaries, comparisons(LOGS, "one"))
+    run_of(LOGS).write(out)
     return out
 
 
@@ -103,11 +72,12 @@ def test_written_results_are_compared_alike(tmp_path):
     assert [goal["goal"] for goal in document["comparisons"][0]["goals"]] == [
         goal.title for goal in GOALS
     ]
-    shown = CliRunner().invoke(main, ["compare", "--subject", "one", str(out)])
+    shown = CliRunner().invoke(main, ["report", "--subject", "one", str(out)])
     assert shown.exit_code == 0, shown.output
     assert "one and two and three pass: 1 schemas, 3 masks" in shown.output
     assert "left out, not given to three: 2" in shown.output
-    text = CliRunner().invoke(main, ["compare", "--subject", "one", "--markdown", str(out)]).output
+    arguments = ["report", "--subject", "one", "--format", "markdown", str(out)]
+    text = CliRunner().invoke(main, arguments).output
     assert "### bytes, store emptied before each schema, run.json" in text
     assert "| mask avg | 3.20 | 32.0 | 10.0x | ≤ 1/12: missed | ≤ 1/25: missed |" in text
 
@@ -126,14 +96,14 @@ def test_what_holds_no_results_is_named(tmp_path, text, message):
     file = tmp_path / "run.json"
     if text is not None:
         file.write_text(text, encoding="utf-8")
-    result = CliRunner().invoke(main, ["compare", str(file)])
+    result = CliRunner().invoke(main, ["report", str(file)])
     assert result.exit_code == 1
     assert message in result.output
     assert "run.json" in result.output
 
 
 def test_a_subject_that_did_not_run_is_named(tmp_path):
-    result = CliRunner().invoke(main, ["compare", str(written(tmp_path))])
+    result = CliRunner().invoke(main, ["report", "--subject", "x", str(written(tmp_path))])
     assert result.exit_code == 1
     assert "it has one, two, three" in result.output
 

@@ -1,7 +1,11 @@
 """The built-in corpus: what the script writes, and what jsonschema-rs says."""
 
+import json
+import re
+
 import pytest
 
+import ffwd
 from maskbench.data import parse_case, read_sources
 from maskbench.documents import Whitespace, write_instance
 from maskbench.make_corpus import CORPUS_FILE, disagreements, make_cases, write_lines
@@ -15,7 +19,7 @@ def test_committed_file_is_what_the_script_writes():
 
 def test_corpus_is_large_enough_and_every_case_has_both_labels():
     cases = [parse_case(source) for source in read_sources(CORPUS_FILE)]
-    assert len(cases) >= 60
+    assert len(cases) >= 300
     assert len({case.id for case in cases}) == len(cases)
     for case in cases:
         assert {test.valid for test in case.tests} == {True, False}, case.id
@@ -32,27 +36,76 @@ def test_labels_agree_with_jsonschema_rs():
     assert len(list(disagreements(cases))) == 1
 
 
-def test_shapes_cover_the_keywords():
-    keywords = set()
+def keywords_in(value, *, names=False):
+    """The keywords of a schema, and the formats as `format NAME`; names of members are none."""
+    found = set()
+    if isinstance(value, list):
+        for item in value:
+            found |= keywords_in(item)
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            if not names:
+                found.add(key)
+                if key == "format":
+                    found.add(f"format {member}")
+                if key in ("const", "enum", "default", "examples"):
+                    continue
+            inside = not names and key in MAPS and isinstance(member, dict)
+            found |= keywords_in(member, names=inside)
+    return found
 
-    def visit(value):
-        if isinstance(value, dict):
-            keywords.update(value)
-            for child in value.values():
-                visit(child)
-        elif isinstance(value, list):
-            for child in value:
-                visit(child)
 
+MAPS = {
+    "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
+    "dependentRequired",
+}  # fmt: skip
+# What names and describes things has no line in the table of keywords that constrain.
+STRUCTURE = {
+    "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$defs", "definitions",
+    "$comment", "title", "description", "default", "examples", "deprecated", "readOnly",
+    "writeOnly", "contentEncoding", "contentMediaType", "contentSchema",
+}  # fmt: skip
+NATIVE = CORPUS_FILE.parents[2] / "ffwd" / "native" / "src" / "json_schema"
+
+
+def test_corpus_covers_every_keyword_and_format():
+    """Those that ffwd knows, by its own tables."""
+    table = (NATIVE / "dialect.rs").read_text(encoding="utf-8")
+    keywords = set(re.findall(r'^    \w+ "([^"]+)" Draft\d+ Draft\d+;$', table, re.MULTILINE))
+    documented = (CORPUS_FILE.parents[2] / "docs" / "json_schema.md").read_text(encoding="utf-8")
+    (formats,) = re.findall(r"as jsonschema-rs decides them:\n((?:`.*\n)+)", documented)
+    formats = set(re.findall(r"`([a-z0-9-]+)`", formats))
+    assert len(keywords) >= 40
+    assert len(formats) == 19
+    covered = set()
     for shape in all_shapes():
-        visit(shape.schema)
-    assert keywords >= {
-        "type", "properties", "required", "additionalProperties", "patternProperties", "items",
-        "prefixItems", "minItems", "maxItems", "enum", "const", "anyOf", "oneOf", "allOf", "not",
-        "$ref", "$defs", "minLength", "maxLength", "pattern", "format", "minimum", "maximum",
-        "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "if", "then", "else", "contains",
-        "uniqueItems", "propertyNames", "minProperties", "maxProperties", "dependentRequired",
-    }  # fmt: skip
+        covered |= keywords_in(shape.schema)
+    assert (keywords | STRUCTURE | {f"format {name}" for name in formats}) - covered == set()
+
+
+def test_corpus_has_what_is_refused_by_name():
+    """A back-reference, the one form of a keyword that a schema without references can have."""
+    refused = []
+    for shape in all_shapes():
+        report = ffwd.fidelity_report(ffwd.json_schema(json.dumps(shape.schema)))
+        if any(line.fidelity == "refused" for line in report):
+            refused.append(shape.id)
+            assert "refused by name" in shape.features
+    assert refused == ["kw_pattern_back_reference"]
+
+
+def test_corpus_has_every_dialect():
+    dialects = [
+        shape.schema.get("$schema", "") for shape in all_shapes() if isinstance(shape.schema, dict)
+    ]
+    for name in ("draft-04", "draft-06", "draft-07", "2019-09", "2020-12"):
+        assert any(name in dialect for dialect in dialects), name
+
+
+def test_no_instance_comes_twice():
+    for case in make_cases():
+        texts = [json.dumps(test["data"]) for test in case["tests"]]
+        assert len(set(texts)) == len(texts), case["id"]
 
 
 def test_edits():

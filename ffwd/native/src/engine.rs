@@ -475,6 +475,8 @@ impl Engine {
 #[cfg(test)]
 mod array_tests;
 #[cfg(test)]
+mod test_enums;
+#[cfg(test)]
 mod test_objects;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,185 @@
+"""LM-format-enforcer (`pip install lm-format-enforcer`): parsers of characters, in Python.
+
+A token is given to it as its text; one that holds parts of characters is "\ufffd" there, as in its
+integrations, so its masks let such tokens into strings without looking at their bytes.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import logging
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskbench.documents import Whitespace
+from maskbench.engines.base import (
+    Compiled,
+    Engine,
+    EngineSetup,
+    MissingEngineError,
+    RefusedError,
+    Session,
+    mask_words,
+    short_reason,
+    token_texts,
+    unsupported_mode,
+)
+
+
+class LmFormatEnforcerEngine(Engine):
+    """Its defaults, with masks from its own bitmasks. It has no other order than any.
+
+    Tokens of whole characters are marked as beginnings of words, so that it takes each by itself
+    and decodes no text from the start again.
+    """
+
+    name = "lm-format-enforcer"
+
+    def __init__(self, setup: EngineSetup) -> None:
+        try:
+            import lmformatenforcer
+            import lmformatenforcer.characterlevelparser
+            import lmformatenforcer.exceptions
+            import torch  # noqa: F401 - its bitmasks are tensors
+        except ImportError as error:
+            raise MissingEngineError(
+                f"LM-format-enforcer cannot be used ({error}): pip install lm-format-enforcer torch"
+            ) from error
+        self._lmfe: Any = lmformatenforcer
+        self._refusals = (
+            ValueError,
+            NotImplementedError,
+            lmformatenforcer.exceptions.LMFormatEnforcerException,
+        )
+        self._forced_stop: Any = lmformatenforcer.characterlevelparser.ForceStopParser
+        spec = setup.tokenizer
+        texts = token_texts(spec)
+        ends = set(spec.eos_token_ids)
+        regular = [
+            (token, text.decode(errors="replace"), _is_whole(text))
+            for token, text in enumerate(texts)
+            if text and token not in ends
+        ]
+
+        def decode(tokens: list[int]) -> str:
+            joined = b"".join(texts[token] or b"" for token in tokens)
+            return joined.decode(errors="replace").rstrip("\ufffd")
+
+        self._tokenizer = lmformatenforcer.TokenEnforcerTokenizerData(
+            regular, decode, list(spec.eos_token_ids), True, spec.vocab_size
+        )
+        # The limit on whitespace holds inside of strings too, so none at all cannot be asked for.
+        self._unsupported = unsupported_mode(
+            setup, "LM-format-enforcer", whitespace=(Whitespace.FLEXIBLE,)
+        )
+        self._log = _Log()
+        logging.getLogger().addHandler(self._log)
+        self.bitmask = np.zeros(mask_words(spec.vocab_size), dtype=np.int32)
+
+    def versions(self) -> dict[str, str]:
+        """The package version and the options that schemas are compiled with."""
+        config = self._lmfe.CharacterLevelParserConfig()
+        return {
+            "lm-format-enforcer": importlib.metadata.version("lm-format-enforcer"),
+            "options": (
+                "property_order=any (it has no other), use_bitmask=True, "
+                f"max_consecutive_whitespaces={config.max_consecutive_whitespaces}, "
+                f"max_json_array_length={config.max_json_array_length}"
+            ),
+        }
+
+    def compile(self, schema: str) -> Compiled:
+        """Makes the parser of a schema; raises `RefusedError`."""
+        if self._unsupported is not None:
+            raise RefusedError(*self._unsupported)
+        parsed = json.loads(schema)
+        if not isinstance(parsed, dict) or not parsed:
+            # It takes an empty schema for one that was not given, which is any JSON too.
+            if parsed not in (True, {}):
+                raise RefusedError("a schema that is no object", f"not an object: {schema}")
+            parsed = None
+        try:
+            parser = self._lmfe.JsonSchemaParser(parsed)
+        except Exception as error:
+            # It raises the bare class for what it does not know; others are errors of its own.
+            if type(error) is not Exception and not isinstance(error, self._refusals):
+                raise
+            message = f"{type(error).__name__}: {error}"
+            raise RefusedError(short_reason(message), message) from error
+        return _Compiled(self, parser)
+
+    def session(self, parser: Any) -> Session:
+        """A walk of its own from the beginning."""
+        walk = _Walk(self._lmfe.TokenEnforcer(self._tokenizer, parser), self.bitmask)
+        log = self._log
+        forced_stop = self._forced_stop
+        log.message = None
+
+        def problem() -> str | None:
+            if log.message is not None:
+                return log.message
+            # What it turns to when a character that it had allowed has no place.
+            if isinstance(walk.parser(), forced_stop):
+                return "the parser gave up on a token that its mask allows"
+            return None
+
+        return Session(fill=walk.fill, accept=walk.accept, problem=problem)
+
+
+class _Compiled(Compiled):
+    def __init__(self, engine: LmFormatEnforcerEngine, parser: Any) -> None:
+        self._engine = engine
+        self._parser = parser
+
+    def session(self) -> Session:
+        return self._engine.session(self._parser)
+
+
+class _Walk:
+    """It is asked with all tokens so far, and remembers the state of each prefix itself."""
+
+    def __init__(self, enforcer: Any, bitmask: NDArray[np.int32]) -> None:
+        self._enforcer = enforcer
+        self._bitmask = bitmask
+        self._tokens: list[int] = []
+
+    def fill(self) -> None:
+        self._bitmask[:] = self._allowed().allowed_tokens.numpy()
+
+    def accept(self, token: int) -> bool:
+        if not self._allowed().is_token_allowed(token):
+            return False
+        self._tokens.append(token)
+        return True
+
+    def parser(self) -> Any:
+        """What it has made of the tokens so far."""
+        self._allowed()
+        return self._enforcer.prefix_states[tuple(self._tokens)].parser
+
+    def _allowed(self) -> Any:
+        return self._enforcer.get_allowed_tokens(self._tokens)
+
+
+class _Log(logging.Handler):
+    """It logs its own errors and goes on with a mask of the end token alone."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.message: str | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.message is None:
+            cause = record.exc_info[1] if record.exc_info else None
+            self.message = f"{type(cause).__name__}: {cause}" if cause else record.getMessage()
+
+
+def _is_whole(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,90 @@
+"""A run as reports see it: what was written of it, and its records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from maskbench import results
+from maskbench.comparison import Comparison, comparisons
+from maskbench.results import EngineSummary
+from maskbench.runner import EngineLog
+
+_DERIVED = ("format", "samples", "comparisons", "engines")
+
+
+@dataclass
+class Run:
+    """`document` is what the JSON file of the run holds; a run that was not written has one too."""
+
+    name: str
+    document: dict[str, Any]
+    logs: dict[str, EngineLog]
+    subject: str
+    """The engine that the others are compared with."""
+
+    @classmethod
+    def read(cls, path: Path, subject: str | None = None) -> Run:
+        """What `run --out` has written. Raises `ResultsError`, also if `subject` did not run."""
+        document, logs = results.read(path)
+        if subject is not None and subject not in logs:
+            raise results.ResultsError(f"{path}: no engine {subject!r}; it has {', '.join(logs)}")
+        return cls(path.name, document, logs, subject or default_subject(logs))
+
+    @classmethod
+    def finished(cls, name: str, about: dict[str, Any], logs: dict[str, EngineLog]) -> Run:
+        """A run that has just ended; `about` is what the document says beside the engines."""
+        run = cls(name, {}, logs, default_subject(logs))
+        run.document = results.describe(about, logs, run.summaries, run.pairs)
+        return run
+
+    def write(self, path: Path) -> Path:
+        """Writes results for `read`; returns the path of the samples beside them."""
+        about = {key: value for key, value in self.document.items() if key not in _DERIVED}
+        return results.write(path, about, self.logs, self.summaries, self.pairs)
+
+    @property
+    def engines(self) -> list[str]:
+        """Their names, in the order of the run."""
+        return list(self.logs)
+
+    @property
+    def peers(self) -> list[str]:
+        """All engines but the subject."""
+        return [name for name in self.logs if name != self.subject]
+
+    @cached_property
+    def summaries(self) -> list[EngineSummary]:
+        """What each engine did, in the order of the run."""
+        return results.summarise(self.logs)
+
+    @cached_property
+    def pairs(self) -> list[Comparison]:
+        """The subject beside each peer, and beside all of them if there are several."""
+        return comparisons(self.logs, self.subject)
+
+    @cached_property
+    def common(self) -> Comparison | None:
+        """All engines on the schemas that all pass, and the masks that all made; None for one."""
+        if not self.peers:
+            return None
+        return self.pairs[-1]
+
+    def engine(self, name: str) -> dict[str, Any]:
+        """What the document has of an engine."""
+        found: dict[str, Any] = self.document["engines"][name]
+        return found
+
+    @property
+    def title(self) -> str:
+        """The tokenizer, and what distinguishes the run from others."""
+        settings = self.document.get("settings", {})
+        store = "emptied before each schema" if settings.get("cold_store") else "kept"
+        return f"{self.document['tokenizer']['name']}, store {store}, {self.name}"
+
+
+def default_subject(logs: dict[str, EngineLog]) -> str:
+    """ffwd, or the first engine where ffwd did not run."""
+    return "ffwd" if "ffwd" in logs else next(iter(logs))

@@ -1,0 +1,105 @@
+"""One definition of a table, whoever shows it: columns with units, and the values themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+Value = str | int | float | None
+
+MISSING = "n/a"
+
+
+class Unit(str, Enum):
+    """What the values of a column are; `value` is how machine-readable forms call it."""
+
+    TEXT = ""
+    COUNT = "count"
+    SHARE = "share"
+    """Of one: 0.5 is half."""
+
+    MICROSECONDS = "us"
+    SECONDS = "s"
+    BYTES = "bytes"
+    PER_SECOND = "1/s"
+    RATIO = "ratio"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, and the unit of everything below it."""
+
+    name: str
+    unit: Unit = Unit.TEXT
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells are set flush right, and sorted by value."""
+        return self.unit is not Unit.TEXT
+
+
+@dataclass(frozen=True)
+class Table:
+    """Values in rows. The first column says what a row is about."""
+
+    key: str
+    """A name for programs, unique within a report of one run."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    notes: tuple[str, ...] = ()
+    """Lines below the table."""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"{self.key}: {len(row)} values for {len(self.columns)} columns")
+
+
+def columns(unit: Unit, names: Sequence[str]) -> tuple[Column, ...]:
+    """Columns of the same unit."""
+    return tuple(Column(name, unit) for name in names)
+
+
+def show(value: Value, unit: Unit) -> str:
+    """A value as people read it, with its unit where the heading does not say it."""
+    if value is None:
+        return MISSING
+    if isinstance(value, str):
+        return printable(value)
+    if unit is Unit.SHARE:
+        return f"{value:.2%}"
+    if unit is Unit.MICROSECONDS:
+        return microseconds(value)
+    if unit is Unit.BYTES:
+        return _bytes(value)
+    if unit is Unit.RATIO:
+        return f"{value:.1f}x" if value >= 0.1 else f"{value:.2g}x"
+    if unit is Unit.SECONDS:
+        return f"{value:,.2f}"
+    return f"{value:,.0f}"
+
+
+def microseconds(us: float) -> str:
+    """Three digits or more, without an exponent."""
+    return f"{us:,.0f}" if us >= 1000 else f"{us:.1f}" if us >= 10 else f"{us:.2f}"
+
+
+def printable(text: str) -> str:
+    """The text with what is no character to look at (controls, lone surrogates) written out.
+
+    Ids and reasons come from data and engines, and must not steer a terminal.
+    """
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def _bytes(count: float) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= size:
+            digits = 2 if unit == "GiB" else 0
+            return f"{count / size:,.{digits}f} {unit}"
+    return f"{count:,.0f} B"

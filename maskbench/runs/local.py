@@ -1,0 +1,161 @@
+"""Chunks on this machine: groups of engines, each group on its own processor."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from maskbench.engines import EngineSetup
+from maskbench.runs.process import EngineProcess, StoppedError
+from maskbench.runs.settings import EngineStart, RunSettings, Turn, TurnResult
+
+Progress = Callable[[str], None]
+
+
+class Group:
+    """One process for each engine. They never run at the same time."""
+
+    def __init__(
+        self,
+        engines: Sequence[str],
+        setup: EngineSetup,
+        settings: RunSettings,
+        scratch: Path,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self.processes = {
+            name: EngineProcess(name, setup, settings, scratch, stop) for name in engines
+        }
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Group:
+        with ExitStack() as stack:
+            for process in self.processes.values():
+                stack.enter_context(process)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def starts(self) -> dict[str, EngineStart]:
+        """What is known of each engine."""
+        return {name: process.start for name, process in self.processes.items()}
+
+    def run(self, turns: Iterable[Turn], progress: Progress) -> Iterator[TurnResult]:
+        """One turn after the other. Raises `EngineStartError` and `StoppedError`."""
+        for turn in turns:
+            process = self.processes[turn.engine]
+            name = turn.engine
+            records = process.run(turn.jobs, lambda name=name: progress(name))  # type: ignore[misc]
+            yield TurnResult(turn.chunk, name, tuple(records), process.peak_memory_bytes)
+
+
+class LocalExecutor:
+    """As many groups of engines as there are processors to pin them to.
+
+    One group runs within the caller's thread. Of several each has a thread, which waits for its
+    engines nearly all the time; they take chunks from the same list, so that none is idle while
+    there is something left.
+    """
+
+    def __init__(
+        self,
+        engines: Sequence[str],
+        setup: EngineSetup,
+        settings: RunSettings,
+        scratch: Path,
+        progress: Progress,
+        pins: Sequence[int | None] | None = None,
+    ) -> None:
+        self._stop = threading.Event()
+        self._progress = progress
+        self._groups = []
+        for number, pin in enumerate([settings.pin] if pins is None else pins):
+            folder = scratch / f"group-{number}"
+            folder.mkdir(parents=True, exist_ok=True)
+            pinned = replace(settings, pin=pin)
+            self._groups.append(Group(engines, setup, pinned, folder, self._stop))
+        self._stack = ExitStack()
+
+    def __enter__(self) -> LocalExecutor:
+        # The others start in the threads that use them, for a worker ends with its thread.
+        self._stack.enter_context(self._groups[0])
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._stack.close()
+
+    @property
+    def starts(self) -> dict[str, EngineStart]:
+        """What is known of each engine."""
+        return self._groups[0].starts
+
+    def run(self, chunks: Iterable[Sequence[Turn]]) -> Iterator[TurnResult]:
+        """The turns of all chunks, in the order in which they end. Raises `EngineStartError`."""
+        if len(self._groups) == 1:
+            for turns in chunks:
+                yield from self._groups[0].run(turns, self._progress)
+            return
+        yield from self._side_by_side(chunks)
+
+    def _side_by_side(self, chunks: Iterable[Sequence[Turn]]) -> Iterator[TurnResult]:
+        left = iter(chunks)
+        taking = threading.Lock()
+        done: queue.SimpleQueue[TurnResult | BaseException | None] = queue.SimpleQueue()
+
+        def serve(group: Group, *, started: bool) -> None:
+            try:
+                with ExitStack() as stack:
+                    if not started:
+                        stack.enter_context(group)
+                    while not self._stop.is_set():
+                        with taking:
+                            turns = next(left, None)
+                        if turns is None:
+                            break
+                        for result in group.run(turns, self._progress):
+                            done.put(result)
+                done.put(None)
+            except StoppedError:
+                done.put(None)
+            except BaseException as error:  # raised again where the results are taken
+                done.put(error)
+
+        threads = [
+            threading.Thread(target=serve, args=(group,), kwargs={"started": number == 0})
+            for number, group in enumerate(self._groups)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            running = len(threads)
+            while running:
+                result = done.get()
+                if isinstance(result, BaseException):
+                    raise result
+                if result is None:
+                    running -= 1
+                else:
+                    yield result
+        finally:
+            self._stop.set()
+            for thread in threads:
+                thread.join()
