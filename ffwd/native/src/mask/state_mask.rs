@@ -1,10 +1,13 @@
 //! The mask of a configuration.
 
+use std::cmp::Reverse;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::doubt::{is_hard_to_compare, Doubt, Doubts};
 use super::key_places::{key_places, KeyPlaces};
@@ -380,11 +383,7 @@ impl Masker {
                 self.collect_other_keys(automaton, group, stack, &mut others, nodes)?;
             }
             // Names of their own are no other keys.
-            let mut named: Vec<TokenId> = Vec::new();
-            for &node in names.iter().map(|(_, node)| node).chain(&cut) {
-                named.extend_from_slice(trie.tokens_below(node));
-            }
-            others.remove(&named);
+            self.remove_names(&mut others, trie, names.iter().map(|&(_, node)| node).chain(cut));
             builder.add_all(others);
         }
         for node in within {
@@ -417,6 +416,39 @@ impl Masker {
             }
         }
         Ok(())
+    }
+
+    /// Takes out the tokens below nodes of a trie.
+    fn remove_names(
+        &self,
+        others: &mut TokenMaskBuilder,
+        trie: &ByteTrie,
+        nodes: impl Iterator<Item = NodeId> + Clone,
+    ) {
+        // There are mostly far more tokens below a name than others that end where it does.
+        if trie.id() == self.vocabulary.trie().id() {
+            let mut runs: SmallVec<[Range<usize>; 8]> =
+                nodes.clone().map(|node| trie.places_below(node)).collect();
+            // A run that lies within another one comes after it.
+            runs.sort_unstable_by_key(|run| (run.start, Reverse(run.end)));
+            let mut end = 0;
+            runs.retain(|run| {
+                let is_outer = run.end > end;
+                end = end.max(run.end);
+                is_outer
+            });
+            let is_named = |token: TokenId| {
+                let place = self.vocabulary.place_in_trie(token);
+                let after = runs.partition_point(|run| run.start <= place);
+                after > 0 && runs[after - 1].contains(&place)
+            };
+            if others.remove_where(is_named) {
+                return;
+            }
+        }
+        let mut named: Vec<TokenId> = Vec::new();
+        nodes.for_each(|node| named.extend_from_slice(trie.tokens_below(node)));
+        others.remove(&named);
     }
 
     /// The tokens that spell a part of `prefix` from its beginning, or all of it and then what may

@@ -236,6 +236,20 @@ impl TokenMaskBuilder {
         }
     }
 
+    /// The same for all tokens that something holds for; `false`, and nothing is done, where a bitmap
+    /// has been collected, whose tokens would have to be listed.
+    pub fn remove_where(&mut self, holds: impl Fn(TokenId) -> bool) -> bool {
+        if self.bases.iter().any(|base| base.bitmap.is_some()) {
+            return false;
+        }
+        self.added.retain(|&token| !holds(token));
+        for base in &mut self.bases {
+            let list = base.list.iter().flat_map(|list| list.iter().copied());
+            base.removed.extend(list.filter(|&token| holds(token)));
+        }
+        true
+    }
+
     pub fn build(mut self) -> TokenMask {
         // Setting a bit costs about as much as copying four words.
         let removed: usize = self.bases.iter().map(|base| base.removed.len()).sum();

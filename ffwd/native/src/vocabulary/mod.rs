@@ -84,6 +84,8 @@ pub struct Vocabulary {
     texts: Box<[u32]>,
     /// Every token that is text, the longest first.
     by_length: Vec<TokenId>,
+    /// For each token its place among the tokens of the trie.
+    place_in_trie: Vec<u32>,
     trie: ByteTrie,
 }
 
@@ -170,8 +172,14 @@ impl Vocabulary {
         }
         let mut by_length: Vec<TokenId> = sorted.iter().map(|&(_, token)| token).collect();
         by_length.sort_by_key(|token| (std::cmp::Reverse(text(token.index()).len()), *token));
+        // Tokens that are no text have none.
+        let mut place_in_trie = vec![u32::MAX; width];
+        for (place, token) in trie.tokens_below(NodeId::ROOT).iter().enumerate() {
+            place_in_trie[token.index()] = place as u32;
+        }
         Ok(Self {
             trie,
+            place_in_trie,
             summaries,
             places,
             texts: texts.into(),
@@ -255,9 +263,16 @@ impl Vocabulary {
         &self.trie
     }
 
+    /// Where a token stands among the tokens of the trie, of which those below a node are a run.
+    #[inline]
+    pub fn place_in_trie(&self, token: TokenId) -> usize {
+        self.place_in_trie[token.index()] as usize
+    }
+
     pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
             + (self.offsets.capacity() + self.summaries.capacity() + self.by_length.capacity()) * 4
+            + self.place_in_trie.capacity() * 4
             + self.texts.len() * 4
             + self.places.memory_bytes()
             + self.trie.memory_bytes()

@@ -173,6 +173,12 @@ impl ByteTrie {
         &self.tokens[start..end]
     }
 
+    /// The places among all tokens of those that end at a node or below it.
+    #[inline]
+    pub fn places_below(&self, node: NodeId) -> Range<usize> {
+        self.tokens_before(node)..self.tokens_before(self.after(node))
+    }
+
     /// How many tokens come before those of a node and its subtree.
     #[inline]
     pub fn tokens_before(&self, node: NodeId) -> usize {
