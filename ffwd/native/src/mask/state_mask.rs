@@ -1,5 +1,6 @@
 //! The mask of a configuration.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,6 +52,13 @@ struct AnonymousMask {
     /// Tokens, sorted, that only the texts decide.
     doubtful: Box<[Doubt]>,
 }
+
+/// Of more tokens than this a bitmap is read in order, which takes a microsecond, rather than that
+/// they are compared with each other.
+const FEW: usize = 128;
+
+/// Most masks have fewer tokens beside those that they share with others.
+const USUAL_TOKENS: usize = 512;
 
 /// Subtrees of at most so many nodes are walked byte by byte; of larger ones lexemes know the masks.
 const WALKED_NODES: u32 = 16;
@@ -213,6 +221,7 @@ impl Masker {
         state: StateId,
     ) -> Result<AnonymousMask, EngineError> {
         let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
+        builder.added.reserve(USUAL_TOKENS);
         let mut nodes = 0;
         let view = View::of(&self.vocabulary);
         self.collect(automaton, view, automaton.threads(state), &mut builder, &mut nodes)?;
@@ -344,7 +353,7 @@ impl Masker {
         }
         let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
         self.collect_exits(automaton, group, stack, &mut after, nodes)?;
-        match after.as_list() {
+        match after.as_tokens().map(|tokens| self.in_order(tokens)) {
             Some(list) => {
                 self.make_room(list.len() * 4 + std::mem::size_of::<(u64, StackId, usize)>());
                 builder.add_list(&list);
@@ -418,6 +427,33 @@ impl Masker {
         Ok(())
     }
 
+    /// Tokens by their places in the vocabulary's trie, each once.
+    fn in_order(&self, tokens: &[TokenId]) -> TokenList {
+        let in_trie = self.vocabulary.trie().tokens_below(NodeId::ROOT);
+        let mut places: Vec<usize> =
+            tokens.iter().map(|&token| self.vocabulary.place_in_trie(token)).collect();
+        if places.len() <= FEW {
+            places.sort_unstable();
+            places.dedup();
+            return places.iter().filter_map(|&place| in_trie.get(place).copied()).collect();
+        }
+        let mut bitmap = vec![0u64; in_trie.len().div_ceil(64)];
+        for place in places {
+            if let Some(word) = bitmap.get_mut(place / 64) {
+                *word |= 1 << (place % 64);
+            }
+        }
+        let mut ordered = Vec::with_capacity(tokens.len());
+        for (at, &word) in bitmap.iter().enumerate() {
+            let mut left = word;
+            while left != 0 {
+                ordered.push(in_trie[at * 64 + left.trailing_zeros() as usize]);
+                left &= left - 1;
+            }
+        }
+        ordered.into()
+    }
+
     /// Takes out the tokens below nodes of a trie.
     fn remove_names(
         &self,
@@ -437,12 +473,7 @@ impl Masker {
                 end = end.max(run.end);
                 is_outer
             });
-            let is_named = |token: TokenId| {
-                let place = self.vocabulary.place_in_trie(token);
-                let after = runs.partition_point(|run| run.start <= place);
-                after > 0 && runs[after - 1].contains(&place)
-            };
-            if others.remove_where(is_named) {
+            if others.remove_runs(&runs, |token| self.vocabulary.place_in_trie(token)) {
                 return;
             }
         }
@@ -530,8 +561,16 @@ fn without_texts(thread: &Thread) -> Thread {
 }
 
 /// What may begin on a stack, whatever has been recorded.
-fn anonymous_starts(automaton: &Automaton, stack: StackId) -> Result<Threads, EngineError> {
-    automaton.following(stack, TextId::ANY)
+fn anonymous_starts(
+    automaton: &Automaton,
+    stack: StackId,
+) -> Result<Cow<'_, [Thread]>, EngineError> {
+    let starts = automaton.starts(stack)?;
+    // Mostly nothing is recorded there.
+    if starts.iter().all(|start| start.transcript == TextId::NONE) {
+        return Ok(Cow::Borrowed(starts));
+    }
+    Ok(Cow::Owned(automaton.following(stack, TextId::ANY)?.into_vec()))
 }
 
 fn add_inner(builder: &mut TokenMaskBuilder, inner: &Inner) {

@@ -1,5 +1,6 @@
 //! A set of tokens, stored as cheaply as it can be copied into a bitmask.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -11,7 +12,7 @@ use crate::vocabulary::TokenId;
 /// Bit `i % 32` of word `i / 32` stands for token `i`.
 pub type Bitmap = Arc<[u32]>;
 
-/// Tokens by their ids, sorted, in memory that several sets share.
+/// Tokens in any order, in memory that several sets share.
 pub type TokenList = Arc<[TokenId]>;
 
 /// A set of tokens: a shared bitmap and a shared list, if any, but for some of their tokens, and
@@ -47,7 +48,7 @@ impl TokenMask {
 
     pub fn contains(&self, token: TokenId) -> bool {
         let shared = self.base.as_ref().is_some_and(|base| has_bit(base, token))
-            || self.list.as_ref().is_some_and(|list| list.binary_search(&token).is_ok());
+            || self.list.as_ref().is_some_and(|list| list.contains(&token));
         shared && !self.removed.contains(&token) || self.added.contains(&token)
     }
 
@@ -121,9 +122,8 @@ struct Base {
 }
 
 impl Base {
-    fn has(&self, token: TokenId) -> bool {
+    fn has_bit(&self, token: TokenId) -> bool {
         self.bitmap.as_ref().is_some_and(|bitmap| has_bit(bitmap, token))
-            || self.list.as_ref().is_some_and(|list| list.binary_search(&token).is_ok())
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -138,7 +138,7 @@ impl Base {
         let joins = other.bitmap.is_none()
             && self.list.is_none()
             && self.removed.is_empty()
-            && !other.removed.iter().any(|&token| self.has(token));
+            && !other.removed.iter().any(|&token| self.has_bit(token));
         if joins {
             self.list.clone_from(&other.list);
             self.removed.clone_from(&other.removed);
@@ -203,9 +203,8 @@ impl TokenMaskBuilder {
     }
 
     /// The tokens, if single ones are all that was collected, none of them doubtful.
-    pub fn as_list(&self) -> Option<TokenList> {
-        let single = self.bases.is_empty() && self.doubtful.is_empty();
-        single.then(|| sorted(&self.added, self.words).into())
+    pub fn as_tokens(&self) -> Option<&[TokenId]> {
+        (self.bases.is_empty() && self.doubtful.is_empty()).then_some(&*self.added)
     }
 
     /// The tokens that have been collected.
@@ -220,32 +219,43 @@ impl TokenMaskBuilder {
         tokens
     }
 
-    /// Takes single tokens, none of them twice, out of what has been collected.
+    /// Takes single tokens out of what has been collected.
     pub fn remove(&mut self, tokens: &[TokenId]) {
         if tokens.is_empty() {
             return;
         }
-        if !self.added.is_empty() {
-            let tokens = sorted(tokens, self.words);
-            self.added.retain(|token| tokens.binary_search(token).is_err());
-        }
+        let removed: FxHashSet<TokenId> = tokens.iter().copied().collect();
+        self.added.retain(|token| !removed.contains(token));
         for base in &mut self.bases {
-            let of_base: Vec<TokenId> =
-                tokens.iter().copied().filter(|&token| base.has(token)).collect();
+            let of_bitmap = removed.iter().copied().filter(|&token| base.has_bit(token));
+            let mut of_base: Vec<TokenId> = of_bitmap.collect();
+            let list = base.list.iter().flat_map(|list| list.iter());
+            of_base.extend(list.filter(|token| removed.contains(token)));
             base.removed.extend(of_base);
         }
     }
 
-    /// The same for all tokens that something holds for; `false`, and nothing is done, where a bitmap
-    /// has been collected, whose tokens would have to be listed.
-    pub fn remove_where(&mut self, holds: impl Fn(TokenId) -> bool) -> bool {
+    /// The same for the tokens in runs of places, which do not touch and are in order. Lists must be
+    /// in the order of their tokens' places. `false`, and nothing is done, where a bitmap has been
+    /// collected, whose tokens have no order.
+    pub fn remove_runs(&mut self, runs: &[Range<usize>], place: impl Fn(TokenId) -> usize) -> bool {
         if self.bases.iter().any(|base| base.bitmap.is_some()) {
             return false;
         }
-        self.added.retain(|&token| !holds(token));
+        self.added.retain(|&token| {
+            let place = place(token);
+            let after = runs.partition_point(|run| run.start <= place);
+            after == 0 || !runs[after - 1].contains(&place)
+        });
         for base in &mut self.bases {
-            let list = base.list.iter().flat_map(|list| list.iter().copied());
-            base.removed.extend(list.filter(|&token| holds(token)));
+            let mut rest: &[TokenId] = base.list.as_deref().unwrap_or_default();
+            for run in runs {
+                rest = &rest[rest.partition_point(|&token| place(token) < run.start)..];
+                let (within, after) =
+                    rest.split_at(rest.partition_point(|&token| place(token) < run.end));
+                base.removed.extend_from_slice(within);
+                rest = after;
+            }
         }
         true
     }
@@ -280,25 +290,8 @@ impl TokenMaskBuilder {
             return TokenMask { base: Some(own), ..TokenMask::default() };
         }
         let Base { bitmap: base, list, removed } = self.bases.pop().unwrap_or_default();
-        TokenMask { base, list, removed: removed.into(), added: self.added.into() }
+        TokenMask { base, list, removed: removed.into(), added: self.added.as_slice().into() }
     }
-}
-
-/// Of more tokens than this a bitmap is read in order, which takes a microsecond, rather than that
-/// they are compared with each other.
-const FEW: usize = 128;
-
-/// Tokens in order, each once.
-fn sorted(tokens: &[TokenId], words: usize) -> Vec<TokenId> {
-    if tokens.len() <= FEW || tokens.iter().any(|token| token.index() >= words * 32) {
-        let mut sorted = tokens.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        return sorted;
-    }
-    let mut bitmap = vec![0; words];
-    set_bits(&mut bitmap, tokens);
-    bits(&bitmap).collect()
 }
 
 fn or(row: &mut [u32], other: &[u32]) {
