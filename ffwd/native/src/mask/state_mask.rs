@@ -48,9 +48,9 @@ pub struct MaskCounters {
 /// The mask of a configuration without the texts that it has recorded.
 #[derive(Clone, Debug)]
 struct AnonymousMask {
-    mask: TokenMask,
+    mask: Arc<TokenMask>,
     /// Tokens, sorted, that only the texts decide.
-    doubtful: Box<[Doubt]>,
+    doubtful: Arc<[Doubt]>,
 }
 
 /// Of more tokens than this a bitmap is read in order, which takes a microsecond, rather than that
@@ -147,17 +147,16 @@ impl Masker {
             (TextId::EMPTY, TextId::NONE) => thread.lexeme != ThreadLexeme::Key,
             (text, transcript) => (text, transcript) != (TextId::NONE, TextId::NONE),
         };
-        let AnonymousMask { mut mask, doubtful } = if threads.iter().any(texts) {
+        let shared = threads.iter().any(texts);
+        let AnonymousMask { mut mask, doubtful } = if shared {
             let anonymous = automaton.intern(threads.iter().map(without_texts).collect())?;
             match self.anonymous.with(anonymous.0, AnonymousMask::clone) {
-                Some(shared) => shared,
+                Some(known) => known,
                 None => {
-                    let shared = self.collect_all(automaton, anonymous)?;
-                    self.make_room(
-                        shared.mask.memory_bytes() + std::mem::size_of_val(&*shared.doubtful),
-                    );
-                    self.anonymous.set(anonymous.0, Arc::new(shared.clone()));
-                    shared
+                    let new = self.collect_all(automaton, anonymous)?;
+                    self.make_room(new.mask.memory_bytes() + std::mem::size_of_val(&*new.doubtful));
+                    self.anonymous.set(anonymous.0, Arc::new(new.clone()));
+                    new
                 }
             }
         } else {
@@ -165,7 +164,7 @@ impl Masker {
         };
         // But for the few tokens in which one key ends and the next begins, which may be the same,
         // or in which an item ends that the next must differ from.
-        let mut doubtful = doubtful.into_vec();
+        let mut doubtful = doubtful.to_vec();
         if automaton.json().is_some() {
             // More texts never allow more keys.
             for &token in self.vocabulary.tokens_with_two_keys() {
@@ -193,11 +192,12 @@ impl Masker {
                 }
             }
             self.counters.doubts.fetch_add(doubtful.len() as u64, Ordering::Relaxed);
-            mask = builder.build();
+            mask = Arc::new(builder.build());
+            self.make_room(mask.memory_bytes());
+        } else if !shared {
+            self.make_room(mask.memory_bytes());
         }
-        let mask = Arc::new(mask);
         self.counters.computed.fetch_add(1, Ordering::Relaxed);
-        self.make_room(mask.memory_bytes());
         self.memo.set(state.0, mask.clone());
         Ok(mask)
     }
@@ -230,7 +230,7 @@ impl Masker {
         }
         self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
         let doubtful = Doubt::settle(std::mem::take(&mut builder.doubtful));
-        Ok(AnonymousMask { mask: builder.build(), doubtful })
+        Ok(AnonymousMask { mask: Arc::new(builder.build()), doubtful: doubtful.into() })
     }
 
     /// The tokens below a node of a trie that some thread can read.

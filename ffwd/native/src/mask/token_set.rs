@@ -48,8 +48,8 @@ impl TokenMask {
 
     pub fn contains(&self, token: TokenId) -> bool {
         let shared = self.base.as_ref().is_some_and(|base| has_bit(base, token))
-            || self.list.as_ref().is_some_and(|list| list.contains(&token));
-        shared && !self.removed.contains(&token) || self.added.contains(&token)
+            || self.list.as_ref().is_some_and(|list| has(list, token));
+        shared && !has(&self.removed, token) || has(&self.added, token)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -76,6 +76,11 @@ impl TokenMask {
         };
         std::mem::size_of::<Self>() + (self.added.len() + self.removed.len()) * 4 + base
     }
+}
+
+/// Looks at all of the tokens, several at a time, as a search that ends early could not.
+fn has(tokens: &[TokenId], token: TokenId) -> bool {
+    tokens.iter().fold(false, |found, known| found | (*known == token))
 }
 
 fn has_bit(bitmap: &[u32], token: TokenId) -> bool {
