@@ -80,6 +80,11 @@ impl<T: Eq + Hash + Held> Interner<T> {
         Ok(id)
     }
 
+    /// The id of the value with this hash that `is` confirms.
+    pub fn find(&self, hash: ShortHash, is: impl Fn(&T) -> bool) -> Option<u32> {
+        self.ids.lock().find(hash, |id| is(&self.values[id as usize]))
+    }
+
     #[inline]
     pub fn get(&self, id: u32) -> &T {
         &self.values[id as usize]

@@ -1,10 +1,13 @@
 //! Objects: every alternative of a schema's object types runs side by side as a *monitor*; all of
 //! them see the same members, and each says which keys may come and what their values must be.
 
+use std::hash::{Hash, Hasher};
+
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::exclusion::Demand;
 use super::frame::{Frame, StackId};
+use super::intern::ShortHash;
 use super::keys::{KeyNodeId, KeySet, OtherKeys, TextId};
 use super::memory::Held;
 use super::monitor::{Exclusions, Key, Place};
@@ -38,8 +41,8 @@ pub struct Members {
     used: UsedId,
 }
 
-/// Where an object stands between its members.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// Where an object stands between its members. What follows from the first three is kept with them.
+#[derive(Clone, Debug)]
 pub struct ObjectState {
     group: ObjectGroupId,
     live: Box<[Live]>,
@@ -48,6 +51,26 @@ pub struct ObjectState {
     open: OpenKeys,
     /// All keys that may come.
     pub keys: KeyNodeId,
+}
+
+impl ObjectState {
+    fn identity(&self) -> (ObjectGroupId, &[Live], &Members) {
+        (self.group, &self.live, &self.members)
+    }
+}
+
+impl PartialEq for ObjectState {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for ObjectState {}
+
+impl Hash for ObjectState {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
 }
 
 /// A member whose value has not ended.
@@ -98,6 +121,9 @@ impl Automaton {
         id: ObjectGroupId,
     ) -> Result<ObjectStateId, EngineError> {
         let group = self.group(json, id);
+        if let Some(&known) = group.start.get() {
+            return Ok(known);
+        }
         let members = Members { seen: NameSet::default(), count: 0, used: UsedId::EMPTY };
         let live: Box<[Live]> = group
             .monitors
@@ -108,7 +134,8 @@ impl Automaton {
                 place: monitor.settle(monitor.start(), &members.seen, 0),
             })
             .collect();
-        self.object_state(json, id, live, members)
+        let start = self.object_state(json, id, live, members)?;
+        Ok(*group.start.get_or_init(|| start))
     }
 
     fn object_state(
@@ -138,15 +165,20 @@ impl Automaton {
         if open.required == 0 {
             open = OpenKeys::default();
         }
+        let others = self.other_keys(group, open)?;
+        if others.is_none() && !group.remembers_keys {
+            members.used = UsedId::EMPTY;
+        }
+        let identity = (id, &*live, &members);
+        let is = |state: &ObjectState| state.identity() == identity;
+        if let Some(known) = json.object_states.find(ShortHash::of(&identity), is) {
+            return Ok(ObjectStateId(known));
+        }
         let mut allowed = Vec::with_capacity(group.names.len());
         for name in 0..group.names.len() as u32 {
             allowed.push(self.is_name_allowed(json, id, &live, &members, name)?);
         }
         let allowed: NameSet = allowed.into_iter().collect();
-        let others = self.other_keys(group, open)?;
-        if others.is_none() && !group.remembers_keys {
-            members.used = UsedId::EMPTY;
-        }
         let others = others.map(|index| OtherKeys { index, lexeme: self.lexeme(index).clone() });
         let keys = KeySet::new(id.0, group.names.clone(), allowed, others);
         let keys = json.keys.root(keys, members.used)?;

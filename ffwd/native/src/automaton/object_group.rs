@@ -1,6 +1,6 @@
 //! The object alternatives of one query: their names, and the languages of all other keys.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,6 +9,7 @@ use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::keys::{written, Names};
 use super::monitor::{Ask, Exclusion, Monitor, Role, Unnamed, MAX_EXCLUSIONS};
+use super::object::ObjectStateId;
 use super::punctuation::{index, spec as lexeme_spec};
 use super::PropertyOrder;
 use crate::error::LimitExceeded;
@@ -57,6 +58,8 @@ pub struct ObjectGroup {
     /// The languages of the other keys; `None` for any.
     languages: Vec<Option<Ast>>,
     lexemes: Mutex<FxHashMap<OpenKeys, u32>>,
+    /// Where an object of the group begins.
+    pub start: OnceLock<ObjectStateId>,
     /// From this many members on their number makes no difference.
     pub cap: u64,
     /// Whether keys without a name may come, be forbidden and come again, so that those that came
@@ -153,6 +156,7 @@ impl Automaton {
             names,
             languages: builder.languages,
             lexemes: Mutex::default(),
+            start: OnceLock::new(),
             cap,
         };
         json.held.add(group.memory_bytes());
