@@ -16,7 +16,7 @@ use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
 use super::sharded::Sharded;
 use super::slots::Slots;
-use super::token_set::{TokenList, TokenMask, TokenMaskBuilder};
+use super::token_set::{TokenList, TokenMask, TokenMaskBuilder, FEW};
 use super::two_keys::keys_differ;
 use super::walk::View;
 use crate::automaton::keys::Terminal;
@@ -52,10 +52,6 @@ struct AnonymousMask {
     /// Tokens, sorted, that only the texts decide.
     doubtful: Arc<[Doubt]>,
 }
-
-/// Of more tokens than this a bitmap is read in order, which takes a microsecond, rather than that
-/// they are compared with each other.
-const FEW: usize = 128;
 
 /// Most masks have fewer tokens beside those that they share with others.
 const USUAL_TOKENS: usize = 512;
@@ -353,7 +349,7 @@ impl Masker {
         }
         let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
         self.collect_exits(automaton, group, stack, &mut after, nodes)?;
-        match after.as_tokens().map(|tokens| self.in_order(tokens)) {
+        match after.as_tokens().map(TokenList::from) {
             Some(list) => {
                 self.make_room(list.len() * 4 + std::mem::size_of::<(u64, StackId, usize)>());
                 builder.add_list(&list);
@@ -427,33 +423,6 @@ impl Masker {
         Ok(())
     }
 
-    /// Tokens by their places in the vocabulary's trie, each once.
-    fn in_order(&self, tokens: &[TokenId]) -> TokenList {
-        let in_trie = self.vocabulary.trie().tokens_below(NodeId::ROOT);
-        let mut places: Vec<usize> =
-            tokens.iter().map(|&token| self.vocabulary.place_in_trie(token)).collect();
-        if places.len() <= FEW {
-            places.sort_unstable();
-            places.dedup();
-            return places.iter().filter_map(|&place| in_trie.get(place).copied()).collect();
-        }
-        let mut bitmap = vec![0u64; in_trie.len().div_ceil(64)];
-        for place in places {
-            if let Some(word) = bitmap.get_mut(place / 64) {
-                *word |= 1 << (place % 64);
-            }
-        }
-        let mut ordered = Vec::with_capacity(tokens.len());
-        for (at, &word) in bitmap.iter().enumerate() {
-            let mut left = word;
-            while left != 0 {
-                ordered.push(in_trie[at * 64 + left.trailing_zeros() as usize]);
-                left &= left - 1;
-            }
-        }
-        ordered.into()
-    }
-
     /// Takes out the tokens below nodes of a trie.
     fn remove_names(
         &self,
@@ -473,7 +442,13 @@ impl Masker {
                 end = end.max(run.end);
                 is_outer
             });
-            if others.remove_runs(&runs, |token| self.vocabulary.place_in_trie(token)) {
+            let is_named = |token: TokenId| {
+                let place = self.vocabulary.place_in_trie(token);
+                let after = runs.partition_point(|run| run.start <= place);
+                after > 0 && runs[after - 1].contains(&place)
+            };
+            let count: usize = runs.iter().map(Range::len).sum();
+            if count > FEW && others.remove_where(is_named) {
                 return;
             }
         }

@@ -1,6 +1,5 @@
 //! A set of tokens, stored as cheaply as it can be copied into a bitmask.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -118,6 +117,9 @@ pub fn bits(bitmap: &[u32]) -> impl Iterator<Item = TokenId> + '_ {
     })
 }
 
+/// So many tokens are looked for one by one.
+pub const FEW: usize = 32;
+
 /// A shared bitmap and a shared list but for some of their tokens.
 #[derive(Clone, Debug, Default)]
 struct Base {
@@ -129,6 +131,10 @@ struct Base {
 impl Base {
     fn has_bit(&self, token: TokenId) -> bool {
         self.bitmap.as_ref().is_some_and(|bitmap| has_bit(bitmap, token))
+    }
+
+    fn has(&self, token: TokenId) -> bool {
+        self.has_bit(token) || self.list.as_ref().is_some_and(|list| has(list, token))
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -226,41 +232,30 @@ impl TokenMaskBuilder {
 
     /// Takes single tokens out of what has been collected.
     pub fn remove(&mut self, tokens: &[TokenId]) {
-        if tokens.is_empty() {
-            return;
+        if tokens.len() > FEW {
+            let tokens: FxHashSet<TokenId> = tokens.iter().copied().collect();
+            if self.remove_where(|token| tokens.contains(&token)) {
+                return;
+            }
         }
-        let removed: FxHashSet<TokenId> = tokens.iter().copied().collect();
-        self.added.retain(|token| !removed.contains(token));
+        self.added.retain(|&token| !has(tokens, token));
         for base in &mut self.bases {
-            let of_bitmap = removed.iter().copied().filter(|&token| base.has_bit(token));
-            let mut of_base: Vec<TokenId> = of_bitmap.collect();
-            let list = base.list.iter().flat_map(|list| list.iter());
-            of_base.extend(list.filter(|token| removed.contains(token)));
+            let of_base: Vec<TokenId> =
+                tokens.iter().copied().filter(|&token| base.has(token)).collect();
             base.removed.extend(of_base);
         }
     }
 
-    /// The same for the tokens in runs of places, which do not touch and are in order. Lists must be
-    /// in the order of their tokens' places. `false`, and nothing is done, where a bitmap has been
-    /// collected, whose tokens have no order.
-    pub fn remove_runs(&mut self, runs: &[Range<usize>], place: impl Fn(TokenId) -> usize) -> bool {
+    /// The same for all tokens that something holds for. `false`, and nothing is done, where a
+    /// bitmap has been collected, whose tokens would have to be listed.
+    pub fn remove_where(&mut self, holds: impl Fn(TokenId) -> bool) -> bool {
         if self.bases.iter().any(|base| base.bitmap.is_some()) {
             return false;
         }
-        self.added.retain(|&token| {
-            let place = place(token);
-            let after = runs.partition_point(|run| run.start <= place);
-            after == 0 || !runs[after - 1].contains(&place)
-        });
+        self.added.retain(|&token| !holds(token));
         for base in &mut self.bases {
-            let mut rest: &[TokenId] = base.list.as_deref().unwrap_or_default();
-            for run in runs {
-                rest = &rest[rest.partition_point(|&token| place(token) < run.start)..];
-                let (within, after) =
-                    rest.split_at(rest.partition_point(|&token| place(token) < run.end));
-                base.removed.extend_from_slice(within);
-                rest = after;
-            }
+            let list = base.list.iter().flat_map(|list| list.iter().copied());
+            base.removed.extend(list.filter(|&token| holds(token)));
         }
         true
     }
