@@ -71,8 +71,11 @@ fn key_by_key(
 /// The same for declared names alone. `closed`: no other keys may come.
 fn name_by_name(names: PlainNames<'_>, view: View<'_>, closed: bool, nodes: &mut u64) -> KeyPlaces {
     let mut places = KeyPlaces::default();
-    // The nodes that the last name led to; it led no further, or ended there.
-    let mut path: SmallVec<[NodeId; 32]> = SmallVec::from_elem(view.root, 1);
+    let trie = view.trie;
+    // The nodes that the last name led to; it led no further, or ended there. With each the child
+    // that the next name may lead to: both names and children are sorted.
+    let below = |node: NodeId| (node, NodeId(node.0 + 1));
+    let mut path: SmallVec<[(NodeId, NodeId); 32]> = SmallVec::from_elem(below(view.root), 1);
     let mut last: &[u8] = &[];
     for (at, name) in (names.first..).zip(names.names) {
         let allowed = names.is_allowed(at);
@@ -89,14 +92,23 @@ fn name_by_name(names: PlainNames<'_>, view: View<'_>, closed: bool, nodes: &mut
         path.truncate(shared + 1);
         for &byte in &rest[shared..] {
             *nodes += 1;
-            let Some(child) = view.trie.child(path[path.len() - 1], byte) else { break };
+            let Some((node, next)) = path.last_mut() else { break };
+            // The root has a table.
+            let child = match *node == NodeId::ROOT {
+                true => trie.child(*node, byte),
+                false => {
+                    *next = trie.child_from(*node, *next, byte);
+                    trie.is_child(*node, *next, byte).then_some(*next)
+                }
+            };
+            let Some(child) = child else { break };
             if closed {
                 places.within.push(child);
             }
-            path.push(child);
+            path.push(below(child));
         }
         if path.len() == rest.len() + 1 && !name.is_empty() {
-            if let Some(end) = view.trie.child(path[rest.len()], b'"') {
+            if let Some(end) = trie.child(path[rest.len()].0, b'"') {
                 let terminal = if allowed { Terminal::Allowed(at) } else { Terminal::Refused };
                 places.names.push((terminal, end));
             }

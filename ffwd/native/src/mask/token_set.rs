@@ -265,28 +265,31 @@ impl TokenMaskBuilder {
         let removed: usize = self.bases.iter().map(|base| base.removed.len()).sum();
         let many = self.added.len() + removed > self.words / 4 + 64;
         if self.bases.len() > 1 || many {
-            let mut own: Bitmap = std::iter::repeat_n(0u32, self.words).collect();
-            // Nobody else holds it yet.
-            if let Some(own) = Arc::get_mut(&mut own) {
-                for base in &self.bases {
-                    let mut part = Vec::new();
-                    let row = if base.removed.is_empty() {
-                        &mut *own
-                    } else {
-                        part.resize(self.words, 0);
-                        &mut part[..]
-                    };
-                    if let Some(bitmap) = &base.bitmap {
-                        or(row, bitmap);
-                    }
-                    if let Some(list) = &base.list {
-                        set_bits(row, list);
-                    }
-                    clear_bits(row, &base.removed);
-                    or(own, &part);
+            let mut own = match self.bases.first() {
+                Some(Base { bitmap: Some(bitmap), list: None, removed }) if removed.is_empty() => {
+                    bitmap.to_vec()
                 }
-                set_bits(own, &self.added);
+                _ => vec![0; self.words],
+            };
+            for base in &self.bases {
+                let mut part = Vec::new();
+                let row = if base.removed.is_empty() {
+                    &mut own
+                } else {
+                    part.resize(self.words, 0);
+                    &mut part
+                };
+                if let Some(bitmap) = &base.bitmap {
+                    or(row, bitmap);
+                }
+                if let Some(list) = &base.list {
+                    set_bits(row, list);
+                }
+                clear_bits(row, &base.removed);
+                or(&mut own, &part);
             }
+            set_bits(&mut own, &self.added);
+            let own: Bitmap = own.into();
             return TokenMask { base: Some(own), ..TokenMask::default() };
         }
         let Base { bitmap: base, list, removed } = self.bases.pop().unwrap_or_default();

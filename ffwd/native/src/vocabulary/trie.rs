@@ -223,7 +223,25 @@ impl ByteTrie {
                 return (child != NodeId::ROOT).then_some(child);
             }
         }
-        self.children(node).find(|&(label, _)| label == byte).map(|(_, child)| child)
+        let child = self.child_from(node, NodeId(node.0 + 1), byte);
+        self.is_child(node, child, byte).then_some(child)
+    }
+
+    /// The first child of a node, from one of them on, that a byte or a greater one leads to; what
+    /// comes after the subtree where there is none.
+    #[inline]
+    pub fn child_from(&self, node: NodeId, mut child: NodeId, byte: u8) -> NodeId {
+        let end = self.after(node);
+        while child < end && self.byte(child) < byte {
+            child = self.after(child);
+        }
+        child
+    }
+
+    /// Whether what [`Self::child_from`] has found is the child that the byte leads to.
+    #[inline]
+    pub fn is_child(&self, node: NodeId, child: NodeId, byte: u8) -> bool {
+        child < self.after(node) && self.byte(child) == byte
     }
 
     /// Whether nothing lies below a node.
