@@ -46,9 +46,14 @@ class Comparison:
         """As the tables call it."""
         return f"{self.subject} and {' and '.join(self.peers)}"
 
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """The peers that are not the subject with another option, as `ffwd-any` is `ffwd`."""
+        return tuple(peer for peer in self.peers if not peer.startswith(f"{self.subject}-"))
+
     def better_peer(self, part: str, statistic: str) -> float | None:
-        """The least time of a peer: `part` is `mask_us` or `first_mask_us`."""
-        values = [getattr(self.times[peer], part) for peer in self.peers]
+        """The least time of a rival: `part` is `mask_us` or `first_mask_us`."""
+        values = [getattr(self.times[peer], part) for peer in self.rivals]
         known = [value[statistic] for value in values if value is not None]
         return min(known, default=None)
 

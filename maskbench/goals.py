@@ -68,15 +68,17 @@ class Judgement:
     """In the order of the comparison's peers."""
 
     ratio: float | None
-    """How many times longer the better peer takes."""
+    """How many times longer the better of the peers takes that are no variants of the subject."""
 
     must: bool
     aim: bool
 
 
 def judge(comparison: Comparison) -> list[Judgement]:
-    """All goals; none if nothing was measured."""
-    found = []
+    """All goals; none if nothing was measured, or no other engine was."""
+    found: list[Judgement] = []
+    if not comparison.rivals:
+        return found
     for goal in GOALS:
         own = comparison.own(goal.part, goal.statistic)
         if own is None:

@@ -33,7 +33,8 @@ def tables_of(run: Run, *, lists: bool = True) -> list[Table]:
     if run.peers:
         found.append(forced(run, "common"))
     found.append(memory(run))
-    found += [goals(run, comparison) for comparison in run.pairs]
+    # Goals are beside other engines, not beside the same one with another option.
+    found += [goals(run, comparison) for comparison in run.pairs if comparison.rivals]
     if run.peers:
         found.append(difference_patterns(run))
     if lists:

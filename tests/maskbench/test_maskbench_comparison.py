@@ -51,6 +51,17 @@ def test_goals_are_judged_by_time_or_by_the_better_peer():
     assert not mask.must
 
 
+def test_an_engine_is_no_rival_of_itself():
+    logs = {"one": LOGS["one"], "one-any": LOGS["one"], "two": LOGS["two"]}
+    variant, two, all_of_them = comparisons(logs, "one")
+    assert (variant.peers, variant.rivals, judge(variant)) == (("one-any",), (), [])
+    assert all_of_them.rivals == two.rivals == ("two",)
+    assert all_of_them.better_peer("mask_us", "max") == two.better_peer("mask_us", "max")
+    tables = render("markdown", [run_of(logs)])
+    assert "one and one-any pass" not in tables
+    assert "one and one-any and two pass" in tables
+
+
 def test_nothing_in_common_has_no_figures():
     logs = {"one": EngineLog(records=[record(0, Verdict.CRASHED)]), "two": LOGS["two"]}
     (pair,) = comparisons(logs, "one")
