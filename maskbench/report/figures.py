@@ -190,7 +190,7 @@ def scatters(run: Run) -> list[Scatter]:
     found = []
     subject = {record.index: record for record in run.logs[run.subject].records}
     numbers = {name: number for number, name in enumerate(run.engines)}
-    for peer in run.peers:
+    for peer in run.rivals:
         common = common_schemas(run.logs, [run.subject, peer])[0]
         others = {record.index: record for record in run.logs[peer].records}
         masks: list[tuple[str, float, float]] = []

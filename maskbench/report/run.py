@@ -55,6 +55,11 @@ class Run:
         """All engines but the subject."""
         return [name for name in self.logs if name != self.subject]
 
+    @property
+    def rivals(self) -> list[str]:
+        """The peers that are not the subject with another option."""
+        return list(self.pairs[-1].rivals) if self.pairs else []
+
     @cached_property
     def summaries(self) -> list[EngineSummary]:
         """What each engine did, in the order of the run."""
