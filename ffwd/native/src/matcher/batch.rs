@@ -6,6 +6,7 @@
 //! them are waited for.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::{Condvar, Mutex};
@@ -25,6 +26,10 @@ const ROWS_AT_ONCE: usize = 8;
 const MANY_BYTES: usize = 4 << 20;
 /// Restricting a mask to canonical tokens takes about as long as copying so many.
 const CANONICAL_ROWS: usize = 6;
+
+/// For how long the caller computes masks alone: to wake a thread has been seen to cost a third of
+/// that. Not in tests, whose masks take less.
+const ALONE: Duration = Duration::from_micros(if cfg!(test) { 0 } else { 300 });
 
 /// Fills a row for each matcher, on at most `threads` threads: this one, and some of a pool that
 /// all calls share.
@@ -103,6 +108,14 @@ impl<'w> Rows<'w> {
 /// A state whose mask is not known, in a generation of a grammar.
 type Unknown = (Arc<Compiled>, u32, StateId);
 
+fn compute((compiled, number, state): &Unknown) {
+    let generation = compiled.generation();
+    if generation.number == *number {
+        let _ = generation.masker.compute(&generation.automaton, *state);
+        compiled.settle(&generation);
+    }
+}
+
 /// Masks to compute, which several threads take from.
 #[derive(Default)]
 struct Masks {
@@ -121,6 +134,16 @@ fn compute_unknown(left: &[Work<'_>], threads: usize) {
             if known.insert((Arc::as_ptr(compiled), state)) {
                 unknown.push((compiled.clone(), generation, state));
             }
+        }
+    }
+    if unknown.len().min(threads) < 2 {
+        return;
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < ALONE {
+        match unknown.pop() {
+            Some(one) => compute(&one),
+            None => return,
         }
     }
     let helpers = unknown.len().min(threads).saturating_sub(1);
@@ -156,12 +179,8 @@ impl Masks {
     }
 
     fn compute_some(&self) {
-        while let Some(((compiled, number, state), _begun)) = self.begin() {
-            let generation = compiled.generation();
-            if generation.number == number {
-                let _ = generation.masker.compute(&generation.automaton, state);
-                compiled.settle(&generation);
-            }
+        while let Some((unknown, _begun)) = self.begin() {
+            compute(&unknown);
         }
     }
 }
