@@ -20,7 +20,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test setup suite check lint format rust-lint python-lint types stubs rust-test \
+.PHONY: help demo test setup suite vocabularies check lint format rust-lint python-lint types stubs rust-test \
         python-test instructions instructions-update gate gate-update bench-bpe clean
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo 'make format  rewrite the sources in the project'"'"'s format'
 	@echo 'make setup   only the virtual environment, with every extra'
 	@echo 'make suite   only the official JSON-Schema-Test-Suite, for the tests'
+	@echo 'make vocabularies  only the vocabularies and chat templates of llama.cpp, for the tests'
 	@echo 'make instructions  count the instructions of ten workloads, and compare with what is recorded'
 	@echo 'make instructions-update  record them'
 	@echo 'make gate    verdicts on the built-in corpus, compared with what is recorded'
@@ -67,6 +68,23 @@ $(SUITE): | $(VENV)/.installed
 	rm -rf build/suite-carrier
 
 suite: $(SUITE)
+
+# So does that of llama-cpp-python: vocabularies and chat templates of real models, of which the
+# wheel that it builds has none. It is unpacked and not built.
+MODELS := build/llama-cpp-python
+MODELS_CARRIER := llama_cpp_python-0.3.36
+
+$(MODELS): | $(VENV)/.installed
+	rm -rf build/models-carrier $@
+	$(BIN)/python -m pip download --quiet --no-deps --no-binary llama-cpp-python \
+		--dest build/models-carrier $(subst _,-,$(subst -,==,$(MODELS_CARRIER)))
+	mkdir build/models-carrier/files
+	tar -xzf build/models-carrier/$(MODELS_CARRIER).tar.gz -C build/models-carrier/files \
+		--strip-components=3 $(MODELS_CARRIER)/vendor/llama.cpp/models
+	mv build/models-carrier/files $@
+	rm -rf build/models-carrier
+
+vocabularies: $(MODELS)
 
 # --------------------------------------------------------------------------------------- the job
 
@@ -107,7 +125,7 @@ test: rust-test python-test
 rust-test:
 	cargo test --locked --manifest-path $(CARGO_MANIFEST)
 
-python-test: setup suite
+python-test: setup suite vocabularies
 	$(BIN)/python -m pytest
 
 # Says so and does nothing where valgrind is missing. Counts depend on the compiler, so they are
