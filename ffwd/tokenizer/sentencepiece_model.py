@@ -99,6 +99,16 @@ def parse_sentencepiece(data: bytes, name: str = "the model") -> SentencePieceMo
         ) from error
 
 
+def begins_like_sentencepiece(data: bytes) -> bool:
+    """Whether this begins with a piece, as a model file does."""
+    try:
+        number, value = next(_fields(data))
+        fields = dict(_fields(value))
+        return number == 1 and bool(bytes(fields[1]).decode()) and fields.keys() <= {1, 2, 3}
+    except (StopIteration, IndexError, KeyError, ValueError, TypeError):
+        return False
+
+
 def read_sentencepiece(
     source: "str | os.PathLike[str] | bytes | SentencePieceProcessor",
 ) -> SentencePieceModel:

@@ -233,7 +233,7 @@ class Tokenizer:
         parts = list(parts)
         for part in parts:
             if not isinstance(part, str):
-                self._known(part)
+                self._bytes_of(part)
         bpe, library = self._parts.bpe, self._parts.library
         if bpe is not None:
             return _native.encode_parts(bpe, parts)
@@ -285,23 +285,43 @@ class Tokenizer:
 
         Raises `TokenError` for an id that the vocabulary does not have.
         """
-        if self._parts.first_tokens:
+        if self._begins_otherwise(ids, skip_special_tokens):
             data = self.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
             return data.decode(errors="replace")
         return self.decoder.decode(ids, skip_special_tokens=skip_special_tokens)
 
     def decode_bytes(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> bytes:
         """The bytes of ids, which need not be UTF-8."""
-        data = self.decoder.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
-        if not self._parts.first_tokens:
-            return data
+        if not self._begins_otherwise(ids, skip_special_tokens):
+            return self.decoder.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
+        rest = [i for i in ids if not (skip_special_tokens and i in self._hidden)]
+        data = b""
+        while rest and not data:
+            token_id = rest.pop(0)
+            text = self._bytes_of(token_id)
+            written = self._parts.first_tokens.get(token_id)
+            data = text.removeprefix(b" ") if written is None else written
+            if not self._parts.strip_every_first_space:
+                break
+        return data + b"".join(self._bytes_of(i) for i in rest)
+
+    def _begins_otherwise(self, ids: Sequence[int], skip_special_tokens: bool) -> bool:
+        """Whether the table of bytes does not say all of how a text begins."""
+        special = self._parts.first_tokens
+        every = self._parts.strip_every_first_space
+        if not special and not every:
+            return False
         hidden = self._hidden if skip_special_tokens else frozenset()
         first = next((i for i in ids if i not in hidden), None)
-        written = None if first is None else self._parts.first_tokens.get(first)
-        if first is None or written is None:
-            return data
-        usual = self.decoder.decode_bytes([first], skip_special_tokens=False)
-        return written + data[len(usual) :]
+        return first is not None and (
+            first in special or (every and self.token_bytes(first) == b" ")
+        )
+
+    def _bytes_of(self, token_id: int) -> bytes:
+        data = self.token_bytes(token_id)
+        if data is None:
+            raise _unknown(token_id, self.vocab_size)
+        return data
 
     @cached_property
     def _hidden(self) -> frozenset[int]:
@@ -343,10 +363,6 @@ class Tokenizer:
         if token_id < 0:
             raise _unknown(token_id, self.vocab_size)
         return self._kinds[token_id] if token_id < len(self._kinds) else TokenKind.PADDING
-
-    def _known(self, token_id: int) -> None:
-        if self.token_bytes(token_id) is None:
-            raise _unknown(token_id, self.vocab_size)
 
     # ------------------------------------------------------------------------------ the engine
 
