@@ -6,7 +6,7 @@ neither the algorithm nor which pieces are user-defined.
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ def sentencepiece_parts(
         )
     _check(pieces, trainer, normalizer)
     escapes = bool(normalizer.get(5, 1))
-    return _parts(pieces, escapes=escapes, dummy_prefix=bool(normalizer.get(3, 1)))
+    return piece_parts(pieces, escapes=escapes, dummy_prefix=bool(normalizer.get(3, 1)))
 
 
 def _check(
@@ -82,6 +82,10 @@ def _check(
         )
     if any(kind == _UNUSED for *_, kind in pieces):
         raise VocabularyError("the SentencePiece model has unused pieces, which it cuts up again")
+
+
+def _check_scores(pieces: Iterable[tuple[str, float, int]]) -> None:
+    """Refuses pieces whose order the scores leave open."""
     tied: dict[float, str] = {}
     for piece, score, kind in pieces:
         if kind != _NORMAL:
@@ -94,7 +98,16 @@ def _check(
             )
 
 
-def _parts(pieces: list[tuple[str, float, int]], *, escapes: bool, dummy_prefix: bool) -> BpeParts:
+def piece_parts(
+    pieces: list[tuple[str, float, int]], *, escapes: bool, dummy_prefix: bool
+) -> BpeParts:
+    """The parts of a BPE model with these pieces: text, score and type of each, by id.
+
+    `escapes`: a space is written as `▁`; `dummy_prefix`: one is put before a text.
+
+    Raises `VocabularyError` where different pieces have the same score.
+    """
+    _check_scores(pieces)
     byte_tokens: list[int | None] = [None] * 256
     # Of one score there are several runs of one character, mostly of spaces. Of these the leftmost
     # merge comes first, and with it all that extend its result: as if the longer ones had the
