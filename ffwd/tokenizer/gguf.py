@@ -4,7 +4,6 @@ import logging
 import os
 from pathlib import Path
 
-from ffwd._native import VocabularyError
 from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.definition import TokenizerParts
 from ffwd.tokenizer.gguf_bpe import merged_parts, scored_parts, token_bytes, writing_of
