@@ -15,7 +15,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def read_gguf(source: Source, *, pre: str | None = None) -> TokenizerParts:
-    """The tokenizer in a GGUF file, given by its path, or in the bytes that such a file begins with.
+    """The tokenizer in a GGUF file, given by its path, or by the bytes that the file begins with.
 
     Of the file, only the header is read. `pre`: the name of the pre-tokenizer, instead of the one
     that the file has (tokenizer.ggml.pre).
@@ -48,8 +48,8 @@ def _pre_tokenizer(vocabulary: GgufVocabulary, given: str | None) -> PreTokenize
         return pre_tokenizer("gemma4")
     if not vocabulary.pre:
         _LOGGER.warning(
-            "%s does not say how text is cut into pieces (tokenizer.ggml.pre), so that some ids may "
-            "not be those that the model was trained on; pass pre= with the name of its "
+            "%s does not say how text is cut into pieces (tokenizer.ggml.pre), so that some ids "
+            "may not be those that the model was trained on; pass pre= with the name of its "
             "pre-tokenizer",
             vocabulary.source,
         )

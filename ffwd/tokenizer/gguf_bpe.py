@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ffwd._native import BpeModel
 from ffwd.tokenizer.errors import CorruptTokenizerError
 from ffwd.tokenizer.gguf_pretokenizers import PreTokenizer
-from ffwd.tokenizer.gguf_vocabulary import BYTE, NORMAL, USER_DEFINED, GgufVocabulary
+from ffwd.tokenizer.gguf_vocabulary import BYTE, CONTROL, NORMAL, USER_DEFINED, GgufVocabulary
 from ffwd.tokenizer.parts import BpeParts, FoundToken, found_token
 from ffwd.tokenizer.pieces import PieceWriting
 from ffwd.tokenizer.sentencepiece_model import piece_parts
@@ -50,6 +50,7 @@ def merged_parts(vocabulary: GgufVocabulary, pre: PreTokenizer) -> BpeParts:
             byte_level=writing.byte_level,
             replacements=writing.replacements,
             exclude=[*_not_pieces(vocabulary), *_never_written(vocabulary, writing)],
+            missing_from=len(vocabulary.tokens),
         ),
         stages=pre.stages,
         added_tokens=_found(vocabulary),
@@ -85,15 +86,18 @@ def scored_parts(vocabulary: GgufVocabulary) -> BpeParts:
     """
     if vocabulary.scores is None:
         raise CorruptTokenizerError(f"{vocabulary.source} has no scores (tokenizer.ggml.scores)")
+    rows = zip(
+        vocabulary.tokens,
+        vocabulary.scores.tolist(),
+        vocabulary.types,
+        vocabulary.kinds,
+        strict=True,
+    )
     pieces = [
-        (token if type_ in (NORMAL, BYTE) and kind is TokenKind.TEXT else "", score, type_)
-        for token, score, type_, kind in zip(
-            vocabulary.tokens,
-            vocabulary.scores.tolist(),
-            vocabulary.types,
-            vocabulary.kinds,
-            strict=True,
-        )
+        (token, score, type_)
+        if type_ in (NORMAL, BYTE) and kind is TokenKind.TEXT
+        else ("", score, CONTROL)
+        for token, score, type_, kind in rows
     ]
     parts = piece_parts(
         pieces, escapes=True, dummy_prefix=vocabulary.flag("add_space_prefix", True)

@@ -177,6 +177,7 @@ _PRE_TOKENIZERS: dict[tuple[str, ...], PreTokenizer] = {
         stages=_cl100k(r"\p{N}")
     ),
     ("laguna",): PreTokenizer(stages=(*_LINES, *_cl100k(r"\p{N}"))),
+    # Not composed, unlike Qwen 2's: its expected ids have combining marks of their own.
     ("qwen35",): PreTokenizer(
         stages=_split(
             "|".join(
@@ -189,7 +190,6 @@ _PRE_TOKENIZERS: dict[tuple[str, ...], PreTokenizer] = {
                 )
             )
         ),
-        compose=True,
     ),
     ("ufakzeka",): PreTokenizer(stages=_split("|".join((_LETTERS, r"\p{N}", _SYMBOLS, _SPACES)))),
     ("seed-coder",): PreTokenizer(

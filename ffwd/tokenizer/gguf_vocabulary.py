@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -166,9 +166,8 @@ def read_vocabulary(header: GgufHeader, source: str) -> GgufVocabulary:
         values=values,
         kinds=kinds,
         found=found,
-        special_tokens=replace(
-            SpecialTokens(**named),
-            additional=tuple(SpecialToken(i, tokens[i]) for i in additional),
+        special_tokens=SpecialTokens(
+            **named, additional=tuple(SpecialToken(i, tokens[i]) for i in additional)
         ),
         eos_token_ids=_ends(roles, tokens, types),
     )

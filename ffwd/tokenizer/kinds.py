@@ -62,7 +62,9 @@ def is_placeholder(name: str) -> bool:
 
 
 def looks_like_control(name: str) -> bool:
-    """Whether a name has a bracket or bar in it, and a letter or digit: `<think>`, `[INST]`."""
+    """Whether a name is one with a bracket or bar in it: `<think>`, `[INST]`, Gemma's `<|"|>`."""
+    if name.startswith("<|") and name.endswith("|>") and len(name) > len("<||>"):
+        return True
     return _BRACKET.search(name) is not None and any(map(str.isalnum, name))
 
 

@@ -17,6 +17,7 @@ from ffwd.tokenizer.parts import BpeParts, FoundToken, found_token
 from ffwd.tokenizer.pieces import byte_of_piece
 from ffwd.tokenizer.ranks import read_file
 from ffwd.tokenizer.table import MAX_WIDTH, TokenKind
+from ffwd.tokenizer.tied_scores import order_of_ties
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -140,34 +141,6 @@ def _check(model: SentencePieceModel) -> None:
         )
 
 
-def _check_scores(pieces: Sequence[tuple[str, float, int]]) -> None:
-    """Refuses pieces whose order the scores leave open."""
-    known = {piece for piece, _, kind in pieces if kind == NORMAL}
-
-    def is_merged(piece: str) -> bool:
-        """Whether two symbols can merge into it: each is a piece or a character."""
-        size = len(piece)
-        return any(
-            (cut == 1 or piece[:cut] in known) and (cut == size - 1 or piece[cut:] in known)
-            for cut in range(1, size)
-        )
-
-    tied: dict[float, str] = {}
-    for piece, score, kind in pieces:
-        if kind != NORMAL:
-            continue
-        other = tied.setdefault(score, piece)
-        if other is piece or len({*other, *piece}) == 1 or not is_merged(piece):
-            continue
-        if not is_merged(other):
-            tied[score] = piece
-            continue
-        raise UnsupportedTokenizerError(
-            f"the SentencePiece model's pieces {other!r} and {piece!r} have the same score, so "
-            "the order of their merges depends on the text"
-        )
-
-
 def piece_parts(
     pieces: Sequence[tuple[str, float, int]], *, escapes: bool, dummy_prefix: bool
 ) -> BpeParts:
@@ -175,13 +148,10 @@ def piece_parts(
 
     `escapes`: a space is written as `▁`; `dummy_prefix`: one is put before a text.
 
-    Raises `UnsupportedTokenizerError` where different pieces have the same score.
+    Raises `UnsupportedTokenizerError` where scores leave open which merge comes first.
     """
-    _check_scores(pieces)
+    ties = order_of_ties({piece: score for piece, score, kind in pieces if kind == NORMAL})
     byte_tokens: list[int | None] = [None] * 256
-    # Of one score there are several runs of one character, mostly of spaces. Of these the leftmost
-    # merge comes first, and with it all that extend its result: as if the longer ones had the
-    # better score.
     normal: list[tuple[float, int, int, bytes]] = []
     found: list[FoundToken] = []
     for token_id, (piece, score, kind) in enumerate(pieces):
@@ -189,7 +159,7 @@ def piece_parts(
         never_written = escapes and " " in piece
         if kind == NORMAL:
             if not never_written:
-                normal.append((-score, -len(text), token_id, text.encode()))
+                normal.append((-score, ties.get(piece, -1), token_id, text.encode()))
         elif kind == BYTE:
             byte = byte_of_piece(piece)
             if byte is None:
