@@ -9,6 +9,7 @@ mod errors;
 mod grammar;
 mod logits;
 mod matcher;
+mod streaming;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -42,6 +43,8 @@ mod _native {
     use super::logits::mask_logits;
     #[pymodule_export]
     use super::matcher::PyMatcher;
+    #[pymodule_export]
+    use super::streaming::PyDecoder;
     #[pymodule_export]
     use super::vocabulary::PyVocabulary;
 
