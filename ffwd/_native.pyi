@@ -11,6 +11,7 @@ __all__ = [
     "Bpe",
     "BpeModel",
     "CompiledGrammar",
+    "Decoder",
     "FfwdError",
     "GrammarError",
     "IntervalCounter",
@@ -266,6 +267,26 @@ class PrependEncoder:
 class IntervalCounter:
     def count(self, start: int = 0, end: int | None = None) -> int: ...
     def __len__(self) -> int: ...
+
+@final
+class Decoder:
+    def __new__(
+        cls,
+        tokens: Sequence[bytes | None],
+        *,
+        special: Sequence[int] = ...,
+        strip_first_space: bool = False,
+    ) -> Decoder: ...
+    @property
+    def vocab_size(self) -> int: ...
+    @property
+    def strip_first_space(self) -> bool: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def decode(self, token_ids: Iterable[int], *, skip_special_tokens: bool = True) -> str: ...
+    def decode_bytes(
+        self, token_ids: Iterable[int], *, skip_special_tokens: bool = True
+    ) -> bytes: ...
 
 @final
 class CompiledGrammar:
