@@ -74,9 +74,11 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "ffwd": PythonLayer(
         folder="ffwd",
         eager=frozenset({"numpy"}),
-        # A tokenizer is read by the library that made it, and only when it is given.
+        # A tokenizer is read by the library that made it, and only when it is given; jinja2 is
+        # for the templates of models.
         lazy=frozenset(
             {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
+            | {"jinja2"}
         ),
         public_only=False,
     ),

@@ -1,0 +1,31 @@
+"""From a conversation to the token ids that a model is given, and to the place where it answers.
+
+    template = ChatTemplate.for_tokenizer(tokenizer)
+    prompt = template.render(messages, tokenizer=tokenizer, add_generation_prompt=True)
+    prompt.ids
+
+A prompt consists of parts, text and control tokens; no text of a message ever becomes a control
+token.
+"""
+
+from ffwd.chat.errors import ChatError as ChatError
+from ffwd.chat.errors import ConversationError as ConversationError
+from ffwd.chat.errors import InjectionError as InjectionError
+from ffwd.chat.errors import MissingControlTokensError as MissingControlTokensError
+from ffwd.chat.errors import MissingTemplateError as MissingTemplateError
+from ffwd.chat.errors import PromptLengthError as PromptLengthError
+from ffwd.chat.errors import TemplateError as TemplateError
+from ffwd.chat.errors import TemplateLimitError as TemplateLimitError
+from ffwd.chat.errors import TemplateRefusedError as TemplateRefusedError
+from ffwd.chat.errors import TemplateSecurityError as TemplateSecurityError
+from ffwd.chat.errors import TemplateSyntaxError as TemplateSyntaxError
+from ffwd.chat.errors import ToolError as ToolError
+from ffwd.chat.errors import UndefinedVariableError as UndefinedVariableError
+from ffwd.chat.messages import Message as Message
+from ffwd.chat.prompt import ControlPart as ControlPart
+from ffwd.chat.prompt import MessageSpan as MessageSpan
+from ffwd.chat.prompt import Part as Part
+from ffwd.chat.prompt import Prompt as Prompt
+from ffwd.chat.prompt import PromptTokenizer as PromptTokenizer
+from ffwd.chat.prompt import TextPart as TextPart
+from ffwd.chat.prompt import ThinkingSection as ThinkingSection
