@@ -261,6 +261,9 @@ class CompiledGrammar:
         canonical: bool = False,
         recent_tokens: Sequence[int] = ...,
         prefix: bytes | None = None,
+        prefill: bytes | None = None,
+        free_until: int | bytes | None = None,
+        then: Sequence[int] = ...,
     ) -> Matcher: ...
     def stats(self) -> dict[str, int]: ...
 

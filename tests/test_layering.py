@@ -84,7 +84,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     ),
     "ffwd.adapters": PythonLayer(
         folder="adapters",
-        eager=frozenset({"ffwd", "numpy", "torch", "transformers", "tokenizers"}),
+        eager=frozenset({"ffwd", "ffwd.chat", "numpy", "torch", "transformers", "tokenizers"}),
         lazy=frozenset({"ffwd.adapters.triton_bitmask"}),
         public_only=True,
     ),

@@ -7,7 +7,6 @@ use proptest::prelude::RngExt;
 use super::*;
 use crate::automaton::{Whitespace, WhitespaceMode};
 use crate::engine::{Engine, EngineConfig};
-use crate::fast_forward::{default_method, fast_forward_tokens, forced_bytes, FastForward};
 use crate::mask::token_set::bits;
 use crate::vocabulary::testing::{seeded, vocabulary};
 use crate::vocabulary::Vocabulary;
@@ -124,7 +123,7 @@ fn masks_and_accepted_tokens_are_what_the_bytes_say() {
                 let mut row = vec![u32::MAX; compiled.engine.vocabulary().mask_words()];
                 matcher.fill_bitmask(&mut row).unwrap();
                 let allowed: Vec<TokenId> = bits(&row).collect();
-                assert_eq!(matcher.is_terminated() || matcher.allowed().unwrap() == allowed, true);
+                assert!(matcher.is_terminated() || matcher.allowed().unwrap() == allowed);
                 if !matcher.is_terminated() {
                     for token in (0..width).map(TokenId) {
                         let mut tokens = matcher.tokens().to_vec();
@@ -166,13 +165,13 @@ fn masks_and_accepted_tokens_are_what_the_bytes_say() {
 }
 
 #[test]
-fn what_is_forced_is_all_that_may_come() {
+fn tokens_that_follow_the_close_are_forced() {
     let compiled = compiled(73);
     let width = compiled.engine.vocabulary().width() as u32;
     for beginning in beginnings(&compiled) {
         let mut matcher = Matcher::beginning(compiled.clone(), &beginning).unwrap();
         if let Some(Opening { close, then }) = &beginning.opening {
-            assert_eq!(forced_bytes(&matcher, 99).unwrap(), b"");
+            assert_eq!(matcher.forced_before(), Some(&[][..]));
             assert!(!matcher.is_accepting());
             let closing: Vec<TokenId> = match close {
                 Close::Token(token) => vec![*token],
@@ -185,17 +184,14 @@ fn what_is_forced_is_all_that_may_come() {
                     .collect(),
             };
             assert!(matcher.accept_all(&closing).unwrap());
-            let options = FastForward { max_tokens: None, method: default_method(&matcher) };
             if !then.is_empty() {
-                // Without an encoder no text can be forced, but tokens can.
                 assert_eq!(matcher.forced_before(), Some(&then[..]));
-                assert!(fast_forward_tokens(&matcher, &options).is_err());
                 assert_eq!(matcher.allowed().unwrap(), then[..1]);
                 assert!(matcher.accept_all(then).unwrap());
             }
         }
-        let forced = forced_bytes(&matcher, 99).unwrap();
-        assert!(forced.starts_with(&beginning.prefix));
+        assert_eq!(matcher.forced_before(), None);
+        assert_eq!(matcher.prefix_left(), &beginning.prefix[..]);
         assert!(!matcher.accept(TokenId(width - 3)).unwrap());
     }
 }

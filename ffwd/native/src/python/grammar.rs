@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::errors::{self, VocabularyError};
 use super::matcher::PyMatcher;
@@ -16,10 +16,25 @@ use crate::matcher::{Beginning, Close, Matcher, Opening};
 use crate::vocabulary::TokenId;
 
 /// What closes free text: a token id, or bytes.
-#[derive(FromPyObject)]
 enum CloseArgument {
     Token(u32),
     Text(Vec<u8>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for CloseArgument {
+    type Error = PyErr;
+
+    fn extract(close: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = close.cast::<PyBytes>() {
+            return Ok(Self::Text(text.as_bytes().to_vec()));
+        }
+        close.extract().map(Self::Token).map_err(|_| {
+            PyTypeError::new_err(format!(
+                "free_until must be a token id or bytes, not {}",
+                close.get_type()
+            ))
+        })
+    }
 }
 
 /// A grammar compiled for one vocabulary. Safe to share between threads: all its matchers share
