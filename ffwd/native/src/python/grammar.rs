@@ -76,7 +76,6 @@ impl PyCompiledGrammar {
     ///     ValueError: `then` without `free_until`.
     #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None, prefill=None,
                         free_until=None, then=Vec::new()))]
-    #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
     fn matcher(
         slf: &Bound<'_, Self>,
         canonical: bool,
