@@ -5,10 +5,12 @@ mod bpe;
 mod bpe_incremental;
 mod bpe_model;
 mod bpe_parts;
+mod bpe_texts;
 mod errors;
 mod grammar;
 mod logits;
 mod matcher;
+mod streaming;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -30,6 +32,8 @@ mod _native {
     #[pymodule_export]
     use super::bpe_model::PyBpeModel;
     #[pymodule_export]
+    use super::bpe_texts::{encode_batch, encode_parts, encode_with_offsets};
+    #[pymodule_export]
     use super::errors::{
         BitmaskError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError, SchemaError,
         TextError, TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
@@ -42,6 +46,8 @@ mod _native {
     use super::logits::mask_logits;
     #[pymodule_export]
     use super::matcher::PyMatcher;
+    #[pymodule_export]
+    use super::streaming::PyDecoder;
     #[pymodule_export]
     use super::vocabulary::PyVocabulary;
 
