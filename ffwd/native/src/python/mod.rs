@@ -5,10 +5,13 @@ mod bpe;
 mod bpe_incremental;
 mod bpe_model;
 mod bpe_parts;
+mod decoder;
 mod errors;
 mod grammar;
 mod logits;
 mod matcher;
+mod stop_decoder;
+mod stream_events;
 mod streaming;
 mod vocabulary;
 
@@ -31,9 +34,12 @@ mod _native {
     #[pymodule_export]
     use super::bpe_model::PyBpeModel;
     #[pymodule_export]
+    use super::decoder::PyDecoder;
+    #[pymodule_export]
     use super::errors::{
         BitmaskError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError, SchemaError,
-        TextError, TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
+        StopSequenceError, StreamInUseError, TextError, TokenError, UnsatisfiableSchemaError,
+        UnsupportedSchemaError, VocabularyError,
     };
     #[pymodule_export]
     use super::grammar::{
@@ -44,7 +50,11 @@ mod _native {
     #[pymodule_export]
     use super::matcher::PyMatcher;
     #[pymodule_export]
-    use super::streaming::PyDecoder;
+    use super::stop_decoder::{PyHeld, PyStopDecoder, PyStopped, PyStoppedWithText, PyTextOutput};
+    #[pymodule_export]
+    use super::stream_events::observe_streams;
+    #[pymodule_export]
+    use super::streaming::{PyDecodeStream, PyTokenSequence};
     #[pymodule_export]
     use super::vocabulary::PyVocabulary;
 

@@ -1,6 +1,12 @@
-//! Bytes for the property tests.
+//! What the tests share: bytes for the properties.
 
 use proptest::prelude::*;
+
+use super::TextStart;
+
+pub fn start(strip_first_space: bool) -> TextStart {
+    TextStart { strip_first_space, ..TextStart::default() }
+}
 
 /// Text of several scripts, cut anywhere, with bytes in between that no character has: many are the
 /// beginnings of characters that do not go on.
