@@ -79,6 +79,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         # A tokenizer is read by the library that made it, and only when it is given.
         lazy=frozenset(
             {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
+            # A model on a hub is fetched only where it is named.
+            | {"huggingface_hub"}
         ),
         public_only=False,
     ),
