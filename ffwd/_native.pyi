@@ -294,6 +294,7 @@ class Decoder:
         *,
         special: Iterable[int] = ...,
         strip_first_space: bool = False,
+        strip_every_first_space: bool = False,
         first_tokens: Mapping[int, bytes] = ...,
     ) -> Decoder: ...
     @property

@@ -74,6 +74,7 @@ pub fn detached<T: Send>(py: Python<'_>, tokens: &[TokenId], f: impl FnOnce() ->
 ///     special: The ids of the tokens that `skip_special_tokens` leaves out.
 ///     strip_first_space: A space that a text begins with is not part of it, as in the tokenizers
 ///         that write one before each text (SentencePiece, WordPiece).
+///     strip_every_first_space: If that leaves nothing of a token, the text begins with the next one.
 ///     first_tokens: What tokens stand for that a text begins with, where that differs: nothing of
 ///         it is dropped.
 ///
@@ -93,12 +94,14 @@ impl PyDecoder {
         *,
         special=TokensArgument(Vec::new()),
         strip_first_space=false,
+        strip_every_first_space=false,
         first_tokens=HashMap::new(),
     ))]
     fn new(
         tokens: &Bound<'_, PySequence>,
         special: TokensArgument,
         strip_first_space: bool,
+        strip_every_first_space: bool,
         first_tokens: HashMap<u32, PyBackedBytes>,
     ) -> PyResult<Self> {
         let items: Vec<Bound<'_, PyAny>> = tokens.to_list()?.iter().collect();
@@ -114,7 +117,11 @@ impl PyDecoder {
         }
         let first =
             first_tokens.into_iter().map(|(id, bytes)| (TokenId(id), bytes.as_ref().into()));
-        let start = TextStart { strip_first_space, first_tokens: first.collect() };
+        let start = TextStart {
+            strip_first_space,
+            strip_every_first_space,
+            first_tokens: first.collect(),
+        };
         let decoder = Decoder::new(&table, &special.0, start)
             .map_err(|error| VocabularyError::new_err(error.to_string()))?;
         Ok(Self { decoder: Arc::new(decoder) })

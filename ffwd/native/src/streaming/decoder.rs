@@ -23,6 +23,8 @@ pub struct TextStart {
     /// A space that the text begins with is not part of it, as in the tokenizers that write one
     /// before each text.
     pub strip_first_space: bool,
+    /// If that leaves nothing of a token, the text begins with the next one.
+    pub strip_every_first_space: bool,
     /// What tokens stand for that the text begins with, instead of their usual bytes and with
     /// nothing dropped.
     pub first_tokens: FxHashMap<TokenId, Box<[u8]>>,
@@ -130,15 +132,16 @@ impl Decoder {
         self.start.strip_first_space || !self.start.first_tokens.is_empty()
     }
 
-    /// What a token stands for that a text begins with.
-    pub(super) fn first_bytes<'a>(&'a self, id: TokenId, token: Token<'a>) -> &'a [u8] {
-        match self.start.first_tokens.get(&id) {
+    /// What a token stands for that a text begins with, and whether the text still begins after it.
+    pub(super) fn first_bytes<'a>(&'a self, id: TokenId, token: Token<'a>) -> (&'a [u8], bool) {
+        let bytes = match self.start.first_tokens.get(&id) {
             Some(bytes) => bytes,
             None if self.start.strip_first_space => {
                 token.bytes.strip_prefix(b" ").unwrap_or(token.bytes)
             }
             None => token.bytes,
-        }
+        };
+        (bytes, bytes.is_empty() && self.start.strip_every_first_space)
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -180,8 +183,9 @@ impl Decoder {
             if token.special && skip_special_tokens || token.bytes.is_empty() {
                 continue;
             }
-            out.extend_from_slice(if first { self.first_bytes(id, token) } else { token.bytes });
-            first = false;
+            let bytes;
+            (bytes, first) = if first { self.first_bytes(id, token) } else { (token.bytes, false) };
+            out.extend_from_slice(bytes);
         }
         Ok(out)
     }

@@ -62,6 +62,7 @@ fn a_token_may_be_different_where_a_text_begins() {
     let first = |id| TextStart {
         strip_first_space: true,
         first_tokens: [(TokenId(id), b" b".as_slice().into())].into_iter().collect(),
+        ..TextStart::default()
     };
     let decoder = Decoder::new(&TOKENS, &[TokenId(0)], first(1)).unwrap();
     assert_eq!(decoder.decode(&ids(&[0, 5, 1, 1]), true).unwrap(), " b a");
@@ -70,6 +71,20 @@ fn a_token_may_be_different_where_a_text_begins() {
         Decoder::new(&TOKENS, &[], first(6)).unwrap_err(),
         DecoderError::FirstOutOfRange { token: TokenId(6), size: 6 }
     );
+}
+
+#[test]
+fn a_text_may_begin_with_a_later_token() {
+    let tokens: [Option<&[u8]>; 2] = [Some(b" "), Some(b" a")];
+    for (every, expected) in [(false, "  a"), (true, "a")] {
+        let start = TextStart {
+            strip_first_space: true,
+            strip_every_first_space: every,
+            ..TextStart::default()
+        };
+        let decoder = Decoder::new(&tokens, &[], start).unwrap();
+        assert_eq!(decoder.decode(&ids(&[0, 0, 1]), true).unwrap(), expected);
+    }
 }
 
 #[test]

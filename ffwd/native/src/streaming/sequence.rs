@@ -67,11 +67,11 @@ impl Sequence {
         let mut start = self.characters;
         let shown = !entry.special || !self.skip_special_tokens;
         if shown && !entry.bytes.is_empty() {
-            let bytes = match self.first {
+            let bytes;
+            (bytes, self.first) = match self.first {
                 true => self.decoder.first_bytes(token, entry),
-                false => entry.bytes,
+                false => (entry.bytes, false),
             };
-            self.first = false;
             let begun = self.unfinished;
             self.unfinished.push(bytes, &mut self.text);
             self.bytes.extend_from_slice(bytes);

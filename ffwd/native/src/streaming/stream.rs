@@ -121,8 +121,9 @@ fn write(
         return;
     }
     if *first {
-        *first = false;
-        unfinished.push(decoder.first_bytes(id, token), out);
+        let bytes;
+        (bytes, *first) = decoder.first_bytes(id, token);
+        unfinished.push(bytes, out);
     } else if token.whole && unfinished.is_empty() {
         out.push_str(std::str::from_utf8(token.bytes).unwrap_or_default());
     } else {

@@ -5,18 +5,22 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::testing::{any_bytes, start};
+use super::testing::{any_bytes, any_start, start};
 use super::{
     DecodeStream, Decoder, Output, Sequence, Stop, StopDecoder, StopError, StopOptions, Stops,
-    MAX_STRING_BYTES,
+    TextStart, MAX_STRING_BYTES,
 };
 use crate::error::LimitExceeded;
 use crate::vocabulary::TokenId;
 
 fn decoder<T: AsRef<[u8]>>(tokens: &[T], special: &[u32], strip: bool) -> Arc<Decoder> {
+    beginning(tokens, special, start(strip))
+}
+
+fn beginning<T: AsRef<[u8]>>(tokens: &[T], special: &[u32], start: TextStart) -> Arc<Decoder> {
     let table: Vec<Option<&T>> = tokens.iter().map(Some).collect();
     let special: Vec<TokenId> = special.iter().copied().map(TokenId).collect();
-    Arc::new(Decoder::new(&table, &special, start(strip)).unwrap())
+    Arc::new(Decoder::new(&table, &special, start).unwrap())
 }
 
 fn all(decoder: &Decoder) -> Vec<TokenId> {
@@ -242,11 +246,11 @@ proptest! {
     fn a_stream_is_the_whole_decode(
         tokens in proptest::collection::vec(any_bytes(), 1..10),
         special in proptest::option::of(0..1u32),
-        strip: bool,
+        start in any_start(),
         skip: bool,
         batch in 1..4usize,
     ) {
-        let decoder = decoder(&tokens, special.as_slice(), strip);
+        let decoder = beginning(&tokens, special.as_slice(), start);
         let tokens = all(&decoder);
         let mut stream = DecodeStream::new(Arc::clone(&decoder), skip);
         // The second text begins anew.
@@ -322,9 +326,9 @@ proptest! {
         tokens in proptest::collection::vec(any_bytes(), 1..8),
         special in proptest::option::of(0..1u32),
         prompt in 0..8usize,
-        strip: bool,
+        start in any_start(),
     ) {
-        let decoder = decoder(&tokens, special.as_slice(), strip);
+        let decoder = beginning(&tokens, special.as_slice(), start);
         let tokens = all(&decoder);
         let prompt = prompt.min(tokens.len());
         let mut sequence = Sequence::new(Arc::clone(&decoder), true);
