@@ -48,7 +48,7 @@ class Found:
     """For messages."""
     path: Path | None = None
     data: bytes = b""
-    """Its contents; empty for a GGUF, of which its reader reads what it needs."""
+    """Its contents; empty for the path of a GGUF, of which its reader reads what it needs."""
     value: Any = None
     """The value of a JSON file."""
 
@@ -80,10 +80,10 @@ def detect_bytes(
     data: bytes, name: str, *, kind: Kind | None = None, path: Path | None = None
 ) -> Found:
     """The format of a file's contents; as `detect_file`."""
-    if kind in ("sentencepiece", "tiktoken"):
+    if kind is None and data.startswith(b"GGUF"):
+        kind = "gguf"
+    if kind in ("sentencepiece", "tiktoken", "gguf"):
         return Found(kind=kind, name=name, path=path, data=data)
-    if data.startswith(b"GGUF") and kind is None:
-        raise UnsupportedTokenizerError(f"{name}: of a GGUF, pass the path")
     text = data.removeprefix(_BYTE_ORDER_MARK)
     if kind is not None or text.lstrip()[:1] in (b"{", b"["):
         value = _json(text, name)

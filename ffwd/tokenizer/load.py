@@ -1,9 +1,10 @@
 """`load`: a tokenizer from wherever it is, in whatever format it is."""
 
+import asyncio
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,16 @@ from ffwd.tokenizer.definition import KINDS, Kind, TokenizerParts
 from ffwd.tokenizer.detect import Found, detect_bytes, detect_file, file_in
 from ffwd.tokenizer.errors import FORMATS, TokenizerNotFoundError, UnsupportedTokenizerError
 from ffwd.tokenizer.foreign import inner_tokenizer
+from ffwd.tokenizer.gguf import read_gguf
+from ffwd.tokenizer.hub import fetch
 from ffwd.tokenizer.huggingface_tokenizer import NAMES, huggingface_tokenizer
+from ffwd.tokenizer.info import (
+    TokenizerInfo,
+    contents_info,
+    encoding_info,
+    file_info,
+    object_info,
+)
 from ffwd.tokenizer.known_ranks import KnownRanks, known_names, known_ranks
 from ffwd.tokenizer.openai import encoding_name, read_encoding
 from ffwd.tokenizer.rank_tokenizer import TEKKEN_ROLES, rank_tokenizer
@@ -37,7 +47,8 @@ class Options:
     pattern: str | None = None
     special_tokens: Mapping[str, int] | None = None
     encodings: Mapping[str, str] | None = None
-    hub: Mapping[str, Any] | None = None
+    pre: str | None = None
+    hub: Mapping[str, Any] = field(default_factory=dict)
 
 
 def load(
@@ -49,6 +60,7 @@ def load(
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
     encodings: Mapping[str, str] | None = None,
+    pre: str | None = None,
     revision: str | None = None,
     token: str | bool | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
@@ -67,7 +79,8 @@ def load(
 
     For files of ranks: `pattern`, which cuts a text into pieces, and `special_tokens`, by name.
     Both are known for the files of Llama 3 and 4, Qwen and OpenAI. `encodings`: further names of
-    OpenAI's models, or beginnings of them with a `*`, and their encodings.
+    OpenAI's models, or beginnings of them with a `*`, and their encodings. For a GGUF: `pre`, the
+    name of its pre-tokenizer, where the file has none or a wrong one.
 
     For models on a hub: `revision`, `token` (by default HF_TOKEN), `cache_dir` and
     `local_files_only` as in huggingface_hub, whose environment variables hold.
@@ -75,16 +88,14 @@ def load(
     Raises `TokenizerNotFoundError`, `UnsupportedTokenizerError` or `CorruptTokenizerError`; all are
     `VocabularyError`s.
     """
-    if kind is not None and kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
-    hub = {"revision": revision, "token": token, "cache_dir": cache_dir}
+    _check_kind(kind)
     options = Options(
         kind=kind,
         pattern=pattern,
         special_tokens=special_tokens,
         encodings=encodings,
-        hub={name: value for name, value in hub.items() if value is not None}
-        | ({"local_files_only": True} if local_files_only else {}),
+        pre=pre,
+        hub=_hub_options(revision, token, cache_dir, local_files_only=local_files_only),
     )
     parts = _parts(source, options)
     if chat_template is not None:
@@ -92,6 +103,41 @@ def load(
     if eos_token_ids is not None:
         parts = replace(parts, eos_token_ids=tuple(eos_token_ids))
     return Tokenizer(parts)
+
+
+async def load_async(source: Any, **options: Any) -> Tokenizer:
+    """`load`, on a thread, so that an event loop goes on; the same parameters and errors."""
+    return await asyncio.to_thread(load, source, **options)
+
+
+def info(
+    source: Any,
+    *,
+    kind: Kind | None = None,
+    encodings: Mapping[str, str] | None = None,
+    revision: str | None = None,
+    token: str | bool | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+    local_files_only: bool = False,
+) -> TokenizerInfo:
+    """Of what kind a tokenizer is and how many ids it has, without loading it.
+
+    The parameters and errors are those of `load`. Nothing is built: of a GGUF the header is read,
+    of the other formats the file, and an encoding of tiktoken is not downloaded. (The small files
+    of a model on a hub are.)
+    """
+    _check_kind(kind)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return contents_info(bytes(source), kind)
+    if isinstance(source, os.PathLike) or (isinstance(source, str) and os.path.exists(source)):
+        return file_info(Path(source), kind)
+    if not isinstance(source, str):
+        return object_info(source, kind)
+    known = encoding_info(source, encodings) if kind in (None, "tiktoken") else None
+    if known is not None:
+        return known
+    hub = _hub_options(revision, token, cache_dir, local_files_only=local_files_only)
+    return replace(file_info(_fetched(source, kind, hub), kind), source=source)
 
 
 def _parts(source: Any, options: Options) -> TokenizerParts:
@@ -131,17 +177,41 @@ def _read_name(name: str, options: Options) -> TokenizerParts:
         encoding = encoding_name(name, options.encodings)
         if encoding is not None:
             return _read_object(read_encoding(encoding), options)
+    folder = _fetched(name, options.kind, options.hub)
+    return replace(_read_path(folder, options), source=name)
+
+
+def _fetched(name: str, kind: Kind | None, hub: Mapping[str, Any]) -> Path:
+    """The folder of a model on a hub."""
     if _is_a_path(name):
         raise TokenizerNotFoundError(f"{name}: no such file or directory")
-    if options.kind == "tiktoken":
+    if kind == "tiktoken":
         raise TokenizerNotFoundError(
             f"{name} is neither a file nor an encoding of tiktoken nor a model of OpenAI that "
             "tiktoken knows: pass its encoding's name, or name it in encodings="
         )
-    from ffwd.tokenizer.hub import fetch
+    return fetch(name, options=hub)
 
-    folder = fetch(name, options=options.hub or {})
-    return replace(_read_path(folder, options), source=name)
+
+def _hub_options(
+    revision: str | None,
+    token: str | bool | None,
+    cache_dir: str | os.PathLike[str] | None,
+    *,
+    local_files_only: bool,
+) -> dict[str, Any]:
+    given = {
+        "revision": revision,
+        "token": token,
+        "cache_dir": cache_dir,
+        "local_files_only": local_files_only or None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _check_kind(kind: Kind | None) -> None:
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
 
 
 def _is_a_path(name: str) -> bool:
@@ -166,10 +236,7 @@ def _read_path(path: Path, options: Options) -> TokenizerParts:
 
 def _read(found: Found, options: Options) -> TokenizerParts:
     if found.kind == "gguf":
-        from ffwd.tokenizer.gguf import read_gguf
-
-        parts: TokenizerParts = read_gguf(found.path or found.name)
-        return parts
+        return read_gguf(found.data if found.path is None else found.path, pre=options.pre)
     if found.kind == "huggingface":
         return huggingface_tokenizer(parse_source(found.data, found.name, models=NAMES))
     if found.kind == "tekken":

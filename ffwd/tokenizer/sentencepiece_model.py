@@ -110,6 +110,23 @@ def begins_like_sentencepiece(data: bytes) -> bool:
         return False
 
 
+def count_pieces(data: bytes, name: str) -> tuple[str, int]:
+    """The algorithm and the number of pieces, of a file whose pieces are not looked at."""
+    pieces = 0
+    algorithm = 1
+    try:
+        for number, value in _fields(data):
+            if number == 1:
+                pieces += 1
+            elif number == 2:
+                algorithm = dict(_fields(value)).get(3, 1)
+    except (IndexError, ValueError, TypeError) as error:
+        raise CorruptTokenizerError(
+            f"{name} is not a SentencePiece model that can be read: {error}"
+        ) from error
+    return _ALGORITHMS.get(algorithm, str(algorithm)), pieces
+
+
 def read_sentencepiece(
     source: "str | os.PathLike[str] | bytes | SentencePieceProcessor",
 ) -> SentencePieceModel:

@@ -9,12 +9,19 @@ from types import MappingProxyType
 from typing import Any
 
 from ffwd import _native
-from ffwd._native import TextError, TokenError, Vocabulary, VocabularyError
+from ffwd._native import Decoder, TextError, TokenError, Vocabulary, VocabularyError
 from ffwd.tokenizer.bpe import Bpe
-from ffwd.tokenizer.decoding import TableDecoder
 from ffwd.tokenizer.definition import Kind, Model, Special, TokenizerParts
 from ffwd.tokenizer.roles import SpecialTokens
-from ffwd.tokenizer.table import MAX_WIDTH, TokenKind, TokenTable, shown
+from ffwd.tokenizer.table import (
+    MAX_WIDTH,
+    TokenKind,
+    TokenTable,
+    is_utf8,
+    make_table,
+    refuse_end_that_is_text,
+    shown,
+)
 
 
 @dataclass(frozen=True)
@@ -272,9 +279,9 @@ class Tokenizer:
     # -------------------------------------------------------------------------------- decoding
 
     @cached_property
-    def decoder(self) -> TableDecoder:
+    def decoder(self) -> Decoder:
         """Ids to text by the table of bytes; what `ffwd.streaming` works with."""
-        return TableDecoder(
+        return Decoder(
             self._tokens,
             special=self._parts.special_ids,
             strip_first_space=self._parts.strip_first_space,
@@ -419,65 +426,6 @@ class Tokenizer:
             return partial(bpe.encode, normalize=False, prefix_space=False)
         assert library is not None
         return partial(library.encode_exactly, tokens=self._tokens)
-
-
-def make_table(
-    tokens: Sequence[bytes | None],
-    kinds: Sequence[TokenKind],
-    width: Any,
-    eos_token_ids: Sequence[int],
-) -> TokenTable:
-    """A table of `width` columns from the tokens of a tokenizer.
-
-    Raises `VocabularyError` for a width that cannot be, and for ids past it.
-    """
-    size = len(tokens)
-    if isinstance(width, bool) or not isinstance(width, int) or not 0 < width <= MAX_WIDTH:
-        raise VocabularyError(f"vocab_size must be 1 to {MAX_WIDTH}, not {width!r}")
-    text = TokenKind.TEXT
-    lost = [i for i in range(width, size) if kinds[i] is text]
-    if lost:
-        raise VocabularyError(
-            f"the tokenizer has text tokens past the model's logits: vocab_size is {width}, the "
-            f"token ids are {shown(lost)}; pass the width of the logits as vocab_size"
-        )
-    padding = max(0, width - size)
-    row: list[bytes | None] = [
-        data if kind is text else None for data, kind in zip(tokens[:width], kinds, strict=False)
-    ]
-    row += [None] * padding
-    row_kinds = [*kinds[:width], *[TokenKind.PADDING] * padding]
-    outside = [i for i in eos_token_ids if not 0 <= i < width]
-    if outside:
-        raise VocabularyError(
-            f"end token ids {shown(outside)} are outside the vocabulary of {width} ids"
-        )
-    for token_id in eos_token_ids:
-        row[token_id] = None
-        row_kinds[token_id] = TokenKind.EOS
-    return TokenTable(
-        tokens=tuple(row), kinds=tuple(row_kinds), eos_token_ids=tuple(sorted(set(eos_token_ids)))
-    )
-
-
-def refuse_end_that_is_text(
-    token_id: int, data: bytes, encode: Callable[[bytes], Sequence[int]]
-) -> None:
-    """Raises `VocabularyError` for an end token that is how its own text is encoded."""
-    if list(encode(data)) == [token_id]:
-        raise VocabularyError(
-            f"token id {token_id} cannot end the output, for it is how the tokenizer encodes "
-            f"the text {data!r}"
-        )
-
-
-def is_utf8(data: bytes) -> bool:
-    """Whether these bytes are a text."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _in_bytes(text: str, characters: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
