@@ -98,9 +98,7 @@ class _Metrics:
 
         def add(make: Any, name: str, text: str, labels: tuple[str, ...], **options: Any) -> Any:
             try:
-                collector = make(
-                    name, text, labels, namespace="ffwd", registry=registry, **options
-                )
+                collector = make(name, text, labels, namespace="ffwd", registry=registry, **options)
             except ValueError:
                 self._unregister()
                 raise

@@ -14,3 +14,4 @@ from ffwd._native import StopSequenceDecoder as StopSequenceDecoder
 from ffwd._native import StopSequenceError as StopSequenceError
 from ffwd._native import StreamInUseError as StreamInUseError
 from ffwd._native import Text as Text
+from ffwd.streaming.sequence import Sequence as Sequence
