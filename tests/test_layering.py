@@ -82,6 +82,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
             {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
             # A model on a hub is fetched only where it is named.
             | {"jinja2", "huggingface_hub"}
+            # By `ffwd.metrics.enable`.
+            | {"prometheus_client"}
         ),
         public_only=False,
     ),
