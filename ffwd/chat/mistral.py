@@ -10,15 +10,16 @@ for control tokens in it, and the ids are put one behind the other. V1 alone has
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ffwd.chat.controls import FormatTokenizer, control_id
 from ffwd.chat.errors import ConversationError
-from ffwd.chat.mistral_builder import Builder, MistralTokenizer
+from ffwd.chat.mistral_builder import Builder
 from ffwd.chat.mistral_checks import Mode, check, check_tools
 from ffwd.chat.mistral_join import SystemPlacement, join
-from ffwd.chat.mistral_messages import read, read_tools
+from ffwd.chat.mistral_messages import read, read_settings, read_tools
 from ffwd.chat.mistral_parts import is_open, write_conversation, write_infilling
 from ffwd.chat.mistral_version import MistralVersion, detect_version
 from ffwd.chat.prompt import ControlPart, Prompt, TextPart, ThinkingSection
@@ -55,7 +56,7 @@ class MistralFormat:
     @classmethod
     def for_tokenizer(
         cls,
-        tokenizer: MistralTokenizer,
+        tokenizer: FormatTokenizer,
         *,
         file: str | os.PathLike[str] | None = None,
         model: str | None = None,
@@ -89,8 +90,9 @@ class MistralFormat:
         self,
         messages: Iterable[Any],
         *,
-        tokenizer: MistralTokenizer,
+        tokenizer: FormatTokenizer,
         tools: Iterable[Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
         continue_final_message: bool = False,
     ) -> Prompt:
         """The prompt, with the ids that mistral-common gives.
@@ -98,7 +100,8 @@ class MistralFormat:
         `messages` are dicts with `role` (system, developer, user, assistant, tool) and
         `content`; an assistant's may have `tool_calls` and `prefix`, a tool's `tool_call_id` and
         `name`. `tools` are dicts as in OpenAI's interface; V1 has none, and leaves them out as
-        mistral-common does. `continue_final_message` is the same as `prefix=True` in the last
+        mistral-common does. `settings` of the model, such as `{"reasoning_effort": "high"}`, are for
+        V15, whose tekken.json says which there are. `continue_final_message` is the same as `prefix=True` in the last
         message.
 
         Raises `ConversationError` for what mistral-common refuses, and
@@ -108,12 +111,14 @@ class MistralFormat:
         check(turns, self.version, self.mode)
         described = read_tools(tools)
         check_tools(described)
+        if settings and self.version.number < 15:
+            raise ConversationError(f"{self.version.value} has no settings of the model")
         made = join(turns, self.version, self.system_placement)
         builder = Builder(tokenizer, self.version)
-        start = write_conversation(builder, made, described, {})
+        start = write_conversation(builder, made, described, read_settings(settings))
         thinking = None
         if is_open(made):
-            thinking = ThinkingSection("[THINK]", "[/THINK]", tokenizer.token_to_id("[/THINK]"))
+            thinking = ThinkingSection("[THINK]", "[/THINK]", control_id(tokenizer, "[/THINK]"))
         return Prompt(
             parts=tuple(builder.parts),
             part_ids=tuple(builder.ids),
@@ -127,7 +132,7 @@ class MistralFormat:
         )
 
     def fill_in_the_middle(
-        self, prefix: str, suffix: str | None = None, *, tokenizer: MistralTokenizer
+        self, prefix: str, suffix: str | None = None, *, tokenizer: FormatTokenizer
     ) -> Prompt:
         """The prompt for the text between `prefix` and `suffix`.
 
@@ -158,8 +163,9 @@ class MistralFormat:
         self,
         messages: Iterable[Any],
         *,
-        tokenizer: MistralTokenizer,
+        tokenizer: FormatTokenizer,
         tools: Iterable[Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
         continue_final_message: bool = False,
     ) -> int:
         """How many ids the prompt has."""
@@ -167,13 +173,14 @@ class MistralFormat:
             messages,
             tokenizer=tokenizer,
             tools=tools,
+            settings=settings,
             continue_final_message=continue_final_message,
         )
         return len(prompt)
 
 
-def _end_token_ids(tokenizer: MistralTokenizer) -> tuple[int, ...]:
-    end = tokenizer.token_to_id("</s>")
+def _end_token_ids(tokenizer: FormatTokenizer) -> tuple[int, ...]:
+    end = control_id(tokenizer, "</s>")
     own = () if end is None else (end,)
     return tuple(sorted({*own, *tokenizer.eos_token_ids}))
 

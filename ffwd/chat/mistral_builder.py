@@ -3,33 +3,16 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Protocol
 
 from ffwd._native import TextError
+from ffwd.chat.controls import FormatTokenizer, control_id
 from ffwd.chat.errors import ConversationError, MissingControlTokensError
 from ffwd.chat.mistral_messages import Piece
 from ffwd.chat.mistral_version import MistralVersion
-from ffwd.chat.prompt import ControlPart, Part, PromptTokenizer, TextPart
+from ffwd.chat.prompt import ControlPart, Part, TextPart
 
 # How SentencePiece writes a space: in a text it is one.
 _MARK = "\u2581"
-
-
-class MistralTokenizer(PromptTokenizer, Protocol):
-    """What these prompts need of a tokenizer: `ffwd.tokenizer.Tokenizer` has it."""
-
-    @property
-    def eos_token_ids(self) -> tuple[int, ...]:
-        """The ids that end an answer."""
-        ...
-
-    def encode(self, text: str, /) -> list[int]:
-        """The ids of a text on its own, without special tokens."""
-        ...
-
-    def token_to_id(self, content: str, /) -> int | None:
-        """The id of a token by its name."""
-        ...
 
 
 class Builder:
@@ -38,7 +21,7 @@ class Builder:
     Raises `MissingControlTokensError` unless the vocabulary has the control tokens of the version.
     """
 
-    def __init__(self, tokenizer: MistralTokenizer, version: MistralVersion) -> None:
+    def __init__(self, tokenizer: FormatTokenizer, version: MistralVersion) -> None:
         self.tokenizer = tokenizer
         self.version = version
         self.parts: list[Part] = []
@@ -50,7 +33,7 @@ class Builder:
         """Raises `MissingControlTokensError` unless the vocabulary has all of these tokens."""
         missing = []
         for name in names:
-            token_id = self.tokenizer.token_to_id(name)
+            token_id = control_id(self.tokenizer, name)
             if token_id is None:
                 missing.append(name)
             else:

@@ -5,7 +5,7 @@ index of the message that it is of.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -229,6 +229,12 @@ def read_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
         shown = {"name": name, "description": description, "parameters": parameters}
         found.append({"type": "function", "function": shown})
     return found
+
+
+def read_settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The settings of the model that are given."""
+    made = plain(dict(settings or {}), what="the settings")
+    return {key: value for key, value in made.items() if value is not None}
 
 
 # ----------------------------------------------------------------------------------------- JSON

@@ -1,0 +1,39 @@
+"""Control tokens by name."""
+
+from typing import Protocol
+
+from ffwd.chat.prompt import PromptTokenizer
+from ffwd.tokenizer.table import TokenKind
+
+
+class FormatTokenizer(PromptTokenizer, Protocol):
+    """What formats need of a tokenizer: `ffwd.tokenizer.Tokenizer` has it."""
+
+    @property
+    def eos_token_ids(self) -> tuple[int, ...]:
+        """The ids that end an answer."""
+        ...
+
+    def encode(self, text: str, /) -> list[int]:
+        """The ids of a text on its own, without special tokens."""
+        ...
+
+    def token_to_id(self, content: str, /) -> int | None:
+        """The id of a token by its name."""
+        ...
+
+    def token_kind(self, token_id: int, /) -> TokenKind:
+        """What a token stands for."""
+        ...
+
+
+def control_id(tokenizer: FormatTokenizer, name: str) -> int | None:
+    """The id of the control token of that name; None where there is none.
+
+    A vocabulary may also have a token of text that is spelled like it: that is none, for then a
+    message's text would get it too.
+    """
+    token_id = tokenizer.token_to_id(name)
+    if token_id is None or tokenizer.token_kind(token_id) is TokenKind.TEXT:
+        return None
+    return token_id
