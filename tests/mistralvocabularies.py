@@ -20,6 +20,9 @@ from mistral_common.protocol.instruct.validator import ValidationMode
 from mistral_common.tokens.tokenizers.mistral import MistralTokenizer
 from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
+from ffwd.chat import MistralFormat, MistralVersion
+from ffwd.tokenizer import Tokenizer, load
+
 _DATA = Path(mistral_common.__file__).parent / "data"
 
 _FILES = {
@@ -102,3 +105,14 @@ class Reference:
 def reference(name: str, mode: str = "test") -> Reference:
     """mistral-common with the vocabulary of a version."""
     return Reference(MistralTokenizer.from_file(file(name), mode=ValidationMode(mode)))
+
+
+@cache
+def tokenizer(name: str) -> Tokenizer:
+    """The same vocabulary as ffwd reads it."""
+    return load(file(name))
+
+
+def mistral(name: str, **options: Any) -> MistralFormat:
+    """The format of a version."""
+    return MistralFormat(version=MistralVersion(name.removesuffix("-tekken")), **options)

@@ -22,6 +22,12 @@ from ffwd.chat.errors import TemplateSyntaxError as TemplateSyntaxError
 from ffwd.chat.errors import ToolError as ToolError
 from ffwd.chat.errors import UndefinedVariableError as UndefinedVariableError
 from ffwd.chat.messages import Message as Message
+from ffwd.chat.mistral import MistralFormat as MistralFormat
+from ffwd.chat.mistral_version import DetectedVersion as DetectedVersion
+from ffwd.chat.mistral_version import MistralVersion as MistralVersion
+from ffwd.chat.mistral_version import detect_version as detect_version
+from ffwd.chat.mistral_version import version_of_file as version_of_file
+from ffwd.chat.mistral_version import version_of_name as version_of_name
 from ffwd.chat.prompt import ControlPart as ControlPart
 from ffwd.chat.prompt import MessageSpan as MessageSpan
 from ffwd.chat.prompt import Part as Part

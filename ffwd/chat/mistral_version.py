@@ -171,11 +171,14 @@ def detect_version(
 ) -> DetectedVersion:
     """The version of a tokenizer's prompts.
 
-    `file`, the tekken.json or SentencePiece model, says it for sure. Without it the control
-    tokens do; where they would do for several versions, as a tekken.json's do, the name of the
+    `file`, the tekken.json or SentencePiece model, says it for sure; by default it is what
+    the tokenizer was loaded from, if that is such a file. Without one the control tokens do; where they would do for several versions, as a tekken.json's do, the name of the
     model decides, if it is known. Only what was found by file or by unambiguous tokens is not
     `guessed`.
     """
+    if file is None and getattr(tokenizer, "kind", None) in ("tekken", "sentencepiece"):
+        source = Path(getattr(tokenizer, "source", ""))
+        file = source if source.is_file() else None
     if file is not None and (stated := version_of_file(file)) is not None:
         return stated
     found = version_of_tokenizer(tokenizer)
