@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from ffwd.chat.prompt import PromptTokenizer
+from ffwd.tokenizer.roles import SpecialTokens
 from ffwd.tokenizer.table import TokenKind
 
 
@@ -12,6 +13,16 @@ class FormatTokenizer(PromptTokenizer, Protocol):
     @property
     def eos_token_ids(self) -> tuple[int, ...]:
         """The ids that end an answer."""
+        ...
+
+    @property
+    def add_bos(self) -> bool:
+        """Whether the tokenizer puts its beginning token before a text by itself."""
+        ...
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """The tokens with a role."""
         ...
 
     def encode(self, text: str, /) -> list[int]:

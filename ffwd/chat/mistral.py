@@ -16,6 +16,7 @@ from typing import Any
 
 from ffwd.chat.controls import FormatTokenizer, control_id
 from ffwd.chat.errors import ConversationError
+from ffwd.chat.formats_truncate import Truncated, truncate
 from ffwd.chat.mistral_builder import Builder
 from ffwd.chat.mistral_checks import Mode, check, check_tools
 from ffwd.chat.mistral_join import SystemPlacement, join
@@ -84,7 +85,9 @@ class MistralFormat:
 
         What depends on how messages are joined (V1 has no tools, say) `render` refuses as well.
         """
-        check(read(messages, continue_final_message=continue_final_message), self.version, self.mode)
+        check(
+            read(messages, continue_final_message=continue_final_message), self.version, self.mode
+        )
 
     def render(
         self,
@@ -100,9 +103,9 @@ class MistralFormat:
         `messages` are dicts with `role` (system, developer, user, assistant, tool) and
         `content`; an assistant's may have `tool_calls` and `prefix`, a tool's `tool_call_id` and
         `name`. `tools` are dicts as in OpenAI's interface; V1 has none, and leaves them out as
-        mistral-common does. `settings` of the model, such as `{"reasoning_effort": "high"}`, are for
-        V15, whose tekken.json says which there are. `continue_final_message` is the same as `prefix=True` in the last
-        message.
+        mistral-common does. `settings` of the model, such as `{"reasoning_effort": "high"}`, are
+        for V15, whose tekken.json says which there are. `continue_final_message` is the same as
+        `prefix=True` in the last message.
 
         Raises `ConversationError` for what mistral-common refuses, and
         `MissingControlTokensError` where the vocabulary is not of this version.
@@ -177,6 +180,35 @@ class MistralFormat:
             continue_final_message=continue_final_message,
         )
         return len(prompt)
+
+    def truncate(
+        self,
+        messages: Iterable[Any],
+        *,
+        max_tokens: int,
+        tokenizer: FormatTokenizer,
+        tools: Iterable[Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        continue_final_message: bool = False,
+    ) -> Truncated:
+        """The conversation without its oldest turns, so that its prompt has `max_tokens` at most.
+
+        A turn is what the user says and all that follows until the user speaks again. System
+        prompts and the last turn stay; raises `PromptLengthError` where they alone are too long,
+        and what `render` raises.
+        """
+        listed = list(tools or ())
+
+        def count(kept: list[Any]) -> int:
+            return self.count_tokens(
+                kept,
+                tokenizer=tokenizer,
+                tools=listed,
+                settings=settings,
+                continue_final_message=continue_final_message,
+            )
+
+        return truncate(list(messages), max_tokens=max_tokens, count=count)
 
 
 def _end_token_ids(tokenizer: FormatTokenizer) -> tuple[int, ...]:

@@ -59,7 +59,7 @@ class Builder:
         """The ids of pieces as one text, as SentencePiece or tiktoken has them."""
         try:
             return self.tokenizer.encode("".join(piece.text for piece in pieces))
-        except TextError as error:
+        except (TextError, UnicodeEncodeError) as error:
             index = next((p.message for p in pieces if p.message is not None), None)
             raise ConversationError(
                 f"message {index}: its text cannot be encoded: {error}", index=index

@@ -6,6 +6,7 @@ Each refusal is a `ConversationError` with the index and the role of the message
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 from ffwd.chat.errors import ChatError, ConversationError
@@ -55,7 +56,7 @@ def _check_structure(turns: Sequence[Turn]) -> None:
             "the last message is a user's or a tool's, or an assistant's with prefix=True, "
             "which the model continues",
         )
-    for before, turn in zip(turns, turns[1:], strict=False):
+    for before, turn in pairwise(turns):
         if turn.role not in _FOLLOWERS[before.role]:
             raise _error(turn, f"it may not follow a message of the role {before.role}")
 
@@ -123,9 +124,7 @@ def _check_message(turn: Turn, version: MistralVersion, *, is_last: bool) -> Non
 
 def _check_name(turn: Turn, name: str) -> None:
     if not _NAME.match(name):
-        raise _error(
-            turn, f"the function's name {name!r} is not 1 to 64 of a-z, A-Z, 0-9, _ and -"
-        )
+        raise _error(turn, f"the function's name {name!r} is not 1 to 64 of a-z, A-Z, 0-9, _ and -")
 
 
 def _check_call_id(turn: Turn, call_id: str | None, number: int) -> None:

@@ -144,8 +144,8 @@ def _system_prompt(turns: Sequence[Turn], within: str) -> tuple[Piece, ...]:
 
 def _user_turn(turns: Sequence[Turn], placement: SystemPlacement) -> int:
     users = [index for index, turn in enumerate(turns) if turn.role == "user"]
-    place = {"first": 0, "last": -1}.get(placement, placement)  # type: ignore[call-overload]
-    if not isinstance(place, int) or not -len(users) <= place < len(users):
+    place = 0 if placement == "first" else -1 if placement == "last" else placement
+    if not -len(users) <= place < len(users):
         raise ConversationError(
             f"the system prompt cannot be placed at {placement!r}: there are {len(users)} turns "
             'of the user; "first", "last" or the number of one'

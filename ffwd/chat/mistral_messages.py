@@ -5,7 +5,7 @@ index of the message that it is of.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,8 @@ NO_CALL_ID = "null"
 
 SEPARATOR = "\n\n"
 """Between messages of a role, and behind a system prompt that is part of a user's turn."""
+
+_Wrong = Callable[[str], ConversationError]
 
 _ROLES = ("system", "user", "assistant", "tool")
 
@@ -143,14 +145,22 @@ def _message(message: dict[str, Any], index: int) -> Turn:
             tool_calls=None if calls is None else tuple(_call(c, index, wrong) for c in calls),
             prefix=prefix,
         )
-    found = {key: message.get(key) for key in ("tool_call_id", "name")} if role == "tool" else {}
-    for key, value in found.items():
+    call_id, name = (message.get(key) for key in ("tool_call_id", "name"))
+    if role != "tool":
+        call_id = name = None
+    for key, value in (("tool_call_id", call_id), ("name", name)):
         if value is not None and not isinstance(value, str):
             raise wrong(f"{key} is {value!r}, not text")
-    return Turn(role=role, content=_content(content, index, wrong), messages=(index,), **found)
+    return Turn(
+        role=role,
+        content=_content(content, index, wrong),
+        messages=(index,),
+        tool_call_id=call_id,
+        name=name,
+    )
 
 
-def _content(content: Any, index: int, wrong: Any) -> tuple[Chunk, ...]:
+def _content(content: Any, index: int, wrong: _Wrong) -> tuple[Chunk, ...]:
     """The chunks of a message as they are given; text is one chunk, and none where it is empty."""
     if isinstance(content, str):
         return (Text((Piece(content, index),)),) if content else ()
@@ -172,7 +182,7 @@ def _content(content: Any, index: int, wrong: Any) -> tuple[Chunk, ...]:
 
 
 def _assistant_content(
-    message: dict[str, Any], index: int, wrong: Any
+    message: dict[str, Any], index: int, wrong: _Wrong
 ) -> tuple[Chunk, ...] | None:
     content = message.get("content")
     chunks = None if content is None else _content(content, index, wrong)
@@ -187,19 +197,19 @@ def _assistant_content(
     return (Thinking(reasoning[0], index, True), *(chunks or ()))
 
 
-def _call(call: Any, index: int, wrong: Any) -> ToolCall:
+def _call(call: Any, index: int, wrong: _Wrong) -> ToolCall:
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict) or call.get("type", "function") != "function":
         raise wrong("a tool call is no call of a function")
-    name, call_id = function.get("name"), call.get("id", NO_CALL_ID)
-    arguments = function.get("arguments", "")
     if "arguments" not in function:
         raise wrong("a tool call has no arguments")
+    arguments = function["arguments"]
     if isinstance(arguments, dict):
-        arguments = _dumps(arguments, wrong, ensure_ascii=True)
-    if arguments is None:
+        arguments = _dumps(arguments, wrong)
+    elif arguments is None:
         arguments = "{}"
-    if not all(isinstance(text, str) for text in (name, call_id, arguments)):
+    name, call_id = function.get("name"), call.get("id", NO_CALL_ID)
+    if not (isinstance(name, str) and isinstance(call_id, str) and isinstance(arguments, str)):
         raise wrong("a tool call whose name, id or arguments are not text")
     return ToolCall(call_id, name, arguments, index)
 
@@ -260,9 +270,9 @@ def normalized(text: str, turn: int) -> str:
     return text if value is text else json.dumps(value, ensure_ascii=False)
 
 
-def _dumps(value: Any, wrong: Any, *, ensure_ascii: bool) -> str:
+def _dumps(value: Any, wrong: _Wrong) -> str:
     try:
-        return json.dumps(value, ensure_ascii=ensure_ascii)
+        return json.dumps(value)
     except (TypeError, ValueError) as error:
         raise wrong(f"the arguments cannot be written as JSON: {error}") from None
 

@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Literal, Protocol
 
+from ffwd.chat.errors import FormatError
 
 
 class MistralVersion(Enum):
@@ -45,8 +46,10 @@ class MistralVersion(Enum):
 
 
 _CONTROL_TOKENS: Mapping[int, tuple[str, ...]] = {
-    2: ("[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]")
-    + ("[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CALLS]"),
+    2: (
+        *("[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]"),
+        *("[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CALLS]"),
+    ),
     7: ("[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]"),
     11: ("[ARGS]", "[CALL_ID]"),
     15: ("[MODEL_SETTINGS]", "[/MODEL_SETTINGS]"),
@@ -125,7 +128,7 @@ def version_of_file(path: str | os.PathLike[str]) -> DetectedVersion | None:
 
     `tokenizer.model.v3` is V3, and `….v7m1` is V7. None where neither says anything:
     `version_of_tokenizer` looks at the tokens. Raises `FileNotFoundError`, and
-    `ConversationError` for a version that is not known.
+    `FormatError` for a version that is not known.
     """
     path = Path(path)
     if path.suffix == ".json":
@@ -133,7 +136,7 @@ def version_of_file(path: str | os.PathLike[str]) -> DetectedVersion | None:
             try:
                 content = json.load(file)
             except ValueError as error:
-                raise ConversationError(f"{path} is no tekken.json: {error}") from error
+                raise FormatError(f"{path} is no tekken.json: {error}") from error
         config = content.get("config") if isinstance(content, dict) else None
         name = config.get("version") if isinstance(config, dict) else None
         if name is None:
@@ -145,9 +148,7 @@ def version_of_file(path: str | os.PathLike[str]) -> DetectedVersion | None:
         name = found[1]
     known = {version.value: version for version in MistralVersion}
     if name not in known:
-        raise ConversationError(
-            f"{path} is of version {name!r}, and known are {', '.join(known)}"
-        )
+        raise FormatError(f"{path} is of version {name!r}, and known are {', '.join(known)}")
     return DetectedVersion(known[name], guessed=False, found_by="file")
 
 
@@ -171,10 +172,10 @@ def detect_version(
 ) -> DetectedVersion:
     """The version of a tokenizer's prompts.
 
-    `file`, the tekken.json or SentencePiece model, says it for sure; by default it is what
-    the tokenizer was loaded from, if that is such a file. Without one the control tokens do; where they would do for several versions, as a tekken.json's do, the name of the
-    model decides, if it is known. Only what was found by file or by unambiguous tokens is not
-    `guessed`.
+    `file`, the tekken.json or SentencePiece model, says it for sure; by default it is what the
+    tokenizer was loaded from, if that is such a file. Without one the control tokens do; where
+    they would do for several versions, as a tekken.json's do, the name of the model decides, if
+    it is known. Only what was found by file or by unambiguous tokens is not `guessed`.
     """
     if file is None and getattr(tokenizer, "kind", None) in ("tekken", "sentencepiece"):
         source = Path(getattr(tokenizer, "source", ""))

@@ -20,7 +20,9 @@ CONTROL_NAMES = [
 ]
 pieces = st.one_of(
     st.sampled_from(["Hello", "world", " ", "  ", "\n", "\n\n", "\t", "é", "中文", "👩‍👩‍👧", "☺"]),
-    st.sampled_from(["\u2581", "\u2581a", "{}", '{"a": 1}', "def f(x):", "\u00a0", "\u0301", "1234567"]),
+    st.sampled_from(
+        ["\u2581", "\u2581a", "{}", '{"a": 1}', "def f(x):", "\u00a0", "\u0301", "1234567"]
+    ),
     st.sampled_from(CONTROL_NAMES),
     st.text(max_size=6),
 )
@@ -33,7 +35,9 @@ json_texts = st.one_of(
         ),
         max_leaves=4,
     ).map(json.dumps),
-    st.sampled_from(["", "{}", '{"a":  1}', '{"a": "\\u00e9"}', '"x"', "{", "null", "NaN", "1e999"]),
+    st.sampled_from(
+        ["", "{}", '{"a":  1}', '{"a": "\\u00e9"}', '"x"', "{", "null", "NaN", "1e999"]
+    ),
     texts,
 )
 call_ids = st.permutations(["abcdefghi", "123456789", "A1b2C3d4E"])
@@ -183,7 +187,9 @@ class Request:
 @st.composite
 def requests(draw: Any, name: str) -> Request:
     author = Author(draw, name, wild=draw(st.sampled_from([False, False, True])))
-    return Request(author.conversation(), author.tools(), draw(st.sampled_from(["test", "test", "serving"])))
+    return Request(
+        author.conversation(), author.tools(), draw(st.sampled_from(["test", "test", "serving"]))
+    )
 
 
 def expected(name: str, request: Request) -> list[int] | None:
@@ -226,7 +232,9 @@ def test_conversations(name: str) -> None:
     seen: Counter[str] = Counter()
 
     @seed(20240607)
-    @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(
+        max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    )
     @given(request=requests(name))
     def run(request: Request) -> None:
         if not compare(name, request):
