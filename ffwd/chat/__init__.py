@@ -21,6 +21,7 @@ from ffwd.chat.errors import TemplateSecurityError as TemplateSecurityError
 from ffwd.chat.errors import TemplateSyntaxError as TemplateSyntaxError
 from ffwd.chat.errors import ToolError as ToolError
 from ffwd.chat.errors import UndefinedVariableError as UndefinedVariableError
+from ffwd.chat.limits import TemplateLimits as TemplateLimits
 from ffwd.chat.messages import Message as Message
 from ffwd.chat.prompt import ControlPart as ControlPart
 from ffwd.chat.prompt import MessageSpan as MessageSpan
@@ -29,3 +30,6 @@ from ffwd.chat.prompt import Prompt as Prompt
 from ffwd.chat.prompt import PromptTokenizer as PromptTokenizer
 from ffwd.chat.prompt import TextPart as TextPart
 from ffwd.chat.prompt import ThinkingSection as ThinkingSection
+from ffwd.chat.template import ChatTemplate as ChatTemplate
+from ffwd.chat.template import TemplateTokenizer as TemplateTokenizer
+from ffwd.chat.tools import function_schema as function_schema
