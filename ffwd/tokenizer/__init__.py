@@ -5,16 +5,28 @@
 Neither `tokenizers` nor `transformers` is imported before one of these is called.
 
 `Bpe` is the tokenizer itself, natively: whole texts to ids and back, and counting.
+
+`load` reads a tokenizer from wherever it is, in any of the formats, as a `Tokenizer`: ids, text,
+special tokens, chat templates and the engine's vocabulary.
 """
 
 from ffwd._native import AppendEncoder as AppendEncoder
 from ffwd._native import IntervalCounter as IntervalCounter
 from ffwd._native import PrependEncoder as PrependEncoder
 from ffwd.tokenizer.bpe import Bpe as Bpe
+from ffwd.tokenizer.definition import TokenizerParts as TokenizerParts
 from ffwd.tokenizer.encoder import TextEncoder as TextEncoder
+from ffwd.tokenizer.errors import CorruptTokenizerError as CorruptTokenizerError
+from ffwd.tokenizer.errors import TokenizerNotFoundError as TokenizerNotFoundError
+from ffwd.tokenizer.errors import UnsupportedTokenizerError as UnsupportedTokenizerError
 from ffwd.tokenizer.huggingface import from_huggingface as from_huggingface
 from ffwd.tokenizer.huggingface import text_encoder as text_encoder
 from ffwd.tokenizer.huggingface import token_table as token_table
 from ffwd.tokenizer.huggingface import vocabulary as vocabulary
+from ffwd.tokenizer.load import load as load
+from ffwd.tokenizer.roles import SpecialToken as SpecialToken
+from ffwd.tokenizer.roles import SpecialTokens as SpecialTokens
 from ffwd.tokenizer.table import TokenKind as TokenKind
 from ffwd.tokenizer.table import TokenTable as TokenTable
+from ffwd.tokenizer.tokenizer import Encoding as Encoding
+from ffwd.tokenizer.tokenizer import Tokenizer as Tokenizer

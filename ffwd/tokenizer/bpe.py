@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ffwd import _native
 from ffwd.tokenizer.huggingface_bpe import huggingface_parts
-from ffwd.tokenizer.ranks import rank_parts, read_ranks, tekken_parts, tiktoken_parts
-from ffwd.tokenizer.sentencepiece_model import sentencepiece_parts
+from ffwd.tokenizer.ranks import Ranks, rank_parts, read_ranks, read_tekken, tiktoken_ranks
+from ffwd.tokenizer.sentencepiece_model import read_sentencepiece, sentencepiece_parts
 from ffwd.tokenizer.source import read_source
 from ffwd.tokenizer.tokens import read_tokens
 
@@ -44,7 +44,7 @@ class Bpe(_native.Bpe):
 
         Raises `VocabularyError` for another object, and for a pattern that is not supported.
         """
-        return cls(**tiktoken_parts(encoding))
+        return cls(**rank_parts(tiktoken_ranks(encoding)))
 
     @classmethod
     def from_ranks(
@@ -63,7 +63,8 @@ class Bpe(_native.Bpe):
         read, and for a pattern that is not supported.
         """
         given = ranks if isinstance(ranks, Mapping) else read_ranks(ranks)
-        return cls(**rank_parts(given, pattern, special_tokens or {}))
+        stated = Ranks(ranks=given, pattern=pattern, special_tokens=special_tokens or {})
+        return cls(**rank_parts(stated))
 
     @classmethod
     def from_sentencepiece(
@@ -74,7 +75,7 @@ class Bpe(_native.Bpe):
         Raises `VocabularyError` for a model that is not BPE, that normalizes text, or that cannot
         be read.
         """
-        return cls(**sentencepiece_parts(source))
+        return cls(**sentencepiece_parts(read_sentencepiece(source)))
 
     @classmethod
     def from_tekken(cls, path: str | os.PathLike[str]) -> "Bpe":
@@ -83,4 +84,4 @@ class Bpe(_native.Bpe):
         Raises `VocabularyError` for a file that cannot be read. One that does not list its special
         tokens needs the package mistral-common, which knows them.
         """
-        return cls(**tekken_parts(path))
+        return cls(**rank_parts(read_tekken(path)))

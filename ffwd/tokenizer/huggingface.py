@@ -7,10 +7,12 @@ from typing import Any
 
 from ffwd._native import Vocabulary, VocabularyError
 from ffwd.tokenizer.bpe import Bpe
+from ffwd.tokenizer.configuration import token_ids
 from ffwd.tokenizer.encoder import TextEncoder
 from ffwd.tokenizer.huggingface_bpe import huggingface_parts
-from ffwd.tokenizer.source import Source, read_source, token_ids
-from ffwd.tokenizer.table import MAX_WIDTH, TokenKind, TokenTable, shown
+from ffwd.tokenizer.source import Source, read_source
+from ffwd.tokenizer.table import TokenTable
+from ffwd.tokenizer.tokenizer import is_utf8, make_table, refuse_end_that_is_text
 from ffwd.tokenizer.tokens import Tokens, read_tokens
 
 _LOGGER = logging.getLogger(__name__)
@@ -48,11 +50,8 @@ def from_huggingface(
     encode = _encoder(read, text) if bpe is None else _within_a_text(bpe)
     for token_id in table.eos_token_ids:
         data = text.tokens[token_id] if token_id < len(text.tokens) else None
-        if data is not None and _is_utf8(data) and encode(data) == [token_id]:
-            raise VocabularyError(
-                f"token id {token_id} cannot end the output, for it is how the tokenizer encodes "
-                f"the text {data!r}"
-            )
+        if data is not None and is_utf8(data):
+            refuse_end_that_is_text(token_id, data, encode)
     if bpe is not None and bpe.exact:
         return vocabulary(table, bpe=bpe)
     return vocabulary(table, encode)
@@ -99,32 +98,13 @@ def vocabulary(
 def _table(
     read: Source, text: Tokens, *, vocab_size: int | None, eos_token_ids: Sequence[int] | None
 ) -> TokenTable:
-    size = len(text.tokens)
-    width: Any = vocab_size if vocab_size is not None else read.width
-    if width is None:
-        width = size
-    if isinstance(width, bool) or not isinstance(width, int) or not 0 < width <= MAX_WIDTH:
-        raise VocabularyError(f"vocab_size must be 1 to {MAX_WIDTH}, not {width!r}")
-    lost = [i for i in range(width, size) if text.kinds[i] is TokenKind.TEXT]
-    if lost:
-        raise VocabularyError(
-            f"the tokenizer has text tokens past the model's logits: vocab_size is {width}, the "
-            f"token ids are {shown(lost)}; pass the width of the logits as vocab_size"
-        )
-    padding = max(0, width - size)
-    tokens = text.tokens[:width] + [None] * padding
-    kinds = text.kinds[:width] + [TokenKind.PADDING] * padding
-
-    ends = _ends(read, eos_token_ids)
-    outside = [i for i in ends if not 0 <= i < width]
-    if outside:
-        raise VocabularyError(
-            f"end token ids {shown(outside)} are outside the vocabulary of {width} ids"
-        )
-    for token_id in ends:
-        tokens[token_id] = None
-        kinds[token_id] = TokenKind.EOS
-    return TokenTable(tokens=tuple(tokens), kinds=tuple(kinds), eos_token_ids=tuple(ends))
+    width = vocab_size if vocab_size is not None else read.width
+    return make_table(
+        text.tokens,
+        text.kinds,
+        len(text.tokens) if width is None else width,
+        _ends(read, eos_token_ids),
+    )
 
 
 def _ends(read: Source, given: Sequence[int] | None) -> list[int]:
@@ -162,11 +142,3 @@ def _bpe(read: Source, text: Tokens) -> Bpe | None:
 def _within_a_text(bpe: Bpe) -> Callable[[bytes], list[int]]:
     """The encoding of a stretch of text in the middle of an output, as `TextEncoder` has it."""
     return partial(bpe.encode, normalize=False, prefix_space=False)
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

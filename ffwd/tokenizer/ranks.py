@@ -5,10 +5,16 @@ import binascii
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffwd._native import BpeModel, VocabularyError
+from ffwd.tokenizer.errors import (
+    CorruptTokenizerError,
+    TokenizerNotFoundError,
+    UnsupportedTokenizerError,
+)
 from ffwd.tokenizer.kinds import AddedToken
 from ffwd.tokenizer.parts import BpeParts, found_token
 from ffwd.tokenizer.table import MAX_WIDTH, shown
@@ -17,14 +23,24 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 
-def rank_parts(
-    ranks: Mapping[bytes, int],
-    pattern: str,
-    special_tokens: Mapping[str, int],
-    *,
-    first_id: int = 0,
-) -> BpeParts:
-    """The parts of byte-level BPE in which the text of rank r is token `first_id` + r."""
+@dataclass(frozen=True, kw_only=True)
+class Ranks:
+    """Byte-level BPE in which the text of rank r is token `first_id` + r."""
+
+    ranks: Mapping[bytes, int]
+    pattern: str
+    """The regular expression that cuts a text into pieces."""
+    special_tokens: Mapping[str, int]
+    first_id: int = 0
+
+
+def rank_parts(given: Ranks) -> BpeParts:
+    """The parts of a `Bpe` from ranks.
+
+    Raises `VocabularyError` for ids that contradict each other.
+    """
+    ranks, pattern, first_id = given.ranks, given.pattern, given.first_id
+    special_tokens = given.special_tokens
     if not isinstance(pattern, str):
         raise VocabularyError(f"the pattern must be a string, not {type(pattern).__name__}")
     for text, rank in ranks.items():
@@ -65,46 +81,53 @@ def rank_parts(
 
 
 def read_ranks(path: str | os.PathLike[str]) -> dict[bytes, int]:
-    """A file of ranks as tiktoken writes it: on each line a text in base64 and its rank."""
+    """A file of ranks as tiktoken writes it."""
+    return parse_ranks(read_file(path), str(path))
+
+
+def parse_ranks(data: bytes, name: str) -> dict[bytes, int]:
+    """The contents of such a file: on each line a text in base64 and its rank."""
     ranks: dict[bytes, int] = {}
-    try:
-        lines = Path(path).read_bytes().splitlines()
-    except OSError as error:
-        raise VocabularyError(f"{path} cannot be read: {error}") from error
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(data.splitlines(), 1):
         if not line:
             continue
         try:
             text, rank = line.split()
             ranks[base64.b64decode(text, validate=True)] = int(rank)
         except (ValueError, binascii.Error) as error:
-            raise VocabularyError(
-                f"{path}, line {number}: not a text in base64 and its rank ({error})"
+            raise CorruptTokenizerError(
+                f"{name}, line {number}: not a text in base64 and its rank ({error})"
             ) from error
     if not ranks:
-        raise VocabularyError(f"{path} has no ranks")
+        raise CorruptTokenizerError(f"{name} has no ranks")
     return ranks
 
 
-def tiktoken_parts(encoding: "Encoding") -> BpeParts:
-    """The parts of an encoding of tiktoken, which has them in private attributes only."""
+def tiktoken_ranks(encoding: "Encoding") -> Ranks:
+    """Those of an encoding of tiktoken, which has them in private attributes only."""
     try:
-        ranks: Mapping[bytes, int] = encoding._mergeable_ranks
-        pattern = encoding._pat_str
-        special_tokens: Mapping[str, int] = encoding._special_tokens
+        return Ranks(
+            ranks=encoding._mergeable_ranks,
+            pattern=encoding._pat_str,
+            special_tokens=encoding._special_tokens,
+        )
     except AttributeError as error:
-        raise VocabularyError(
+        raise UnsupportedTokenizerError(
             f"{type(encoding).__name__} is not an encoding of tiktoken ({error})"
         ) from error
-    return rank_parts(ranks, pattern, special_tokens)
 
 
-def tekken_parts(path: str | os.PathLike[str]) -> BpeParts:
-    """The parts of a tekken.json: the special tokens have the first ids, the texts follow."""
+def read_tekken(path: str | os.PathLike[str]) -> Ranks:
+    """A tekken.json: the special tokens have the first ids, the texts follow."""
     try:
-        file = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise VocabularyError(f"{path} is not JSON that can be read: {error}") from error
+        file = json.loads(read_file(path))
+    except (ValueError, RecursionError) as error:
+        raise CorruptTokenizerError(f"{path} is not JSON that can be read: {error}") from error
+    return parse_tekken(file, str(path))
+
+
+def parse_tekken(file: Any, name: str) -> Ranks:
+    """The value of such a file."""
     try:
         config = file["config"]
         pattern, first_id = config["pattern"], config["default_num_special_tokens"]
@@ -118,25 +141,39 @@ def tekken_parts(path: str | os.PathLike[str]) -> BpeParts:
         }
         named = {
             token["rank"]: token["token_str"]
-            for token in file.get("special_tokens") or _named_by_mistral_common(path)
+            for token in file.get("special_tokens") or _named_by_mistral_common(name)
         }
     except (KeyError, TypeError, AttributeError, binascii.Error) as error:
-        raise VocabularyError(f"{path} is not a tekken.json: {error!r}") from error
+        raise CorruptTokenizerError(f"{name} is not a tekken.json: {error!r}") from error
     if len(ranks) != len(entries):
-        raise VocabularyError(f"{path} has the same text several times")
+        raise CorruptTokenizerError(f"{name} has the same text several times")
     special = {named.get(i, f"<SPECIAL_{i}>"): i for i in range(first_id)}
-    return rank_parts(ranks, pattern, special, first_id=first_id)
+    return Ranks(ranks=ranks, pattern=pattern, special_tokens=special, first_id=first_id)
 
 
-def _named_by_mistral_common(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+def _named_by_mistral_common(name: str) -> list[dict[str, Any]]:
     """The special tokens of a file that does not list them, which only that library knows."""
     try:
         from mistral_common.tokens.tokenizers.tekken import Tekkenizer
     except ImportError as error:
         raise VocabularyError(
-            f"{path} does not list its special tokens: install mistral-common, which knows them"
+            f"{name} does not list its special tokens: install mistral-common, which knows them"
         ) from error
     return [dict(token) for token in Tekkenizer.DEPRECATED_SPECIAL_TOKENS]
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """A file's contents.
+
+    Raises `TokenizerNotFoundError` where there is none, `CorruptTokenizerError` where it cannot be
+    read.
+    """
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise TokenizerNotFoundError(f"{path}: no such file, so it cannot be read") from error
+    except OSError as error:
+        raise CorruptTokenizerError(f"{path} cannot be read: {error}") from error
 
 
 def _check_id(value: Any, what: str) -> None:

@@ -6,14 +6,16 @@ neither the algorithm nor which pieces are user-defined.
 
 import os
 import struct
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ffwd._native import BpeModel, VocabularyError
+from ffwd._native import BpeModel
+from ffwd.tokenizer.errors import CorruptTokenizerError, UnsupportedTokenizerError
 from ffwd.tokenizer.kinds import AddedToken, kind_of_added
 from ffwd.tokenizer.parts import BpeParts, FoundToken, found_token
 from ffwd.tokenizer.pieces import byte_of_piece
+from ffwd.tokenizer.ranks import read_file
 from ffwd.tokenizer.table import MAX_WIDTH, TokenKind
 
 if TYPE_CHECKING:
@@ -21,19 +23,45 @@ if TYPE_CHECKING:
 
 _ALGORITHMS = {1: "Unigram", 2: "BPE", 3: "Word", 4: "Char"}
 _BPE = 2
-_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+"""The types of pieces."""
 _SPACE = "▁"
 
 
-def sentencepiece_parts(
-    source: "str | os.PathLike[str] | bytes | SentencePieceProcessor",
-) -> BpeParts:
-    """The parts of a model, given as the path of its file, its bytes, or a processor.
+@dataclass(frozen=True, kw_only=True)
+class SentencePieceModel:
+    """What a model file states, in so far as it is of use here."""
 
-    Raises `VocabularyError` for a model that is not BPE, that normalizes text, or that cannot be
-    read.
+    pieces: tuple[tuple[str, float, int], ...]
+    """Piece, score and type (1 to 6) by id."""
+    algorithm: int
+    """1 Unigram, 2 BPE, 3 Word, 4 Char."""
+    rule: str
+    """The name of the rule by which text is normalized."""
+    normalizes: bool
+    """Whether that rule changes any text."""
+    dummy_prefix: bool
+    removes_spaces: bool
+    escapes: bool
+    """Whether spaces are written as `▁`."""
+    spaces_last: bool
+    """Whether they are written at the end of words."""
+    unknown_surface: str
+    """What is decoded for the unknown piece."""
+    roles: Mapping[str, str]
+    """The piece of each of bos, eos, unk and pad."""
+
+    @property
+    def algorithm_name(self) -> str:
+        """The algorithm in words."""
+        return _ALGORITHMS.get(self.algorithm, str(self.algorithm))
+
+
+def parse_sentencepiece(data: bytes, name: str = "the model") -> SentencePieceModel:
+    """Reads the contents of a model file; `name` is for messages.
+
+    Raises `CorruptTokenizerError` for what is not such a file.
     """
-    data = _model_bytes(source)
     pieces: list[tuple[str, float, int]] = []
     trainer: dict[int, Any] = {}
     normalizer: dict[int, Any] = {}
@@ -42,59 +70,89 @@ def sentencepiece_parts(
             if number == 1:
                 fields = dict(_fields(value))
                 (score,) = struct.unpack("<f", fields.get(2, b"\0\0\0\0"))
-                pieces.append((bytes(fields[1]).decode(), score, fields.get(3, _NORMAL)))
+                pieces.append((bytes(fields[1]).decode(), score, fields.get(3, NORMAL)))
             elif number == 2:
                 trainer = dict(_fields(value))
             elif number == 3:
                 normalizer = dict(_fields(value))
+        if not 0 < len(pieces) <= MAX_WIDTH:
+            raise ValueError(f"it has {len(pieces)} pieces")
+        defaults = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}
+        return SentencePieceModel(
+            pieces=tuple(pieces),
+            algorithm=trainer.get(3, 1),
+            rule=bytes(normalizer.get(1, b"")).decode(errors="replace"),
+            normalizes=bool(normalizer.get(2)),
+            dummy_prefix=bool(normalizer.get(3, 1)),
+            removes_spaces=bool(normalizer.get(4, 1)),
+            escapes=bool(normalizer.get(5, 1)),
+            spaces_last=bool(trainer.get(24)),
+            unknown_surface=bytes(trainer.get(44, " ⁇ ".encode())).decode(),
+            roles={
+                role: bytes(trainer[field]).decode() if field in trainer else piece
+                for field, (role, piece) in enumerate(defaults.items(), 45)
+            },
+        )
     except (IndexError, KeyError, ValueError, TypeError, struct.error) as error:
-        raise VocabularyError(f"not a SentencePiece model that can be read: {error}") from error
-    if not 0 < len(pieces) <= MAX_WIDTH:
-        raise VocabularyError(
-            f"not a SentencePiece model that can be read: it has {len(pieces)} pieces"
-        )
-    _check(pieces, trainer, normalizer)
-    escapes = bool(normalizer.get(5, 1))
-    return _parts(pieces, escapes=escapes, dummy_prefix=bool(normalizer.get(3, 1)))
+        raise CorruptTokenizerError(
+            f"{name} is not a SentencePiece model that can be read: {error}"
+        ) from error
 
 
-def _check(
-    pieces: list[tuple[str, float, int]], trainer: dict[int, Any], normalizer: dict[int, Any]
-) -> None:
+def read_sentencepiece(
+    source: "str | os.PathLike[str] | bytes | SentencePieceProcessor",
+) -> SentencePieceModel:
+    """Reads a model, given as the path of its file, its bytes, or a processor."""
+    return parse_sentencepiece(model_bytes(source))
+
+
+def sentencepiece_parts(model: SentencePieceModel) -> BpeParts:
+    """The parts of a `Bpe` from a model.
+
+    Raises `UnsupportedTokenizerError` for one that is not BPE or that normalizes text.
+    """
+    _check(model)
+    return _parts(model.pieces, escapes=model.escapes, dummy_prefix=model.dummy_prefix)
+
+
+def _check(model: SentencePieceModel) -> None:
     """Refuses models that are not BPE or that change text."""
-    algorithm = trainer.get(3, 1)
-    if algorithm != _BPE:
-        raise VocabularyError(
-            f"the SentencePiece model is {_ALGORITHMS.get(algorithm, algorithm)}: supported is BPE"
+    if model.algorithm != _BPE:
+        raise UnsupportedTokenizerError(
+            f"the SentencePiece model is {model.algorithm_name}: supported is BPE"
         )
-    name = bytes(normalizer.get(1, b"")).decode(errors="replace")
-    if normalizer.get(2):
-        raise VocabularyError(
-            f"the SentencePiece model's normalizer changes text ({name}): supported is identity"
+    if model.normalizes:
+        raise UnsupportedTokenizerError(
+            f"the SentencePiece model's normalizer changes text ({model.rule}): supported is "
+            "identity"
         )
-    if normalizer.get(4, 1):
-        raise VocabularyError(
+    if model.removes_spaces:
+        raise UnsupportedTokenizerError(
             "the SentencePiece model's normalizer removes spaces (remove_extra_whitespaces)"
         )
-    if trainer.get(24):
-        raise VocabularyError(
+    if model.spaces_last:
+        raise UnsupportedTokenizerError(
             "the SentencePiece model writes spaces at the end of words (treat_whitespace_as_suffix)"
         )
-    if any(kind == _UNUSED for *_, kind in pieces):
-        raise VocabularyError("the SentencePiece model has unused pieces, which it cuts up again")
+    if any(kind == UNUSED for *_, kind in model.pieces):
+        raise UnsupportedTokenizerError(
+            "the SentencePiece model has unused pieces, which it cuts up again"
+        )
     tied: dict[float, str] = {}
-    for piece, score, kind in pieces:
-        if kind != _NORMAL:
+    for piece, score, kind in model.pieces:
+        if kind != NORMAL:
             continue
         other = tied.setdefault(score, piece)
         if other is not piece and (len({*other, *piece}) > 1):
-            raise VocabularyError(
+            raise UnsupportedTokenizerError(
                 f"the SentencePiece model's pieces {other!r} and {piece!r} have the same score, so "
                 "the order of their merges depends on the text"
             )
 
 
-def _parts(pieces: list[tuple[str, float, int]], *, escapes: bool, dummy_prefix: bool) -> BpeParts:
+def _parts(
+    pieces: Sequence[tuple[str, float, int]], *, escapes: bool, dummy_prefix: bool
+) -> BpeParts:
     byte_tokens: list[int | None] = [None] * 256
     # Of one score there are several runs of one character, mostly of spaces. Of these the leftmost
     # merge comes first, and with it all that extend its result: as if the longer ones had the
@@ -104,16 +162,16 @@ def _parts(pieces: list[tuple[str, float, int]], *, escapes: bool, dummy_prefix:
     for token_id, (piece, score, kind) in enumerate(pieces):
         text = piece.replace(_SPACE, " ") if escapes else piece
         never_written = escapes and " " in piece
-        if kind == _NORMAL:
+        if kind == NORMAL:
             if not never_written:
                 normal.append((-score, -len(text), token_id, text.encode()))
-        elif kind == _BYTE:
+        elif kind == BYTE:
             byte = byte_of_piece(piece)
             if byte is None:
-                raise VocabularyError(f"the SentencePiece model has a byte piece {piece!r}")
+                raise CorruptTokenizerError(f"the SentencePiece model has a byte piece {piece!r}")
             byte_tokens[byte] = token_id
         elif text and not never_written:
-            added = AddedToken(content=text, special=kind != _USER_DEFINED)
+            added = AddedToken(content=text, special=kind != USER_DEFINED)
             kind_of_it = kind_of_added(added, text.encode(), in_model=False)
             found.append(found_token(token_id, added, text=kind_of_it is TokenKind.TEXT))
     return BpeParts(
@@ -130,20 +188,49 @@ def _parts(pieces: list[tuple[str, float, int]], *, escapes: bool, dummy_prefix:
     )
 
 
-def _model_bytes(source: Any) -> bytes:
+def without_dummy_prefix(data: bytes) -> bytes:
+    """A model file that puts no space before a text."""
+    # Of a message that is given twice, the parts are merged, and the last value of a field counts.
+    return data + bytes((3 << 3 | 2, 2, 3 << 3, 0))
+
+
+def with_control_pieces(data: bytes, ids: Container[int]) -> bytes:
+    """A model file in which these pieces are control pieces, which are found in no text."""
+    out = bytearray()
+    token_id = 0
+    for number, value in _fields(data):
+        if number == 1:
+            if token_id in ids:
+                value += bytes((3 << 3, CONTROL))
+            token_id += 1
+        if isinstance(value, int):
+            out += _varint(number << 3) + _varint(value)
+        else:
+            out += _varint(number << 3 | 2) + _varint(len(value)) + value
+    return bytes(out)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def model_bytes(source: Any) -> bytes:
+    """The contents of a model file, given as its path, its bytes or a processor."""
     if isinstance(source, bytes):
         return source
     if hasattr(source, "serialized_model_proto"):
         return bytes(source.serialized_model_proto())
     if not isinstance(source, (str, os.PathLike)):
-        raise VocabularyError(
+        raise UnsupportedTokenizerError(
             f"{type(source).__name__} is not a SentencePiece model: pass the path of a file, its "
             "bytes or a processor"
         )
-    try:
-        return Path(source).read_bytes()
-    except OSError as error:
-        raise VocabularyError(f"{source} cannot be read: {error}") from error
+    return read_file(source)
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:

@@ -1,0 +1,85 @@
+"""What a `Tokenizer` is made of, as the readers of the several formats hand it over."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from ffwd.tokenizer.bpe import Bpe
+from ffwd.tokenizer.roles import SpecialTokens
+from ffwd.tokenizer.table import TokenKind
+
+Kind = Literal["huggingface", "tiktoken", "sentencepiece", "tekken", "gguf"]
+"""Where a tokenizer comes from."""
+
+KINDS: tuple[Kind, ...] = ("huggingface", "tiktoken", "sentencepiece", "tekken", "gguf")
+
+Model = Literal["bpe", "unigram", "wordpiece", "wordlevel"]
+"""By which algorithm it encodes."""
+
+Special = str | Iterable[str]
+"""What the name of a special token in a text is: "text", "forbidden", "allowed", or the names of
+those that are found while the others are text."""
+
+
+class Library(Protocol):
+    """A tokenizer that only the library it comes from can follow.
+
+    Texts are encoded without the special tokens around them. Safe to call from several threads.
+    """
+
+    def encode(self, text: str, *, special: Special, first: bool) -> list[int]:
+        """The ids of a text; `first` is false for one in the middle of a longer text."""
+
+    def encode_batch(self, texts: Sequence[str], *, special: Special) -> list[list[int]]:
+        """The ids of each text."""
+
+    def encode_with_offsets(
+        self, text: str, *, special: Special
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        """The ids and where each lies in the text, in characters."""
+
+    def encode_exactly(self, data: bytes, *, tokens: Sequence[bytes | None]) -> list[int]:
+        """The ids of a stretch in the middle of a text, which have just these bytes.
+
+        Raises `VocabularyError` for what the tokenizer cannot express.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerParts:
+    """Everything that a source says of a tokenizer.
+
+    Exactly one of `bpe` and `library` encodes.
+    """
+
+    kind: Kind
+    model: Model
+    tokens: Sequence[bytes | None]
+    """By id, what decoding gives: the content of a special token too. None: there is no token."""
+    names: Sequence[str | None]
+    """By id, the token as the source writes it, such as `Ġthe`. None: there is no token."""
+    kinds: Sequence[TokenKind]
+    """By id; `EOS` is not among them, for `eos_token_ids` says it."""
+    special_ids: Sequence[int] = ()
+    """The ids that `skip_special_tokens` leaves out."""
+    bpe: Bpe | None = None
+    library: Library | None = None
+    special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
+    eos_token_ids: Sequence[int] = ()
+    """Every id that the source says ends an output; may be empty."""
+    prefix_ids: Sequence[int] = ()
+    """What the source puts before a text by itself."""
+    suffix_ids: Sequence[int] = ()
+    """What it puts after a text."""
+    chat_templates: Mapping[str, str] = field(default_factory=dict)
+    """By name; an only one is "default"."""
+    strip_first_space: bool = False
+    """Whether decoding leaves out one space at the beginning of a text."""
+    first_tokens: Mapping[int, bytes] = field(default_factory=dict)
+    """What decoding gives for a token that a text begins with, where it is not `tokens`."""
+    width: int | None = None
+    """The number of the model's logits, where the source states it."""
+    limits: Sequence[str] = ()
+    """What is not as in the source, or what of a text it loses, in words."""
+    source: str = ""
+    """Where it comes from, for messages."""

@@ -1,0 +1,487 @@
+"""`Tokenizer`: texts to ids and back, from whatever format it was loaded."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import accumulate, groupby
+from types import MappingProxyType
+from typing import Any
+
+from ffwd import _native
+from ffwd._native import TextError, TokenError, Vocabulary, VocabularyError
+from ffwd.tokenizer.bpe import Bpe
+from ffwd.tokenizer.decoding import TableDecoder
+from ffwd.tokenizer.definition import Kind, Model, Special, TokenizerParts
+from ffwd.tokenizer.roles import SpecialTokens
+from ffwd.tokenizer.table import MAX_WIDTH, TokenKind, TokenTable, shown
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The tokens of a text and where they lie in it."""
+
+    ids: list[int]
+    byte_offsets: list[tuple[int, int]]
+    """Start and end of each token in the text's UTF-8."""
+    character_offsets: list[tuple[int, int]]
+    """The same in characters; one that a token has only a part of counts as all of it."""
+
+
+class Tokenizer:
+    """A tokenizer, as `ffwd.tokenizer.load` reads it. Immutable, and safe to use from threads.
+
+    Text is text: by default no special token is found in it, and none is put around it.
+    """
+
+    def __init__(self, parts: TokenizerParts) -> None:
+        """Takes what a reader has read.
+
+        Raises `VocabularyError` for parts that contradict each other.
+        """
+        size = len(parts.tokens)
+        if not 0 < size <= MAX_WIDTH or {len(parts.names), len(parts.kinds)} != {size}:
+            raise VocabularyError(
+                f"{parts.source}: {size} tokens, {len(parts.names)} names and {len(parts.kinds)} "
+                f"kinds: there must be one per id, for 1 to {MAX_WIDTH} ids"
+            )
+        if (parts.bpe is None) == (parts.library is None):
+            raise VocabularyError(f"{parts.source}: exactly one of bpe and library must be given")
+        given = [*parts.eos_token_ids, *parts.prefix_ids, *parts.suffix_ids, *parts.special_ids]
+        outside = [i for i in given if not 0 <= i < size]
+        if outside:
+            raise VocabularyError(
+                f"{parts.source}: special tokens {shown(outside)} are outside the vocabulary of "
+                f"{size} ids"
+            )
+        self._parts = parts
+        self._tokens = tuple(parts.tokens)
+        self._names = tuple(parts.names)
+        self._ends = tuple(sorted(set(parts.eos_token_ids)))
+        kinds = list(parts.kinds)
+        for token_id in self._ends:
+            kinds[token_id] = TokenKind.EOS
+        self._kinds = tuple(kinds)
+
+    # ------------------------------------------------------------------------------ what it is
+
+    @property
+    def kind(self) -> Kind:
+        """The format it was loaded from."""
+        return self._parts.kind
+
+    @property
+    def model(self) -> Model:
+        """By which algorithm it encodes."""
+        return self._parts.model
+
+    @property
+    def source(self) -> str:
+        """Where it was loaded from, for people."""
+        return self._parts.source
+
+    @property
+    def bpe(self) -> Bpe | None:
+        """The native tokenizer; None where only a library can follow this one."""
+        return self._parts.bpe
+
+    @property
+    def exact(self) -> bool:
+        """Whether all of the tokenizer is followed natively, also in texts in progress."""
+        return self._parts.bpe is not None and self._parts.bpe.exact
+
+    @cached_property
+    def limits(self) -> tuple[str, ...]:
+        """What is not as in the source, or what of a text it loses, in words."""
+        bpe = self._parts.bpe
+        return (*self._parts.limits, *(() if bpe is None else bpe.limits))
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """The tokens with a role."""
+        return self._parts.special_tokens
+
+    @property
+    def special_ids(self) -> tuple[int, ...]:
+        """The ids that `skip_special_tokens` leaves out."""
+        return tuple(self._parts.special_ids)
+
+    @cached_property
+    def chat_templates(self) -> Mapping[str, str]:
+        """The model's own chat templates by name; an only one is "default"."""
+        return MappingProxyType(dict(self._parts.chat_templates))
+
+    @property
+    def eos_token_ids(self) -> tuple[int, ...]:
+        """Every id that the source says ends an output, ascending; may be empty."""
+        return self._ends
+
+    @property
+    def add_bos(self) -> bool:
+        """Whether the source puts its beginning token before a text by itself."""
+        bos = self.special_tokens.bos
+        prefix = self._parts.prefix_ids
+        return bool(prefix) and (bos is None or bos.id in prefix)
+
+    @property
+    def add_eos(self) -> bool:
+        """Whether the source puts an end token after a text by itself."""
+        return any(i in self._ends for i in self._parts.suffix_ids)
+
+    @property
+    def prefix_ids(self) -> tuple[int, ...]:
+        """What `add_special_tokens` puts before a text."""
+        return tuple(self._parts.prefix_ids)
+
+    @property
+    def suffix_ids(self) -> tuple[int, ...]:
+        """What `add_special_tokens` puts after a text."""
+        return tuple(self._parts.suffix_ids)
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids; a model's logits may be wider."""
+        return len(self._tokens)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the kind and bytes of every id, in hexadecimal."""
+        digest = hashlib.sha256()
+        for data, kind in zip(self._tokens, self._kinds, strict=True):
+            content = b"" if data is None else data
+            digest.update(f"{kind.value}:{'' if data is None else len(data)}:".encode())
+            digest.update(content)
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        return (
+            f"Tokenizer(kind={self.kind!r}, model={self.model!r}, vocab_size={self.vocab_size}, "
+            f"source={self.source!r})"
+        )
+
+    # -------------------------------------------------------------------------------- encoding
+
+    def encode(
+        self, text: str, *, add_special_tokens: bool = False, special: Special = "text"
+    ) -> list[int]:
+        """The ids of a text.
+
+        `add_special_tokens`: with what the source puts around a text by itself. `special`: what
+        the name of a special token in the text is: "text", "forbidden" (a `TextError`),
+        "allowed" (that token), or the names of those that are allowed.
+
+        Raises `TextError` for what cannot be encoded, such as a lone surrogate.
+        """
+        ids = self._encode(text, special=special)
+        return (
+            [*self._parts.prefix_ids, *ids, *self._parts.suffix_ids] if add_special_tokens else ids
+        )
+
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        *,
+        threads: int | None = None,
+        add_special_tokens: bool = False,
+        special: Special = "text",
+    ) -> list[list[int]]:
+        """The ids of each text, encoded side by side with the interpreter lock released.
+
+        `threads`: the most to use, by default one a processor; where a library encodes, it has
+        threads of its own. The other parameters and errors are those of `encode`.
+        """
+        listed = list(texts)
+        bpe, library = self._parts.bpe, self._parts.library
+        if bpe is not None:
+            batch = _native.encode_batch(bpe, listed, special=special, threads=threads)
+        else:
+            assert library is not None
+            for text in listed:
+                _check_encodable(text)
+            batch = library.encode_batch(listed, special=special)
+        if not add_special_tokens:
+            return batch
+        prefix, suffix = self._parts.prefix_ids, self._parts.suffix_ids
+        return [[*prefix, *ids, *suffix] for ids in batch]
+
+    def encode_with_offsets(self, text: str, *, special: Special = "text") -> Encoding:
+        """The ids of a text and where each lies in it.
+
+        A token lies where its text does, without what the tokenizer writes before a text by itself.
+        Bytes that are composed or replaced lie where all of what they were made from does, and a
+        token found as a whole has with it the white space that it takes. Where a library encodes,
+        the places are the library's.
+        """
+        bpe, library = self._parts.bpe, self._parts.library
+        if bpe is not None:
+            return Encoding(*_native.encode_with_offsets(bpe, text, special=special))
+        assert library is not None
+        _check_encodable(text)
+        ids, characters = library.encode_with_offsets(text, special=special)
+        return Encoding(ids, _in_bytes(text, characters), characters)
+
+    def encode_parts(self, parts: Sequence[str | int]) -> list[int]:
+        """The ids of a text with control tokens in it, which are given as ids.
+
+        No control token is found in the texts. Texts that follow each other are one. Otherwise it
+        is what the tokenizer makes of the whole: a control token that takes the white space beside
+        it does, and a space is put before those texts before which the tokenizer puts one. (To
+        SentencePiece every text between control tokens is a text of its own.)
+
+        Raises `TokenError` for an id that the vocabulary does not have.
+        """
+        parts = list(parts)
+        for part in parts:
+            if not isinstance(part, str):
+                self._known(part)
+        bpe, library = self._parts.bpe, self._parts.library
+        if bpe is not None:
+            return _native.encode_parts(bpe, parts)
+        assert library is not None
+        ids: list[int] = []
+        for is_text, group in groupby(parts, lambda part: isinstance(part, str)):
+            if not is_text:
+                ids.extend(part for part in group if isinstance(part, int))
+                continue
+            text = "".join(part for part in group if isinstance(part, str))
+            _check_encodable(text)
+            first = not ids or self.kind == "sentencepiece"
+            ids.extend(library.encode(text, special="text", first=first))
+        return ids
+
+    def count(
+        self, text: str, *, add_special_tokens: bool = False, special: Special = "text"
+    ) -> int:
+        """The number of ids of a text: the length of what `encode` returns."""
+        added = len(self._parts.prefix_ids) + len(self._parts.suffix_ids)
+        bpe = self._parts.bpe
+        if bpe is None:
+            number = len(self._encode(text, special=special))
+        else:
+            number = bpe.count(text, special=special)
+        return number + added if add_special_tokens else number
+
+    def _encode(self, text: str, *, special: Special = "text") -> list[int]:
+        bpe, library = self._parts.bpe, self._parts.library
+        if bpe is not None:
+            return bpe.encode(text, special=special)
+        assert library is not None
+        _check_encodable(text)
+        return library.encode(text, special=special, first=True)
+
+    # -------------------------------------------------------------------------------- decoding
+
+    @cached_property
+    def decoder(self) -> TableDecoder:
+        """Ids to text by the table of bytes; what `ffwd.streaming` works with."""
+        return TableDecoder(
+            self._tokens,
+            special=self._parts.special_ids,
+            strip_first_space=self._parts.strip_first_space,
+        )
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
+        """The text of ids. What is not UTF-8 becomes U+FFFD, as the Encoding Standard has it.
+
+        Raises `TokenError` for an id that the vocabulary does not have.
+        """
+        if self._parts.first_tokens:
+            data = self.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
+            return data.decode(errors="replace")
+        return self.decoder.decode(ids, skip_special_tokens=skip_special_tokens)
+
+    def decode_bytes(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> bytes:
+        """The bytes of ids, which need not be UTF-8."""
+        data = self.decoder.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
+        if not self._parts.first_tokens:
+            return data
+        hidden = self._hidden if skip_special_tokens else frozenset()
+        first = next((i for i in ids if i not in hidden), None)
+        written = None if first is None else self._parts.first_tokens.get(first)
+        if first is None or written is None:
+            return data
+        usual = self.decoder.decode_bytes([first], skip_special_tokens=False)
+        return written + data[len(usual) :]
+
+    @cached_property
+    def _hidden(self) -> frozenset[int]:
+        return frozenset(self._parts.special_ids)
+
+    def decode_batch(
+        self, batch: Iterable[Sequence[int]], *, skip_special_tokens: bool = True
+    ) -> list[str]:
+        """The text of each sequence of ids."""
+        return [self.decode(ids, skip_special_tokens=skip_special_tokens) for ids in batch]
+
+    # ---------------------------------------------------------------------------- single tokens
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        ids: dict[str, int] = {}
+        for token_id, name in enumerate(self._names):
+            if name is not None:
+                ids.setdefault(name, token_id)
+        return ids
+
+    def token_to_id(self, content: str) -> int | None:
+        """The id of the token that the source writes so (`Ġthe`, `<|eot_id|>`), or None.
+
+        Of several the first.
+        """
+        return self._ids.get(content)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """How the source writes a token; None where there is no such token."""
+        return self._names[token_id] if 0 <= token_id < len(self._names) else None
+
+    def token_bytes(self, token_id: int) -> bytes | None:
+        """What decoding gives for a token in the middle of a text; None where there is none."""
+        return self._tokens[token_id] if 0 <= token_id < len(self._tokens) else None
+
+    def token_kind(self, token_id: int) -> TokenKind:
+        """What a token is; `PADDING` past the last."""
+        if token_id < 0:
+            raise _unknown(token_id, self.vocab_size)
+        return self._kinds[token_id] if token_id < len(self._kinds) else TokenKind.PADDING
+
+    def _known(self, token_id: int) -> None:
+        if self.token_bytes(token_id) is None:
+            raise _unknown(token_id, self.vocab_size)
+
+    # ------------------------------------------------------------------------------ the engine
+
+    def table(
+        self, *, vocab_size: int | None = None, eos_token_ids: Sequence[int] | None = None
+    ) -> TokenTable:
+        """Bytes and kind of every token; parameters and errors are those of `vocabulary`."""
+        width: Any = vocab_size if vocab_size is not None else self._parts.width
+        if width is None:
+            width = self.vocab_size
+        return make_table(self._tokens, self._parts.kinds, width, self._end_ids(eos_token_ids))
+
+    def vocabulary(
+        self, *, vocab_size: int | None = None, eos_token_ids: Sequence[int] | None = None
+    ) -> Vocabulary:
+        """What `ffwd.compile` takes.
+
+        `vocab_size`: the number of the model's logits; by default what the source states,
+        otherwise the tokenizer's own. `eos_token_ids`: what ends an output, by default
+        `self.eos_token_ids`.
+
+        Raises `VocabularyError` where nothing says what ends an output, and for an end token that
+        some text is encoded as.
+        """
+        table = self.table(vocab_size=vocab_size, eos_token_ids=eos_token_ids)
+        encode = self._within_a_text()
+        for token_id in table.eos_token_ids:
+            data = self.token_bytes(token_id)
+            if data and self._parts.kinds[token_id] is TokenKind.TEXT and is_utf8(data):
+                refuse_end_that_is_text(token_id, data, encode)
+        bpe = self._parts.bpe
+        exact = bpe is not None and bpe.exact
+        return Vocabulary(
+            table.tokens,
+            eos_token_ids=table.eos_token_ids,
+            width=table.width,
+            encode=None if exact else encode,
+            bpe=bpe if exact else None,
+        )
+
+    def _end_ids(self, given: Sequence[int] | None) -> tuple[int, ...]:
+        ends = self._ends if given is None else tuple(sorted(set(given)))
+        if not ends:
+            raise VocabularyError(
+                "nothing says which tokens end the output: pass eos_token_ids, for instance those "
+                "of the model's generation_config"
+            )
+        return ends
+
+    def _within_a_text(self) -> Callable[[bytes], Sequence[int]]:
+        """The encoding of a stretch of text in the middle of an output."""
+        bpe, library = self._parts.bpe, self._parts.library
+        if bpe is not None:
+            return partial(bpe.encode, normalize=False, prefix_space=False)
+        assert library is not None
+        return partial(library.encode_exactly, tokens=self._tokens)
+
+
+def make_table(
+    tokens: Sequence[bytes | None],
+    kinds: Sequence[TokenKind],
+    width: Any,
+    eos_token_ids: Sequence[int],
+) -> TokenTable:
+    """A table of `width` columns from the tokens of a tokenizer.
+
+    Raises `VocabularyError` for a width that cannot be, and for ids past it.
+    """
+    size = len(tokens)
+    if isinstance(width, bool) or not isinstance(width, int) or not 0 < width <= MAX_WIDTH:
+        raise VocabularyError(f"vocab_size must be 1 to {MAX_WIDTH}, not {width!r}")
+    text = TokenKind.TEXT
+    lost = [i for i in range(width, size) if kinds[i] is text]
+    if lost:
+        raise VocabularyError(
+            f"the tokenizer has text tokens past the model's logits: vocab_size is {width}, the "
+            f"token ids are {shown(lost)}; pass the width of the logits as vocab_size"
+        )
+    padding = max(0, width - size)
+    row: list[bytes | None] = [
+        data if kind is text else None for data, kind in zip(tokens[:width], kinds, strict=False)
+    ]
+    row += [None] * padding
+    row_kinds = [*kinds[:width], *[TokenKind.PADDING] * padding]
+    outside = [i for i in eos_token_ids if not 0 <= i < width]
+    if outside:
+        raise VocabularyError(
+            f"end token ids {shown(outside)} are outside the vocabulary of {width} ids"
+        )
+    for token_id in eos_token_ids:
+        row[token_id] = None
+        row_kinds[token_id] = TokenKind.EOS
+    return TokenTable(
+        tokens=tuple(row), kinds=tuple(row_kinds), eos_token_ids=tuple(sorted(set(eos_token_ids)))
+    )
+
+
+def refuse_end_that_is_text(
+    token_id: int, data: bytes, encode: Callable[[bytes], Sequence[int]]
+) -> None:
+    """Raises `VocabularyError` for an end token that is how its own text is encoded."""
+    if list(encode(data)) == [token_id]:
+        raise VocabularyError(
+            f"token id {token_id} cannot end the output, for it is how the tokenizer encodes "
+            f"the text {data!r}"
+        )
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether these bytes are a text."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _in_bytes(text: str, characters: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Places in characters as places in the text's UTF-8."""
+    if text.isascii():
+        return list(characters)
+    starts = [0, *accumulate(len(character.encode()) for character in text)]
+    return [(starts[start], starts[end]) for start, end in characters]
+
+
+def _check_encodable(text: str) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"a text must be str, not {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TextError(f"character {error.start} is a lone surrogate: not a text") from error
+
+
+def _unknown(token_id: int, size: int) -> TokenError:
+    error = TokenError(f"token id {token_id} is not one of the vocabulary's {size} ids")
+    error.token = token_id
+    return error
