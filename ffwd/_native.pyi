@@ -29,6 +29,9 @@ __all__ = [
     "compile_choice",
     "compile_json_schema",
     "compile_regex",
+    "encode_batch",
+    "encode_parts",
+    "encode_with_offsets",
     "fill_bitmasks",
     "json_schema_fidelity",
     "mask_logits",
@@ -226,6 +229,17 @@ class Bpe:
         self, token_ids: Sequence[int], *, max_rollback: int = 2
     ) -> tuple[list[int], bytes]: ...
 
+def encode_batch(
+    bpe: Bpe,
+    texts: Sequence[str | bytes],
+    *,
+    special: str | Iterable[str] = ...,
+    threads: int | None = None,
+) -> list[list[int]]: ...
+def encode_with_offsets(
+    bpe: Bpe, text: str, *, special: str | Iterable[str] = ...
+) -> tuple[list[int], list[tuple[int, int]], list[tuple[int, int]]]: ...
+def encode_parts(bpe: Bpe, parts: Sequence[str | bytes | int]) -> list[int]: ...
 @final
 class AppendEncoder:
     def push(self, text: str | bytes) -> None: ...

@@ -74,12 +74,18 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "ffwd": PythonLayer(
         folder="ffwd",
         eager=frozenset({"numpy"}),
-        # A tokenizer is read by the library that made it, and only when it is given; jinja2 is
-        # for the templates of models.
+        # A tokenizer is read by the library that made it, and only when it is given.
         lazy=frozenset(
             {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
-            | {"jinja2"}
+            | {"ffwd.chat.jinja", "jinja2", "jsonschema"}
         ),
+        public_only=False,
+    ),
+    # The template engine; imported where a template is compiled.
+    "ffwd.chat.jinja": PythonLayer(
+        folder="ffwd/chat/jinja",
+        eager=frozenset({"ffwd", "jinja2", "markupsafe"}),
+        lazy=frozenset(),
         public_only=False,
     ),
     "ffwd.adapters": PythonLayer(

@@ -38,6 +38,7 @@ from ffwd.chat.formats_named import VICUNA as VICUNA
 from ffwd.chat.formats_named import DetectedFormat as DetectedFormat
 from ffwd.chat.formats_named import detect as detect
 from ffwd.chat.formats_truncate import Truncated as Truncated
+from ffwd.chat.limits import TemplateLimits as TemplateLimits
 from ffwd.chat.messages import Message as Message
 from ffwd.chat.mistral import MistralFormat as MistralFormat
 from ffwd.chat.mistral_version import DetectedVersion as DetectedVersion
@@ -52,3 +53,6 @@ from ffwd.chat.prompt import Prompt as Prompt
 from ffwd.chat.prompt import PromptTokenizer as PromptTokenizer
 from ffwd.chat.prompt import TextPart as TextPart
 from ffwd.chat.prompt import ThinkingSection as ThinkingSection
+from ffwd.chat.template import ChatTemplate as ChatTemplate
+from ffwd.chat.template import TemplateTokenizer as TemplateTokenizer
+from ffwd.chat.tools import function_schema as function_schema

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from ffwd.chat.controls import FormatTokenizer, control_id
 from ffwd.chat.errors import FormatError, MissingControlTokensError
 from ffwd.chat.formats_conversation import SpokenMessage, read_conversation
+from ffwd.chat.formats_tokenizer import FormatTokenizer, control_id
 from ffwd.chat.formats_truncate import Truncated, truncate
 from ffwd.chat.formats_write import Segment, control_parts, write
 from ffwd.chat.prompt import ControlPart, Part, Prompt

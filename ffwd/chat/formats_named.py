@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from ffwd.chat.controls import FormatTokenizer
 from ffwd.chat.errors import FormatError
 from ffwd.chat.formats import ChatFormat
+from ffwd.chat.formats_tokenizer import FormatTokenizer
 from ffwd.chat.mistral import MistralFormat
 from ffwd.chat.prompt import Prompt
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ffwd.chat.controls import FormatTokenizer, control_id
 from ffwd.chat.errors import ConversationError
+from ffwd.chat.formats_tokenizer import FormatTokenizer, control_id
 from ffwd.chat.formats_truncate import Truncated, truncate
 from ffwd.chat.mistral_builder import Builder
 from ffwd.chat.mistral_checks import Mode, check, check_tools

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from ffwd._native import TextError
-from ffwd.chat.controls import FormatTokenizer, control_id
 from ffwd.chat.errors import ConversationError, MissingControlTokensError
+from ffwd.chat.formats_tokenizer import FormatTokenizer, control_id
 from ffwd.chat.mistral_messages import Piece
 from ffwd.chat.mistral_version import MistralVersion
 from ffwd.chat.prompt import ControlPart, Part, TextPart

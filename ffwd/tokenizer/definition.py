@@ -30,10 +30,19 @@ class Library(Protocol):
     def encode(self, text: str, *, special: Special, first: bool) -> list[int]:
         """The ids of a text; `first` is false for one in the middle of a longer text."""
 
+    def encode_batch(self, texts: Sequence[str], *, special: Special) -> list[list[int]]:
+        """The ids of each text."""
+
     def encode_with_offsets(
         self, text: str, *, special: Special
     ) -> tuple[list[int], list[tuple[int, int]]]:
         """The ids and where each lies in the text, in characters."""
+
+    def encode_exactly(self, data: bytes, *, tokens: Sequence[bytes | None]) -> list[int]:
+        """The ids of a stretch in the middle of a text, which have just these bytes.
+
+        Raises `VocabularyError` for what the tokenizer cannot express.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)

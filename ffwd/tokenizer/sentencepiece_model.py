@@ -6,7 +6,7 @@ neither the algorithm nor which pieces are user-defined.
 
 import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,7 @@ def read_sentencepiece(
     source: "str | os.PathLike[str] | bytes | SentencePieceProcessor",
 ) -> SentencePieceModel:
     """Reads a model, given as the path of its file, its bytes, or a processor."""
-    return parse_sentencepiece(_model_bytes(source))
+    return parse_sentencepiece(model_bytes(source))
 
 
 def sentencepiece_parts(model: SentencePieceModel) -> BpeParts:
@@ -188,7 +188,39 @@ def _parts(
     )
 
 
-def _model_bytes(source: Any) -> bytes:
+def without_dummy_prefix(data: bytes) -> bytes:
+    """A model file that puts no space before a text."""
+    # Of a message that is given twice, the parts are merged, and the last value of a field counts.
+    return data + bytes((3 << 3 | 2, 2, 3 << 3, 0))
+
+
+def with_control_pieces(data: bytes, ids: Container[int]) -> bytes:
+    """A model file in which these pieces are control pieces, which are found in no text."""
+    out = bytearray()
+    token_id = 0
+    for number, value in _fields(data):
+        if number == 1:
+            if token_id in ids:
+                value += bytes((3 << 3, CONTROL))
+            token_id += 1
+        if isinstance(value, int):
+            out += _varint(number << 3) + _varint(value)
+        else:
+            out += _varint(number << 3 | 2) + _varint(len(value)) + value
+    return bytes(out)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def model_bytes(source: Any) -> bytes:
+    """The contents of a model file, given as its path, its bytes or a processor."""
     if isinstance(source, bytes):
         return source
     if hasattr(source, "serialized_model_proto"):

@@ -60,7 +60,7 @@ def sentencepiece_tokenizer(model: SentencePieceModel, *, source: str) -> Tokeni
         eos_token_ids=[found["eos"].id] if "eos" in found else [],
         strip_first_space=strips,
         # Only the space that a piece begins with is left out, and not one that is a byte.
-        first_tokens={space: b"  "} if strips and space is not None else {},
+        first_tokens={space: b" "} if strips and space is not None else {},
         source=source,
     )
 

@@ -4,9 +4,11 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import accumulate, groupby
 from types import MappingProxyType
 from typing import Any
 
+from ffwd import _native
 from ffwd._native import TextError, TokenError, Vocabulary, VocabularyError
 from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.decoding import TableDecoder
@@ -183,11 +185,40 @@ class Tokenizer:
         add_special_tokens: bool = False,
         special: Special = "text",
     ) -> list[list[int]]:
-        """The ids of each text; `threads`: how many at once, by default one a processor."""
-        return [
-            self.encode(text, add_special_tokens=add_special_tokens, special=special)
-            for text in texts
-        ]
+        """The ids of each text, encoded side by side with the interpreter lock released.
+
+        `threads`: the most to use, by default one a processor; where a library encodes, it has
+        threads of its own. The other parameters and errors are those of `encode`.
+        """
+        listed = list(texts)
+        bpe, library = self._parts.bpe, self._parts.library
+        if bpe is not None:
+            batch = _native.encode_batch(bpe, listed, special=special, threads=threads)
+        else:
+            assert library is not None
+            for text in listed:
+                _check_encodable(text)
+            batch = library.encode_batch(listed, special=special)
+        if not add_special_tokens:
+            return batch
+        prefix, suffix = self._parts.prefix_ids, self._parts.suffix_ids
+        return [[*prefix, *ids, *suffix] for ids in batch]
+
+    def encode_with_offsets(self, text: str, *, special: Special = "text") -> Encoding:
+        """The ids of a text and where each lies in it.
+
+        A token lies where its text does, without what the tokenizer writes before a text by itself.
+        Bytes that are composed or replaced lie where all of what they were made from does, and a
+        token found as a whole has with it the white space that it takes. Where a library encodes,
+        the places are the library's.
+        """
+        bpe, library = self._parts.bpe, self._parts.library
+        if bpe is not None:
+            return Encoding(*_native.encode_with_offsets(bpe, text, special=special))
+        assert library is not None
+        _check_encodable(text)
+        ids, characters = library.encode_with_offsets(text, special=special)
+        return Encoding(ids, _in_bytes(text, characters), characters)
 
     def encode_parts(self, parts: Sequence[str | int]) -> list[int]:
         """The ids of a text with control tokens in it, which are given as ids.
@@ -199,28 +230,23 @@ class Tokenizer:
 
         Raises `TokenError` for an id that the vocabulary does not have.
         """
-        ids: list[int] = []
-        texts: list[str] = []
-        started = False
-
-        def flush() -> None:
-            nonlocal started
-            if texts:
-                first = not started or self.kind in ("sentencepiece", "gguf")
-                ids.extend(self._encode("".join(texts), first=first))
-                texts.clear()
-                started = True
-
+        parts = list(parts)
         for part in parts:
-            if isinstance(part, str):
-                if part:
-                    texts.append(part)
+            if not isinstance(part, str):
+                self._known(part)
+        bpe, library = self._parts.bpe, self._parts.library
+        if bpe is not None:
+            return _native.encode_parts(bpe, parts)
+        assert library is not None
+        ids: list[int] = []
+        for is_text, group in groupby(parts, lambda part: isinstance(part, str)):
+            if not is_text:
+                ids.extend(part for part in group if isinstance(part, int))
                 continue
-            flush()
-            self._known(part)
-            ids.append(part)
-            started = True
-        flush()
+            text = "".join(part for part in group if isinstance(part, str))
+            _check_encodable(text)
+            first = not ids or self.kind == "sentencepiece"
+            ids.extend(library.encode(text, special="text", first=first))
         return ids
 
     def count(
@@ -235,15 +261,13 @@ class Tokenizer:
             number = bpe.count(text, special=special)
         return number + added if add_special_tokens else number
 
-    def _encode(self, text: str, *, special: Special = "text", first: bool = True) -> list[int]:
+    def _encode(self, text: str, *, special: Special = "text") -> list[int]:
         bpe, library = self._parts.bpe, self._parts.library
         if bpe is not None:
-            return bpe.encode(text, special=special, prefix_space=first)
+            return bpe.encode(text, special=special)
         assert library is not None
-        if not isinstance(text, str):
-            raise TypeError(f"a text must be str, not {type(text).__name__}")
         _check_encodable(text)
-        return library.encode(text, special=special, first=first)
+        return library.encode(text, special=special, first=True)
 
     # -------------------------------------------------------------------------------- decoding
 
@@ -277,8 +301,6 @@ class Tokenizer:
         if first is None or written is None:
             return data
         usual = self.decoder.decode_bytes([first], skip_special_tokens=False)
-        if self._parts.strip_first_space:
-            written = written.removeprefix(b" ")
         return written + data[len(usual) :]
 
     @cached_property
@@ -442,7 +464,17 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
+def _in_bytes(text: str, characters: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Places in characters as places in the text's UTF-8."""
+    if text.isascii():
+        return list(characters)
+    starts = [0, *accumulate(len(character.encode()) for character in text)]
+    return [(starts[start], starts[end]) for start, end in characters]
+
+
 def _check_encodable(text: str) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"a text must be str, not {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError as error:

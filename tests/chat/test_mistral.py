@@ -594,7 +594,7 @@ def test_truncation_keeps_the_newest_turns() -> None:
     suffixes = [[SYSTEM, *messages[1 + 4 * n :]] for n in range(7)]
     counts = [form.count_tokens(kept, tokenizer=own) for kept in suffixes]
     assert all(a > b for a, b in itertools.pairwise(counts))
-    for limit in range(counts[-1], counts[0] + 2):
+    for limit in [count + more for count in counts for more in (0, 1)]:
         made = form.truncate(messages, max_tokens=limit, tokenizer=own)
         best = next(n for n, count in enumerate(counts) if count <= limit)
         assert (made.messages, made.num_tokens) == (suffixes[best], counts[best])

@@ -68,7 +68,7 @@ pub fn token_list<'py>(py: Python<'py>, tokens: &[TokenId]) -> PyResult<Bound<'p
 }
 
 /// What special tokens in a text are: a word, or the names of those that are found.
-struct SpecialArgument(SpecialPolicy);
+pub struct SpecialArgument(pub SpecialPolicy);
 
 impl<'py> FromPyObject<'_, 'py> for SpecialArgument {
     type Error = PyErr;

@@ -5,6 +5,7 @@ mod bpe;
 mod bpe_incremental;
 mod bpe_model;
 mod bpe_parts;
+mod bpe_texts;
 mod errors;
 mod grammar;
 mod logits;
@@ -29,6 +30,8 @@ mod _native {
     use super::bpe_incremental::{PyAppendEncoder, PyIntervalCounter, PyPrependEncoder};
     #[pymodule_export]
     use super::bpe_model::PyBpeModel;
+    #[pymodule_export]
+    use super::bpe_texts::{encode_batch, encode_parts, encode_with_offsets};
     #[pymodule_export]
     use super::errors::{
         BitmaskError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError, SchemaError,

@@ -13,9 +13,26 @@ use crate::pretokenizer::PreTokenizer;
 use crate::vocabulary::TokenId;
 
 /// What a text is made of once special tokens have been found.
-enum Part<'t> {
-    Token(TokenId),
-    Text(&'t [u8]),
+pub(super) enum Part<'t> {
+    Token {
+        token: TokenId,
+        place: Place,
+    },
+    /// `dummy`: the first byte is a space that the tokenizer writes there.
+    Text {
+        text: &'t [u8],
+        dummy: bool,
+        place: Place,
+    },
+}
+
+/// Where a part of a text lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// A stretch of the text as it is.
+    pub raw: (usize, usize),
+    /// Which part of that stretch once it is normalized; `None`: all of it.
+    pub normalized: Option<(usize, usize)>,
 }
 
 impl Tokenizer {
@@ -24,8 +41,8 @@ impl Tokenizer {
         let mut out = Vec::with_capacity(text.len() / 3 + 8);
         let _ = self.cut(text, options, &mut |part| {
             match part {
-                Part::Token(token) => out.push(token),
-                Part::Text(text) => {
+                Part::Token { token, .. } => out.push(token),
+                Part::Text { text, .. } => {
                     let splitter = self.splitter(options.part.pretokenize);
                     self.encode_pieces(splitter, text, options.method, &mut out);
                 }
@@ -40,7 +57,7 @@ impl Tokenizer {
         self.encode_pieces(&self.pretokenizer, text, Method::Backtracking, out);
     }
 
-    fn encode_pieces(
+    pub(super) fn encode_pieces(
         &self,
         splitter: &PreTokenizer,
         text: &[u8],
@@ -81,8 +98,8 @@ impl Tokenizer {
         let mut count = 0;
         let flow = self.cut(text, options, &mut |part| {
             match part {
-                Part::Token(_) => count += 1,
-                Part::Text(text) => self.count_pieces(text, limit, options, &mut count)?,
+                Part::Token { .. } => count += 1,
+                Part::Text { text, .. } => self.count_pieces(text, limit, options, &mut count)?,
             }
             if count > limit {
                 ControlFlow::Break(())
@@ -138,7 +155,7 @@ impl Tokenizer {
     }
 
     /// Calls back with the parts of a text in order, until told to stop.
-    fn cut(
+    pub(super) fn cut(
         &self,
         text: &[u8],
         options: &EncodeOptions,
@@ -147,54 +164,79 @@ impl Tokenizer {
         self.specials.forbid(text, &options.special)?;
         let finders = self.specials.finders(&options.special)?;
         if finders.is_empty() {
-            return self.cut_stretch(text, true, &finders, &options.part, f);
+            return self.cut_stretch(text, (0, text.len()), true, &finders, &options.part, f);
         }
         let mut begun = false;
         self.specials.cut_raw(&finders, text, |stretch| {
             let first = !std::mem::replace(&mut begun, true);
-            match stretch {
-                Stretch::Token(token) => Ok(self.cut_token(token, first, &options.part, f)),
-                Stretch::Text { start, end } => self
-                    .cut_stretch(&text[start..end], first, &finders, &options.part, f)
-                    .map_err(|error| error.shifted(start)),
-            }
+            self.cut_found(text, stretch, first, &finders, &options.part, f)
         })
+    }
+
+    /// A stretch of the text as it is; `first`: the text begins with it.
+    pub(super) fn cut_found(
+        &self,
+        text: &[u8],
+        stretch: Stretch,
+        first: bool,
+        finders: &Finders,
+        options: &PartOptions,
+        f: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, TextError> {
+        match stretch {
+            Stretch::Token { token, start, end } => {
+                let place = Place { raw: (start, end), normalized: None };
+                Ok(self.cut_token(token, place, first, options, f))
+            }
+            Stretch::Text { start, end } => {
+                self.cut_stretch(text, (start, end), first, finders, options, f)
+            }
+        }
     }
 
     /// A token that was found; `first`: at the beginning of the text.
     fn cut_token(
         &self,
         token: TokenId,
+        place: Place,
         first: bool,
         options: &PartOptions,
         f: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let dummy = self.dummy_space.filter(|_| options.dummy_space && first);
         if dummy.is_some_and(|dummy| dummy.scope == Scope::Text) {
-            f(Part::Text(b" "))?;
+            f(Part::Text { text: b" ", dummy: true, place })?;
         }
-        f(Part::Token(token))
+        f(Part::Token { token, place })
     }
 
     /// The stretch between tokens that are found in the text as it is.
     fn cut_stretch(
         &self,
         text: &[u8],
+        raw: (usize, usize),
         first: bool,
         finders: &Finders,
         options: &PartOptions,
         f: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, TextError> {
+        let stretch = &text[raw.0..raw.1];
         let text = match options.normalize {
-            true => self.normalizer.apply(text)?,
-            false => Cow::Borrowed(text),
+            true => self.normalizer.apply(stretch).map_err(|error| error.shifted(raw.0))?,
+            false => Cow::Borrowed(stretch),
         };
         let mut begun = !first;
         self.specials.cut_normalized(finders, &text, |stretch| {
             let first = !std::mem::replace(&mut begun, true);
             Ok(match stretch {
-                Stretch::Token(token) => self.cut_token(token, first, options, f),
-                Stretch::Text { start, end } => self.cut_text(&text[start..end], first, options, f),
+                Stretch::Token { token, start, end } => {
+                    let place = Place { raw, normalized: Some((start, end)) };
+                    self.cut_token(token, place, first, options, f)
+                }
+                Stretch::Text { start, end } => {
+                    let place = Place { raw, normalized: Some((start, end)) };
+                    self.cut_text(&text[start..end], place, first, options, f)
+                }
             })
         })
     }
@@ -203,6 +245,7 @@ impl Tokenizer {
     fn cut_text(
         &self,
         text: &[u8],
+        place: Place,
         first: bool,
         options: &PartOptions,
         f: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
@@ -213,8 +256,8 @@ impl Tokenizer {
                 && dummy.is_before(text[0])
         });
         match dummy {
-            Some(_) => f(Part::Text(&[b" ", text].concat())),
-            None => f(Part::Text(text)),
+            Some(_) => f(Part::Text { text: &[b" ", text].concat(), dummy: true, place }),
+            None => f(Part::Text { text, dummy: false, place }),
         }
     }
 }

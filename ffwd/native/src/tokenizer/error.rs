@@ -51,6 +51,8 @@ pub enum TextError {
     InsideCharacter { at: usize },
     #[error("token {token} is outside the vocabulary of {size} ids")]
     UnknownToken { token: TokenId, size: usize },
+    #[error("text {index} of the batch: {error}")]
+    InBatch { index: usize, error: Box<TextError> },
 }
 
 impl TextError {
@@ -61,6 +63,7 @@ impl TextError {
             | Self::NotUtf8 { at }
             | Self::Normalized { at }
             | Self::InsideCharacter { at } => Some(*at),
+            Self::InBatch { error, .. } => error.byte(),
             _ => None,
         }
     }

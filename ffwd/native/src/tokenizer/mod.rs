@@ -1,7 +1,8 @@
 //! Whole texts to tokens, as a tokenizer does it: special tokens, normalization, the space before
 //! a text, pieces, merges; and texts in progress, whose tokens are counted while they change.
 //!
-//! * [`Tokenizer`] encodes, counts, splits and decodes
+//! * [`Tokenizer`] encodes, counts, splits and decodes; many texts at once, texts with control
+//!   tokens between them, and with the place of each token
 //! * [`AppendEncoder`] and [`PrependEncoder`]: a text that grows at its end or its beginning
 //! * [`IntervalCounter`] counts the tokens of any stretch of a text
 //!
@@ -10,15 +11,18 @@
 //! few.
 
 mod append;
+mod batch;
 mod encode;
 mod error;
 mod interval;
 mod model_json;
 mod normalizer;
+mod offsets;
 mod options;
 mod piece_map;
 mod prepend;
 mod progress;
+mod prompt;
 mod recent;
 mod specials;
 mod split;
@@ -38,8 +42,10 @@ pub use error::{TextError, TokenizerError};
 pub use interval::IntervalCounter;
 pub use model_json::{read_model, Writing};
 pub use normalizer::Normalizer;
+pub use offsets::{in_characters, Located};
 pub use options::{DummySpace, EncodeOptions, PartOptions, Scope};
 pub use prepend::PrependEncoder;
+pub use prompt::PromptPart;
 pub use specials::{SpecialPolicy, SpecialToken, SpecialTokens};
 
 /// Limits of a tokenizer, which make parts of a text, though not whole texts, inexact.

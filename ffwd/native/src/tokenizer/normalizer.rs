@@ -41,11 +41,6 @@ impl Normalizer {
     pub(super) fn keeps(&self, text: &[u8]) -> Result<(), TextError> {
         if self.compose {
             let read = utf8(text)?;
-            let may_change = |c: char| {
-                c >= FIRST_TO_COMPOSE
-                    && (is_nfc_quick(std::iter::once(c)) != IsNormalized::Yes
-                        || unicode_normalization::char::canonical_combining_class(c) != 0)
-            };
             if let Some((at, _)) = read.char_indices().find(|&(_, c)| may_change(c)) {
                 return Err(TextError::Normalized { at });
             }
@@ -57,6 +52,22 @@ impl Normalizer {
         }
         Ok(())
     }
+}
+
+/// Whether composition neither joins this character to one before it nor moves it before that.
+pub(super) fn begins_anew(c: char) -> bool {
+    let mut first = None;
+    unicode_normalization::char::decompose_canonical(c, |part| first = first.or(Some(part)));
+    let first = first.unwrap_or(c);
+    unicode_normalization::char::canonical_combining_class(first) == 0
+        && is_nfc_quick(std::iter::once(first)) != IsNormalized::Maybe
+}
+
+/// Whether composition may change this character, move it, or join it to one before it.
+fn may_change(c: char) -> bool {
+    c >= FIRST_TO_COMPOSE
+        && (is_nfc_quick(std::iter::once(c)) != IsNormalized::Yes
+            || unicode_normalization::char::canonical_combining_class(c) != 0)
 }
 
 fn utf8(text: &[u8]) -> Result<&str, TextError> {

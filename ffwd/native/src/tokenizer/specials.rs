@@ -58,8 +58,16 @@ pub enum SpecialPolicy {
 /// A stretch of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stretch {
-    Text { start: usize, end: usize },
-    Token(TokenId),
+    Text {
+        start: usize,
+        end: usize,
+    },
+    /// With the white space that it takes along.
+    Token {
+        token: TokenId,
+        start: usize,
+        end: usize,
+    },
 }
 
 /// An automaton over the names of some special tokens.
@@ -164,10 +172,15 @@ impl SpecialTokens {
         Ok(())
     }
 
+    /// A special token.
+    pub fn get(&self, token: TokenId) -> Option<&SpecialToken> {
+        let at = self.by_id.binary_search_by_key(&token, |&(id, _)| id).ok()?;
+        Some(&self.tokens[self.by_id[at].1 as usize])
+    }
+
     /// The name of a special token.
     pub fn content(&self, token: TokenId) -> Option<&str> {
-        let at = self.by_id.binary_search_by_key(&token, |&(id, _)| id).ok()?;
-        Some(&self.tokens[self.by_id[at].1 as usize].content)
+        Some(&self.get(token)?.content)
     }
 
     /// Cuts a text that has not been normalized. Calls back with every stretch of the text, in
@@ -218,7 +231,7 @@ impl SpecialTokens {
             if done < start && f(Stretch::Text { start: done, end: start })?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            if f(Stretch::Token(token.id))?.is_break() {
+            if f(Stretch::Token { token: token.id, start, end })?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             done = end;
@@ -262,7 +275,7 @@ fn stands_alone(text: &[u8], start: usize, end: usize) -> bool {
     !before && !after
 }
 
-fn white_space_at_start(text: &[u8]) -> usize {
+pub(super) fn white_space_at_start(text: &[u8]) -> usize {
     let mut at = 0;
     while let Some(space) = first_character(&text[at..]).filter(|found| found.is_whitespace()) {
         at += space.len_utf8();
@@ -270,7 +283,7 @@ fn white_space_at_start(text: &[u8]) -> usize {
     at
 }
 
-fn white_space_at_end(text: &[u8]) -> usize {
+pub(super) fn white_space_at_end(text: &[u8]) -> usize {
     let mut left = text;
     while let Some(space) = last_character(left).filter(|found| found.is_whitespace()) {
         left = &left[..left.len() - space.len_utf8()];
@@ -299,7 +312,7 @@ mod tests {
         let cut = specials.cut_raw(&finders, text.as_bytes(), |stretch| {
             out.push(match stretch {
                 Stretch::Text { start, end } => text[start..end].to_owned(),
-                Stretch::Token(id) => format!("#{id}"),
+                Stretch::Token { token, .. } => format!("#{token}"),
             });
             Ok::<_, TextError>(ControlFlow::Continue(()))
         });
@@ -344,7 +357,7 @@ mod tests {
             let finders = specials.finders(policy).unwrap();
             let mut tokens = 0;
             let cut = specials.cut_raw(&finders, b"<a>  <b>", |stretch| {
-                tokens += usize::from(matches!(stretch, Stretch::Token(_)));
+                tokens += usize::from(matches!(stretch, Stretch::Token { .. }));
                 Ok::<_, TextError>(ControlFlow::Continue(()))
             });
             assert!(cut.is_ok());

@@ -1,7 +1,8 @@
-"""Control tokens by name."""
+"""What formats need of a tokenizer."""
 
 from typing import Protocol
 
+from ffwd.chat.control import control_tokens
 from ffwd.chat.prompt import PromptTokenizer
 from ffwd.tokenizer.roles import SpecialTokens
 from ffwd.tokenizer.table import TokenKind
@@ -29,6 +30,15 @@ class FormatTokenizer(PromptTokenizer, Protocol):
         """The ids of a text on its own, without special tokens."""
         ...
 
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids."""
+        ...
+
+    def id_to_token(self, token_id: int, /) -> str | None:
+        """A token's name."""
+        ...
+
     def token_to_id(self, content: str, /) -> int | None:
         """The id of a token by its name."""
         ...
@@ -41,10 +51,6 @@ class FormatTokenizer(PromptTokenizer, Protocol):
 def control_id(tokenizer: FormatTokenizer, name: str) -> int | None:
     """The id of the control token of that name; None where there is none.
 
-    A vocabulary may also have a token of text that is spelled like it: that is none, for then a
-    message's text would get it too.
+    A token of text that is spelled like it is none: a message's text would get it too.
     """
-    token_id = tokenizer.token_to_id(name)
-    if token_id is None or tokenizer.token_kind(token_id) is TokenKind.TEXT:
-        return None
-    return token_id
+    return control_tokens(tokenizer).ids.get(name)
