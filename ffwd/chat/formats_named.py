@@ -188,7 +188,8 @@ FORMATS: Mapping[str, ChatFormat] = MappingProxyType(
 _NAMES: tuple[tuple[str, ChatFormat], ...] = (
     (r"llama-?3", LLAMA3),
     (r"code-?llama", CODE_LLAMA),
-    (r"llama-?2|llama", LLAMA2),
+    (r"llama-?2", LLAMA2),
+    (r"llama", LLAMA2),
     (r"mistral|mixtral", MISTRAL),
     (r"gpt-?4", GPT4),
     (r"alpaca", ALPACA),
