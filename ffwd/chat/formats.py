@@ -60,8 +60,8 @@ class ChatFormat:
     bos_every_turn: bool = False
     """Whether `bos` stands before every message of the user, rather than once."""
     bos_of_tokenizer: bool = False
-    """Whether a prompt without `bos` begins with the token that the tokenizer puts before texts
-    (Hermes on Llama 3 needs it, Qwen has none)."""
+    """Whether a prompt without `bos` begins with what the tokenizer puts before texts by itself
+    (Hermes on Llama 3 needs it, Qwen has none; a SentencePiece model does not say)."""
     strip: bool = False
     """Whether white space around messages is left out."""
     control_tokens: tuple[str, ...] = ()
@@ -137,10 +137,9 @@ class ChatFormat:
         """
         segments = self._segments(messages, add_generation_prompt, continue_final_message)
         parts: list[Part] = []
-        if self.bos_of_tokenizer and not self.bos and tokenizer.add_bos:
-            bos = tokenizer.special_tokens.bos
-            if bos is not None:
-                parts.append(ControlPart(bos.id, bos.content))
+        if self.bos_of_tokenizer and not self.bos:
+            prefix = tokenizer.prefix_ids
+            parts += [ControlPart(i, tokenizer.id_to_token(i) or "") for i in prefix]
         parts += control_parts(segments, self._controls(tokenizer))
         ends = {name: control_id(tokenizer, name) for name in self.stop}
         return Prompt(

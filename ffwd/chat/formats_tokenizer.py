@@ -4,7 +4,6 @@ from typing import Protocol
 
 from ffwd.chat.control import control_tokens
 from ffwd.chat.prompt import PromptTokenizer
-from ffwd.tokenizer.roles import SpecialTokens
 from ffwd.tokenizer.table import TokenKind
 
 
@@ -17,13 +16,8 @@ class FormatTokenizer(PromptTokenizer, Protocol):
         ...
 
     @property
-    def add_bos(self) -> bool:
-        """Whether the tokenizer puts its beginning token before a text by itself."""
-        ...
-
-    @property
-    def special_tokens(self) -> SpecialTokens:
-        """The tokens with a role."""
+    def prefix_ids(self) -> tuple[int, ...]:
+        """What the tokenizer puts before a text by itself: the beginning token, or nothing."""
         ...
 
     def encode(self, text: str, /) -> list[int]:

@@ -2,12 +2,12 @@
 
 import itertools
 from dataclasses import FrozenInstanceError, replace
-from functools import cache
 from typing import Any
 
 import pytest
 import realtokenizers
 import sentencepiece
+from formatvocabularies import VOCABULARY, vocabulary
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from llamacpp import models_folder
@@ -37,7 +37,6 @@ from ffwd.chat import (
     TextPart,
     detect,
 )
-from ffwd.tokenizer import Tokenizer
 
 SYSTEM = {"role": "system", "content": "Be helpful"}
 H = [
@@ -46,34 +45,6 @@ H = [
     {"role": "user", "content": "How are you?"},
 ]
 
-
-@cache
-def own(name: str) -> Tokenizer:
-    """A real vocabulary; `chatml` is GPT-2's, with the control tokens of ChatML."""
-    if name == "v1":
-        return mistral_tokenizer("v1")
-    if name == "chatml":
-        made = realtokenizers.load("gpt2").tokenizer
-        copy = type(made).from_str(made.to_str())
-        copy.add_special_tokens(["<|im_start|>", "<|im_end|>"])
-        return ffwd.tokenizer.load(copy)
-    return ffwd.tokenizer.load(realtokenizers.load(name).tokenizer)
-
-
-# A vocabulary for each format that has its control tokens.
-VOCABULARY = {
-    "llama2": "v1",
-    "codellama": "v1",
-    "llama3": "llama3",
-    "mistral": "v1",
-    "chatml": "chatml",
-    "alpaca": "gpt2",
-    "vicuna": "v1",
-    "orca": "gpt2",
-    "gpt4": "chatml",
-    "claude": "gpt2",
-    "custom": "gpt2",
-}
 
 # --------------------------------------------------------------------------------- texts and ids
 
@@ -124,30 +95,26 @@ def test_texts(name: str) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_prompt_has_the_text_and_its_count(name: str) -> None:
     """The ids stand for the text, and are counted exactly, whatever is between them."""
-    known, vocabulary = FORMATS[name], own(VOCABULARY[name])
+    known, own = FORMATS[name], vocabulary(VOCABULARY[name])
     for messages in (H, [SYSTEM, *H], H[:1]):
-        prompt = known.render(messages, tokenizer=vocabulary)
+        prompt = known.render(messages, tokenizer=own)
         text = known.render_text(messages)
         if name == "mistral":
-            text = (
-                MistralFormat.for_tokenizer(vocabulary).render(messages, tokenizer=vocabulary).text
-            )
-        bos = vocabulary.special_tokens.bos
-        if known.bos_of_tokenizer and vocabulary.add_bos and bos is not None:
-            text = bos.content + text
+            text = MistralFormat.for_tokenizer(own).render(messages, tokenizer=own).text
+        assert not known.bos_of_tokenizer or own.prefix_ids == ()
         assert prompt.text == text
-        written = vocabulary.decode(prompt.ids, skip_special_tokens=False)
+        written = own.decode(prompt.ids, skip_special_tokens=False)
         # SentencePiece puts a space before each text that follows a control token.
         assert written.replace(" ", "") == text.replace(" ", "")
-        assert known.count_tokens(messages, tokenizer=vocabulary) == len(prompt.ids)
-        assert set(vocabulary.eos_token_ids) <= set(prompt.end_token_ids)
+        assert known.count_tokens(messages, tokenizer=own) == len(prompt.ids)
+        assert set(own.eos_token_ids) <= set(prompt.end_token_ids)
         for message, span in zip(messages, prompt.spans, strict=True):
             assert span is not None
             assert prompt.text[span.characters.start : span.characters.stop] == message["content"]
 
 
 def test_llama_3_ids() -> None:
-    prompt = LLAMA3.render([SYSTEM, *H], tokenizer=own("llama3"))
+    prompt = LLAMA3.render([SYSTEM, *H], tokenizer=vocabulary("llama3"))
     assert prompt.ids == [
         *(128000, 128006, 9125, 128007, 271, 3513, 11190, 128009),
         *(128006, 882, 128007, 271, 9906, 128009, 128006, 78191, 128007, 271, 13347, 0, 128009),
@@ -168,15 +135,15 @@ def test_llama_2_ids(texts: list[str]) -> None:
     ids += [1, *library.encode(f"[INST] {last} [/INST]")]
     roles = ("user", "assistant", "user")
     messages = [{"role": role, "content": t} for role, t in zip(roles, texts, strict=True)]
-    assert LLAMA2.render(messages, tokenizer=own("v1")).ids == ids
+    assert LLAMA2.render(messages, tokenizer=vocabulary("v1")).ids == ids
 
 
 def test_mistral_is_of_the_vocabulary_version() -> None:
     for version in ("v1", "v2", "v3", "v3-tekken", "v7"):
-        vocabulary = mistral_tokenizer(version)
-        own_format = MistralFormat.for_tokenizer(vocabulary)
-        prompt = MISTRAL.render([SYSTEM, *H], tokenizer=vocabulary)
-        assert prompt.ids == own_format.render([SYSTEM, *H], tokenizer=vocabulary).ids
+        own = mistral_tokenizer(version)
+        own_format = MistralFormat.for_tokenizer(own)
+        prompt = MISTRAL.render([SYSTEM, *H], tokenizer=own)
+        assert prompt.ids == own_format.render([SYSTEM, *H], tokenizer=own).ids
         with pytest.raises(FormatError, match="add_generation_prompt"):
             MISTRAL.render(H, tokenizer=vocabulary, add_generation_prompt=False)
     assert MISTRAL.render([SYSTEM, *H], tokenizer=mistral_tokenizer("v3")).text == TEXTS["mistral"]
@@ -254,23 +221,23 @@ def test_the_beginning_is_that_of_the_tokenizer() -> None:
     copy.post_processor = processors.TemplateProcessing(
         single="<s> $A", special_tokens=[("<s>", copy.token_to_id("<s>"))]
     )
-    vocabulary = ffwd.tokenizer.load(copy)
-    assert vocabulary.add_bos
-    first, *rest = VICUNA.render(H, tokenizer=vocabulary).parts
+    own = ffwd.tokenizer.load(copy)
+    assert own.prefix_ids == (1,)
+    first, *rest = VICUNA.render(H, tokenizer=own).parts
     assert first == ControlPart(1, "<s>")
     assert not any(part == first for part in rest)
-    assert isinstance(VICUNA.render(H, tokenizer=own("gpt2")).parts[0], TextPart)
+    assert isinstance(VICUNA.render(H, tokenizer=vocabulary("gpt2")).parts[0], TextPart)
 
 
 def test_ends_and_stops() -> None:
-    prompt = VICUNA.render(H, tokenizer=own("v1"))
+    prompt = VICUNA.render(H, tokenizer=vocabulary("v1"))
     assert (prompt.end_token_ids, prompt.stop) == ((2,), ())
-    prompt = VICUNA.render(H, tokenizer=own("gpt2"))
+    prompt = VICUNA.render(H, tokenizer=vocabulary("gpt2"))
     assert prompt.stop == ("</s>",)
-    prompt = FORMATS["claude"].render(H, tokenizer=own("gpt2"))
+    prompt = FORMATS["claude"].render(H, tokenizer=vocabulary("gpt2"))
     assert prompt.stop == ("\n\nHuman:", "\n\nAssistant:")
-    prompt = CHATML.render(H, tokenizer=own("chatml"))
-    ends = [own("chatml").token_to_id(name) for name in CHATML.stop]
+    prompt = CHATML.render(H, tokenizer=vocabulary("chatml"))
+    ends = [vocabulary("chatml").token_to_id(name) for name in CHATML.stop]
     assert set(ends) <= set(prompt.end_token_ids)
 
 
@@ -280,7 +247,7 @@ def test_continuing() -> None:
         if name == "mistral":
             continue
         prompt = known.render(
-            [*H, answer], tokenizer=own(VOCABULARY[name]), continue_final_message=True
+            [*H, answer], tokenizer=vocabulary(VOCABULARY[name]), continue_final_message=True
         )
         text = "The answer" if known.strip else " The answer "
         assert prompt.prefill == text
@@ -288,31 +255,33 @@ def test_continuing() -> None:
         assert prompt.generation_start
     with pytest.raises(FormatError, match="ask for one"):
         CHATML.render_text([*H, answer], continue_final_message=True, add_generation_prompt=True)
-    without = CHATML.render([*H, answer], tokenizer=own("chatml"), add_generation_prompt=False)
+    without = CHATML.render(
+        [*H, answer], tokenizer=vocabulary("chatml"), add_generation_prompt=False
+    )
     assert without.text.endswith("The answer <|im_end|>\n")
     assert not without.generation_start
 
 
 def test_control_tokens_that_a_vocabulary_lacks() -> None:
     with pytest.raises(MissingControlTokensError) as caught:
-        LLAMA3.render(H, tokenizer=own("gpt2"))
+        LLAMA3.render(H, tokenizer=vocabulary("gpt2"))
     assert "<|start_header_id|>" in caught.value.tokens
     for name in ("llama2", "chatml", "gpt4"):
         with pytest.raises(MissingControlTokensError):
-            FORMATS[name].render(H, tokenizer=own("gpt2"))
-    as_text = replace(CHATML, if_missing="text").render(H, tokenizer=own("gpt2"))
+            FORMATS[name].render(H, tokenizer=vocabulary("gpt2"))
+    as_text = replace(CHATML, if_missing="text").render(H, tokenizer=vocabulary("gpt2"))
     assert all(isinstance(part, TextPart) for part in as_text.parts)
     for name in ("alpaca", "vicuna", "orca", "claude"):
-        prompt = FORMATS[name].render(H, tokenizer=own("gpt2"))
-        assert own("gpt2").decode(prompt.ids) == prompt.text
+        prompt = FORMATS[name].render(H, tokenizer=vocabulary("gpt2"))
+        assert vocabulary("gpt2").decode(prompt.ids) == prompt.text
 
 
 def test_a_token_of_text_is_no_control_token() -> None:
     """GPT-2 has tokens such as ` the`: a format cannot declare one to be a control token."""
     form = ChatFormat(user_prefix="user", control_tokens=("user",))
-    assert own("gpt2").token_to_id("user") is not None
+    assert vocabulary("gpt2").token_to_id("user") is not None
     with pytest.raises(MissingControlTokensError):
-        form.render(H, tokenizer=own("gpt2"))
+        form.render(H, tokenizer=vocabulary("gpt2"))
 
 
 def test_text_delimiters() -> None:
@@ -347,13 +316,13 @@ REFUSED: dict[str, tuple[list[Any], int | None, str | None]] = {
 @pytest.mark.parametrize("name", FORMATS)
 def test_refusals(name: str, which: str) -> None:
     messages, index, role = REFUSED[which]
-    known, vocabulary = FORMATS[name], own(VOCABULARY[name])
+    known, own = FORMATS[name], vocabulary(VOCABULARY[name])
     for call in (
         lambda: known.validate(messages),
         lambda: known.render_text(messages),
-        lambda: known.render(messages, tokenizer=vocabulary),
-        lambda: known.count_tokens(messages, tokenizer=vocabulary),
-        lambda: known.truncate(messages, max_tokens=10, tokenizer=vocabulary),
+        lambda: known.render(messages, tokenizer=own),
+        lambda: known.count_tokens(messages, tokenizer=own),
+        lambda: known.truncate(messages, max_tokens=10, tokenizer=own),
     ):
         with pytest.raises(ConversationError) as caught:
             call()
@@ -409,7 +378,7 @@ def test_formats_are_frozen_and_can_be_changed_by_copy() -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_truncation(name: str) -> None:
     """The same as trying each number of turns, for every budget that makes a difference."""
-    known, vocabulary = FORMATS[name], own(VOCABULARY[name])
+    known, own = FORMATS[name], vocabulary(VOCABULARY[name])
     turns = [
         {"role": role, "content": f"{role} says {'a few words ' * (number % 3)}{number}"}
         for number in range(8)
@@ -419,22 +388,22 @@ def test_truncation(name: str) -> None:
         last = {"role": "user", "content": "And now?"}
         messages = [*first, *turns, last]
         kept = [[*first, *turns[2 * n :], last] for n in range(9)]
-        counts = [known.count_tokens(some, tokenizer=vocabulary) for some in kept]
+        counts = [known.count_tokens(some, tokenizer=own) for some in kept]
         assert all(a > b for a, b in itertools.pairwise(counts))
         for limit in {count + more for count in counts for more in (0, 1, 3)}:
-            made = known.truncate(messages, max_tokens=limit, tokenizer=vocabulary)
+            made = known.truncate(messages, max_tokens=limit, tokenizer=own)
             best = next(n for n, count in enumerate(counts) if count <= limit)
             assert (made.messages, made.num_tokens) == (kept[best], counts[best])
             assert made.dropped == tuple(range(len(first), len(first) + 2 * best))
         with pytest.raises(PromptLengthError) as caught:
-            known.truncate(messages, max_tokens=counts[-1] - 1, tokenizer=vocabulary)
+            known.truncate(messages, max_tokens=counts[-1] - 1, tokenizer=own)
         assert (caught.value.num_tokens, caught.value.limit) == (counts[-1], counts[-1] - 1)
 
 
 @pytest.mark.parametrize("limit", [-1, 1.5, True, "10", None])
 def test_a_budget_that_is_none(limit: Any) -> None:
     with pytest.raises(FfwdError, match="max_tokens"):
-        CHATML.truncate(H, max_tokens=limit, tokenizer=own("chatml"))
+        CHATML.truncate(H, max_tokens=limit, tokenizer=vocabulary("chatml"))
 
 
 # -------------------------------------------------------------------------------------- detection
