@@ -187,7 +187,6 @@ class ChatFormat:
         prompt and the last message of the user stay; raises `PromptLengthError` where they alone
         are too long, and `ConversationError` as `validate` does.
         """
-        given = list(messages)
 
         def count(kept: list[Any]) -> int:
             return self.count_tokens(
@@ -197,7 +196,7 @@ class ChatFormat:
                 continue_final_message=continue_final_message,
             )
 
-        return truncate(given, max_tokens=max_tokens, count=count)
+        return truncate(messages, max_tokens=max_tokens, count=count)
 
     def _generates(self, add_generation_prompt: bool | None) -> bool:
         if add_generation_prompt is None:

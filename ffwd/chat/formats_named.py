@@ -9,6 +9,7 @@ from typing import Any
 from ffwd.chat.errors import FormatError
 from ffwd.chat.formats import ChatFormat
 from ffwd.chat.formats_tokenizer import FormatTokenizer
+from ffwd.chat.messages import as_list
 from ffwd.chat.mistral import MistralFormat
 from ffwd.chat.prompt import Prompt
 
@@ -152,7 +153,7 @@ class MistralNamedFormat(ChatFormat):
                 "a prompt of Mistral's is answered, or its last message is continued: "
                 "add_generation_prompt is what continue_final_message is not"
             )
-        given = list(messages)
+        given = as_list(messages)
         self.validate(given, continue_final_message=continue_final_message)
         return MistralFormat.for_tokenizer(tokenizer).render(
             given, tokenizer=tokenizer, continue_final_message=continue_final_message

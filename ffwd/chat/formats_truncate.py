@@ -1,11 +1,11 @@
 """Conversations that are too long, without their oldest turns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ffwd.chat.errors import ConversationError, PromptLengthError
-from ffwd.chat.messages import plain_messages, role_of
+from ffwd.chat.messages import as_list, plain_messages, role_of
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Truncated:
 
 
 def truncate(
-    messages: Sequence[Any], *, max_tokens: int, count: Callable[[list[Any]], int]
+    messages: Iterable[Any], *, max_tokens: int, count: Callable[[list[Any]], int]
 ) -> Truncated:
     """Drops the oldest turns, as few as it takes for `count` to be `max_tokens` at most.
 
@@ -33,11 +33,12 @@ def truncate(
     """
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 0:
         raise ConversationError(f"max_tokens is {max_tokens!r}, not a number of tokens")
-    turn_of = _turns(messages)
+    given = as_list(messages)
+    turn_of = _turns(given)
     turns = max([turn for turn in turn_of if turn is not None], default=0)
 
     def kept(first: int) -> list[Any]:
-        pairs = zip(messages, turn_of, strict=True)
+        pairs = zip(given, turn_of, strict=True)
         return [message for message, turn in pairs if turn is None or turn >= first]
 
     num_tokens = count(kept(0))

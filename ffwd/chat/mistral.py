@@ -197,7 +197,7 @@ class MistralFormat:
         prompts and the last turn stay; raises `PromptLengthError` where they alone are too long,
         and what `render` raises.
         """
-        listed = list(tools or ())
+        listed = read_tools(tools)
 
         def count(kept: list[Any]) -> int:
             return self.count_tokens(
@@ -208,7 +208,7 @@ class MistralFormat:
                 continue_final_message=continue_final_message,
             )
 
-        return truncate(list(messages), max_tokens=max_tokens, count=count)
+        return truncate(messages, max_tokens=max_tokens, count=count)
 
 
 def _end_token_ids(tokenizer: FormatTokenizer) -> tuple[int, ...]:

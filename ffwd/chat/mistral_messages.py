@@ -220,6 +220,8 @@ def read_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
     Raises `ConversationError` for what is no function.
     """
     found: list[dict[str, Any]] = []
+    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable | None):
+        raise ConversationError(f"tools are a list, not {type(tools).__name__}")
     for index, tool in enumerate(tools or ()):
         made = plain(tool, what=f"tool {index}")
         function = made.get("function") if isinstance(made, dict) else None
@@ -243,6 +245,8 @@ def read_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
 
 def read_settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
     """The settings of the model that are given."""
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ConversationError(f"the settings are {type(settings).__name__}, not a dict")
     made = plain(dict(settings or {}), what="the settings")
     return {key: value for key, value in made.items() if value is not None}
 

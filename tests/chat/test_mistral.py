@@ -12,6 +12,8 @@ from realtokenizers import load as load_real
 import ffwd.tokenizer
 from ffwd import FfwdError
 from ffwd.chat import (
+    LLAMA3,
+    MISTRAL,
     ControlPart,
     ConversationError,
     FormatError,
@@ -461,6 +463,25 @@ HOSTILE: list[Any] = [
 def test_hostile_input_is_a_typed_error(name: str, number: int) -> None:
     with pytest.raises(FfwdError):
         render(name, HOSTILE[number])
+
+
+@pytest.mark.parametrize("tools", [5, "f", {"a": 1}, [None], [5], [[]]])
+def test_tools_that_are_none(tools: Any) -> None:
+    with pytest.raises(ConversationError, match="tool"):
+        render("v3", H, tools=tools)
+
+
+@pytest.mark.parametrize("settings", [5, "f", [("a", 1)]])
+def test_settings_that_are_none(settings: Any) -> None:
+    with pytest.raises(ConversationError, match="settings"):
+        render("v15", H, settings=settings)
+
+
+@pytest.mark.parametrize("messages", HOSTILE[:7])
+def test_hostile_conversations_are_not_cut(messages: Any) -> None:
+    for known in (mistral("v3"), MISTRAL, LLAMA3):
+        with pytest.raises(FfwdError):
+            known.truncate(messages, max_tokens=10, tokenizer=tokenizer("v3"))
 
 
 def test_a_vocabulary_of_another_version_is_refused() -> None:
