@@ -76,15 +76,21 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "ffwd": PythonLayer(
         folder="ffwd",
         eager=frozenset({"numpy"}),
-        # A tokenizer is read by the library that made it, and only when it is given; jinja2 is
-        # for the templates of models.
+        # A tokenizer is read by the library that made it, and only when it is given.
         lazy=frozenset(
             {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
             # A model on a hub is fetched only where it is named.
-            | {"jinja2", "huggingface_hub"}
+            | {"ffwd.chat.jinja", "jinja2", "jsonschema", "huggingface_hub"}
             # By `ffwd.metrics.enable`.
             | {"prometheus_client"}
         ),
+        public_only=False,
+    ),
+    # The template engine; imported where a template is compiled.
+    "ffwd.chat.jinja": PythonLayer(
+        folder="ffwd/chat/jinja",
+        eager=frozenset({"ffwd", "jinja2", "markupsafe"}),
+        lazy=frozenset(),
         public_only=False,
     ),
     "ffwd.adapters": PythonLayer(
