@@ -77,6 +77,9 @@ def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return run.made(function(*head, *values, **options))
         if head and getattr(head[0], "autoescape", False):
             return run.made(tracked.fuzzy(function(*head, *tracked.plain(values), **options)))
+        if name in _OF_STRINGS and values:
+            # Jinja's function would make a string of it in a way that is not tracked.
+            values = (_string(values[0]), *values[1:])
         result = run.made((rule or functools.partial(function, *head))(*values, **options))
         if type(result) not in (str, Markup, bytes) or name in _SELECT or name in _EXACT:
             return result
@@ -223,5 +226,6 @@ _RULES: dict[str, Callable[..., Any]] = {
     "indent": _indent,
     "format": _format,
 }
-# What is tracked correctly, by the rules or because the function only calls methods of its text.
-_EXACT = frozenset(_RULES) | {"tojson", "trim", "upper", "lower", "capitalize", "truncate"}
+# They only call methods of their text.
+_OF_STRINGS = frozenset({"trim", "upper", "lower", "capitalize", "truncate"})
+_EXACT = frozenset(_RULES) | _OF_STRINGS | {"tojson"}
