@@ -44,31 +44,35 @@ _TOOL = {
 
 
 def find_terminators(
-    render: Callable[[Sequence[Any], Sequence[Any] | None], tuple[Part, ...]],
+    render: Callable[[Sequence[Any], Sequence[Any] | None, bool], tuple[Part, ...]],
     control: ControlTokens,
 ) -> Terminators:
     """What follows an assistant's message.
 
-    1. The control token behind its text, and the last of the prompt where that ends there.
+    1. The control token behind its text, and the last of the prompt, unless the template begins
+       the next message on its own account.
     2. Where nothing comes behind it, the one behind it when another message follows (GLM's
        `<|user|>`).
     3. The special token at the end of a message with tool calls (gpt-oss's `<|call|>`).
     4. Where no token does it, the text that begins the next message.
 
-    `render` gives the parts for messages and tools; where the template refuses these, nothing is
-    found.
+    `render` gives the parts for messages, tools and add_generation_prompt; where the template
+    refuses these, nothing is found.
     """
 
-    def parts_of(messages: Sequence[Any], tools: Sequence[Any] | None = None) -> tuple[Part, ...]:
+    def parts_of(
+        messages: Sequence[Any], tools: Sequence[Any] | None = None, begin: bool = False
+    ) -> tuple[Part, ...]:
         try:
-            return render(messages, tools)
+            return render(messages, tools, begin)
         except ChatError:
             return ()
 
     found: list[int] = []
     stop: tuple[str, ...] = ()
     alone = _behind(parts_of([_USER, _ANSWER]), 1)
-    found += [part.token_id for part in _edges(alone)]
+    begins_anyway = alone == _behind(parts_of([_USER, _ANSWER], begin=True), 1)
+    found += [part.token_id for part in _edges(alone)[: 1 if begins_anyway else 2]]
     if not found:
         followed = _behind(parts_of([_USER, _ANSWER, _USER]), 1)
         between = followed[: _first_of_message(followed, 2)]
@@ -79,8 +83,9 @@ def find_terminators(
             stop = (text.rstrip(" "),) if text.strip() else ()
     calls = _behind(parts_of([_USER, _CALL], [_TOOL]), 1)
     last = _skip_space(calls[::-1])
-    if isinstance(last, ControlPart) and control.kinds[last.content] is not TokenKind.CONTROL:
-        found.append(last.token_id)
+    if isinstance(last, ControlPart) and not begins_anyway:
+        # One that is not flagged as special, such as `</tool_call>`, may be within an answer.
+        found += [last.token_id] * (control.kinds[last.content] is not TokenKind.CONTROL)
     return Terminators(tuple(dict.fromkeys(found)), stop)
 
 
@@ -113,19 +118,23 @@ _SECTIONS: tuple[tuple[str, str], ...] = (
     ("<|think|>", "<|end|>"),
     ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
     ("<|channel>thought", "<channel|>"),
+    ("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"),
 )
 _TAG = re.compile(r"<((?:[a-z]+:)?think(?:ing)?(?::[a-z]+)?)>")
-# Its answer is in a channel of its own, which follows those of its reasoning.
-_HARMONY = ("<|start|>assistant", "<|channel|>final<|message|>")
+# Their answer is in a message or channel of its own, which follows those of the reasoning.
+_CHANNELS = (
+    ("<|start|>assistant", "<|channel|>final<|message|>"),
+    ("<|begin|>assistant", "<|content|>"),
+)
 
 
 def find_thinking(
-    tail: str, *, harmony: bool, control: ControlTokens, tokenizer: PromptTokenizer
+    tail: str, *, source: str, control: ControlTokens, tokenizer: PromptTokenizer
 ) -> ThinkingSection | None:
     """The section that is open at the end of `tail`, what comes behind the last message.
 
-    `harmony`: whether the template knows channels as gpt-oss has them. There the answer begins
-    behind `<|channel|>final<|message|>`, whatever comes before it.
+    Where the template (`source`) has channels, as gpt-oss's, the model writes the name of the
+    channel itself: its answer begins behind `<|channel|>final<|message|>`, whatever comes before.
     """
     sections = [*_SECTIONS, *((f"<{n}>", f"</{n}>") for n in dict.fromkeys(_TAG.findall(tail)))]
     opened = [
@@ -135,10 +144,13 @@ def find_thinking(
     ]
     if opened:
         _, begin, end = max(opened)
-    elif harmony and _HARMONY[0] in tail and _HARMONY[1] not in tail:
-        begin, end = _HARMONY
     else:
-        return None
+        channels = [
+            (begin, end) for begin, end in _CHANNELS if tail.endswith(begin) and end in source
+        ]
+        if not channels:
+            return None
+        begin, end = channels[0]
     return ThinkingSection(begin, end, control.ids.get(end), _ids(end, control, tokenizer))
 
 

@@ -232,7 +232,7 @@ class ChatTemplate:
             prefill=_prefill(assembled.parts, last) if continue_final_message else "",
             thinking=find_thinking(
                 _tail(assembled.parts, last - bool(continue_final_message)),
-                harmony="<|channel|>final<|message|>" in self.source(tools=tools is not None),
+                source=self.source(tools=tools is not None),
                 control=known,
                 tokenizer=tokenizer,
             )
@@ -312,12 +312,14 @@ class ChatTemplate:
         source = self.source(tools=job.tools is not None)
         key = (source, frozenset(job.variables))
 
-        def parts(messages: Sequence[Any], tools: Sequence[Any] | None) -> tuple[Part, ...]:
+        def parts(
+            messages: Sequence[Any], tools: Sequence[Any] | None, begin: bool
+        ) -> tuple[Part, ...]:
             example = prepare(
                 messages,
                 tools=tools,
                 documents=None,
-                add_generation_prompt=False,
+                add_generation_prompt=begin,
                 continue_final_message=False,
                 variables=job.variables,
                 special_tokens=job.special_tokens,
