@@ -77,9 +77,13 @@ class ThinkingSection:
     closed_by: str
     """What ends it: `</think>`."""
     close_token_id: int | None
-    """The id of `closed_by`; None where the vocabulary spells it in several tokens of text."""
+    """The id of `closed_by`; None where it is more than one token."""
+    close_token_ids: tuple[int, ...] = ()
+    """The ids of `closed_by`; empty where it is text, whose tokens depend on what is before it."""
     answer_prefix: str = ""
     """What the template writes between the close and the answer, such as two line ends."""
+    control_token_ids: tuple[int, ...] = ()
+    """Control tokens that belong to the section, such as those of messages within it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
