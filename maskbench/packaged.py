@@ -25,14 +25,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ffwd.tokenizer.sentencepiece_model import (
-    CONTROL,
-    NORMAL,
-    UNKNOWN,
-    USER_DEFINED,
-    parse_sentencepiece,
-)
-
 NAMES = ("llama3", "llama4", "tekken", "qwen", "deepseek", "gpt2", "mistral-v3")
 
 # {DIGITS}: how many digits a piece may have.
@@ -130,6 +122,15 @@ def _gpt2() -> tuple[dict[str, Any], str]:
 
 
 def _mistral_v3() -> tuple[dict[str, Any], str]:
+    # Here, so that the processes of other engines do without it.
+    from ffwd.tokenizer.sentencepiece_model import (
+        CONTROL,
+        NORMAL,
+        UNKNOWN,
+        USER_DEFINED,
+        parse_sentencepiece,
+    )
+
     path = package_file("mistral-common", "data", "mistral_instruct_tokenizer_240323.model.v3")
     entries = parse_sentencepiece(path.read_bytes()).pieces
     ids = {piece: token_id for token_id, (piece, _, _) in enumerate(entries)}
