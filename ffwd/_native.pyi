@@ -11,6 +11,7 @@ __all__ = [
     "Bpe",
     "BpeModel",
     "CompiledGrammar",
+    "Decoder",
     "FfwdError",
     "GrammarError",
     "IntervalCounter",
@@ -139,6 +140,7 @@ class BpeModel:
         byte_level: bool,
         replacements: Sequence[tuple[str, str]] = ...,
         exclude: Sequence[int] = ...,
+        missing_from: int | None = None,
     ) -> BpeModel: ...
     def token_bytes(self, token_id: int) -> bytes: ...
     def is_reachable(self, token_id: int) -> bool: ...
@@ -240,6 +242,7 @@ def encode_with_offsets(
     bpe: Bpe, text: str, *, special: str | Iterable[str] = ...
 ) -> tuple[list[int], list[tuple[int, int]], list[tuple[int, int]]]: ...
 def encode_parts(bpe: Bpe, parts: Sequence[str | bytes | int]) -> list[int]: ...
+
 @final
 class AppendEncoder:
     def push(self, text: str | bytes) -> None: ...
@@ -264,6 +267,26 @@ class PrependEncoder:
 class IntervalCounter:
     def count(self, start: int = 0, end: int | None = None) -> int: ...
     def __len__(self) -> int: ...
+
+@final
+class Decoder:
+    def __new__(
+        cls,
+        tokens: Sequence[bytes | None],
+        *,
+        special: Sequence[int] = ...,
+        strip_first_space: bool = False,
+    ) -> Decoder: ...
+    @property
+    def vocab_size(self) -> int: ...
+    @property
+    def strip_first_space(self) -> bool: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def decode(self, token_ids: Iterable[int], *, skip_special_tokens: bool = True) -> str: ...
+    def decode_bytes(
+        self, token_ids: Iterable[int], *, skip_special_tokens: bool = True
+    ) -> bytes: ...
 
 @final
 class CompiledGrammar:

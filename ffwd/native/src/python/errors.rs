@@ -10,6 +10,7 @@ use crate::error::LimitExceeded;
 use crate::fast_forward::FastForwardError;
 use crate::json_schema::{self, SchemaErrorKind};
 use crate::matcher::MatcherError;
+use crate::streaming::UnknownToken;
 use crate::tokenizer::{self, TokenizerError};
 
 create_exception!(
@@ -167,4 +168,13 @@ pub fn text(py: Python<'_>, error: &tokenizer::TextError) -> PyErr {
         return with(py, TokenError::new_err(error.to_string()), "token", token.0);
     }
     with(py, TextError::new_err(error.to_string()), "byte", error.byte())
+}
+
+pub fn unknown_token(py: Python<'_>, error: UnknownToken) -> PyErr {
+    with(py, TokenError::new_err(error.to_string()), "token", error.token().0)
+}
+
+/// An integer that is negative or far too large for a token id.
+pub fn not_a_token(py: Python<'_>, id: &Bound<'_, PyAny>) -> PyErr {
+    with(py, TokenError::new_err(format!("no token has the id {id}")), "token", id)
 }

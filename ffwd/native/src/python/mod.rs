@@ -10,6 +10,7 @@ mod errors;
 mod grammar;
 mod logits;
 mod matcher;
+mod streaming;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -45,6 +46,8 @@ mod _native {
     use super::logits::mask_logits;
     #[pymodule_export]
     use super::matcher::PyMatcher;
+    #[pymodule_export]
+    use super::streaming::PyDecoder;
     #[pymodule_export]
     use super::vocabulary::PyVocabulary;
 

@@ -163,6 +163,14 @@ impl Tokenizer {
         self.table.memory_bytes() + self.pieces.memory_bytes()
     }
 
+    /// Refuses a text with a byte that no token spells.
+    fn check_bytes(&self, text: &[u8]) -> Result<(), TextError> {
+        match self.table.missing_byte(text) {
+            Some((at, byte)) => Err(TextError::NoByteToken { byte, at }),
+            None => Ok(()),
+        }
+    }
+
     fn splitter(&self, pretokenize: bool) -> &PreTokenizer {
         if pretokenize {
             &self.pretokenizer
