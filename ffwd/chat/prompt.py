@@ -75,7 +75,9 @@ class ThinkingSection:
     closed_by: str
     """What ends it: `</think>`."""
     close_token_id: int | None
-    """The id of `closed_by`; None where the vocabulary spells it in several tokens of text."""
+    """The id of `closed_by`; None where it is more than one token."""
+    close_token_ids: tuple[int, ...] = ()
+    """The ids of `closed_by`; empty where it is text, whose tokens depend on what is before it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

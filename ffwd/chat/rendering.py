@@ -151,7 +151,7 @@ def render_plain(
     """The text as it is."""
     messages = [dict(message) for message in job.messages]
     continued = _tag(messages[-1], job, source=source, tag=_TAG)
-    return _run(
+    rendered = _run(
         template,
         job,
         messages,
@@ -161,6 +161,8 @@ def render_plain(
         limits,
         continued,
     )
+    # What was made of objects that are no plain values may be more than a string.
+    return Rendered(str.__str__(rendered.text), rendered.generation_spans)
 
 
 def render_tracked(
@@ -175,6 +177,8 @@ def render_tracked(
     """The same text, which knows where its characters come from (`ffwd.chat.jinja.tracked`)."""
     from ffwd.chat.jinja import tracked
 
+    if template.escapes:  # type: ignore[attr-defined]
+        raise ChatError("it escapes text for HTML")
     messages = []
     for index, message in enumerate(job.messages):
         role = message.get("role")

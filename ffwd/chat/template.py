@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+from weakref import WeakKeyDictionary
 
-from ffwd.chat.assemble import assemble
-from ffwd.chat.control import control_tokens, special_token_variables
+from ffwd.chat.assemble import Assembled, assemble
+from ffwd.chat.control import ControlTokens, control_tokens, special_token_variables
 from ffwd.chat.errors import (
     ChatError,
     ConversationError,
@@ -16,6 +17,7 @@ from ffwd.chat.errors import (
 )
 from ffwd.chat.limits import DEFAULT_LIMITS, TemplateLimits
 from ffwd.chat.messages import is_batch
+from ffwd.chat.probe import Terminators, find_terminators, find_thinking
 from ffwd.chat.prompt import Part, Prompt, PromptTokenizer, TextPart
 from ffwd.chat.rendering import (
     Job,
@@ -60,6 +62,7 @@ class ChatTemplate:
         if not self._sources:
             raise MissingTemplateError("no chat template is given")
         self._compiled: dict[str, Template] = {}
+        self._ends: WeakKeyDictionary[Any, dict[Any, Terminators]] = WeakKeyDictionary()
         for text in self._sources.values():
             self._template(text)
         self.source()
@@ -210,21 +213,7 @@ class ChatTemplate:
             now,
         )
         plain = self._plain(job)
-        source = self.source(tools=tools is not None)
-        try:
-            rendered = render_tracked(
-                self._template(source),
-                job,
-                source=source,
-                limits=self._limits,
-                control_tokens=known.ids.keys(),
-                trusted_roles=trusted_roles,
-            )
-        except ChatError as error:
-            raise _unlike(str(error)) from error
-        if rendered.text != plain.text:
-            raise _unlike("its text came out differently")
-        assembled = assemble(rendered.text, known)
+        assembled = self._assemble(job, plain, known, trusted_roles)
         if assembled.missing and missing_control_tokens == "error":
             raise MissingControlTokensError(
                 f"the template writes {', '.join(assembled.missing)}, which the vocabulary has no "
@@ -233,12 +222,23 @@ class ChatTemplate:
                 tokens=assembled.missing,
             )
         last = len(job.messages) - 1
+        starts = bool(add_generation_prompt or continue_final_message)
+        ends = self._terminators(job, tokenizer, known)
         return Prompt(
             parts=assembled.parts,
             tokenizer=tokenizer,
-            end_token_ids=tuple(sorted({*tokenizer.eos_token_ids})),
+            end_token_ids=tuple(sorted({*tokenizer.eos_token_ids, *ends.token_ids})),
+            stop=ends.stop,
             prefill=_prefill(assembled.parts, last) if continue_final_message else "",
-            generation_start=bool(add_generation_prompt or continue_final_message),
+            thinking=find_thinking(
+                _tail(assembled.parts, last - bool(continue_final_message)),
+                source=self.source(tools=tools is not None),
+                control=known,
+                tokenizer=tokenizer,
+            )
+            if starts
+            else None,
+            generation_start=starts,
             num_messages=len(job.messages),
             generation_spans=plain.generation_spans,
             missing_control_tokens=assembled.missing,
@@ -281,6 +281,56 @@ class ChatTemplate:
             self._compiled[source] = compile_template(source, self._limits)
         return self._compiled[source]
 
+    def _assemble(
+        self,
+        job: Job,
+        plain: Rendered,
+        known: ControlTokens,
+        trusted_roles: Collection[str],
+    ) -> Assembled:
+        source = self.source(tools=job.tools is not None)
+        try:
+            rendered = render_tracked(
+                self._template(source),
+                job,
+                source=source,
+                limits=self._limits,
+                control_tokens=known.ids.keys(),
+                trusted_roles=trusted_roles,
+            )
+        except ChatError as error:
+            raise _unlike(str(error)) from error
+        if rendered.text != plain.text:
+            raise _unlike("its text came out differently")
+        return assemble(rendered.text, known)
+
+    def _terminators(
+        self, job: Job, tokenizer: "TemplateTokenizer", known: ControlTokens
+    ) -> Terminators:
+        """What ends an answer; found once for a tokenizer, a template and a set of variables."""
+        memo = self._ends.setdefault(tokenizer, {})
+        source = self.source(tools=job.tools is not None)
+        key = (source, frozenset(job.variables))
+
+        def parts(
+            messages: Sequence[Any], tools: Sequence[Any] | None, begin: bool
+        ) -> tuple[Part, ...]:
+            example = prepare(
+                messages,
+                tools=tools,
+                documents=None,
+                add_generation_prompt=begin,
+                continue_final_message=False,
+                variables=job.variables,
+                special_tokens=job.special_tokens,
+                now=job.now,
+            )
+            return self._assemble(example, self._plain(example), known, ()).parts
+
+        if key not in memo:
+            memo[key] = find_terminators(parts, known)
+        return memo[key]
+
     def _plain(self, job: Job) -> Rendered:
         source = self.source(tools=job.tools is not None)
         return render_plain(self._template(source), job, source=source, limits=self._limits)
@@ -322,6 +372,19 @@ def _unlike(why: str) -> InjectionError:
     return InjectionError(
         "the template does something with a message that cannot be followed, so it cannot be told "
         f"which control tokens are its own: {why}"
+    )
+
+
+def _tail(parts: Sequence[Part], message: int) -> str:
+    """What comes behind the text of a message, and of those before it."""
+    own = [
+        index
+        for index, part in enumerate(parts)
+        if isinstance(part, TextPart) and part.message is not None and part.message <= message
+    ]
+    return "".join(
+        part.text if isinstance(part, TextPart) else part.content
+        for part in parts[own[-1] + 1 if own else 0 :]
     )
 
 

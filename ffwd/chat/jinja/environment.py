@@ -109,6 +109,9 @@ def _check_name(name: Any) -> None:
 
 
 class _Template(jinja2.Template):
+    escapes: bool
+    """Whether it turns on escaping for HTML, in which text is not tracked."""
+
     @classmethod
     def _from_namespace(cls, environment: Any, namespace: Any, globals: Any) -> "_Template":
         # What the operator `~` compiles to.
@@ -162,7 +165,10 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             )
             loop.body.insert(0, step.set_lineno(loop.lineno))
         tree.set_environment(self)
-        return self.from_string(tree)
+        template = self.from_string(tree)
+        assert isinstance(template, _Template)
+        template.escapes = tree.find(jinja2.nodes.EvalContextModifier) is not None
+        return template
 
     def count(self) -> None:
         """Another round of a loop."""
@@ -218,7 +224,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 
         def call(*args: Any, **kwargs: Any) -> Any:
             check_format(template)
-            if not tracked.tracks([template, list(args), kwargs]):
+            if not tracked.may_track([template, list(args), kwargs]):
                 return wrapped(*args, **kwargs)
             result = wrapped(*tracked.plain(args), **tracked.plain(kwargs))
             values = args[0] if is_map else kwargs
@@ -241,7 +247,7 @@ def _string_method(
         current().check_length(sum(lengths) + len(owner) * len(lengths))
     elif name == "translate":
         current().check_length(len(owner) * 64)
-    if isinstance(owner, tracked.Tracked) or not tracked.tracks([list(args), kwargs]):
+    if isinstance(owner, tracked.Tracked) or not tracked.may_track([list(args), kwargs]):
         return method(*args, **kwargs)
     if name == "join" and len(args) == 1:
         return join(owner, list(args[0]))
@@ -265,7 +271,7 @@ def _finalize(value: Any) -> Any:
     """What is written for a value; the compiled template calls `str` on it."""
     if isinstance(value, str):
         return current().made(value)
-    return formatting.to_string(value) if tracked.tracks(value) else value
+    return formatting.to_string(value) if tracked.may_track(value) else value
 
 
 def _raise_exception(message: Any) -> NoReturn:

@@ -4,10 +4,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jinja2.environment import Environment
 from jinja2.filters import FILTERS, make_attrgetter
-from jinja2.nodes import EvalContext
-from jinja2.runtime import Context, Undefined
 from markupsafe import Markup, escape
 
 from ffwd.chat.errors import TemplateLimitError
@@ -73,14 +70,25 @@ def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             if len(values) > 2:
                 values = (_items(head[0], values[0], values[2]), values[1])
         _check_lengths(name, values, options)
-        if not any(map(_may_track, values)) and not any(map(_may_track, options.values())):
+        if not any(map(tracked.may_track, values)) and not any(
+            map(tracked.may_track, options.values())
+        ):
             return run.made(function(*head, *values, **options))
         if head and getattr(head[0], "autoescape", False):
-            return run.made(tracked.fuzzy(function(*head, *tracked.plain(values), **options)))
-        result = run.made((rule or functools.partial(function, *head))(*values, **options))
-        if type(result) not in (str, Markup, bytes) or name in _SELECT or name in _EXACT:
-            return result
-        return tracked.fuzzy(result)
+            result = function(*head, *tracked.plain(values), **tracked.plain(options))
+            return run.made(tracked.fuzzy(result))
+        if rule is not None:
+            result = rule(*values, **options)
+        elif name in _OF_STRINGS and values:
+            # Jinja's function would make a string of it in a way that is not tracked.
+            result = function(*head, _string(values[0]), *values[1:], **options)
+        elif name in _SELECT or name == "tojson":
+            result = function(*head, *values, **options)
+        else:
+            result = tracked.fuzzy(
+                function(*head, *tracked.plain(values), **tracked.plain(options))
+            )
+        return run.made(result)
 
     return call
 
@@ -113,15 +121,6 @@ def _check_lengths(name: str, values: tuple[Any, ...], options: Mapping[str, Any
 def check_replacement(text: str, old: str, new: str) -> None:
     """Refuse a replacement whose result is too long."""
     current().check_length(len(text) + text.count(old) * len(new))
-
-
-def _may_track(value: Any) -> bool:
-    """Whether there is tracked text in an argument, or something that cannot be looked into."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return False
-    if isinstance(value, (str, list, tuple, dict)):
-        return tracked.tracks(value)
-    return not isinstance(value, (Undefined, Environment, Context, EvalContext, range))
 
 
 def _string(value: Any) -> Any:
@@ -183,7 +182,7 @@ def _format(value: Any, *arguments: Any, **options: Any) -> Any:
 
 def modulo(left: Any, right: Any) -> Any:
     """`left % right`."""
-    if isinstance(left, str) and (tracked.tracks(left) or _may_track(right)):
+    if isinstance(left, str) and (tracked.tracks(left) or tracked.may_track(right)):
         return formatting.percent(left, right)
     return left % right
 
@@ -223,5 +222,5 @@ _RULES: dict[str, Callable[..., Any]] = {
     "indent": _indent,
     "format": _format,
 }
-# What is tracked correctly, by the rules or because the function only calls methods of its text.
-_EXACT = frozenset(_RULES) | {"tojson", "trim", "upper", "lower", "capitalize", "truncate"}
+# They only call methods of their text.
+_OF_STRINGS = frozenset({"trim", "upper", "lower", "capitalize", "truncate"})

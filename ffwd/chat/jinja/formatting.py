@@ -41,7 +41,7 @@ def percent(template: str, values: Any) -> Any:
         else:
             conversion = re.sub(r"\([^)]*\)", "", found.group(), count=1)
             written = conversion % (tracked.plain(value),)
-            pieces.append(tracked.fuzzy(written) if tracked.tracks(value) else written)
+            pieces.append(tracked.fuzzy(written) if tracked.may_track(value) else written)
     return checked(tracked.concat([*pieces, template[at:]]), result)
 
 
@@ -61,7 +61,7 @@ def formatted(template: str, result: str, field: Callable[[str], Any]) -> Any:
         value = field(name)
         if isinstance(value, str) and not spec and conversion in (None, "s"):
             pieces.append(value)
-        elif tracked.tracks(value) or "{" in (spec or ""):
+        elif tracked.may_track(value) or "{" in (spec or ""):
             return tracked.fuzzy(result)
         else:
             pieces.append(
@@ -79,8 +79,10 @@ def to_string(value: Any) -> Any:
     """`str(value)`."""
     if isinstance(value, str):
         return value if isinstance(value, tracked.Tracked) else str(value)
-    if not tracked.tracks(value):
+    if not tracked.may_track(value):
         return str(value)
+    if type(value) not in (list, tuple, dict):
+        return tracked.fuzzy(str(value))
     return checked(tracked.concat(_repr(value)), str(tracked.plain(value)))
 
 
@@ -103,7 +105,8 @@ def _repr(value: Any) -> list[str]:
         elif value:
             pieces[-1] = ","
         return [*pieces, "]" if type(value) is list else ")"]
-    return [repr(tracked.plain(value))]
+    written = repr(tracked.plain(value))
+    return [tracked.fuzzy(written) if tracked.may_track(value) else written]
 
 
 def _repr_of(character: str, quote: str) -> str:

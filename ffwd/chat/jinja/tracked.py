@@ -16,6 +16,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, SupportsIndex
 
+from jinja2 import Undefined
 from markupsafe import Markup, escape
 
 TEMPLATE = 0
@@ -263,6 +264,16 @@ def tracks(value: Any) -> bool:
     if isinstance(value, Mapping):
         return any(tracks(key) or tracks(item) for key, item in value.items())
     return isinstance(value, (list, tuple, set)) and any(map(tracks, value))
+
+
+def may_track(value: Any) -> bool:
+    """Whether there is tracked text in a value, or it is nothing that can be looked into."""
+    if value is None or isinstance(value, (bool, int, float, range, Undefined)):
+        return False
+    if type(value) in (list, tuple, dict):
+        items = [*value, *value.values()] if isinstance(value, dict) else value
+        return any(map(may_track, items))
+    return not isinstance(value, str) or isinstance(value, Tracked)
 
 
 def plain(value: Any) -> Any:
