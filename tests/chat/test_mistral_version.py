@@ -24,6 +24,18 @@ def test_the_version_of_a_file(name: str) -> None:
     assert MistralFormat.for_tokenizer(tokenizer(name)) == mistral(name)
 
 
+def test_the_version_of_files_for_images() -> None:
+    """Their vocabularies are those of texts, with the tokens of images used."""
+    folder = file("v7").parent
+    for name, version in (
+        ("mistral_instruct_tokenizer_241114.model.v7m1", MistralVersion.V7),
+        ("tekken_240911.json", MistralVersion.V3),
+    ):
+        found = version_of_file(folder / name)
+        assert found is not None
+        assert (found.version, found.guessed) == (version, False)
+
+
 @pytest.mark.parametrize("name", ["v1", "v2", "v3", "v7"])
 def test_the_version_of_a_sentencepiece_vocabulary(name: str, tmp_path: Path) -> None:
     """Its control tokens tell, where its name does not."""
