@@ -80,8 +80,9 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         lazy=frozenset(
             {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
             # A model on a hub is fetched only where it is named.
-            | {"huggingface_hub"}
-            | {"ffwd.chat.jinja", "jinja2", "jsonschema"}
+            | {"ffwd.chat.jinja", "jinja2", "jsonschema", "huggingface_hub"}
+            # By `ffwd.metrics.enable`.
+            | {"prometheus_client"}
         ),
         public_only=False,
     ),
@@ -94,7 +95,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     ),
     "ffwd.adapters": PythonLayer(
         folder="adapters",
-        eager=frozenset({"ffwd", "numpy", "torch", "transformers", "tokenizers"}),
+        eager=frozenset({"ffwd", "ffwd.chat", "numpy", "torch", "transformers", "tokenizers"}),
         lazy=frozenset({"ffwd.adapters.triton_bitmask"}),
         public_only=True,
     ),

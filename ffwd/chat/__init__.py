@@ -59,6 +59,10 @@ from ffwd.chat.prompt import Prompt as Prompt
 from ffwd.chat.prompt import PromptTokenizer as PromptTokenizer
 from ffwd.chat.prompt import TextPart as TextPart
 from ffwd.chat.prompt import ThinkingSection as ThinkingSection
+from ffwd.chat.seam import Answer as Answer
+from ffwd.chat.seam import EndTokenError as EndTokenError
+from ffwd.chat.seam import PrefillError as PrefillError
+from ffwd.chat.seam import Start as Start
 from ffwd.chat.template import ChatTemplate as ChatTemplate
 from ffwd.chat.template import TemplateTokenizer as TemplateTokenizer
 from ffwd.chat.tools import function_schema as function_schema
