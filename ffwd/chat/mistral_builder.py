@@ -27,7 +27,8 @@ class Builder:
         self.parts: list[Part] = []
         self.ids: list[tuple[int, ...]] = []
         self._controls: dict[str, int] = {}
-        self._marks_spaces = tokenizer.encode(_MARK) == tokenizer.encode(" ")
+        mark = b"".join(tokenizer.token_bytes(i) or b"" for i in tokenizer.encode(_MARK))
+        self._marks_spaces = _MARK.encode() not in mark
         self.require(version.control_tokens)
 
     def require(self, names: Sequence[str]) -> None:

@@ -4,15 +4,18 @@ import itertools
 from typing import Any
 
 import pytest
+import realtokenizers
 from mistralvocabularies import NAMES, mistral, reference, tokenizer
 
 from ffwd.chat import (
     ControlPart,
     ConversationError,
     MissingControlTokensError,
+    MistralFormat,
     PromptLengthError,
     TextPart,
 )
+from ffwd.tokenizer import load
 
 H = [
     {"role": "user", "content": "Hello"},
@@ -168,6 +171,18 @@ def test_tools_of_v1_are_left_out() -> None:
     assert render("v1", H, tools=TOOLS).ids == render("v1", H).ids
     with pytest.raises(ConversationError, match="v1 has no tools"):
         render("v1", CALLED)
+
+
+@pytest.mark.parametrize("name", ["v1", "v2", "v3"])
+def test_from_a_tokenizer_json(name: str) -> None:
+    """The same vocabulary as Hugging Face has it: its control tokens tell the version."""
+    own = load(realtokenizers.load(f"mistral-{name}").tokenizer)
+    known = MistralFormat.for_tokenizer(own)
+    assert known == mistral(name)
+    for messages in (H, [SYSTEM, *H], [{"role": "user", "content": "a  b\u2581c 中"}]):
+        prompt = known.render(messages, tokenizer=own)
+        assert prompt.ids == render(name, messages).ids
+        assert prompt.spans == render(name, messages).spans
 
 
 # ------------------------------------------------------------------------------- placement, parts
