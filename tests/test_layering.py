@@ -24,6 +24,8 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "regex": frozenset({"error"}),
     "expr": frozenset({"error", "regex"}),
     "vocabulary": frozenset({"error"}),
+    # Token ids to text, which needs the bytes of tokens and nothing else.
+    "streaming": frozenset({"error", "vocabulary"}),
     # One piece of text; what cuts a text into pieces is not its business.
     "bpe": frozenset({"error", "vocabulary"}),
     # Text to pieces; knows neither tokens nor grammars.
@@ -49,7 +51,7 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     # Converts; what lies below the engine it only names to describe an error.
     "python": frozenset(
         {"error", "vocabulary", "bpe", "pretokenizer", "tokenizer", "canonical", "json_schema"}
-        | {"logits", "automaton", "engine", "matcher", "fast_forward"}
+        | {"streaming", "logits", "automaton", "engine", "matcher", "fast_forward"}
     ),
 }
 
@@ -77,7 +79,10 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         # A tokenizer is read by the library that made it, and only when it is given.
         lazy=frozenset(
             {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
-            | {"ffwd.chat.jinja", "jinja2"}
+            # A model on a hub is fetched only where it is named.
+            | {"ffwd.chat.jinja", "jinja2", "jsonschema", "huggingface_hub"}
+            # By `ffwd.metrics.enable`.
+            | {"prometheus_client"}
         ),
         public_only=False,
     ),
@@ -90,7 +95,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     ),
     "ffwd.adapters": PythonLayer(
         folder="adapters",
-        eager=frozenset({"ffwd", "numpy", "torch", "transformers", "tokenizers"}),
+        eager=frozenset({"ffwd", "ffwd.chat", "numpy", "torch", "transformers", "tokenizers"}),
         lazy=frozenset({"ffwd.adapters.triton_bitmask"}),
         public_only=True,
     ),

@@ -82,3 +82,7 @@ class PromptLengthError(ChatError):
         super().__init__(message)
         self.num_tokens = num_tokens
         self.limit = limit
+
+
+class FormatError(ChatError):
+    """A format's own fields cannot be used: an empty stop string, say."""

@@ -99,6 +99,14 @@ def plain_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     return found
 
 
+def as_list(messages: Any) -> list[Any]:
+    """The messages of a conversation as they are given; errors as of `plain_messages`."""
+    messages = getattr(messages, "messages", messages)
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
+        return plain_messages(messages)
+    return list(messages)
+
+
 def role_of(message: Message) -> str:
     """The message's role, or "" where it has none that is a string."""
     role = message.get("role")

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Protocol
 
+from ffwd._native import CompiledGrammar
 from ffwd.chat.errors import ChatError
+from ffwd.chat.seam import MAX_ROLLBACK, Start, start
 
 
 class PromptTokenizer(Protocol):
@@ -78,6 +80,10 @@ class ThinkingSection:
     """The id of `closed_by`; None where it is more than one token."""
     close_token_ids: tuple[int, ...] = ()
     """The ids of `closed_by`; empty where it is text, whose tokens depend on what is before it."""
+    answer_prefix: str = ""
+    """What the template writes between the close and the answer, such as two line ends."""
+    control_token_ids: tuple[int, ...] = ()
+    """Control tokens that belong to the section, such as those of messages within it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,6 +158,33 @@ class Prompt:
         spans = self._memo["spans"]
         assert isinstance(spans, tuple)
         return spans
+
+    def start(
+        self,
+        grammar: CompiledGrammar,
+        *,
+        canonical: bool = False,
+        max_rollback: int = MAX_ROLLBACK,
+        leading_space: bool | None = None,
+    ) -> Start:
+        """Where the grammar's text begins: the ids for the model, and matchers for what follows.
+
+        `canonical`: whether the matchers offer only tokens that the tokenizer itself would have
+        chosen. `max_rollback`: how many of the prompt's last ids may be taken back where the answer
+        was begun for the model (`prefill`), since they may be others once the text goes on.
+        `leading_space`: whether a space, which does not belong to the answer, comes before it; by
+        default where the tokenizer would put one.
+
+        Raises `PrefillError` where the grammar refuses the prefill, and `EndTokenError` where its
+        vocabulary lacks one of `end_token_ids`.
+        """
+        return start(
+            self,
+            grammar,
+            canonical=canonical,
+            max_rollback=max_rollback,
+            leading_space=leading_space,
+        )
 
     def __len__(self) -> int:
         """How many token ids the prompt has."""

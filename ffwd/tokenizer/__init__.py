@@ -23,7 +23,10 @@ from ffwd.tokenizer.huggingface import from_huggingface as from_huggingface
 from ffwd.tokenizer.huggingface import text_encoder as text_encoder
 from ffwd.tokenizer.huggingface import token_table as token_table
 from ffwd.tokenizer.huggingface import vocabulary as vocabulary
+from ffwd.tokenizer.info import TokenizerInfo as TokenizerInfo
+from ffwd.tokenizer.load import info as info
 from ffwd.tokenizer.load import load as load
+from ffwd.tokenizer.load import load_async as load_async
 from ffwd.tokenizer.roles import SpecialToken as SpecialToken
 from ffwd.tokenizer.roles import SpecialTokens as SpecialTokens
 from ffwd.tokenizer.table import TokenKind as TokenKind

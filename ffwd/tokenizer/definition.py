@@ -75,8 +75,11 @@ class TokenizerParts:
     """By name; an only one is "default"."""
     strip_first_space: bool = False
     """Whether decoding leaves out one space at the beginning of a text."""
+    strip_every_first_space: bool = False
+    """Whether it leaves out one more for each token until there is any text."""
     first_tokens: Mapping[int, bytes] = field(default_factory=dict)
-    """What decoding gives for a token that a text begins with, where it is not `tokens`."""
+    """What decoding gives for a token that a text begins with, where it is not what it gives
+    elsewhere (but for a space that is left out)."""
     width: int | None = None
     """The number of the model's logits, where the source states it."""
     limits: Sequence[str] = ()

@@ -11,8 +11,7 @@ from ffwd.tokenizer.configuration import token_ids
 from ffwd.tokenizer.encoder import TextEncoder
 from ffwd.tokenizer.huggingface_bpe import huggingface_parts
 from ffwd.tokenizer.source import Source, read_source
-from ffwd.tokenizer.table import TokenTable
-from ffwd.tokenizer.tokenizer import is_utf8, make_table, refuse_end_that_is_text
+from ffwd.tokenizer.table import TokenTable, is_utf8, make_table, refuse_end_that_is_text
 from ffwd.tokenizer.tokens import Tokens, read_tokens
 
 _LOGGER = logging.getLogger(__name__)

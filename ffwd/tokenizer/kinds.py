@@ -61,6 +61,13 @@ def is_placeholder(name: str) -> bool:
     return len(name) <= 64 and _PLACEHOLDER.fullmatch(name) is not None
 
 
+def looks_like_control(name: str) -> bool:
+    """Whether a name is one with a bracket or bar in it: `<think>`, `[INST]`, Gemma's `<|"|>`."""
+    if name.startswith("<|") and name.endswith("|>") and len(name) > len("<||>"):
+        return True
+    return _BRACKET.search(name) is not None and any(map(str.isalnum, name))
+
+
 def kind_of_added(added: AddedToken, decoded: bytes, *, in_model: bool) -> TokenKind | None:
     """The kind of an added token, or None where it is none but a token of the model's vocabulary.
 
@@ -71,7 +78,7 @@ def kind_of_added(added: AddedToken, decoded: bytes, *, in_model: bool) -> Token
         return TokenKind.UNUSED
     if added.special:
         return TokenKind.SPECIAL
-    if _BRACKET.search(added.content) and any(map(str.isalnum, added.content)):
+    if looks_like_control(added.content):
         return TokenKind.CONTROL
     if decoded and decoded == added.content.encode() and not added.strips:
         return TokenKind.TEXT

@@ -37,16 +37,23 @@ class TokenizersLibrary:
     """Encodes by the tokenizers library. Works on copies; safe to call from several threads."""
 
     def __init__(
-        self, tokenizer: "Tokenizer", *, added: Mapping[int, AddedToken], text_ids: Iterable[int]
+        self,
+        tokenizer: "Tokenizer",
+        *,
+        added: Mapping[int, AddedToken],
+        text_ids: Iterable[int],
+        unknown_id: int | None,
     ) -> None:
         """Takes a tokenizer and its added tokens.
 
-        `text_ids`: those of the added tokens that are text, and so are found in every text.
+        `text_ids`: those of the added tokens that are text, and so are found in every text;
+        `unknown_id`: what the model puts where it has no token.
         """
         self._tokenizer = tokenizer
         self._added = dict(added)
         self._text_ids = frozenset(text_ids)
         self._hidden = frozenset(self._added) - self._text_ids
+        self._unknown_id = unknown_id
         self._special = sorted(self._added[i].content for i in self._hidden)
 
     def encode(self, text: str, *, special: Special, first: bool) -> list[int]:
@@ -158,21 +165,21 @@ class TokenizersLibrary:
         ids = set(ids)
         if kind == "Unigram":
             ids.discard(state["unk_id"])
-            vocabulary = [
+            scored = [
                 (f"{_FREE}{i}" if i in ids else piece, score)
                 for i, (piece, score) in enumerate(state["vocab"])
             ]
-            return models.Unigram(vocabulary, state["unk_id"], state.get("byte_fallback", False))
+            return models.Unigram(scored, state["unk_id"], state.get("byte_fallback", False))
         if kind in ("WordPiece", "WordLevel"):
             unknown = state["unk_token"]
-            vocabulary = {
+            named = {
                 (f"{_FREE}{i}" if i in ids and piece != unknown else piece): i
                 for piece, i in state["vocab"].items()
             }
             if kind == "WordLevel":
-                return models.WordLevel(vocabulary, unk_token=unknown)
+                return models.WordLevel(named, unk_token=unknown)
             return models.WordPiece(
-                vocabulary,
+                named,
                 unk_token=unknown,
                 max_input_chars_per_word=state["max_input_chars_per_word"],
                 continuing_subword_prefix=state["continuing_subword_prefix"],
@@ -218,8 +225,7 @@ class TokenizersLibrary:
         if copy.renumbered:
             ids = [copy.renumbered.get(i, i) for i in ids]
         if guarded:
-            unknown = _unknown_id(self._tokenizer)
-            wrong = [i for i in ids if i in self._hidden and i != unknown]
+            wrong = [i for i in ids if i in self._hidden and i != self._unknown_id]
             if wrong:
                 raise TextError(
                     f"the tokenizer can encode {excerpt(text)} only with the control token "
@@ -274,8 +280,3 @@ def _pre_tokenizer(tokenizer: "Tokenizer", dummy_space: str) -> Any:
     shell = json.loads(Tokenizer(models.BPE()).to_str())
     shell["pre_tokenizer"] = state
     return Tokenizer.from_str(json.dumps(shell)).pre_tokenizer
-
-
-def _unknown_id(tokenizer: "Tokenizer") -> int | None:
-    unknown = getattr(tokenizer.model, "unk_token", None)
-    return None if unknown is None else tokenizer.token_to_id(unknown)

@@ -13,9 +13,12 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ffwd._native import VocabularyError
+
+if TYPE_CHECKING:
+    from tokenizers.decoders import Decoder
 
 _BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
@@ -47,10 +50,21 @@ class PieceWriting:
     byte_level: bool
     replacements: tuple[tuple[str, str], ...] = ()
     byte_fallback: bool = False
+    words: "Decoder | None" = None
+    """The library's decoder, where it puts a space before pieces that begin a word."""
 
     def to_bytes(self, pieces: Iterable[str]) -> Iterator[bytes]:
         """The bytes of each piece, as the tokenizer's own decoder has them."""
+        if self.words is not None:
+            return self._words(pieces, self.words)
         return self._byte_level(pieces) if self.byte_level else self._replaced(pieces)
+
+    @staticmethod
+    def _words(pieces: Iterable[str], decoder: "Decoder") -> Iterator[bytes]:
+        # Each piece is decoded by itself, and the first in another way than the others.
+        before = "a"
+        start = len(before.encode())
+        return (decoder.decode([before, piece]).encode()[start:] for piece in pieces)
 
     @staticmethod
     def _byte_level(pieces: Iterable[str]) -> Iterator[bytes]:
@@ -72,8 +86,8 @@ class PieceWriting:
             yield piece.encode() if byte is None else bytes((byte,))
 
 
-def read_decoder(state: dict[str, Any] | None) -> PieceWriting:
-    """Which writing a decoder, given as its part of tokenizer.json, reads.
+def read_decoder(state: dict[str, Any] | None, decoder: Any = None) -> PieceWriting:
+    """Which writing a decoder reads, given as its part of tokenizer.json and as an object.
 
     Raises `VocabularyError` for decoders under which a token has no bytes of its own.
     """
@@ -83,6 +97,8 @@ def read_decoder(state: dict[str, Any] | None) -> PieceWriting:
             "tokenizer.decoder, for byte-level BPE to tokenizers.decoders.ByteLevel()"
         )
     steps = list(_flattened(state))
+    if state.get("type") == "WordPiece":
+        return PieceWriting(byte_level=False, words=decoder)
     names = [step.get("type") for step in steps]
     if "ByteLevel" in names:
         if set(names) - {"ByteLevel", "Fuse"}:

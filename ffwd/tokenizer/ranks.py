@@ -32,6 +32,8 @@ class Ranks:
     """The regular expression that cuts a text into pieces."""
     special_tokens: Mapping[str, int]
     first_id: int = 0
+    compose: bool = False
+    """Whether texts are normalized to NFC first."""
 
 
 def rank_parts(given: Ranks) -> BpeParts:
@@ -76,6 +78,7 @@ def rank_parts(given: Ranks) -> BpeParts:
             found_token(token_id, AddedToken(content=name, special=True), text=False)
             for name, token_id in special_tokens.items()
         ],
+        compose=given.compose,
         vocab_size=size,
     )
 
@@ -101,6 +104,16 @@ def parse_ranks(data: bytes, name: str) -> dict[bytes, int]:
     if not ranks:
         raise CorruptTokenizerError(f"{name} has no ranks")
     return ranks
+
+
+def is_rank_line(line: bytes) -> bool:
+    """Whether this is how each line of a file of ranks is written."""
+    try:
+        text, rank = line.split()
+        base64.b64decode(text, validate=True)
+        return int(rank) >= 0
+    except ValueError:
+        return False
 
 
 def tiktoken_ranks(encoding: "Encoding") -> Ranks:

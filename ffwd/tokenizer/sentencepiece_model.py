@@ -17,6 +17,7 @@ from ffwd.tokenizer.parts import BpeParts, FoundToken, found_token
 from ffwd.tokenizer.pieces import byte_of_piece
 from ffwd.tokenizer.ranks import read_file
 from ffwd.tokenizer.table import MAX_WIDTH, TokenKind
+from ffwd.tokenizer.tied_scores import order_of_ties
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -99,6 +100,33 @@ def parse_sentencepiece(data: bytes, name: str = "the model") -> SentencePieceMo
         ) from error
 
 
+def begins_like_sentencepiece(data: bytes) -> bool:
+    """Whether this begins with a piece, as a model file does."""
+    try:
+        number, value = next(_fields(data))
+        fields = dict(_fields(value))
+        return number == 1 and bool(bytes(fields[1]).decode()) and fields.keys() <= {1, 2, 3}
+    except (StopIteration, IndexError, KeyError, ValueError, TypeError):
+        return False
+
+
+def count_pieces(data: bytes, name: str) -> tuple[str, int]:
+    """The algorithm and the number of pieces, of a file whose pieces are not looked at."""
+    pieces = 0
+    algorithm = 1
+    try:
+        for number, value in _fields(data):
+            if number == 1:
+                pieces += 1
+            elif number == 2:
+                algorithm = dict(_fields(value)).get(3, 1)
+    except (IndexError, ValueError, TypeError) as error:
+        raise CorruptTokenizerError(
+            f"{name} is not a SentencePiece model that can be read: {error}"
+        ) from error
+    return _ALGORITHMS.get(algorithm, str(algorithm)), pieces
+
+
 def read_sentencepiece(
     source: "str | os.PathLike[str] | bytes | SentencePieceProcessor",
 ) -> SentencePieceModel:
@@ -112,7 +140,7 @@ def sentencepiece_parts(model: SentencePieceModel) -> BpeParts:
     Raises `UnsupportedTokenizerError` for one that is not BPE or that normalizes text.
     """
     _check(model)
-    return _parts(model.pieces, escapes=model.escapes, dummy_prefix=model.dummy_prefix)
+    return piece_parts(model.pieces, escapes=model.escapes, dummy_prefix=model.dummy_prefix)
 
 
 def _check(model: SentencePieceModel) -> None:
@@ -138,25 +166,19 @@ def _check(model: SentencePieceModel) -> None:
         raise UnsupportedTokenizerError(
             "the SentencePiece model has unused pieces, which it cuts up again"
         )
-    tied: dict[float, str] = {}
-    for piece, score, kind in model.pieces:
-        if kind != NORMAL:
-            continue
-        other = tied.setdefault(score, piece)
-        if other is not piece and (len({*other, *piece}) > 1):
-            raise UnsupportedTokenizerError(
-                f"the SentencePiece model's pieces {other!r} and {piece!r} have the same score, so "
-                "the order of their merges depends on the text"
-            )
 
 
-def _parts(
+def piece_parts(
     pieces: Sequence[tuple[str, float, int]], *, escapes: bool, dummy_prefix: bool
 ) -> BpeParts:
+    """The parts of a BPE model with these pieces: text, score and type of each, by id.
+
+    `escapes`: a space is written as `▁`; `dummy_prefix`: one is put before a text.
+
+    Raises `UnsupportedTokenizerError` where scores leave open which merge comes first.
+    """
+    ties = order_of_ties({piece: score for piece, score, kind in pieces if kind == NORMAL})
     byte_tokens: list[int | None] = [None] * 256
-    # Of one score there are several runs of one character, mostly of spaces. Of these the leftmost
-    # merge comes first, and with it all that extend its result: as if the longer ones had the
-    # better score.
     normal: list[tuple[float, int, int, bytes]] = []
     found: list[FoundToken] = []
     for token_id, (piece, score, kind) in enumerate(pieces):
@@ -164,7 +186,7 @@ def _parts(
         never_written = escapes and " " in piece
         if kind == NORMAL:
             if not never_written:
-                normal.append((-score, -len(text), token_id, text.encode()))
+                normal.append((-score, ties.get(piece, -1), token_id, text.encode()))
         elif kind == BYTE:
             byte = byte_of_piece(piece)
             if byte is None:

@@ -218,7 +218,7 @@ def _read_directory(path: Path) -> Source:
         )
     tokenizer, text = _load(file)
     configuration = read_configuration(path)
-    added = _read_tokenizer(tokenizer).added | configuration.added
+    added = {**_read_tokenizer(tokenizer).added, **configuration.added}
 
     ends: list[int] = []
     for name, origin in configuration.ends.items():

@@ -27,9 +27,9 @@ def read_stages(
     that is not known.
     """
     chain = _Chain(writing)
-    for step in _steps(normalizer, "normalizers"):
+    for step in steps(normalizer, "normalizers"):
         chain.normalize(step)
-    for step in _steps(pre_tokenizer, "pretokenizers"):
+    for step in steps(pre_tokenizer, "pretokenizers"):
         chain.cut(step)
     return chain.parts()
 
@@ -162,11 +162,12 @@ def _drops(step: dict[str, Any]) -> bool:
     return step.get("behavior") == "Removed" and not step.get("invert")
 
 
-def _steps(state: dict[str, Any] | None, plural: str) -> Iterator[dict[str, Any]]:
+def steps(state: dict[str, Any] | None, plural: str) -> Iterator[dict[str, Any]]:
+    """The steps of a part of a tokenizer.json; `plural` is what a sequence calls them."""
     if state is None:
         return
     if state.get("type") == "Sequence":
         for step in state[plural]:
-            yield from _steps(step, plural)
+            yield from steps(step, plural)
     else:
         yield state

@@ -1,7 +1,9 @@
 """The token table: for each token id its bytes and what kind of token it is."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from ffwd._native import VocabularyError
 
@@ -77,3 +79,62 @@ def shown(token_ids: list[int] | tuple[int, ...], most: int = 8) -> str:
     head = ", ".join(str(i) for i in token_ids[:most])
     rest = len(token_ids) - most
     return f"[{head}, and {rest} more]" if rest > 0 else f"[{head}]"
+
+
+def make_table(
+    tokens: Sequence[bytes | None],
+    kinds: Sequence[TokenKind],
+    width: Any,
+    eos_token_ids: Sequence[int],
+) -> TokenTable:
+    """A table of `width` columns from the tokens of a tokenizer.
+
+    Raises `VocabularyError` for a width that cannot be, and for ids past it.
+    """
+    size = len(tokens)
+    if isinstance(width, bool) or not isinstance(width, int) or not 0 < width <= MAX_WIDTH:
+        raise VocabularyError(f"vocab_size must be 1 to {MAX_WIDTH}, not {width!r}")
+    text = TokenKind.TEXT
+    lost = [i for i in range(width, size) if kinds[i] is text]
+    if lost:
+        raise VocabularyError(
+            f"the tokenizer has text tokens past the model's logits: vocab_size is {width}, the "
+            f"token ids are {shown(lost)}; pass the width of the logits as vocab_size"
+        )
+    padding = max(0, width - size)
+    row: list[bytes | None] = [
+        data if kind is text else None for data, kind in zip(tokens[:width], kinds, strict=False)
+    ]
+    row += [None] * padding
+    row_kinds = [*kinds[:width], *[TokenKind.PADDING] * padding]
+    outside = [i for i in eos_token_ids if not 0 <= i < width]
+    if outside:
+        raise VocabularyError(
+            f"end token ids {shown(outside)} are outside the vocabulary of {width} ids"
+        )
+    for token_id in eos_token_ids:
+        row[token_id] = None
+        row_kinds[token_id] = TokenKind.EOS
+    return TokenTable(
+        tokens=tuple(row), kinds=tuple(row_kinds), eos_token_ids=tuple(sorted(set(eos_token_ids)))
+    )
+
+
+def refuse_end_that_is_text(
+    token_id: int, data: bytes, encode: Callable[[bytes], Sequence[int]]
+) -> None:
+    """Raises `VocabularyError` for an end token that is how its own text is encoded."""
+    if list(encode(data)) == [token_id]:
+        raise VocabularyError(
+            f"token id {token_id} cannot end the output, for it is how the tokenizer encodes "
+            f"the text {data!r}"
+        )
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether these bytes are a text."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -9,12 +9,19 @@ from types import MappingProxyType
 from typing import Any
 
 from ffwd import _native
-from ffwd._native import TextError, TokenError, Vocabulary, VocabularyError
+from ffwd._native import Decoder, TextError, TokenError, Vocabulary, VocabularyError
 from ffwd.tokenizer.bpe import Bpe
-from ffwd.tokenizer.decoding import TableDecoder
 from ffwd.tokenizer.definition import Kind, Model, Special, TokenizerParts
 from ffwd.tokenizer.roles import SpecialTokens
-from ffwd.tokenizer.table import MAX_WIDTH, TokenKind, TokenTable, shown
+from ffwd.tokenizer.table import (
+    MAX_WIDTH,
+    TokenKind,
+    TokenTable,
+    is_utf8,
+    make_table,
+    refuse_end_that_is_text,
+    shown,
+)
 
 
 @dataclass(frozen=True)
@@ -162,17 +169,23 @@ class Tokenizer:
     # -------------------------------------------------------------------------------- encoding
 
     def encode(
-        self, text: str, *, add_special_tokens: bool = False, special: Special = "text"
+        self,
+        text: str,
+        *,
+        add_special_tokens: bool = False,
+        special: Special = "text",
+        prefix_space: bool = True,
     ) -> list[int]:
         """The ids of a text.
 
         `add_special_tokens`: with what the source puts around a text by itself. `special`: what
         the name of a special token in the text is: "text", "forbidden" (a `TextError`),
-        "allowed" (that token), or the names of those that are allowed.
+        "allowed" (that token), or the names of those that are allowed. `prefix_space`: with the
+        space that some tokenizers put before a text; false for a text that goes on another.
 
         Raises `TextError` for what cannot be encoded, such as a lone surrogate.
         """
-        ids = self._encode(text, special=special)
+        ids = self._encode(text, special=special, prefix_space=prefix_space)
         return (
             [*self._parts.prefix_ids, *ids, *self._parts.suffix_ids] if add_special_tokens else ids
         )
@@ -233,7 +246,7 @@ class Tokenizer:
         parts = list(parts)
         for part in parts:
             if not isinstance(part, str):
-                self._known(part)
+                self._bytes_of(part)
         bpe, library = self._parts.bpe, self._parts.library
         if bpe is not None:
             return _native.encode_parts(bpe, parts)
@@ -261,23 +274,27 @@ class Tokenizer:
             number = bpe.count(text, special=special)
         return number + added if add_special_tokens else number
 
-    def _encode(self, text: str, *, special: Special = "text") -> list[int]:
+    def _encode(
+        self, text: str, *, special: Special = "text", prefix_space: bool = True
+    ) -> list[int]:
         bpe, library = self._parts.bpe, self._parts.library
         if bpe is not None:
-            return bpe.encode(text, special=special)
+            return bpe.encode(text, special=special, prefix_space=prefix_space)
         assert library is not None
         _check_encodable(text)
-        return library.encode(text, special=special, first=True)
+        return library.encode(text, special=special, first=prefix_space)
 
     # -------------------------------------------------------------------------------- decoding
 
     @cached_property
-    def decoder(self) -> TableDecoder:
+    def decoder(self) -> Decoder:
         """Ids to text by the table of bytes; what `ffwd.streaming` works with."""
-        return TableDecoder(
+        return Decoder(
             self._tokens,
             special=self._parts.special_ids,
             strip_first_space=self._parts.strip_first_space,
+            strip_every_first_space=self._parts.strip_every_first_space,
+            first_tokens=self._parts.first_tokens,
         )
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
@@ -285,27 +302,17 @@ class Tokenizer:
 
         Raises `TokenError` for an id that the vocabulary does not have.
         """
-        if self._parts.first_tokens:
-            data = self.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
-            return data.decode(errors="replace")
         return self.decoder.decode(ids, skip_special_tokens=skip_special_tokens)
 
     def decode_bytes(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> bytes:
         """The bytes of ids, which need not be UTF-8."""
-        data = self.decoder.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
-        if not self._parts.first_tokens:
-            return data
-        hidden = self._hidden if skip_special_tokens else frozenset()
-        first = next((i for i in ids if i not in hidden), None)
-        written = None if first is None else self._parts.first_tokens.get(first)
-        if first is None or written is None:
-            return data
-        usual = self.decoder.decode_bytes([first], skip_special_tokens=False)
-        return written + data[len(usual) :]
+        return self.decoder.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
 
-    @cached_property
-    def _hidden(self) -> frozenset[int]:
-        return frozenset(self._parts.special_ids)
+    def _bytes_of(self, token_id: int) -> bytes:
+        data = self.token_bytes(token_id)
+        if data is None:
+            raise _unknown(token_id, self.vocab_size)
+        return data
 
     def decode_batch(
         self, batch: Iterable[Sequence[int]], *, skip_special_tokens: bool = True
@@ -343,10 +350,6 @@ class Tokenizer:
         if token_id < 0:
             raise _unknown(token_id, self.vocab_size)
         return self._kinds[token_id] if token_id < len(self._kinds) else TokenKind.PADDING
-
-    def _known(self, token_id: int) -> None:
-        if self.token_bytes(token_id) is None:
-            raise _unknown(token_id, self.vocab_size)
 
     # ------------------------------------------------------------------------------ the engine
 
@@ -403,65 +406,6 @@ class Tokenizer:
             return partial(bpe.encode, normalize=False, prefix_space=False)
         assert library is not None
         return partial(library.encode_exactly, tokens=self._tokens)
-
-
-def make_table(
-    tokens: Sequence[bytes | None],
-    kinds: Sequence[TokenKind],
-    width: Any,
-    eos_token_ids: Sequence[int],
-) -> TokenTable:
-    """A table of `width` columns from the tokens of a tokenizer.
-
-    Raises `VocabularyError` for a width that cannot be, and for ids past it.
-    """
-    size = len(tokens)
-    if isinstance(width, bool) or not isinstance(width, int) or not 0 < width <= MAX_WIDTH:
-        raise VocabularyError(f"vocab_size must be 1 to {MAX_WIDTH}, not {width!r}")
-    text = TokenKind.TEXT
-    lost = [i for i in range(width, size) if kinds[i] is text]
-    if lost:
-        raise VocabularyError(
-            f"the tokenizer has text tokens past the model's logits: vocab_size is {width}, the "
-            f"token ids are {shown(lost)}; pass the width of the logits as vocab_size"
-        )
-    padding = max(0, width - size)
-    row: list[bytes | None] = [
-        data if kind is text else None for data, kind in zip(tokens[:width], kinds, strict=False)
-    ]
-    row += [None] * padding
-    row_kinds = [*kinds[:width], *[TokenKind.PADDING] * padding]
-    outside = [i for i in eos_token_ids if not 0 <= i < width]
-    if outside:
-        raise VocabularyError(
-            f"end token ids {shown(outside)} are outside the vocabulary of {width} ids"
-        )
-    for token_id in eos_token_ids:
-        row[token_id] = None
-        row_kinds[token_id] = TokenKind.EOS
-    return TokenTable(
-        tokens=tuple(row), kinds=tuple(row_kinds), eos_token_ids=tuple(sorted(set(eos_token_ids)))
-    )
-
-
-def refuse_end_that_is_text(
-    token_id: int, data: bytes, encode: Callable[[bytes], Sequence[int]]
-) -> None:
-    """Raises `VocabularyError` for an end token that is how its own text is encoded."""
-    if list(encode(data)) == [token_id]:
-        raise VocabularyError(
-            f"token id {token_id} cannot end the output, for it is how the tokenizer encodes "
-            f"the text {data!r}"
-        )
-
-
-def is_utf8(data: bytes) -> bool:
-    """Whether these bytes are a text."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _in_bytes(text: str, characters: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -1,12 +1,17 @@
 """The ids of a Hugging Face tokenizer: what each stands for, and what kind of token it is."""
 
+import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ffwd._native import VocabularyError
 from ffwd.tokenizer.kinds import AddedToken, is_placeholder, kind_of_added
 from ffwd.tokenizer.pieces import PieceWriting, read_decoder
 from ffwd.tokenizer.source import Source, component_state
 from ffwd.tokenizer.table import MAX_WIDTH, TokenKind
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +28,8 @@ class Tokens:
     added_other: dict[int, AddedToken]
     """The added tokens that are not."""
     writing: PieceWriting
+    unknown_id: int | None
+    """What the tokenizer puts where it has no token."""
 
 
 def read_tokens(read: Source) -> Tokens:
@@ -31,7 +38,7 @@ def read_tokens(read: Source) -> Tokens:
     Raises `VocabularyError` for a decoder that is not supported and for ids that cannot be.
     """
     tokenizer = read.tokenizer
-    writing = read_decoder(component_state(tokenizer.decoder, "decoder"))
+    writing = read_decoder(component_state(tokenizer.decoder, "decoder"), tokenizer.decoder)
     pieces = tokenizer.get_vocab(with_added_tokens=False)
     size = 1 + max(max(pieces.values(), default=-1), max(read.added, default=-1))
     if not 0 < size <= MAX_WIDTH:
@@ -61,8 +68,7 @@ def read_tokens(read: Source) -> Tokens:
         kinds[token_id] = kind
         tokens[token_id] = data
         (added_text if kind is text_kind else added_other)[token_id] = added
-    unknown = tokenizer.model.unk_token
-    unknown_id = None if unknown is None else tokenizer.token_to_id(unknown)
+    unknown_id = _unknown_id(tokenizer)
     if unknown_id is not None:
         kinds[unknown_id] = TokenKind.UNKNOWN
 
@@ -75,4 +81,16 @@ def read_tokens(read: Source) -> Tokens:
         added_text=added_text,
         added_other=added_other,
         writing=writing,
+        unknown_id=unknown_id,
     )
+
+
+def _unknown_id(tokenizer: "Tokenizer") -> int | None:
+    """The id of what a tokenizer puts where it has no token; None where it has no such token."""
+    model = tokenizer.model
+    if type(model).__name__ == "Unigram":
+        # The library tells it in no other way.
+        unknown_id = json.loads(model.__getstate__())["unk_id"]
+        return unknown_id if isinstance(unknown_id, int) else None
+    unknown = getattr(model, "unk_token", None)
+    return None if unknown is None else tokenizer.token_to_id(unknown)

@@ -6,6 +6,7 @@
 //! * [`regex`] text languages: the syntax tree and the front ends that read patterns into it
 //! * [`expr`] byte expressions, and lexemes: automata that are built from them on demand
 //! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
+//! * [`streaming`] token ids back to text, at once and while they come
 //! * [`bpe`] byte-pair encoding of one piece of text; knows no pre-tokenizer and no grammar
 //! * [`pretokenizer`] where a tokenizer cuts a text into pieces; knows no token
 //! * [`tokenizer`] whole texts to tokens, and texts whose tokens are counted while they change
@@ -33,5 +34,6 @@ pub mod pretokenizer;
 #[cfg(feature = "python")]
 mod python;
 pub mod regex;
+pub mod streaming;
 pub mod tokenizer;
 pub mod vocabulary;

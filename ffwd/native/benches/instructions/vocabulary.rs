@@ -67,6 +67,7 @@ impl Tokens {
             byte_tokens,
             merges: Merges::Ranked(ids().collect()),
             whole_pieces: true,
+            missing_from: None,
         };
         let stage = StageSpec::Split {
             pattern: PATTERN.into(),

@@ -44,6 +44,9 @@ pub struct BpeSpec {
     /// Whether a piece of text that is a token is encoded as that token even if merges lead
     /// elsewhere.
     pub whole_pieces: bool,
+    /// Where texts begin as bytes: bytes without a token are allowed, and have ids from here on
+    /// within the table. No text with one of them can be encoded.
+    pub missing_from: Option<TokenId>,
 }
 
 /// Why a [`BpeSpec`] is no byte-pair encoding, or one that is too large.

@@ -82,7 +82,14 @@ impl BpeTable {
 
     /// One more than the largest id of a token.
     pub fn width(&self) -> usize {
-        self.texts.width()
+        self.texts.missing_from().map_or(self.texts.width(), TokenId::index)
+    }
+
+    /// The first byte of a text that no token spells, and its place.
+    pub fn missing_byte(&self, text: &[u8]) -> Option<(usize, u8)> {
+        let from = self.texts.missing_from()?;
+        let is_missing = |&(_, &byte): &(usize, &u8)| self.byte_token(byte) >= from;
+        text.iter().enumerate().find(is_missing).map(|(at, &byte)| (at, byte))
     }
 
     /// What a token spells; nothing if it is no token of the table.

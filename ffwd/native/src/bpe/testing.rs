@@ -17,6 +17,7 @@ pub fn ranked(tokens: &[&[u8]]) -> BpeSpec {
         merges: Merges::Ranked(pieces.iter().map(|(token, _)| *token).collect()),
         pieces,
         whole_pieces: false,
+        missing_from: None,
     }
 }
 
@@ -31,6 +32,7 @@ pub fn of_characters(characters: &str, tokens: &[&str]) -> BpeSpec {
         merges: Merges::Ranked(pieces.iter().map(|(token, _)| *token).collect()),
         pieces,
         whole_pieces: false,
+        missing_from: None,
     }
 }
 

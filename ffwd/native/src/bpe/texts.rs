@@ -10,6 +10,8 @@ pub(super) struct Texts {
     /// Token `i` spells `bytes[offsets[i]..offsets[i + 1]]`.
     offsets: Vec<u32>,
     byte_tokens: Box<[TokenId; 256]>,
+    /// The id from which on tokens only stand in for bytes that have none.
+    missing_from: Option<TokenId>,
     base: Base,
     longest: usize,
 }
@@ -17,8 +19,23 @@ pub(super) struct Texts {
 impl Texts {
     pub fn new(spec: &BpeSpec) -> Result<Self, BpeError> {
         let mut byte_tokens = Box::new([TokenId(0); 256]);
+        // Beside characters a byte token is for what has no other, not for all that has the byte.
+        let allowed = spec.missing_from.filter(|_| spec.base == Base::Bytes);
+        let mut next = allowed;
         for (byte, token) in (0..=255u8).zip(spec.byte_tokens) {
-            byte_tokens[usize::from(byte)] = token.ok_or(BpeError::NoByteToken(byte))?;
+            let stand_in = || {
+                next.as_mut().map(|next| std::mem::replace(next, TokenId(next.0.saturating_add(1))))
+            };
+            let token = token.or_else(stand_in).ok_or(BpeError::NoByteToken(byte))?;
+            byte_tokens[usize::from(byte)] = token;
+        }
+        let missing_from = allowed.filter(|_| next != allowed);
+        if let (Some(from), Some((last, _))) =
+            (missing_from, spec.pieces.iter().max_by_key(|(token, _)| *token))
+        {
+            if *last >= from {
+                return Err(BpeError::TwiceGiven(*last));
+            }
         }
         let mut given: Vec<(TokenId, &[u8])> =
             spec.pieces.iter().map(|(token, text)| (*token, &**text)).collect();
@@ -52,7 +69,8 @@ impl Texts {
         bytes.shrink_to_fit();
         offsets.shrink_to_fit();
         let longest = offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max();
-        Ok(Self { bytes, offsets, byte_tokens, base: spec.base, longest: longest.unwrap_or(0) })
+        let (base, longest) = (spec.base, longest.unwrap_or(0));
+        Ok(Self { bytes, offsets, byte_tokens, missing_from, base, longest })
     }
 
     pub fn base(&self) -> Base {
@@ -83,6 +101,11 @@ impl Texts {
         (0..self.width() as u32)
             .map(|id| (TokenId(id), self.get(TokenId(id))))
             .filter(|(_, text)| !text.is_empty())
+    }
+
+    /// The id from which on tokens only stand in for bytes that have none.
+    pub fn missing_from(&self) -> Option<TokenId> {
+        self.missing_from
     }
 
     #[inline]

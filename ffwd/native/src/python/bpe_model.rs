@@ -87,6 +87,7 @@ impl PyBpeModel {
             byte_tokens: [None; 256],
             pieces,
             whole_pieces,
+            missing_from: None,
         };
         match byte_tokens {
             Some(tokens) => {
@@ -113,18 +114,23 @@ impl PyBpeModel {
     ///     replacements: Otherwise, what pieces write and what it stands for: `("▁", " ")`.
     ///     exclude: Ids that are no pieces, such as special tokens of the vocabulary. Merges that
     ///         need them are left out.
+    ///     missing_from: Bytes without a token are allowed: a text that has one cannot be encoded.
+    ///         The number of the vocabulary's ids; those from there on are not used otherwise.
     ///
     /// Raises:
     ///     VocabularyError: No BPE model, one with features that are not supported, or a broken
     ///         one; the message names what.
     #[staticmethod]
-    #[pyo3(signature = (text, *, byte_level, replacements=Vec::new(), exclude=Vec::new()))]
+    #[pyo3(signature = (
+        text, *, byte_level, replacements=Vec::new(), exclude=Vec::new(), missing_from=None
+    ))]
     fn from_json(
         py: Python<'_>,
         text: super::bpe::TextArgument<'_>,
         byte_level: bool,
         replacements: Vec<(String, String)>,
         exclude: Vec<u32>,
+        missing_from: Option<u32>,
     ) -> PyResult<Self> {
         let exclude: Vec<TokenId> = exclude.into_iter().map(TokenId).collect();
         let writing = match byte_level {
@@ -132,7 +138,7 @@ impl PyBpeModel {
             false => Writing::Characters(replacements),
         };
         let json = text.bytes()?;
-        Self::compile(py, || read_model(json, &writing, &exclude))
+        Self::compile(py, || read_model(json, &writing, &exclude, missing_from.map(TokenId)))
     }
 
     /// What a token spells; empty for an id that is no token of the model.

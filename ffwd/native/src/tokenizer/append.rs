@@ -50,6 +50,7 @@ impl AppendEncoder {
         let Some(&first) = bytes.first() else { return Ok(()) };
         let length = self.len();
         let tokenizer = &*self.tokenizer;
+        tokenizer.check_bytes(bytes).map_err(|error| error.shifted(length))?;
         let boundaries = tokenizer.boundaries(self.options.pretokenize)?;
         if length == 0 {
             let dummy = tokenizer.dummy_space.filter(|_| self.options.dummy_space);

@@ -161,6 +161,7 @@ impl Tokenizer {
         options: &EncodeOptions,
         f: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, TextError> {
+        self.check_bytes(text)?;
         self.specials.forbid(text, &options.special)?;
         let finders = self.specials.finders(&options.special)?;
         if finders.is_empty() {

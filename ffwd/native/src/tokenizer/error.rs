@@ -47,6 +47,8 @@ pub enum TextError {
     NotIncremental(String),
     #[error("the range from byte {start} to byte {end} is not within a text of {length} bytes")]
     OutOfRange { start: usize, end: usize, length: usize },
+    #[error("no token spells the byte 0x{byte:02X}, which stands at byte {at} of the text")]
+    NoByteToken { byte: u8, at: usize },
     #[error("byte {at} is inside a character")]
     InsideCharacter { at: usize },
     #[error("token {token} is outside the vocabulary of {size} ids")]
@@ -60,6 +62,7 @@ impl TextError {
     pub fn byte(&self) -> Option<usize> {
         match self {
             Self::ForbiddenSpecial { at, .. }
+            | Self::NoByteToken { at, .. }
             | Self::NotUtf8 { at }
             | Self::Normalized { at }
             | Self::InsideCharacter { at } => Some(*at),
@@ -80,6 +83,7 @@ impl TextError {
 
     fn moved(mut self, to: impl FnOnce(usize) -> usize) -> Self {
         if let Self::ForbiddenSpecial { at, .. }
+        | Self::NoByteToken { at, .. }
         | Self::NotUtf8 { at }
         | Self::Normalized { at }
         | Self::InsideCharacter { at } = &mut self

@@ -59,6 +59,7 @@ impl IntervalCounter {
         text: &[u8],
         options: PartOptions,
     ) -> Result<Self, TextError> {
+        tokenizer.check_bytes(text)?;
         let boundaries = tokenizer.boundaries(options.pretokenize)?;
         if options.normalize {
             tokenizer.normalizer.keeps(text)?;

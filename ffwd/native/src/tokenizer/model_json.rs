@@ -139,11 +139,12 @@ fn refused(message: impl Into<String>) -> TokenizerError {
 ///
 /// `exclude`: ids that are no pieces, such as special tokens that stand in the vocabulary; merges
 /// that they are part of are left out. The same goes for pieces that a byte-level model writes
-/// outside of its alphabet, which no text can become.
+/// outside of its alphabet, which no text can become. `missing_from`: see [`BpeSpec`].
 pub fn read_model(
     json: &[u8],
     writing: &Writing,
     exclude: &[TokenId],
+    missing_from: Option<TokenId>,
 ) -> Result<BpeSpec, TokenizerError> {
     let read: Section = serde_json::from_slice(json)
         .map_err(|error| refused(format!("the model cannot be read: {error}")))?;
@@ -165,6 +166,7 @@ pub fn read_model(
         byte_tokens: [None; 256],
         merges: Merges::Listed(Vec::new()),
         whole_pieces: model.ignore_merges,
+        missing_from,
     };
     // What each piece is known as: an id, or `None` for what is no piece of the table.
     let mut ids: FxHashMap<&str, Option<TokenId>> = FxHashMap::default();
@@ -302,7 +304,7 @@ mod tests {
 
     fn read(json: &str, writing: &Writing, exclude: &[u32]) -> Result<BpeSpec, String> {
         let exclude: Vec<TokenId> = exclude.iter().copied().map(TokenId).collect();
-        read_model(json.as_bytes(), writing, &exclude).map_err(|error| error.to_string())
+        read_model(json.as_bytes(), writing, &exclude, None).map_err(|error| error.to_string())
     }
 
     fn merges(spec: &BpeSpec) -> Vec<(u32, u32, u32)> {
@@ -367,5 +369,23 @@ mod tests {
         let spec = read(json, &Writing::ByteLevel, &[2]).unwrap();
         assert_eq!(spec.pieces.len(), 2);
         assert!(merges(&spec).is_empty());
+    }
+
+    #[test]
+    fn bytes_without_a_token_have_ids_of_their_own() {
+        let json = r#"{"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}"#;
+        assert!(crate::bpe::BpeTable::new(read(json, &Writing::ByteLevel, &[]).unwrap()).is_err());
+
+        let spec = read_model(json.as_bytes(), &Writing::ByteLevel, &[], Some(TokenId(7)));
+        let table = crate::bpe::BpeTable::new(spec.unwrap()).unwrap();
+        assert_eq!(table.width(), 7);
+        assert_eq!(table.missing_byte(b"abba"), None);
+        assert_eq!(table.missing_byte(b"ab ba"), Some((2, b' ')));
+
+        let spec = read_model(json.as_bytes(), &Writing::ByteLevel, &[], Some(TokenId(1)));
+        assert!(crate::bpe::BpeTable::new(spec.unwrap()).is_err(), "the ids are taken");
+        let characters = Writing::Characters(vec![]);
+        let spec = read_model(json.as_bytes(), &characters, &[], Some(TokenId(7)));
+        assert!(crate::bpe::BpeTable::new(spec.unwrap()).is_err(), "characters have no bytes");
     }
 }

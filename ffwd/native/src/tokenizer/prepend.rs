@@ -92,6 +92,7 @@ impl PrependEncoder {
     /// Puts text in front, which may begin within a character. In case of an error, whose offset
     /// is one in `bytes`, the text is as it was.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), TextError> {
+        self.tokenizer.check_bytes(bytes)?;
         let (length, pending) = (self.text.len(), self.pending.clone());
         for (at, &byte) in bytes.iter().enumerate().rev() {
             if let Err(error) = self.push_byte(byte) {

@@ -28,6 +28,7 @@ impl Tokenizer {
         limit: usize,
         options: &PartOptions,
     ) -> Result<usize, TextError> {
+        self.check_bytes(text)?;
         let boundaries = self.boundaries(options.pretokenize)?;
         let Some(&first) = text.first() else { return Ok(0) };
         let dummy = self.dummy_space.filter(|_| options.dummy_space);

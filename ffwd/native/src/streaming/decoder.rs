@@ -1,0 +1,209 @@
+//! From token ids back to text: the bytes of every token, and which of them are not text.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
+use super::error::{DecoderError, UnknownToken};
+use crate::vocabulary::TokenId;
+
+/// The bytes of all tokens of a vocabulary. Immutable: any number of streams share one.
+#[derive(Debug)]
+pub struct Decoder {
+    bytes: Box<[u8]>,
+    entries: Box<[Entry]>,
+    /// Ascending, each once.
+    special: Box<[TokenId]>,
+    start: TextStart,
+}
+
+/// What is different where a text begins.
+#[derive(Clone, Debug, Default)]
+pub struct TextStart {
+    /// A space that the text begins with is not part of it, as in the tokenizers that write one
+    /// before each text.
+    pub strip_first_space: bool,
+    /// If that leaves nothing of a token, the text begins with the next one.
+    pub strip_every_first_space: bool,
+    /// What tokens stand for that the text begins with, instead of their usual bytes and with
+    /// nothing dropped.
+    pub first_tokens: FxHashMap<TokenId, Box<[u8]>>,
+}
+
+/// One token, found with one look into memory: where its bytes begin, how many they are, and flags.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    start: u32,
+    length_and_flags: u32,
+}
+
+const ABSENT: u32 = 1 << 31;
+const SPECIAL: u32 = 1 << 30;
+/// The bytes are whole characters.
+const WHOLE: u32 = 1 << 29;
+const LENGTH: u32 = WHOLE - 1;
+
+impl Entry {
+    fn length(self) -> usize {
+        (self.length_and_flags & LENGTH) as usize
+    }
+
+    fn has(self, flag: u32) -> bool {
+        self.length_and_flags & flag != 0
+    }
+}
+
+/// What a decoder knows of a token.
+#[derive(Clone, Copy, Debug)]
+pub struct Token<'a> {
+    pub bytes: &'a [u8],
+    /// Whether it is left out where special tokens are.
+    pub special: bool,
+    /// Whether its bytes are whole characters of UTF-8.
+    pub whole: bool,
+}
+
+impl Decoder {
+    /// `tokens[i]` is what token `i` stands for, special tokens by name; `None` where there is no
+    /// such token.
+    pub fn new<T: AsRef<[u8]>>(
+        tokens: &[Option<T>],
+        special: &[TokenId],
+        start: TextStart,
+    ) -> Result<Self, DecoderError> {
+        let size = tokens.len();
+        let total: usize = tokens.iter().flatten().map(|token| token.as_ref().len()).sum();
+        if u32::try_from(total).is_err() {
+            return Err(DecoderError::TooLarge { maximum: u32::MAX as usize });
+        }
+        let mut bytes = Vec::with_capacity(total);
+        let mut entries = Vec::with_capacity(size);
+        for (index, token) in tokens.iter().enumerate() {
+            let start = bytes.len() as u32;
+            let length_and_flags = match token {
+                None => ABSENT,
+                Some(token) => {
+                    let token = token.as_ref();
+                    if token.len() > LENGTH as usize {
+                        return Err(DecoderError::TooLong {
+                            token: TokenId(index as u32),
+                            length: token.len(),
+                            maximum: LENGTH as usize,
+                        });
+                    }
+                    bytes.extend_from_slice(token);
+                    let whole = if std::str::from_utf8(token).is_ok() { WHOLE } else { 0 };
+                    token.len() as u32 | whole
+                }
+            };
+            entries.push(Entry { start, length_and_flags });
+        }
+        for &special in special {
+            let Some(entry) = entries.get_mut(special.index()) else {
+                return Err(DecoderError::SpecialOutOfRange { special, size });
+            };
+            if entry.has(ABSENT) {
+                return Err(DecoderError::SpecialWithoutToken { special });
+            }
+            entry.length_and_flags |= SPECIAL;
+        }
+        if let Some(&token) = start.first_tokens.keys().filter(|id| id.index() >= size).min() {
+            return Err(DecoderError::FirstOutOfRange { token, size });
+        }
+        let mut special = special.to_vec();
+        special.sort_unstable();
+        special.dedup();
+        Ok(Self { bytes: bytes.into(), entries: entries.into(), special: special.into(), start })
+    }
+
+    /// The number of ids.
+    pub fn vocab_size(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// What is different where a text begins.
+    pub fn start(&self) -> &TextStart {
+        &self.start
+    }
+
+    /// Whether anything is.
+    #[inline]
+    pub(super) fn has_start(&self) -> bool {
+        self.start.strip_first_space || !self.start.first_tokens.is_empty()
+    }
+
+    /// What a token stands for that a text begins with, and whether the text still begins after it.
+    pub(super) fn first_bytes<'a>(&'a self, id: TokenId, token: Token<'a>) -> (&'a [u8], bool) {
+        let bytes = match self.start.first_tokens.get(&id) {
+            Some(bytes) => bytes,
+            None if self.start.strip_first_space => {
+                token.bytes.strip_prefix(b" ").unwrap_or(token.bytes)
+            }
+            None => token.bytes,
+        };
+        (bytes, bytes.is_empty() && self.start.strip_every_first_space)
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        let first: usize = self.start.first_tokens.values().map(|bytes| 32 + bytes.len()).sum();
+        let special = size_of_val(&*self.special);
+        size_of::<Self>() + self.bytes.len() + size_of_val(&*self.entries) + special + first
+    }
+
+    #[inline]
+    pub fn token(&self, token: TokenId) -> Result<Token<'_>, UnknownToken> {
+        let entry = match self.entries.get(token.index()) {
+            Some(&entry) if !entry.has(ABSENT) => entry,
+            Some(_) => return Err(UnknownToken::NoToken { token }),
+            None => return Err(UnknownToken::OutOfRange { token, size: self.entries.len() }),
+        };
+        let start = entry.start as usize;
+        Ok(Token {
+            bytes: &self.bytes[start..start + entry.length()],
+            special: entry.has(SPECIAL),
+            whole: entry.has(WHOLE),
+        })
+    }
+
+    /// The special tokens with their names, in the order of their ids.
+    pub fn specials(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
+        self.special.iter().filter_map(|&id| Some((id, self.token(id).ok()?.bytes)))
+    }
+
+    /// The bytes that tokens stand for.
+    pub fn decode_bytes(
+        &self,
+        tokens: &[TokenId],
+        skip_special_tokens: bool,
+    ) -> Result<Vec<u8>, UnknownToken> {
+        let mut out = Vec::with_capacity(4 * tokens.len());
+        let mut first = self.has_start();
+        for &id in tokens {
+            let token = self.token(id)?;
+            if token.special && skip_special_tokens || token.bytes.is_empty() {
+                continue;
+            }
+            let bytes;
+            (bytes, first) = if first { self.first_bytes(id, token) } else { (token.bytes, false) };
+            out.extend_from_slice(bytes);
+        }
+        Ok(out)
+    }
+
+    /// The text that tokens stand for. Each longest beginning of a character that does not go on,
+    /// and each byte that no character begins with, is one U+FFFD, as the Encoding Standard of
+    /// WHATWG says.
+    pub fn decode(
+        &self,
+        tokens: &[TokenId],
+        skip_special_tokens: bool,
+    ) -> Result<String, UnknownToken> {
+        let bytes = self.decode_bytes(tokens, skip_special_tokens)?;
+        Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
+            match String::from_utf8_lossy(error.as_bytes()) {
+                Cow::Owned(text) => text,
+                Cow::Borrowed(text) => text.to_owned(),
+            }
+        }))
+    }
+}
