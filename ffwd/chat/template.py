@@ -15,6 +15,7 @@ from ffwd.chat.errors import (
     MissingControlTokensError,
     MissingTemplateError,
 )
+from ffwd.chat.formats_named import FORMATS
 from ffwd.chat.limits import DEFAULT_LIMITS, TemplateLimits
 from ffwd.chat.messages import is_batch
 from ffwd.chat.probe import Terminators, find_terminators, find_thinking
@@ -31,9 +32,6 @@ from ffwd.tokenizer.table import TokenKind
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-_FORMATS = "llama2, codellama, llama3, mistral, chatml, alpaca, vicuna, orca, gpt4, claude"
-
 
 class ChatTemplate:
     """A Jinja template, rendered as transformers renders it; transformers is not needed.
@@ -106,7 +104,7 @@ class ChatTemplate:
         if not tokenizer.chat_templates:
             raise MissingTemplateError(
                 "the tokenizer has no chat template: give one (ChatTemplate.from_file), or use one "
-                f"of the named formats: {_FORMATS}"
+                f"of the named formats of ffwd.chat: {', '.join(FORMATS)}"
             )
         return cls(
             tokenizer.chat_templates,
