@@ -113,6 +113,14 @@ def test_the_page_of_chat_formats_runs(model_folder: Path, monkeypatch: pytest.M
     run(first + second, model_folder, monkeypatch)
 
 
+def test_the_page_of_chat_templates_runs(
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It checks what it shows."""
+    (block,) = blocks("python", "docs/chat.md")
+    run(block, model_folder, monkeypatch)
+
+
 def test_every_python_block_is_run() -> None:
     """A fourth one would need a test of its own."""
     assert len(blocks("python")) == 3

@@ -16,6 +16,7 @@ from ffwd.chat.errors import (
     MissingControlTokensError,
     MissingTemplateError,
 )
+from ffwd.chat.formats_named import FORMATS
 from ffwd.chat.limits import DEFAULT_LIMITS, TemplateLimits
 from ffwd.chat.messages import is_batch
 from ffwd.chat.probe import (
@@ -38,9 +39,6 @@ from ffwd.tokenizer.table import TokenKind
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-_FORMATS = "llama2, codellama, llama3, mistral, chatml, alpaca, vicuna, orca, gpt4, claude"
-
 
 class ChatTemplate:
     """A Jinja template, rendered as transformers renders it; transformers is not needed.
@@ -113,7 +111,7 @@ class ChatTemplate:
         if not tokenizer.chat_templates:
             raise MissingTemplateError(
                 "the tokenizer has no chat template: give one (ChatTemplate.from_file), or use one "
-                f"of the named formats: {_FORMATS}"
+                f"of the named formats of ffwd.chat: {', '.join(FORMATS)}"
             )
         return cls(
             tokenizer.chat_templates,
