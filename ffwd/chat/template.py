@@ -40,6 +40,7 @@ from ffwd.tokenizer.table import TokenKind
 if TYPE_CHECKING:
     from jinja2 import Template
 
+
 class ChatTemplate:
     """A Jinja template, rendered as transformers renders it; transformers is not needed.
 

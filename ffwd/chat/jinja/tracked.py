@@ -46,8 +46,11 @@ def may_control(origin: int) -> bool:
 
 
 def is_tag(text: str, place: int) -> bool:
-    """Whether the `TAG` is at a place, as far as the text knows."""
-    return not isinstance(text, Tracked) or text._origins[place] == TAG
+    """Whether the `TAG` is at a place, as far as the text knows.
+
+    A template may also write it (LFM2.5's does, behind tool calls).
+    """
+    return not isinstance(text, Tracked) or text._origins[place] in (TAG, TEMPLATE)
 
 
 class UntrackableError(Exception):
