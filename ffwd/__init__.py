@@ -10,6 +10,8 @@ A compiled grammar may be shared between threads; a matcher belongs to one reque
 """
 
 from ffwd import grammar as grammar
+from ffwd import metrics as metrics
+from ffwd import streaming as streaming
 from ffwd import tokenizer as tokenizer
 from ffwd._bitmask import allocate_bitmask as allocate_bitmask
 from ffwd._compile import compile as compile

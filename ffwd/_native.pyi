@@ -11,17 +11,26 @@ __all__ = [
     "Bpe",
     "BpeModel",
     "CompiledGrammar",
+    "DecodeStream",
     "Decoder",
     "FfwdError",
     "GrammarError",
+    "Held",
     "IntervalCounter",
     "InvalidSchemaError",
     "LimitExceededError",
     "Matcher",
     "PrependEncoder",
     "SchemaError",
+    "StopSequenceDecoder",
+    "StopSequenceError",
+    "Stopped",
+    "StoppedWithText",
+    "StreamInUseError",
+    "Text",
     "TextError",
     "TokenError",
+    "TokenSequence",
     "UnsatisfiableSchemaError",
     "UnsupportedSchemaError",
     "Vocabulary",
@@ -36,6 +45,7 @@ __all__ = [
     "fill_bitmasks",
     "json_schema_fidelity",
     "mask_logits",
+    "observe_streams",
 ]
 
 __version__: str
@@ -90,6 +100,14 @@ class TextError(FfwdError):
     """A text that cannot be encoded as it was asked for. `byte` is the place, if there is one."""
 
     byte: int | None
+
+class StopSequenceError(FfwdError):
+    """A stop string that cannot be stopped at. `index` is its place in its list."""
+
+    index: int | None
+
+class StreamInUseError(FfwdError):
+    """Two threads use one stream at the same time."""
 
 class BitmaskError(FfwdError):
     """A bitmask of the wrong type, shape or layout, or a row out of range."""
@@ -275,8 +293,10 @@ class Decoder:
         cls,
         tokens: Sequence[bytes | None],
         *,
-        special: Sequence[int] = ...,
+        special: Iterable[int] = ...,
         strip_first_space: bool = False,
+        strip_every_first_space: bool = False,
+        first_tokens: Mapping[int, bytes] = ...,
     ) -> Decoder: ...
     @property
     def vocab_size(self) -> int: ...
@@ -290,6 +310,117 @@ class Decoder:
     ) -> bytes: ...
 
 @final
+class DecodeStream:
+    def __new__(
+        cls, source: Any, /, *, prompt_ids: Iterable[int] = ..., skip_special_tokens: bool = True
+    ) -> DecodeStream: ...
+    def step(self, token_id: int, /) -> str | None: ...
+    def step_batch(self, token_ids: Iterable[int], /) -> str: ...
+    def flush(self) -> str: ...
+    @property
+    def pending(self) -> bytes: ...
+
+@disjoint_base
+class TokenSequence:
+    def __new__(
+        cls, source: Any, /, *, prompt_ids: Iterable[int] = ..., skip_special_tokens: bool = True
+    ) -> Self: ...
+    @property
+    def source(self) -> Any: ...
+    def append_token(self, token_id: int, /) -> str: ...
+    def append_tokens(self, token_ids: Iterable[int], /) -> str: ...
+    @property
+    def at_text_start(self) -> bool: ...
+    @property
+    def token_ids(self) -> list[int]: ...
+    @property
+    def prompt_ids(self) -> list[int]: ...
+    @property
+    def generated_ids(self) -> list[int]: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def prompt_text(self) -> str: ...
+    @property
+    def generated_text(self) -> str: ...
+    @property
+    def data(self) -> bytes: ...
+    @property
+    def pending(self) -> bytes: ...
+    @property
+    def byte_offsets(self) -> list[tuple[int, int]]: ...
+    @property
+    def character_offsets(self) -> list[tuple[int, int]]: ...
+    def __len__(self) -> int: ...
+
+@final
+class Text:
+    __match_args__: tuple[str, ...]
+    stopped: bool
+    def __new__(cls, text: str, /) -> Text: ...
+    @property
+    def text(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class StoppedWithText:
+    __match_args__: tuple[str, ...]
+    stopped: bool
+    def __new__(cls, text: str, /) -> StoppedWithText: ...
+    @property
+    def text(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Held:
+    text: str
+    stopped: bool
+    def __new__(cls) -> Held: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Stopped:
+    text: str
+    stopped: bool
+    def __new__(cls) -> Stopped: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class StopSequenceDecoder:
+    def __new__(
+        cls,
+        source: Any,
+        /,
+        *,
+        stop_tokens: Iterable[int] = ...,
+        stop_strings: Sequence[str] = ...,
+        visible_stop_tokens: Iterable[int] = ...,
+        visible_stop_strings: Sequence[str] = ...,
+        prompt_ids: Iterable[int] = ...,
+        skip_special_tokens: bool = True,
+    ) -> StopSequenceDecoder: ...
+    def step(self, token_id: int, /) -> Text | Held | Stopped | StoppedWithText: ...
+    def step_batch(
+        self, token_ids: Iterable[int], /
+    ) -> Text | Held | Stopped | StoppedWithText: ...
+    def flush(self) -> Text | Held | Stopped | StoppedWithText: ...
+    def reset(self) -> None: ...
+    @property
+    def stopped(self) -> bool: ...
+    @property
+    def matched(self) -> int | str | None: ...
+    @property
+    def held(self) -> str: ...
+    @property
+    def pending(self) -> bytes: ...
+    @property
+    def num_tokens(self) -> int: ...
+
+@final
 class CompiledGrammar:
     @property
     def vocabulary(self) -> Vocabulary: ...
@@ -299,6 +430,9 @@ class CompiledGrammar:
         canonical: bool = False,
         recent_tokens: Sequence[int] = ...,
         prefix: bytes | None = None,
+        prefill: bytes | None = None,
+        free_until: int | bytes | None = None,
+        then: Sequence[int] = ...,
     ) -> Matcher: ...
     def stats(self) -> dict[str, int]: ...
 
@@ -379,3 +513,6 @@ def mask_logits(
     vocab_size: int | None = None,
     threads: int | None = None,
 ) -> None: ...
+def observe_streams(
+    observer: Callable[[Any, str], object] | None, /
+) -> Callable[[Any, str], object] | None: ...

@@ -184,17 +184,23 @@ class Tokenizer:
     # -------------------------------------------------------------------------------- encoding
 
     def encode(
-        self, text: str, *, add_special_tokens: bool = False, special: Special = "text"
+        self,
+        text: str,
+        *,
+        add_special_tokens: bool = False,
+        special: Special = "text",
+        prefix_space: bool = True,
     ) -> list[int]:
         """The ids of a text.
 
         `add_special_tokens`: with what the source puts around a text by itself. `special`: what
         the name of a special token in the text is: "text", "forbidden" (a `TextError`),
-        "allowed" (that token), or the names of those that are allowed.
+        "allowed" (that token), or the names of those that are allowed. `prefix_space`: with the
+        space that some tokenizers put before a text; false for a text that goes on another.
 
         Raises `TextError` for what cannot be encoded, such as a lone surrogate.
         """
-        ids = self._encode(text, special=special)
+        ids = self._encode(text, special=special, prefix_space=prefix_space)
         return (
             [*self._parts.prefix_ids, *ids, *self._parts.suffix_ids] if add_special_tokens else ids
         )
@@ -283,13 +289,15 @@ class Tokenizer:
             number = bpe.count(text, special=special)
         return number + added if add_special_tokens else number
 
-    def _encode(self, text: str, *, special: Special = "text") -> list[int]:
+    def _encode(
+        self, text: str, *, special: Special = "text", prefix_space: bool = True
+    ) -> list[int]:
         bpe, library = self._parts.bpe, self._parts.library
         if bpe is not None:
-            return bpe.encode(text, special=special)
+            return bpe.encode(text, special=special, prefix_space=prefix_space)
         assert library is not None
         _check_encodable(text)
-        return library.encode(text, special=special, first=True)
+        return library.encode(text, special=special, first=prefix_space)
 
     # -------------------------------------------------------------------------------- decoding
 
@@ -300,6 +308,8 @@ class Tokenizer:
             self._tokens,
             special=self._parts.special_ids,
             strip_first_space=self._parts.strip_first_space,
+            strip_every_first_space=self._parts.strip_every_first_space,
+            first_tokens=self._parts.first_tokens,
         )
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
@@ -307,47 +317,17 @@ class Tokenizer:
 
         Raises `TokenError` for an id that the vocabulary does not have.
         """
-        if self._begins_otherwise(ids, skip_special_tokens):
-            data = self.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
-            return data.decode(errors="replace")
         return self.decoder.decode(ids, skip_special_tokens=skip_special_tokens)
 
     def decode_bytes(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> bytes:
         """The bytes of ids, which need not be UTF-8."""
-        if not self._begins_otherwise(ids, skip_special_tokens):
-            return self.decoder.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
-        rest = [i for i in ids if not (skip_special_tokens and i in self._hidden)]
-        data = b""
-        while rest and not data:
-            token_id = rest.pop(0)
-            text = self._bytes_of(token_id)
-            written = self._parts.first_tokens.get(token_id)
-            data = text.removeprefix(b" ") if written is None else written
-            if not self._parts.strip_every_first_space:
-                break
-        return data + b"".join(self._bytes_of(i) for i in rest)
-
-    def _begins_otherwise(self, ids: Sequence[int], skip_special_tokens: bool) -> bool:
-        """Whether the table of bytes does not say all of how a text begins."""
-        special = self._parts.first_tokens
-        every = self._parts.strip_every_first_space
-        if not special and not every:
-            return False
-        hidden = self._hidden if skip_special_tokens else frozenset()
-        first = next((i for i in ids if i not in hidden), None)
-        return first is not None and (
-            first in special or (every and self.token_bytes(first) == b" ")
-        )
+        return self.decoder.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
 
     def _bytes_of(self, token_id: int) -> bytes:
         data = self.token_bytes(token_id)
         if data is None:
             raise _unknown(token_id, self.vocab_size)
         return data
-
-    @cached_property
-    def _hidden(self) -> frozenset[int]:
-        return frozenset(self._parts.special_ids)
 
     def decode_batch(
         self, batch: Iterable[Sequence[int]], *, skip_special_tokens: bool = True

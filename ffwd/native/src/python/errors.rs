@@ -10,7 +10,7 @@ use crate::error::LimitExceeded;
 use crate::fast_forward::FastForwardError;
 use crate::json_schema::{self, SchemaErrorKind};
 use crate::matcher::MatcherError;
-use crate::streaming::UnknownToken;
+use crate::streaming::{StopError, UnknownToken};
 use crate::tokenizer::{self, TokenizerError};
 
 create_exception!(
@@ -76,6 +76,19 @@ create_exception!(
     "A bitmask of the wrong type, shape or layout, or a row out of range."
 );
 
+create_exception!(
+    ffwd._native,
+    StopSequenceError,
+    FfwdError,
+    "A stop string that cannot be stopped at. `index` is its place in its list."
+);
+create_exception!(
+    ffwd._native,
+    StreamInUseError,
+    FfwdError,
+    "Two threads use one stream at the same time."
+);
+
 /// Values of the attributes on exceptions that Python code raises itself.
 pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
     SchemaError::type_object(py).setattr("pointer", "")?;
@@ -88,6 +101,7 @@ pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
     limit.setattr("maximum", 0)?;
     limit.setattr("pointer", "")?;
     TextError::type_object(py).setattr("byte", py.None())?;
+    StopSequenceError::type_object(py).setattr("index", py.None())?;
     TokenError::type_object(py).setattr("token", -1)
 }
 
@@ -145,6 +159,13 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
         MatcherError::OutOfRange { token, .. } | MatcherError::AfterEnd { token, .. } => {
             with(py, TokenError::new_err(error.to_string()), "token", token.0)
         }
+        MatcherError::BadClose(token) => {
+            with(py, TokenError::new_err(error.to_string()), "token", token.0)
+        }
+        MatcherError::Prefill { byte } => {
+            with(py, TextError::new_err(error.to_string()), "byte", *byte)
+        }
+        MatcherError::EmptyClose => TextError::new_err(error.to_string()),
         MatcherError::RollbackTooFar { .. } => PyIndexError::new_err(error.to_string()),
         MatcherError::Engine(error) => engine(py, error),
     }
@@ -177,4 +198,15 @@ pub fn unknown_token(py: Python<'_>, error: UnknownToken) -> PyErr {
 /// An integer that is negative or far too large for a token id.
 pub fn not_a_token(py: Python<'_>, id: &Bound<'_, PyAny>) -> PyErr {
     with(py, TokenError::new_err(format!("no token has the id {id}")), "token", id)
+}
+
+pub fn stop(py: Python<'_>, error: &StopError) -> PyErr {
+    match error {
+        StopError::Empty { index, .. } | StopError::HiddenAndVisible { index, .. } => {
+            with(py, StopSequenceError::new_err(error.to_string()), "index", *index)
+        }
+        StopError::TokenHiddenAndVisible { .. } => StopSequenceError::new_err(error.to_string()),
+        StopError::Token(error) => unknown_token(py, *error),
+        StopError::Limit(error) => limit(py, error),
+    }
 }

@@ -6,10 +6,13 @@ mod bpe_incremental;
 mod bpe_model;
 mod bpe_parts;
 mod bpe_texts;
+mod decoder;
 mod errors;
 mod grammar;
 mod logits;
 mod matcher;
+mod stop_decoder;
+mod stream_events;
 mod streaming;
 mod vocabulary;
 
@@ -34,9 +37,12 @@ mod _native {
     #[pymodule_export]
     use super::bpe_texts::{encode_batch, encode_parts, encode_with_offsets};
     #[pymodule_export]
+    use super::decoder::PyDecoder;
+    #[pymodule_export]
     use super::errors::{
         BitmaskError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError, SchemaError,
-        TextError, TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
+        StopSequenceError, StreamInUseError, TextError, TokenError, UnsatisfiableSchemaError,
+        UnsupportedSchemaError, VocabularyError,
     };
     #[pymodule_export]
     use super::grammar::{
@@ -47,7 +53,11 @@ mod _native {
     #[pymodule_export]
     use super::matcher::PyMatcher;
     #[pymodule_export]
-    use super::streaming::PyDecoder;
+    use super::stop_decoder::{PyHeld, PyStopDecoder, PyStopped, PyStoppedWithText, PyTextOutput};
+    #[pymodule_export]
+    use super::stream_events::observe_streams;
+    #[pymodule_export]
+    use super::streaming::{PyDecodeStream, PyTokenSequence};
     #[pymodule_export]
     use super::vocabulary::PyVocabulary;
 

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use rustc_hash::FxHashMap;
+
 use super::error::{DecoderError, UnknownToken};
 use crate::vocabulary::TokenId;
 
@@ -10,7 +12,22 @@ use crate::vocabulary::TokenId;
 pub struct Decoder {
     bytes: Box<[u8]>,
     entries: Box<[Entry]>,
-    strip_first_space: bool,
+    /// Ascending, each once.
+    special: Box<[TokenId]>,
+    start: TextStart,
+}
+
+/// What is different where a text begins.
+#[derive(Clone, Debug, Default)]
+pub struct TextStart {
+    /// A space that the text begins with is not part of it, as in the tokenizers that write one
+    /// before each text.
+    pub strip_first_space: bool,
+    /// If that leaves nothing of a token, the text begins with the next one.
+    pub strip_every_first_space: bool,
+    /// What tokens stand for that the text begins with, instead of their usual bytes and with
+    /// nothing dropped.
+    pub first_tokens: FxHashMap<TokenId, Box<[u8]>>,
 }
 
 /// One token, found with one look into memory: where its bytes begin, how many they are, and flags.
@@ -48,12 +65,11 @@ pub struct Token<'a> {
 
 impl Decoder {
     /// `tokens[i]` is what token `i` stands for, special tokens by name; `None` where there is no
-    /// such token. With `strip_first_space` a space that a text begins with is not part of it, as in
-    /// the tokenizers that write one before each text.
+    /// such token.
     pub fn new<T: AsRef<[u8]>>(
         tokens: &[Option<T>],
         special: &[TokenId],
-        strip_first_space: bool,
+        start: TextStart,
     ) -> Result<Self, DecoderError> {
         let size = tokens.len();
         let total: usize = tokens.iter().flatten().map(|token| token.as_ref().len()).sum();
@@ -91,7 +107,13 @@ impl Decoder {
             }
             entry.length_and_flags |= SPECIAL;
         }
-        Ok(Self { bytes: bytes.into(), entries: entries.into(), strip_first_space })
+        if let Some(&token) = start.first_tokens.keys().filter(|id| id.index() >= size).min() {
+            return Err(DecoderError::FirstOutOfRange { token, size });
+        }
+        let mut special = special.to_vec();
+        special.sort_unstable();
+        special.dedup();
+        Ok(Self { bytes: bytes.into(), entries: entries.into(), special: special.into(), start })
     }
 
     /// The number of ids.
@@ -99,13 +121,33 @@ impl Decoder {
         self.entries.len()
     }
 
-    /// Whether a space that a text begins with is not part of it.
-    pub fn strips_first_space(&self) -> bool {
-        self.strip_first_space
+    /// What is different where a text begins.
+    pub fn start(&self) -> &TextStart {
+        &self.start
+    }
+
+    /// Whether anything is.
+    #[inline]
+    pub(super) fn has_start(&self) -> bool {
+        self.start.strip_first_space || !self.start.first_tokens.is_empty()
+    }
+
+    /// What a token stands for that a text begins with, and whether the text still begins after it.
+    pub(super) fn first_bytes<'a>(&'a self, id: TokenId, token: Token<'a>) -> (&'a [u8], bool) {
+        let bytes = match self.start.first_tokens.get(&id) {
+            Some(bytes) => bytes,
+            None if self.start.strip_first_space => {
+                token.bytes.strip_prefix(b" ").unwrap_or(token.bytes)
+            }
+            None => token.bytes,
+        };
+        (bytes, bytes.is_empty() && self.start.strip_every_first_space)
     }
 
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.bytes.len() + size_of_val(&*self.entries)
+        let first: usize = self.start.first_tokens.values().map(|bytes| 32 + bytes.len()).sum();
+        let special = size_of_val(&*self.special);
+        size_of::<Self>() + self.bytes.len() + size_of_val(&*self.entries) + special + first
     }
 
     #[inline]
@@ -125,10 +167,7 @@ impl Decoder {
 
     /// The special tokens with their names, in the order of their ids.
     pub fn specials(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
-        (0..self.entries.len() as u32).map(TokenId).filter_map(|id| {
-            let token = self.token(id).ok()?;
-            token.special.then_some((id, token.bytes))
-        })
+        self.special.iter().filter_map(|&id| Some((id, self.token(id).ok()?.bytes)))
     }
 
     /// The bytes that tokens stand for.
@@ -138,14 +177,15 @@ impl Decoder {
         skip_special_tokens: bool,
     ) -> Result<Vec<u8>, UnknownToken> {
         let mut out = Vec::with_capacity(4 * tokens.len());
-        let mut strip = self.strip_first_space;
-        for &token in tokens {
-            let token = self.token(token)?;
+        let mut first = self.has_start();
+        for &id in tokens {
+            let token = self.token(id)?;
             if token.special && skip_special_tokens || token.bytes.is_empty() {
                 continue;
             }
-            out.extend_from_slice(without_space(token.bytes, strip));
-            strip = false;
+            let bytes;
+            (bytes, first) = if first { self.first_bytes(id, token) } else { (token.bytes, false) };
+            out.extend_from_slice(bytes);
         }
         Ok(out)
     }
@@ -165,14 +205,5 @@ impl Decoder {
                 Cow::Borrowed(text) => text.to_owned(),
             }
         }))
-    }
-}
-
-/// The bytes that a text begins with, without a space if it is not part of the text.
-pub fn without_space(bytes: &[u8], strip: bool) -> &[u8] {
-    if strip {
-        bytes.strip_prefix(b" ").unwrap_or(bytes)
-    } else {
-        bytes
     }
 }

@@ -12,6 +12,8 @@ pub enum DecoderError {
     SpecialOutOfRange { special: TokenId, size: usize },
     #[error("the special id {special} has no token: give its bytes, or leave it out")]
     SpecialWithoutToken { special: TokenId },
+    #[error("token {token}, which a text may begin with, is outside the vocabulary of {size} ids")]
+    FirstOutOfRange { token: TokenId, size: usize },
     #[error("token {token} has {length} bytes, more than the {maximum} that a token may have")]
     TooLong { token: TokenId, length: usize, maximum: usize },
     #[error("the tokens have more than the {maximum} bytes that a decoder may have")]

@@ -1,6 +1,13 @@
-//! Bytes for the property tests.
+//! What the tests share: bytes for the properties.
 
 use proptest::prelude::*;
+
+use super::TextStart;
+use crate::vocabulary::TokenId;
+
+pub fn start(strip_first_space: bool) -> TextStart {
+    TextStart { strip_first_space, ..TextStart::default() }
+}
 
 /// Text of several scripts, cut anywhere, with bytes in between that no character has: many are the
 /// beginnings of characters that do not go on.
@@ -20,6 +27,17 @@ pub fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
             let bytes = pieces.concat();
             let end = bytes.len().saturating_sub(tail);
             bytes[head.min(end)..end].to_vec()
+        },
+    )
+}
+
+/// What may be different where a text begins; the first token's bytes, too.
+pub fn any_start() -> impl Strategy<Value = TextStart> {
+    (any::<bool>(), any::<bool>(), proptest::option::of(any_bytes())).prop_map(
+        |(strip_first_space, strip_every_first_space, first)| TextStart {
+            strip_first_space,
+            strip_every_first_space,
+            first_tokens: first.into_iter().map(|bytes| (TokenId(0), bytes.into())).collect(),
         },
     )
 }

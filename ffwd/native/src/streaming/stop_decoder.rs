@@ -1,0 +1,227 @@
+//! Text while its tokens come, up to where it is to stop.
+
+use std::sync::Arc;
+
+use super::error::UnknownToken;
+use super::stops::{SearchState, Stop, Stops};
+use super::stream::DecodeStream;
+use crate::vocabulary::TokenId;
+
+/// What tokens have brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output<'a> {
+    /// Text that can be shown.
+    Text(&'a str),
+    /// Nothing that can be shown yet.
+    Held,
+    /// The text has stopped, and nothing more is shown.
+    Stopped,
+    /// The text stops after this.
+    StoppedWithText(&'a str),
+}
+
+/// The text of tokens that come one by one, up to the first stop token or stop string.
+///
+/// What may be the beginning of a stop string is held back, and no more than that: the longest end
+/// of the text that one begins with.
+#[derive(Debug)]
+pub struct StopDecoder {
+    stream: DecodeStream,
+    text: Jail,
+    num_tokens: usize,
+}
+
+/// The text after the stream, on its way to who reads it.
+#[derive(Debug)]
+struct Jail {
+    stops: Arc<Stops>,
+    state: SearchState,
+    /// What may become a stop string.
+    held: String,
+    /// What is let go.
+    out: String,
+    stopped: Option<Stop>,
+}
+
+impl StopDecoder {
+    /// The stream may have a prompt behind it, which is not searched.
+    pub fn new(stream: DecodeStream, stops: Arc<Stops>) -> Self {
+        let state = stops.start();
+        let text = Jail { stops, state, held: String::new(), out: String::new(), stopped: None };
+        Self { stream, text, num_tokens: 0 }
+    }
+
+    /// What stopped the text.
+    pub fn stopped(&self) -> Option<&Stop> {
+        self.text.stopped.as_ref()
+    }
+
+    /// What is held back because it may become a stop string.
+    pub fn held(&self) -> &str {
+        &self.text.held
+    }
+
+    /// The bytes held back because they are the beginning of a character.
+    pub fn unfinished(&self) -> &[u8] {
+        self.stream.unfinished()
+    }
+
+    /// How many tokens were read, with the one that stopped.
+    pub fn num_tokens(&self) -> usize {
+        self.num_tokens
+    }
+
+    /// Reads a token. An unknown one changes nothing.
+    ///
+    /// A stop token stops where it begins: its own text is not searched, and what was held back
+    /// before it is let go.
+    #[inline]
+    pub fn step(&mut self, token: TokenId) -> Result<Output<'_>, UnknownToken> {
+        let Self { stream, text, num_tokens } = self;
+        if text.stopped.is_some() {
+            return Ok(Output::Stopped);
+        }
+        if text.stops.token(token).is_some() {
+            text.out.clear();
+            text.stop_at(token, stream)?;
+            *num_tokens += 1;
+            return Ok(text.output());
+        }
+        let new = stream.step(token)?;
+        *num_tokens += 1;
+        Ok(text.pass(new))
+    }
+
+    /// Reads tokens up to the one that stops. If one of them is unknown, none is read.
+    pub fn step_batch(&mut self, tokens: &[TokenId]) -> Result<Output<'_>, UnknownToken> {
+        let Self { stream, text, num_tokens } = self;
+        if text.stopped.is_some() {
+            return Ok(Output::Stopped);
+        }
+        for &token in tokens {
+            stream.decoder().token(token)?;
+        }
+        text.out.clear();
+        for &token in tokens {
+            if text.stops.token(token).is_some() {
+                text.stop_at(token, stream)?;
+            } else {
+                text.take(stream.step(token)?);
+            }
+            *num_tokens += 1;
+            if text.stopped.is_some() {
+                break;
+            }
+        }
+        Ok(text.output())
+    }
+
+    /// The end: lets go what is held back. Begins anew, unless the text has stopped.
+    pub fn flush(&mut self) -> Output<'_> {
+        let Self { stream, text, num_tokens } = self;
+        if text.stopped.is_some() {
+            return Output::Stopped;
+        }
+        text.out.clear();
+        text.take(stream.flush());
+        if text.stopped.is_none() {
+            text.let_go();
+            *num_tokens = 0;
+        }
+        text.output()
+    }
+
+    /// Begins anew, at the start of a text. What is held back is forgotten.
+    pub fn reset(&mut self) {
+        self.stream.restart();
+        self.text.held = String::new();
+        self.text.out = String::new();
+        self.text.stopped = None;
+        self.text.state = self.text.stops.start();
+        self.num_tokens = 0;
+    }
+}
+
+impl Jail {
+    /// Text that needs no copy where nothing is or must be held back.
+    #[inline]
+    fn pass<'a>(&'a mut self, new: &'a str) -> Output<'a> {
+        if new.is_empty() {
+            return Output::Held;
+        }
+        let mut state = self.state;
+        if self.held.is_empty()
+            && self.stops.read(&mut state, new).is_none()
+            && self.stops.held(state) == 0
+        {
+            self.state = state;
+            return Output::Text(new);
+        }
+        self.out.clear();
+        self.take(new);
+        self.output()
+    }
+
+    /// Takes text in, and lets go what cannot become a stop string any more.
+    fn take(&mut self, new: &str) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let found = self.stops.read(&mut self.state, new);
+        // What is let go ends somewhere in what was held or in what is new.
+        let end = match found {
+            Some(found) => {
+                let end = self.held.len() + found.end;
+                self.stopped = Some(Stop::String(Arc::clone(&found.string.text)));
+                if found.string.visible {
+                    end
+                } else {
+                    end - found.string.text.len()
+                }
+            }
+            None => self.held.len() + new.len() - self.stops.held(self.state),
+        };
+        let kept = end.min(self.held.len());
+        self.out.push_str(&self.held[..kept]);
+        self.out.push_str(&new[..end - kept]);
+        if self.stopped.is_some() {
+            self.held.clear();
+        } else {
+            self.held.drain(..kept);
+            self.held.push_str(&new[end - kept..]);
+        }
+    }
+
+    /// Stops at a token that has come.
+    fn stop_at(&mut self, token: TokenId, stream: &mut DecodeStream) -> Result<(), UnknownToken> {
+        let stops = Arc::clone(&self.stops);
+        let Some(stop) = stops.token(token) else { return Ok(()) };
+        if stop.visible {
+            self.let_go();
+            self.out.push_str(stream.step_shown(token)?);
+            self.out.push_str(stream.flush());
+        } else {
+            // The character that does not go on is text like any other.
+            self.take(stream.flush());
+            self.let_go();
+        }
+        self.stopped.get_or_insert_with(|| stop.stop.clone());
+        Ok(())
+    }
+
+    /// Lets go what is held back: no stop string can come of it any more.
+    fn let_go(&mut self) {
+        self.out.push_str(&self.held);
+        self.held.clear();
+        self.state = self.stops.start();
+    }
+
+    fn output(&self) -> Output<'_> {
+        match (self.out.is_empty(), self.stopped.is_some()) {
+            (false, false) => Output::Text(&self.out),
+            (true, false) => Output::Held,
+            (false, true) => Output::StoppedWithText(&self.out),
+            (true, true) => Output::Stopped,
+        }
+    }
+}

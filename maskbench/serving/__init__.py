@@ -1,0 +1,1 @@
+"""What serving stacks measure of a tokenizer: `python -m maskbench serving`."""

@@ -1,0 +1,92 @@
+"""`python -m maskbench serving`."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from maskbench import options
+from maskbench.encoding import texts
+from maskbench.tokenizer import TokenizerError, resolve
+
+
+@click.command("serving")
+@options.tokenizers()
+@options.rounds(5)
+@click.option("--threads", type=click.IntRange(1), default=4, show_default=True)
+@click.option(
+    "--tokens",
+    type=click.IntRange(1000),
+    default=100_000,
+    show_default=True,
+    help="Length of the long stream; what else is done goes with it.",
+)
+@click.option("--memory/--no-memory", default=True, show_default=True)
+def serving_command(
+    names: tuple[str, ...], rounds: int, threads: int, tokens: int, memory: bool
+) -> None:
+    """Compares what a server asks of a tokenizer: texts to ids, and ids back as they come."""
+    # Before the peer is loaded, which reads it once.
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "true"
+    console = Console()
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in names:
+            try:
+                spec = resolve(name, Path(scratch))
+            except TokenizerError as error:
+                raise click.ClickException(str(error)) from error
+            _show(console, name, spec.directory / "tokenizer.json", rounds, threads, tokens)
+            if memory:
+                _show_memory(console, name, spec.directory / "tokenizer.json")
+
+
+def _show(console: Console, name: str, file: Path, rounds: int, threads: int, tokens: int) -> None:
+    from maskbench.serving import groups, peers
+
+    found, missing = peers.load(file)
+    size = 10 * tokens
+    settings = groups.Settings(
+        texts=texts.builtin(min(size, texts.MEGABYTE)),
+        streamed=tokens,
+        threads=threads,
+        largest=size,
+    )
+    console.print(f"{name}: {rounds} rounds in turns, medians", style="bold")
+    others = [peer for peer in found if peer != "ffwd"]
+    table = Table("group", "what", "unit", *found, *(f"{peer} / ffwd" for peer in others))
+    try:
+        for figure in groups.measure(found, settings, rounds):
+            table.add_row(
+                figure.group,
+                figure.what,
+                figure.unit,
+                *(f"{figure.value(peer):,.1f}" for peer in found),
+                *(f"{figure.ratio(peer):.2f}x" for peer in others),
+            )
+    except groups.WrongAnswerError as error:
+        raise click.ClickException(str(error)) from error
+    console.print(table)
+    console.print("x: how many times as long as ffwd.")
+    for peer, reason in missing.items():
+        console.print(f"Without {peer}: {reason}")
+
+
+def _show_memory(console: Console, name: str, file: Path) -> None:
+    from maskbench.serving import memory, peers
+
+    found, _ = peers.load(file)
+    table = Table("memory", "loaded (MB)", "after 1 MB was encoded (MB)")
+    for peer in found:
+        try:
+            taken = memory.memory_of(peer, file)
+        except memory.MemoryProcessError as error:
+            raise click.ClickException(str(error)) from error
+        table.add_row(peer, f"{taken.loaded / 1e6:.0f}", f"{taken.used / 1e6:.0f}")
+    console.print(f"{name}: resident memory", style="bold")
+    console.print(table)
