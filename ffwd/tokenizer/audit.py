@@ -39,7 +39,7 @@ def f(x):\n\treturn x >= 0x1F and [i**2 for i in range(x)]  # ok\r\n\n\n    $ ls
 _CONTROL_NAME = re.compile(
     r"""\s*(?:
       <[|\uff5c][^<>]*[|\uff5c]>
-    | </?(?: s | unk | pad | bos | eos | eot | eod | mask | cls | sep | think | tools?
+    | </?(?i: s | unk | pad | bos | eos | eot | eod | mask | cls | sep | think | tools?
            | tool_calls? | tool_responses? | (?:start|end)_of_(?:turn|text|utterance)
            | unused_?\d+ | extra_id_\d+ | (?:reserved|special|placeholder|dummy)\w*
            | fim[_-]\w+ | image | audio | video | (?:begin|end)of\w+ )>

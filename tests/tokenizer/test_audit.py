@@ -11,6 +11,7 @@ import pytest
 import realencodings
 import realtokenizers
 from ggufs import BYTES, byte_level, gguf, real
+from realtokenizers import sentencepiece_file
 
 from ffwd.tokenizer import Finding, Tokenizer, TokenizerParts, load
 from ffwd.tokenizer.audit import KINDS
@@ -71,7 +72,7 @@ def test_padding() -> None:
     "name",
     [
         *("<|im_start|>", "<|eot_id|>", "[INST]", "[/INST]", "[TOOL_CALLS]", "<tool_call>"),
-        *("</s>", "<think>", "<pad>", "<start_of_turn>", "<extra_id_3>", "[gMASK]"),
+        *("</s>", "<think>", "<pad>", "<start_of_turn>", "<EOT>", "[gMASK]"),
         "<\uff5cUser\uff5c>",
     ],
 )
@@ -81,7 +82,7 @@ def test_control_tokens_among_text(name: str) -> None:
     assert ids(read_gguf(gguf(values)), "control-as-text") == (257,)
 
 
-@pytest.mark.parametrize("name", ["<", "[]", "<p>", "<table>", "[0]", "[a", "<div", "[THE]"])
+@pytest.mark.parametrize("name", ["<<", "[]", "<p>", "<table>", "[0]", "[a", "<div", "[THE]"])
 def test_text_that_only_has_brackets(name: str) -> None:
     assert found(parts([name]), "control-as-text") is None
 
@@ -132,9 +133,9 @@ def test_tokens_that_no_merge_makes() -> None:
 
 
 def test_tokens_that_the_pre_tokenizer_cuts() -> None:
-    of = parts(["aĠ", "aĠb"], merges=["a Ġ", "aĠ b"])
+    of = parts(["aĠ", "aĠb", "Ġb"], merges=["a Ġ", "aĠ b", "Ġ b"])
     assert found(of, "unmerged") is None
-    assert ids(of, "unreachable") == (258,)  # "a " ends a text, and then nothing cuts it
+    assert ids(of, "unreachable") == (257, 258)
 
 
 def test_a_token_that_is_whole_only_beside_others() -> None:
@@ -182,18 +183,49 @@ def test_loading_warns_and_names_ids(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert any("257 '<tool_call>'" in message for message in logged)
 
 
+THAI = 1_673
+"""Qwen's tokens that its pattern cuts, which are mostly Thai."""
+
 REAL: dict[str, tuple[Callable[[], Any], dict[str, int]]] = {
-    "llama3": (lambda: realtokenizers.load("llama3").tokenizer, {"unmerged": 588}),
-    "llama4": (lambda: realencodings.load("llama4"), {}),
+    "llama3": (
+        lambda: realencodings.load("llama3"),
+        {"several-ends": 3, "unmerged": 588},
+    ),
     "gpt2": (lambda: realtokenizers.load("gpt2").tokenizer, {}),
-    "qwen": (lambda: realtokenizers.load("qwen").tokenizer, {}),
-    "qwen-ranks": (lambda: realencodings.load("qwen"), {}),
+    "qwen": (
+        lambda: realencodings.load("qwen"),
+        {"several-ends": 2, "control-as-text": 3, "unreachable": THAI},
+    ),
+    "qwen2": (
+        # It composes text, so that tokens that are not composed are in none.
+        lambda: real("qwen2"),
+        {
+            "several-ends": 2,
+            "padding": 290,
+            "padding-is-end": 1,
+            "control-as-text": 3,
+            "unreachable": THAI + 236,
+        },
+    ),
     "deepseek": (lambda: realtokenizers.load("deepseek").tokenizer, {}),
-    "mistral-v3": (lambda: realtokenizers.load("mistral-v3").tokenizer, {"duplicates": 250}),
-    "gemma-4": (lambda: real("gemma-4"), {}),
+    "mistral-v3": (
+        lambda: sentencepiece_file(realtokenizers.SENTENCEPIECE_FILES["mistral-v3"]),
+        {"duplicates": 250},
+    ),
+    "gemma-4": (
+        lambda: real("gemma-4"),
+        {
+            "several-ends": 2,
+            "control-as-text": 2,
+            "duplicates": 220,
+            "unmerged": 75,
+            "unreachable": 75,
+        },
+    ),
     "falcon": (lambda: real("falcon"), {"missing-bytes": 0}),
+    "bert": (lambda: real("bert-bge"), {"no-end": 0, "missing-bytes": 0, "round-trip": 0}),
 }
-"""Tokenizers, and of how many tokens there are findings."""
+"""Tokenizers, and for each kind of finding about them the number of tokens."""
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -201,3 +233,5 @@ def test_real_tokenizers(name: str) -> None:
     source, expected = REAL[name]
     tokenizer = load(source())
     assert {f.kind: len(f.token_ids) for f in tokenizer.findings} == expected
+    if name == "llama3":
+        assert "' việc'" in next(f.message for f in tokenizer.findings if f.kind == "unmerged")

@@ -15,8 +15,8 @@ pub struct UnusedTokens {
 
 /// What a token is looked for between, where it is not what its own text is encoded as. Pieces
 /// begin and end at other places there: ` I'` is cut in two, and part of ` I'm`.
-const BEFORE: [&str; 6] = ["", " ", "a", "1", ".", "\n"];
-const AFTER: [&str; 9] = ["", " ", "a", "m", "s", "1", ".", "\n", "/"];
+const BEFORE: [&str; 7] = ["", " ", "a", "1", "*", "§", "\n"];
+const AFTER: [&str; 10] = ["", " ", "a", "m", "re", "ve", "1", "*", "\n", "/"];
 
 impl Tokenizer {
     /// The tokens that texts do not have, in the order of their ids.
