@@ -20,6 +20,7 @@ from maskbench.operations.command import operations_command
 from maskbench.regression import baseline_command, compare_command
 from maskbench.report.command import RecordingGroup, report_command
 from maskbench.runs.command import run_command
+from maskbench.serving.command import serving_command
 
 
 @click.group(cls=RecordingGroup)
@@ -44,6 +45,7 @@ main.add_command(logits_command)
 main.add_command(operations_command)
 main.add_command(report_command)
 main.add_command(run_command)
+main.add_command(serving_command)
 main.add_command(tokenizers_command)
 main.add_command(walk_command)
 

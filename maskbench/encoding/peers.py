@@ -32,6 +32,17 @@ def _tokenizers(file: Path) -> Encode:
 
 
 def _tiktoken(file: Path) -> Encode:
+    encoding, first = tiktoken_encoding(file)
+    if first == 0:
+        return encoding.encode_ordinary  # type: ignore[no-any-return]
+    return lambda text: [first + i for i in encoding.encode_ordinary(text)]
+
+
+def tiktoken_encoding(file: Path) -> tuple[Any, int]:
+    """A `tiktoken.Encoding` without special tokens, and which id its first one is.
+
+    Raises `MissingPeerError`.
+    """
     try:
         import tiktoken
     except ImportError as error:
@@ -50,9 +61,7 @@ def _tiktoken(file: Path) -> Encode:
         mergeable_ranks={bpe.token_bytes(i): i - first for i in ids},
         special_tokens={},
     )
-    if first == 0:
-        return encoding.encode_ordinary
-    return lambda text: [first + i for i in encoding.encode_ordinary(text)]
+    return encoding, first
 
 
 def _fastokens(file: Path) -> Encode:
