@@ -11,11 +11,11 @@ import torch
 from transformers import StoppingCriteriaList
 from transformers.generation.stopping_criteria import EosTokenCriteria, MaxLengthCriteria
 
-from ffwd import CompiledGrammar, Matcher, Vocabulary
+from ffwd import Matcher, Vocabulary
 from ffwd.adapters._hf_errors import RefusedTokenError
 from ffwd.adapters._hf_mask import ScoreMask
 from ffwd.adapters._hf_report import TokenTrace
-from ffwd.adapters._hf_rows import prompted_matchers
+from ffwd.adapters._hf_rows import GrammarOrStart, prompted_matchers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ class ForcedRows:
 
     def __init__(
         self,
-        grammars: Sequence[CompiledGrammar],
+        grammars: Sequence[GrammarOrStart],
         prompt: torch.Tensor,
         *,
         vocabulary: Vocabulary,

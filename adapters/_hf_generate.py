@@ -9,14 +9,13 @@ from transformers.generation import logits_process
 from transformers.generation.streamers import BaseStreamer
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
-from ffwd import CompiledGrammar
 from ffwd.adapters._hf_errors import NoTokenLeftError, UnsupportedGenerationError
 from ffwd.adapters._hf_fast_forward import FastForward, ForcedRows, TokenStops
 from ffwd.adapters._hf_mask import ScoreMask
 from ffwd.adapters._hf_model import ChunkedModel
 from ffwd.adapters._hf_processor import GrammarLogitsProcessor
 from ffwd.adapters._hf_report import GenerationReport, GenerationStats
-from ffwd.adapters._hf_rows import GrammarBatch
+from ffwd.adapters._hf_rows import GrammarBatch, GrammarOrStart
 
 # `generate()` puts these after the processors of the caller. They cut the distribution, so they
 # have to see it with the mask on.
@@ -40,7 +39,7 @@ def fast_forward_generate(
     stopping_criteria: StoppingCriteriaList,
     generation_config: Any,
     *,
-    grammar: CompiledGrammar | Sequence[CompiledGrammar] | None = None,
+    grammar: GrammarOrStart | Sequence[GrammarOrStart] | None = None,
     fast_forward: FastForward | None = None,
     canonical: bool = False,
     token_streamer: BaseStreamer | None = None,
@@ -66,7 +65,8 @@ def fast_forward_generate(
         stopping_criteria: As `generate` prepares them.
         generation_config: As `generate` prepares it.
         **model_kwargs: As `generate` prepares them; the KV cache is one of them.
-        grammar: One for all prompts, or one for each prompt.
+        grammar: One for all prompts, or one for each prompt; or the `Start` of each prompt of
+            `ffwd.chat`, with its `prompt_ids` as the input.
         fast_forward: How far to force; None for the defaults.
         canonical: Leave only tokens with which the text, from the prompt on, is one that the
             tokenizer itself would have cut so; see `CompiledGrammar.matcher`.

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import torch
 from transformers import LogitsProcessor
 
-from ffwd import CompiledGrammar
 from ffwd.adapters._hf_errors import NoTokenLeftError
 from ffwd.adapters._hf_mask import ScoreMask
 from ffwd.adapters._hf_report import GenerationStats
-from ffwd.adapters._hf_rows import GrammarBatch, GrammarRows
+from ffwd.adapters._hf_rows import GrammarBatch, GrammarOrStart, GrammarRows
 
 
 class GrammarLogitsProcessor(LogitsProcessor):
@@ -28,7 +27,8 @@ class GrammarLogitsProcessor(LogitsProcessor):
     for its continuation; call `reset` where it is not meant.
 
     Args:
-        grammar: One for all prompts, or one for each prompt of the batch. Several rows of a prompt
+        grammar: One for all prompts, or one for each prompt of the batch; or the `Start` of each
+            prompt of `ffwd.chat`, with its `prompt_ids` as the input. Several rows of a prompt
             (beams, returned sequences) share theirs.
         max_draft_tokens: How many tokens a row may hold after one that its grammar refuses, before
             that is an error. Assisted decoding by an assistant model or prompt lookup drafts under
@@ -53,7 +53,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
 
     def __init__(
         self,
-        grammar: CompiledGrammar | Sequence[CompiledGrammar],
+        grammar: GrammarOrStart | Sequence[GrammarOrStart],
         *,
         max_draft_tokens: int = 0,
         canonical: bool = False,

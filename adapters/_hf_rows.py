@@ -14,6 +14,7 @@ import torch
 
 from ffwd import CompiledGrammar, Matcher, Vocabulary, VocabularyError
 from ffwd.adapters._hf_errors import RefusedTokenError
+from ffwd.chat import Start
 
 
 @dataclass
@@ -62,8 +63,12 @@ RECENT_TOKENS = 64
 """How many tokens of the prompt are asked what is canonical after it; a piece is seldom longer."""
 
 
+GrammarOrStart = CompiledGrammar | Start
+"""What a row follows: a grammar, or the place where it begins after a prompt of `ffwd.chat`."""
+
+
 def prompted_matchers(
-    grammars: Sequence[CompiledGrammar], prompt: torch.Tensor, *, canonical: bool
+    grammars: Sequence[GrammarOrStart], prompt: torch.Tensor, *, canonical: bool
 ) -> list[Matcher]:
     """Return a matcher for each row, which knows the last tokens of its prompt.
 
@@ -71,13 +76,22 @@ def prompted_matchers(
 
     Raises:
         VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
+        ValueError: A `Start` is not one after this prompt.
 
     """
     recent = prompt[:, -RECENT_TOKENS:].tolist()
-    return [
-        grammar.matcher(canonical=canonical, recent_tokens=tokens)
-        for grammar, tokens in zip(grammars, recent, strict=True)
-    ]
+    matchers = []
+    for row, (grammar, tokens) in enumerate(zip(grammars, recent, strict=True)):
+        if isinstance(grammar, CompiledGrammar):
+            matchers.append(grammar.matcher(canonical=canonical, recent_tokens=tokens))
+            continue
+        expected = list(grammar.prompt_ids)
+        if prompt[row, -len(expected) :].tolist() != expected:
+            raise ValueError(
+                f"row {row} is not the prompt of its Start: give the model its prompt_ids"
+            )
+        matchers.append(grammar.matcher(canonical=canonical or None))
+    return matchers
 
 
 class GrammarBatch:
@@ -89,9 +103,9 @@ class GrammarBatch:
 
     """
 
-    def __init__(self, grammar: CompiledGrammar | Sequence[CompiledGrammar]) -> None:
-        self._shared = isinstance(grammar, CompiledGrammar)
-        self._grammars = [grammar] if isinstance(grammar, CompiledGrammar) else list(grammar)
+    def __init__(self, grammar: GrammarOrStart | Sequence[GrammarOrStart]) -> None:
+        self._shared = isinstance(grammar, GrammarOrStart)
+        self._grammars = [grammar] if isinstance(grammar, GrammarOrStart) else list(grammar)
         if not self._grammars:
             raise ValueError("no grammar: give one, or one for each prompt")
         self.vocabulary: Vocabulary = self._grammars[0].vocabulary
@@ -103,7 +117,7 @@ class GrammarBatch:
                     f"grammar {index} was compiled for another vocabulary than grammar 0"
                 )
 
-    def of_rows(self, rows: int) -> list[CompiledGrammar]:
+    def of_rows(self, rows: int) -> list[GrammarOrStart]:
         """Return the grammar of each row.
 
         With several rows per prompt (beams, returned sequences) the rows of a prompt are adjacent.

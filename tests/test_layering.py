@@ -80,15 +80,22 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         lazy=frozenset(
             {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
             # A model on a hub is fetched only where it is named.
-            | {"huggingface_hub"}
+            | {"ffwd.chat.jinja", "jinja2", "jsonschema", "huggingface_hub"}
             # By `ffwd.metrics.enable`.
             | {"prometheus_client"}
         ),
         public_only=False,
     ),
+    # The template engine; imported where a template is compiled.
+    "ffwd.chat.jinja": PythonLayer(
+        folder="ffwd/chat/jinja",
+        eager=frozenset({"ffwd", "jinja2", "markupsafe"}),
+        lazy=frozenset(),
+        public_only=False,
+    ),
     "ffwd.adapters": PythonLayer(
         folder="adapters",
-        eager=frozenset({"ffwd", "numpy", "torch", "transformers", "tokenizers"}),
+        eager=frozenset({"ffwd", "ffwd.chat", "numpy", "torch", "transformers", "tokenizers"}),
         lazy=frozenset({"ffwd.adapters.triton_bitmask"}),
         public_only=True,
     ),

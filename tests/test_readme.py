@@ -92,6 +92,12 @@ def test_the_streaming_page_runs(model_folder: Path, monkeypatch: pytest.MonkeyP
     run(first + second + third, model_folder, monkeypatch)
 
 
+def test_the_page_of_chat_formats_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks go on from each other and check what they show."""
+    first, second = blocks("python", "docs/chat_formats.md")
+    run(first + second, model_folder, monkeypatch)
+
+
 def test_every_python_block_is_run() -> None:
     """A third one would need a test of its own."""
     assert len(blocks("python")) == 2

@@ -4,14 +4,20 @@ import logging
 import os
 from pathlib import Path
 
+from ffwd._native import VocabularyError
 from ffwd.tokenizer.bpe import Bpe
-from ffwd.tokenizer.definition import TokenizerParts
+from ffwd.tokenizer.definition import Library, Model, TokenizerParts
+from ffwd.tokenizer.errors import UnsupportedTokenizerError
 from ffwd.tokenizer.gguf_bpe import merged_parts, scored_parts, token_bytes, writing_of
 from ffwd.tokenizer.gguf_header import Source, read_header
+from ffwd.tokenizer.gguf_library import tokenizers_library
 from ffwd.tokenizer.gguf_pretokenizers import PreTokenizer, pre_tokenizer
+from ffwd.tokenizer.gguf_sentencepiece import sentencepiece_library
 from ffwd.tokenizer.gguf_vocabulary import GgufVocabulary, read_vocabulary
 
 _LOGGER = logging.getLogger(__name__)
+
+_MODELS: dict[str, Model] = {"bert": "wordpiece", "t5": "unigram"}
 
 
 def read_gguf(source: Source, *, pre: str | None = None) -> TokenizerParts:
@@ -25,12 +31,31 @@ def read_gguf(source: Source, *, pre: str | None = None) -> TokenizerParts:
     be in such a file.
     """
     name = "the GGUF data" if isinstance(source, bytes) else os.fspath(Path(source))
-    header = read_header(source, _concerns_the_tokenizer)
-    vocabulary = read_vocabulary(header, name)
-    if vocabulary.model == "llama":
-        return _parts(vocabulary, None, Bpe(**scored_parts(vocabulary)))
-    cutting = _pre_tokenizer(vocabulary, pre)
-    return _parts(vocabulary, cutting, Bpe(**merged_parts(vocabulary, cutting)))
+    vocabulary = read_vocabulary(read_header(source, _concerns_the_tokenizer), name)
+    cutting = _pre_tokenizer(vocabulary, pre) if vocabulary.model in ("gpt2", "gemma4") else None
+    bpe, library, limits = _encoder(vocabulary, cutting)
+    special = vocabulary.special_tokens
+    prefix, suffix = _around(vocabulary, cutting)
+    spaced = vocabulary.model in ("llama", "t5") and vocabulary.flag("add_space_prefix", True)
+    return TokenizerParts(
+        kind="gguf",
+        model=_MODELS.get(vocabulary.model, "bpe"),
+        tokens=token_bytes(vocabulary, writing_of(vocabulary, cutting)),
+        names=vocabulary.tokens,
+        kinds=vocabulary.kinds,
+        special_ids=vocabulary.special_ids,
+        bpe=bpe,
+        library=library,
+        special_tokens=special,
+        eos_token_ids=vocabulary.eos_token_ids,
+        prefix_ids=prefix,
+        suffix_ids=suffix,
+        chat_templates=vocabulary.chat_templates,
+        strip_first_space=spaced or vocabulary.model == "bert",
+        width=vocabulary.width,
+        limits=limits,
+        source=vocabulary.source,
+    )
 
 
 def _concerns_the_tokenizer(key: str) -> bool:
@@ -56,29 +81,47 @@ def _pre_tokenizer(vocabulary: GgufVocabulary, given: str | None) -> PreTokenize
     return pre_tokenizer(vocabulary.pre or "default")
 
 
-def _parts(vocabulary: GgufVocabulary, pre: PreTokenizer | None, bpe: Bpe) -> TokenizerParts:
+def _encoder(
+    vocabulary: GgufVocabulary, pre: PreTokenizer | None
+) -> tuple[Bpe | None, Library | None, list[str]]:
+    """Natively where that is exact, otherwise a library, and why."""
+    if vocabulary.model == "bert":
+        limits = ["upper case, accents and spaces are lost, and words without pieces"]
+        return None, tokenizers_library(vocabulary, None), limits
+    if vocabulary.model == "t5":
+        limits = ["characters without a piece are lost: they are encoded as the unknown token"]
+        if "tokenizer.ggml.precompiled_charsmap" in vocabulary.values:
+            limits.append("the tokenizer's normalizer changes text")
+        if vocabulary.flag("remove_extra_whitespaces", False):
+            limits.append("spaces at the ends of a text and next to others are lost")
+        return None, sentencepiece_library(vocabulary), limits
+    if pre is None:
+        try:
+            return Bpe(**scored_parts(vocabulary)), None, []
+        except UnsupportedTokenizerError as error:
+            return None, sentencepiece_library(vocabulary), [str(error)]
+    parts = merged_parts(vocabulary, pre)
+    try:
+        return Bpe(**parts), None, []
+    except VocabularyError as error:
+        if not pre.byte_level:
+            raise
+        _LOGGER.warning("texts are encoded by the tokenizers library: %s", error)
+        return None, tokenizers_library(vocabulary, pre), [str(error)]
+
+
+def _around(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> tuple[list[int], list[int]]:
+    """What the model wants before and after a text."""
     special = vocabulary.special_tokens
-    scored = vocabulary.model == "llama"
+    if vocabulary.model == "bert":
+        first, last = special.bos or special.cls, special.sep
+        return [first.id] if first else [], [last.id] if last else []
     # Gemma 4 needs it, and its files have said otherwise.
     add_bos = vocabulary.model == "gemma4" or vocabulary.flag(
-        "add_bos_token", scored if pre is None else pre.add_bos
+        "add_bos_token", vocabulary.model == "llama" if pre is None else pre.add_bos
     )
-    add_eos = vocabulary.flag("add_eos_token", False)
-    return TokenizerParts(
-        kind="gguf",
-        model="bpe",
-        tokens=token_bytes(vocabulary, writing_of(vocabulary, pre)),
-        names=vocabulary.tokens,
-        kinds=vocabulary.kinds,
-        special_ids=vocabulary.special_ids,
-        bpe=bpe,
-        special_tokens=special,
-        eos_token_ids=vocabulary.eos_token_ids,
-        prefix_ids=[special.bos.id] if add_bos and special.bos is not None else [],
-        suffix_ids=[special.eos.id] if add_eos and special.eos is not None else [],
-        chat_templates=vocabulary.chat_templates,
-        strip_first_space=scored and vocabulary.flag("add_space_prefix", True),
-        width=vocabulary.width,
-        limits=bpe.limits,
-        source=vocabulary.source,
+    add_eos = vocabulary.flag("add_eos_token", vocabulary.model == "t5")
+    return (
+        [special.bos.id] if add_bos and special.bos is not None else [],
+        [special.eos.id] if add_eos and special.eos is not None else [],
     )

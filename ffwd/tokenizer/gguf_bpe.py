@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from ffwd._native import BpeModel
+from ffwd._native import BpeModel, VocabularyError
 from ffwd.tokenizer.errors import CorruptTokenizerError
 from ffwd.tokenizer.gguf_pretokenizers import PreTokenizer
 from ffwd.tokenizer.gguf_vocabulary import BYTE, CONTROL, NORMAL, USER_DEFINED, GgufVocabulary
@@ -40,18 +40,23 @@ def token_bytes(vocabulary: GgufVocabulary, writing: PieceWriting) -> list[bytes
 def merged_parts(vocabulary: GgufVocabulary, pre: PreTokenizer) -> BpeParts:
     """BPE by a list of merges.
 
-    Raises `VocabularyError` for merges of what is no token, for a vocabulary without a token for
-    each byte, and for a pre-tokenizer that is not supported natively.
+    Raises `CorruptTokenizerError` for merges of what is no token.
     """
     writing = writing_of(vocabulary, pre)
-    return BpeParts(
-        model=BpeModel.from_json(
-            json.dumps(model_json(vocabulary, pre), ensure_ascii=False),
+    state = json.dumps(model_json(vocabulary, pre), ensure_ascii=False)
+    exclude = [*_not_pieces(vocabulary), *_never_written(vocabulary, writing)]
+    try:
+        model = BpeModel.from_json(
+            state,
             byte_level=writing.byte_level,
             replacements=writing.replacements,
-            exclude=[*_not_pieces(vocabulary), *_never_written(vocabulary, writing)],
+            exclude=exclude,
             missing_from=len(vocabulary.tokens),
-        ),
+        )
+    except VocabularyError as error:
+        raise CorruptTokenizerError(f"{vocabulary.source}: {error}") from error
+    return BpeParts(
+        model=model,
         stages=pre.stages,
         added_tokens=_found(vocabulary),
         compose=pre.compose,
@@ -82,7 +87,8 @@ def _merge(line: str) -> Sequence[str]:
 def scored_parts(vocabulary: GgufVocabulary) -> BpeParts:
     """BPE by scores, as SentencePiece has it.
 
-    Raises `VocabularyError` where different tokens have the same score.
+    Raises `UnsupportedTokenizerError` where scores leave open which merge comes first, and
+    `CorruptTokenizerError` where a byte token or the scores are missing.
     """
     if vocabulary.scores is None:
         raise CorruptTokenizerError(f"{vocabulary.source} has no scores (tokenizer.ggml.scores)")

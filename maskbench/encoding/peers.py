@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ffwd.tokenizer import Bpe
+
+if TYPE_CHECKING:
+    import tiktoken
 
 Encode = Callable[[str], Sequence[int]]
 
@@ -31,17 +34,10 @@ def _tokenizers(file: Path) -> Encode:
     return lambda text: list(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
-def _tiktoken(file: Path) -> Encode:
-    encoding, first = tiktoken_encoding(file)
-    if first == 0:
-        return encoding.encode_ordinary  # type: ignore[no-any-return]
-    return lambda text: [first + i for i in encoding.encode_ordinary(text)]
+def tiktoken_encoding(file: Path) -> tuple[int, tiktoken.Encoding]:
+    """The first id, and the encoding, whose ids count from 0.
 
-
-def tiktoken_encoding(file: Path) -> tuple[Any, int]:
-    """A `tiktoken.Encoding` without special tokens, and which id its first one is.
-
-    Raises `MissingPeerError`.
+    Raises `MissingPeerError` for a tokenizer that it cannot be.
     """
     try:
         import tiktoken
@@ -61,7 +57,14 @@ def tiktoken_encoding(file: Path) -> tuple[Any, int]:
         mergeable_ranks={bpe.token_bytes(i): i - first for i in ids},
         special_tokens={},
     )
-    return encoding, first
+    return first, encoding
+
+
+def _tiktoken(file: Path) -> Encode:
+    first, encoding = tiktoken_encoding(file)
+    if first == 0:
+        return encoding.encode_ordinary
+    return lambda text: [first + i for i in encoding.encode_ordinary(text)]
 
 
 def _fastokens(file: Path) -> Encode:

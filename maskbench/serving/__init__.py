@@ -1,1 +1,1 @@
-"""Measures what a server asks of a tokenizer: texts in, texts out while they come, many at once."""
+"""What serving stacks measure of a tokenizer: `python -m maskbench serving`."""

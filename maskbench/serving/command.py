@@ -2,82 +2,91 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from maskbench import options
+from maskbench.encoding import texts
 from maskbench.tokenizer import TokenizerError, resolve
-
-if TYPE_CHECKING:
-    from maskbench.serving.turns import Row
 
 
 @click.command("serving")
-@options.tokenizer("llama3")
+@options.tokenizers()
 @options.rounds(5)
-@click.option("--quick", is_flag=True, help="As little as shows that everything runs.")
-@click.option("--group", "only", multiple=True, help="Only this group; may be given several times.")
+@click.option("--threads", type=click.IntRange(1), default=4, show_default=True)
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Also write the rows to this file, as JSON."
+    "--tokens",
+    type=click.IntRange(1000),
+    default=100_000,
+    show_default=True,
+    help="Length of the long stream; what else is done goes with it.",
 )
+@click.option("--memory/--no-memory", default=True, show_default=True)
 def serving_command(
-    tokenizer: str, rounds: int, quick: bool, only: tuple[str, ...], out: Path | None
+    names: tuple[str, ...], rounds: int, threads: int, tokens: int, memory: bool
 ) -> None:
-    """Compares what a server asks of a tokenizer, in twelve groups."""
-    # Batches are encoded with as many threads as a library takes by itself.
+    """Compares what a server asks of a tokenizer: texts to ids, and ids back as they come."""
+    # Before the peer is loaded, which reads it once.
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "true"
-    from maskbench.serving.groups import GROUPS, Material, Plan
-    from maskbench.serving.memory import memory
-    from maskbench.serving.peers import available
-
-    names = [*GROUPS, "memory"]
-    for name in only:
-        if name not in names:
-            raise click.UsageError(f"--group must be one of {', '.join(names)}, not {name}")
-    plan = Plan.quick() if quick else Plan(rounds=rounds)
-    material = Material(20_000 if quick else 1_000_000)
     console = Console()
-    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as scratch:
-        try:
-            spec = resolve(tokenizer, Path(scratch))
-        except TokenizerError as error:
-            raise click.ClickException(str(error)) from error
-        file = spec.directory / "tokenizer.json"
-        peers, missing = available(file)
-        for peer, reason in missing.items():
-            console.print(f"Without {peer}: {reason}")
-        for name in only or names:
-            found = list(
-                memory(peers, file) if name == "memory" else GROUPS[name](peers, material, plan)
+        for name in names:
+            try:
+                spec = resolve(name, Path(scratch))
+            except TokenizerError as error:
+                raise click.ClickException(str(error)) from error
+            _show(console, name, spec.directory / "tokenizer.json", rounds, threads, tokens)
+            if memory:
+                _show_memory(console, name, spec.directory / "tokenizer.json")
+
+
+def _show(console: Console, name: str, file: Path, rounds: int, threads: int, tokens: int) -> None:
+    from maskbench.serving import groups, peers
+
+    found, missing = peers.load(file)
+    size = 10 * tokens
+    settings = groups.Settings(
+        texts=texts.builtin(min(size, texts.MEGABYTE)),
+        streamed=tokens,
+        threads=threads,
+        largest=size,
+    )
+    console.print(f"{name}: {rounds} rounds in turns, medians", style="bold")
+    others = [peer for peer in found if peer != "ffwd"]
+    table = Table("group", "what", "unit", *found, *(f"{peer} / ffwd" for peer in others))
+    try:
+        for figure in groups.measure(found, settings, rounds):
+            table.add_row(
+                figure.group,
+                figure.what,
+                figure.unit,
+                *(f"{figure.value(peer):,.1f}" for peer in found),
+                *(f"{figure.ratio(peer):.2f}x" for peer in others),
             )
-            rows += found
-            _show(console, name, found)
-    if out is not None:
-        out.write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
-    if any(row.other_answers for row in rows):
-        raise click.ClickException("some answers are not the same")
-
-
-def _show(console: Console, group: str, rows: list[Row]) -> None:
-    peers = list(rows[0].values)
-    table = Table(group, "unit", *peers, *(f"ffwd / {peer}" for peer in peers[1:]), title=None)
-    for row in rows:
-        cells = [
-            _number(row.values[peer]) + (" other answer" if peer in row.other_answers else "")
-            for peer in peers
-        ]
-        table.add_row(row.case, row.unit, *cells, *(f"{row.ratio(p):.1f}x" for p in peers[1:]))
+    except groups.WrongAnswerError as error:
+        raise click.ClickException(str(error)) from error
     console.print(table)
+    console.print("x: how many times as long as ffwd.")
+    for peer, reason in missing.items():
+        console.print(f"Without {peer}: {reason}")
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def _show_memory(console: Console, name: str, file: Path) -> None:
+    from maskbench.serving import memory, peers
+
+    found, _ = peers.load(file)
+    table = Table("memory", "loaded (MB)", "after 1 MB was encoded (MB)")
+    for peer in found:
+        try:
+            taken = memory.memory_of(peer, file)
+        except memory.MemoryProcessError as error:
+            raise click.ClickException(str(error)) from error
+        table.add_row(peer, f"{taken.loaded / 1e6:.0f}", f"{taken.used / 1e6:.0f}")
+    console.print(f"{name}: resident memory", style="bold")
+    console.print(table)

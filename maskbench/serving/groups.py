@@ -1,275 +1,298 @@
-"""The twelve groups of measurements."""
+"""The twelve groups: what is timed, and with which answer."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
-from maskbench.encoding import texts
+import numpy as np
+
 from maskbench.serving.peers import Peer
-from maskbench.serving.turns import Row, Turns, take_turns
-
-Peers = Mapping[str, Peer]
-
-STOPS = ["\n\nHuman:", "<|im_end|>", "\n\n### ", "</answer>"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """How much is measured."""
+class WrongAnswerError(Exception):
+    """A peer gave another answer than the others; the message says which and to what."""
 
-    rounds: int
-    threads: tuple[int, ...] = (1, 2, 4)
-    lengths: tuple[int, ...] = (100, 1000, 10_000, 100_000)
-    batches: tuple[int, ...] = (1, 8, 32, 128)
-    tokens: int = 100_000
-    """Of the longest stream."""
-    streams: int = 64
-    calls: int = 1000
-    """Of which percentiles are taken."""
 
-    @classmethod
-    def quick(cls) -> Plan:
-        """As little as shows that everything runs."""
-        return cls(
-            rounds=1,
-            threads=(1, 2),
-            lengths=(100, 1000),
-            batches=(1, 4),
-            tokens=500,
-            streams=4,
-            calls=20,
+@dataclass(frozen=True)
+class Settings:
+    """How much is done."""
+
+    texts: dict[str, str]
+    """By kind; each of at least `largest` characters."""
+    streamed: int = 100_000
+    """Tokens of the long stream."""
+    batch: int = 64
+    streams: int = 16
+    threads: int = 4
+    largest: int = 1_000_000
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row: seconds of one turn by peer, and what makes a figure of them."""
+
+    group: str
+    what: str
+    unit: str
+    seconds: dict[str, list[float]]
+    scale: float
+    """What seconds are multiplied with; with `per_second`, what is divided by them."""
+    per_second: bool = False
+
+    def value(self, peer: str) -> float:
+        """The peer's figure, of the median turn."""
+        seconds = median(self.seconds[peer])
+        return self.scale / seconds if self.per_second else self.scale * seconds
+
+    def ratio(self, peer: str) -> float:
+        """How many times as long as ffwd a peer takes: the median over the turns."""
+        own = self.seconds["ffwd"]
+        return median(b / a for a, b in zip(own, self.seconds[peer], strict=True))
+
+
+Call = Callable[[Peer], Any]
+
+
+def timed(
+    peers: dict[str, Peer], call: Call, rounds: int, *, same: bool = True, what: str = ""
+) -> dict[str, list[float]]:
+    """Seconds by peer: they take turns, each of one call after one that is not timed."""
+    expected: Any = None
+    for name, peer in peers.items():
+        answer = call(peer)
+        if same and expected is not None and answer != expected:
+            raise WrongAnswerError(f"{name} answers otherwise than the others: {what}")
+        expected = answer if expected is None else expected
+    taken: dict[str, list[float]] = {name: [] for name in peers}
+    names = list(peers)
+    for turn in range(rounds):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            start = time.perf_counter()
+            call(peers[name])
+            taken[name].append(time.perf_counter() - start)
+    return taken
+
+
+def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
+    """Run `work(0)`, `work(1)`… each on a thread of its own, and give their answers."""
+    answers: list[Any] = [None] * count
+    failures: list[BaseException] = []
+    barrier = threading.Barrier(count)
+
+    def run(index: int) -> None:
+        barrier.wait()
+        try:
+            answers[index] = work(index)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return answers
+
+
+def measure(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+    """All groups that are timed; the memory is measured elsewhere, in processes of its own."""
+    yield from _encode(peers, settings, rounds)
+    yield from _batches(peers, settings, rounds)
+    yield from _concurrent(peers, settings, rounds)
+    yield from _decode(peers, settings, rounds)
+    yield from _streams(peers, settings, rounds)
+    yield from _latencies(peers, settings, rounds)
+    yield from _stops(peers, settings, rounds)
+    yield from _threads(peers, settings, rounds)
+    yield from _scaling(peers, settings, rounds)
+
+
+def _pieces(text: str, length: int, count: int) -> list[str]:
+    """`count` stretches of a text, which begin at different places."""
+    step = max(1, (len(text) - length) // max(1, count))
+    return [text[at : at + length] for at in range(0, step * count, step)][:count]
+
+
+def _encode(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+    for kind, text in settings.texts.items():
+        for length in (100, 2000, 50_000):
+            pieces = _pieces(text, length, max(1, 100_000 // length))
+            size = sum(len(piece.encode()) for piece in pieces)
+
+            def call(peer: Peer, pieces: list[str] = pieces) -> Any:
+                return [peer.encode(piece) for piece in pieces]
+
+            what = f"{kind}, {length:,} characters"
+            taken = timed(peers, call, rounds, what=what)
+            yield Figure("encode", what, "MB/s", taken, size / 1e6, per_second=True)
+
+
+def _mixed(settings: Settings, length: int, count: int) -> list[str]:
+    kinds = list(settings.texts.values())
+    each = -(-count // len(kinds))
+    pieces = [piece for text in kinds for piece in _pieces(text, length, each)]
+    return pieces[:count]
+
+
+def _batches(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+    for length in (200, 5000):
+        texts = _mixed(settings, length, settings.batch)
+        what = f"{len(texts)} texts of {length:,} characters"
+        taken = timed(
+            peers, lambda p, t=texts: p.encode_batch(t, settings.threads), rounds, what=what
         )
+        yield Figure("batch", what, "texts/s", taken, len(texts), per_second=True)
 
 
-class Material:
-    """Prose, code and many languages, in pieces that no peer has seen before."""
+def _concurrent(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+    texts = _mixed(settings, 1000, settings.batch)
+    share = -(-len(texts) // settings.threads)
 
-    def __init__(self, size: int) -> None:
-        whole = texts.builtin(size).values()
-        parts = [[text[at : at + 1000] for at in range(0, len(text), 1000)] for text in whole]
-        self.text = "".join(part for group in zip(*parts, strict=False) for part in group)
-        self._at = 0
-
-    def piece(self, length: int) -> str:
-        """The next so many characters; from the beginning again after the end."""
-        if self._at + length > len(self.text):
-            self._at = 0
-        self._at += length
-        return self.text[self._at - length : self._at]
-
-    def pieces(self, length: int, number: int) -> list[str]:
-        """Several of them."""
-        return [self.piece(length) for _ in range(number)]
-
-
-def _rate(group: str, case: str, unit: str, amount: float, turns: Turns) -> Row:
-    values = {name: amount / seconds for name, seconds in turns.medians().items()}
-    return Row(
-        group=group,
-        case=case,
-        unit=unit,
-        values=values,
-        more_is_better=True,
-        other_answers=turns.other_answers(),
-    )
-
-
-def _cost(group: str, case: str, unit: str, scale: float, turns: Turns) -> Row:
-    values = {name: scale * seconds for name, seconds in turns.medians().items()}
-    return Row(
-        group=group, case=case, unit=unit, values=values, other_answers=turns.other_answers()
-    )
-
-
-def _streamed(stream: Any, ids: list[int]) -> str:
-    step, flush = stream
-    parts = [step(token_id) for token_id in ids]
-    return "".join(part for part in parts if part) + flush()
-
-
-def _whole(peers: Peers, ids: list[int]) -> list[int]:
-    """Ids up to the last that does not end within a character: not every peer's streams end."""
-    decode = peers["ffwd"].decode
-    while ids and decode(ids[-4:]).endswith("\ufffd"):
-        ids = ids[:-1]
-    return ids
-
-
-def encode(peers: Peers, material: Material, plan: Plan) -> Iterator[Row]:
-    """One text after the other, by length."""
-    for length in plan.lengths:
-        number = max(1, min(100, 100_000 // length))
-        samples = [material.pieces(length, number) for _ in range(plan.rounds)]
-        turns = take_turns(
-            peers, plan.rounds, lambda peer, at, s=samples: [peer.encode(text) for text in s[at]]
+    def call(peer: Peer) -> Any:
+        parts = in_threads(
+            settings.threads,
+            lambda index: [peer.encode(t) for t in texts[index * share : (index + 1) * share]],
         )
-        yield _cost("encode", f"{length:,} characters", "µs", 1e6 / number, turns)
+        return [ids for part in parts for ids in part]
+
+    what = f"{settings.threads} threads, {len(texts)} requests of 1,000 characters"
+    taken = timed(peers, call, rounds, what=what)
+    yield Figure("concurrent", what, "requests/s", taken, len(texts), per_second=True)
 
 
-def batch(peers: Peers, material: Material, plan: Plan) -> Iterator[Row]:
-    """Lists of texts of 1,000 characters, with the threads that a library takes by itself."""
-    for number in plan.batches:
-        samples = [material.pieces(1000, number) for _ in range(plan.rounds)]
-        turns = take_turns(peers, plan.rounds, lambda peer, at, s=samples: peer.encode_batch(s[at]))
-        yield _rate("batch", f"{number} texts", "texts/s", number, turns)
-
-
-def _on_threads(threads: int, call: Callable[[Any], Any], arguments: list[Any]) -> list[Any]:
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(call, arguments))
-
-
-def concurrent(peers: Peers, material: Material, plan: Plan) -> Iterator[Row]:
-    """Requests of 1,000 characters at the same time, each on a thread of its own."""
-    for threads in (4, 16):
-        samples = [material.pieces(1000, 4 * threads) for _ in range(plan.rounds)]
-        turns = take_turns(
-            peers,
-            plan.rounds,
-            lambda peer, at, s=samples, n=threads: _on_threads(n, peer.encode, s[at]),
-        )
-        case = f"{threads} requests at a time"
-        yield _rate("concurrent requests", case, "texts/s", 4 * threads, turns)
-
-
-def decode(peers: Peers, material: Material, plan: Plan) -> Iterator[Row]:
-    """Whole lists of ids, by length."""
-    for length in plan.lengths:
-        ids = list(peers["ffwd"].encode(material.piece(4 * length)))[:length]
-        number = max(1, min(100, 20_000 // length))
-        turns = take_turns(
-            peers, plan.rounds, lambda peer, _, i=ids, n=number: [peer.decode(i) for _ in range(n)]
-        )
-        yield _cost("decode", f"{len(ids):,} tokens", "µs", 1e6 / number, turns)
-
-
-def streaming(peers: Peers, material: Material, plan: Plan) -> Iterator[Row]:
-    """One long stream, token by token."""
-    text = material.piece(min(5 * plan.tokens, len(material.text)))
-    ids = _whole(peers, list(peers["ffwd"].encode(text))[: plan.tokens])
-    turns = take_turns(peers, plan.rounds, lambda peer, _: _streamed(peer.stream(), ids))
-    yield _cost("streaming", f"{len(ids):,} tokens", "ns a token", 1e9 / len(ids), turns)
-
-
-def latency(peers: Peers, material: Material, plan: Plan) -> Iterator[Row]:
-    """Single calls: the half, the slowest hundredth, the slowest."""
-    messages = material.pieces(1000, plan.calls)
-    ids = list(peers["ffwd"].encode(material.piece(10 * plan.calls)))[: plan.calls]
-    for what in ("encode", "step"):
-        turns = Turns()
-        calls: dict[str, Callable[[Any], Any]] = {
-            name: peer.encode if what == "encode" else peer.stream()[0]
-            for name, peer in peers.items()
-        }
-        arguments: list[Any] = messages if what == "encode" else ids
-        for argument in arguments:
-            for name, call in calls.items():
-                begin = time.perf_counter()
-                answer = call(argument)
-                took = time.perf_counter() - begin
-                turns.seconds.setdefault(name, []).append(took)
-                turns.answers.setdefault(name, []).append(answer)
-        if what == "step":
-            # When a character comes that is not whole, differs; the text does not.
-            joined = {name: ["".join(t or "" for t in g)] for name, g in turns.answers.items()}
-            turns.answers = joined
-        for share, label in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99"), (1.0, "slowest")):
-            values = {
-                name: 1e6 * sorted(seconds)[min(len(seconds) - 1, int(share * len(seconds)))]
-                for name, seconds in turns.seconds.items()
-            }
-            case = f"{'encode 1,000 characters' if what == 'encode' else 'one token'}, {label}"
-            other = turns.other_answers()
-            yield Row(group="latency", case=case, unit="µs", values=values, other_answers=other)
-
-
-def concurrent_streaming(peers: Peers, material: Material, plan: Plan) -> Iterator[Row]:
-    """Many streams that advance in turns, as a batch of requests does."""
+def _ids(peers: dict[str, Peer], settings: Settings, count: int) -> list[int]:
+    """Ids of a text that all kinds take turns in."""
+    pieces = _mixed(settings, 4000, 600)
+    ids: list[int] = []
     encode = peers["ffwd"].encode
-    length = max(10, plan.tokens // plan.streams // 4)
-    written = material.pieces(8 * length, plan.streams)
-    batch = [_whole(peers, list(encode(text))[:length]) for text in written]
-
-    def advance(peer: Peer, _: int) -> list[str]:
-        streams = [peer.stream() for _ in batch]
-        out: list[list[str]] = [[] for _ in batch]
-        for at in range(length):
-            for (step, _), ids, parts in zip(streams, batch, out, strict=True):
-                if at < len(ids):
-                    parts.append(step(ids[at]) or "")
-        return ["".join(parts) + end() for (_, end), parts in zip(streams, out, strict=True)]
-
-    turns = take_turns(peers, plan.rounds, advance)
-    case = f"{plan.streams} streams of {length} tokens"
-    tokens = sum(map(len, batch))
-    yield _rate("concurrent streaming", case, "tokens/s", tokens, turns)
+    while len(ids) < count:
+        for piece in pieces:
+            ids += encode(piece)
+            if len(ids) >= count:
+                break
+    return ids[:count]
 
 
-def stop_sequences(peers: Peers, material: Material, plan: Plan) -> Iterator[Row]:
-    """Four stop strings, which never come or stand in the middle of the text."""
-    text = material.piece(min(plan.tokens, len(material.text)))
-    for stop in STOPS:
-        text = text.replace(stop, "")
-    middle = text[: len(text) // 2] + STOPS[0] + text[len(text) // 2 :]
-    for case, written in (("none comes", text), ("one in the middle", middle)):
-        ids = list(peers["ffwd"].encode(written))
-        turns = take_turns(
-            peers, plan.rounds, lambda peer, _, i=ids: _streamed(peer.stopping(STOPS), i)
+def _decode(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+    for count in (100, 10_000):
+        ids = peers["ffwd"].encode("\n".join(_mixed(settings, 4000, 30)))[:count]
+        calls = max(1, 10_000 // count)
+
+        def call(peer: Peer, ids: list[int] = ids, calls: int = calls) -> Any:
+            return [peer.decode(ids) for _ in range(calls)]
+
+        what = f"{len(ids):,} tokens"
+        taken = timed(peers, call, rounds, what=what)
+        yield Figure("decode", what, "ns/token", taken, 1e9 / (calls * len(ids)))
+
+
+def _streams(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+    ids = peers["ffwd"].encode("\n".join(_mixed(settings, 4000, 3 * settings.streamed // 1000)))
+    ids = ids[: settings.streamed]
+    what = f"{len(ids):,} tokens"
+    taken = timed(peers, lambda peer: _whole(peer.stream(ids)), rounds, what=what)
+    yield Figure("stream", what, "ns/token", taken, 1e9 / len(ids))
+
+    each = max(1, len(ids) // settings.streams)
+
+    def together(peer: Peer) -> Any:
+        shares = [ids[n * each : (n + 1) * each] for n in range(settings.streams)]
+        per_thread = -(-settings.streams // settings.threads)
+
+        def work(index: int) -> list[str]:
+            own = shares[index * per_thread : (index + 1) * per_thread]
+            return [_whole(peer.stream(share)) for share in own]
+
+        return [text for texts in in_threads(settings.threads, work) for text in texts]
+
+    what = f"{settings.streams} streams on {settings.threads} threads"
+    taken = timed(peers, together, rounds, same=False, what=what)
+    yield Figure("concurrent streams", what, "ns/token", taken, 1e9 / (each * settings.streams))
+
+
+def _whole(text: str) -> str:
+    """What all libraries agree on: a character that was cut off at the end is told by some."""
+    return text.rstrip("\ufffd")
+
+
+def _latencies(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+    texts = _mixed(settings, 1000, 200)
+    ids = _ids(peers, settings, 20_000)
+    encoded: dict[str, list[list[float]]] = {name: [] for name in peers}
+    stepped: dict[str, list[list[float]]] = {name: [] for name in peers}
+    clock = time.perf_counter
+    for _ in range(rounds):
+        for name, peer in peers.items():
+            taken = []
+            for text in texts:
+                start = clock()
+                peer.encode(text)
+                taken.append(clock() - start)
+            encoded[name].append(taken)
+            step = peer.steps()
+            taken = []
+            for token_id in ids:
+                start = clock()
+                step(token_id)
+                taken.append(clock() - start)
+            stepped[name].append(taken)
+    for what, turns, unit, scale in (
+        ("encode 1,000 characters", encoded, "µs", 1e6),
+        ("a token of a stream", stepped, "ns", 1e9),
+    ):
+        for percentile in (50, 99, 99.9):
+            seconds = {
+                name: [float(np.percentile(taken, percentile)) for taken in of_peer]
+                for name, of_peer in turns.items()
+            }
+            yield Figure("latency", f"{what}, p{percentile}", unit, seconds, scale)
+
+
+def _stops(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+    text = "\n".join(_mixed(settings, 4000, 60))
+    ids = peers["ffwd"].encode(text)[: max(100, settings.streamed // 5)]
+    stops = ["</s>", "\n\nHuman:", "<|stop|>", "### Instruction:", "\x00", "END OF ANSWER"]
+    ids += peers["ffwd"].encode(" and here it is: END OF ANSWER and more")
+    what = f"{len(stops)} texts, {len(ids):,} tokens"
+    taken = timed(peers, lambda peer: peer.stream_until(ids, stops), rounds, what=what)
+    yield Figure("stop sequences", what, "ns/token", taken, 1e9 / len(ids))
+
+
+def _threads(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+    text = next(iter(settings.texts.values()))[:200_000]
+    ids = peers["ffwd"].encode(text)
+    size = len(text.encode())
+    for count in sorted({1, 2, settings.threads}):
+
+        def encode(peer: Peer, count: int = count) -> Any:
+            return in_threads(count, lambda _: peer.encode(text))
+
+        def decode(peer: Peer, count: int = count) -> Any:
+            return in_threads(count, lambda _: peer.decode(ids))
+
+        what = f"{count} thread{'s' if count > 1 else ''}, {size / 1e3:,.0f} kB each"
+        taken = timed(peers, encode, rounds, what=what)
+        yield Figure(
+            "multithreaded encode", what, "MB/s", taken, count * size / 1e6, per_second=True
         )
-        yield _cost("stop sequences", case, "ns a token", 1e9 / len(ids), turns)
+        what = f"{count} thread{'s' if count > 1 else ''}, {len(ids):,} tokens each"
+        taken = timed(peers, decode, rounds, what=what)
+        yield Figure("multithreaded decode", what, "Mtokens/s", taken, count * len(ids) / 1e6, True)
 
 
-def threads_encode(peers: Peers, material: Material, plan: Plan) -> Iterator[Row]:
-    """The same work on more and more threads."""
-    samples = [material.pieces(5000, 40) for _ in range(plan.rounds)]
-    size = sum(len(text.encode()) for text in samples[0]) / 1e6
-    for threads in plan.threads:
-        turns = take_turns(
-            peers, plan.rounds, lambda peer, at, n=threads: _on_threads(n, peer.encode, samples[at])
-        )
-        yield _rate("encode on threads", f"{threads} threads", "MB/s", size, turns)
-
-
-def threads_decode(peers: Peers, material: Material, plan: Plan) -> Iterator[Row]:
-    """Likewise."""
-    batch = [list(peers["ffwd"].encode(text)) for text in material.pieces(5000, 40)]
-    tokens = sum(map(len, batch))
-    for threads in plan.threads:
-        turns = take_turns(
-            peers, plan.rounds, lambda peer, _, n=threads: _on_threads(n, peer.decode, batch)
-        )
-        yield _rate("decode on threads", f"{threads} threads", "tokens/s", tokens, turns)
-
-
-def scaling(peers: Peers, material: Material, plan: Plan) -> Iterator[Row]:
-    """What a character costs as texts grow: a text without a space, and prose."""
-    for length in plan.lengths:
-        for case, text in (("prose", material.piece(length)), ("one word", "a" * length)):
-            number = max(1, 2000 // length)
-            turns = take_turns(
-                peers,
-                plan.rounds,
-                lambda peer, _, t=text, n=number: [peer.encode(t) for _ in range(n)],
-            )
-            scale = 1e9 / length / number
-            yield _cost("scaling", f"{case}, {length:,} characters", "ns a character", scale, turns)
-
-
-GROUPS: dict[str, Callable[[Peers, Material, Plan], Iterator[Row]]] = {
-    "encode": encode,
-    "batch": batch,
-    "concurrent requests": concurrent,
-    "decode": decode,
-    "streaming": streaming,
-    "latency": latency,
-    "concurrent streaming": concurrent_streaming,
-    "stop sequences": stop_sequences,
-    "encode on threads": threads_encode,
-    "decode on threads": threads_decode,
-    "scaling": scaling,
-}
-"""Eleven of them in this process; the twelfth, memory, takes a process for each peer."""
+def _scaling(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+    text = next(iter(settings.texts.values()))
+    length = 1000
+    while length <= min(settings.largest, len(text)):
+        piece = text[:length]
+        what = f"{length:,} characters"
+        taken = timed(peers, lambda peer, piece=piece: peer.encode(piece), rounds, what=what)
+        yield Figure("scaling", what, "ns/character", taken, 1e9 / length)
+        length *= 10

@@ -1,63 +1,65 @@
-"""What a tokenizer and its streams hold, in a process that does nothing else."""
+"""How much memory a loaded tokenizer takes, each in a process of its own."""
 
 from __future__ import annotations
 
-import gc
-import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_SCRIPT = """
+import sys
 from pathlib import Path
 
 import psutil
 
-from maskbench.serving.peers import PEERS, Peer
-from maskbench.serving.turns import Row
+from maskbench.serving.peers import PEERS
 
-_STREAMS = 2000
-_TEXT = "Some words, 123 of them; na\u00efve \u65e5\u672c\u8a9e. "
-
-
-def memory(peers: Mapping[str, Peer], file: Path) -> Iterator[Row]:
-    """How much larger a process is with the tokenizer, and with each stream that it has open."""
-    found = {name: measured(name, file) for name in peers}
-    for key, case, unit in (
-        ("load", "the tokenizer, loaded and used once", "MB"),
-        ("stream", "one open stream of 100 tokens", "kB"),
-    ):
-        values = {name: result[key] for name, result in found.items()}
-        yield Row(group="memory", case=case, unit=unit, values=values)
-
-
-def measured(name: str, file: Path) -> dict[str, float]:
-    """In a process of its own."""
-    command = [sys.executable, "-m", "maskbench.serving.memory", name, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+own = psutil.Process()
+make = PEERS[sys.argv[1]]
+# What the library itself takes is not the tokenizer's.
+if sys.argv[1] == "ffwd":
+    import ffwd.streaming
+    import ffwd.tokenizer
+elif sys.argv[1] == "tokenizers":
+    import tokenizers
+else:
+    import ffwd.tokenizer
+    import tiktoken
+before = own.memory_info().rss
+peer = make(Path(sys.argv[2]))
+loaded = own.memory_info().rss
+peer.encode("Some words, 123 of them. " * 40_000)
+used = own.memory_info().rss
+print(loaded - before, used - before)
+"""
 
 
-def measure(name: str, file: Path) -> dict[str, float]:
-    """In this process; the libraries themselves are loaded already."""
-    process = psutil.Process()
-    for library in ("tokenizers", "tiktoken"):
-        __import__(library)
-    gc.collect()
-    before = process.memory_info().rss
-    peer = PEERS[name](file)
-    ids = list(peer.encode(_TEXT * 20))[:100]
-    peer.decode(ids)
-    gc.collect()
-    loaded = process.memory_info().rss
-    streams = [peer.stream() for _ in range(_STREAMS)]
-    for step, _ in streams:
-        for token_id in ids:
-            step(token_id)
-    gc.collect()
-    opened = process.memory_info().rss
-    # No less than nothing: memory that was free already is taken first.
-    return {"load": (loaded - before) / 1e6, "stream": max(1, opened - loaded) / _STREAMS / 1e3}
+class MemoryProcessError(Exception):
+    """The process that loads a tokenizer failed; the message has its last line."""
 
 
-if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1], Path(sys.argv[2]))))
+@dataclass(frozen=True)
+class Memory:
+    """Growth of the process's resident memory in bytes."""
+
+    loaded: int
+    used: int
+    """After a megabyte was encoded."""
+
+
+def memory_of(peer: str, file: Path) -> Memory:
+    """Load a tokenizer in a new process and see how much that grows.
+
+    Raises `MemoryProcessError`.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", _SCRIPT, peer, str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise MemoryProcessError(f"{peer}: {done.stderr.strip().splitlines()[-1:]}")
+    loaded, used = map(int, done.stdout.split())
+    return Memory(loaded, used)

@@ -1,177 +1,218 @@
-"""The tokenizers that are compared, each made of the same tokenizer.json.
+"""The tokenizers that are compared, with what a server needs of each.
 
-What a library does not have, it is given in Python: tiktoken a stream of text, and both peers a
-search for stop sequences. Each is what a server would write, and gives the same answers.
+All are made from the same tokenizer.json. What a library does not have is put together from what it
+has, as its users do.
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Sequence
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
-import ffwd.streaming
-import ffwd.tokenizer
 from maskbench.encoding.peers import MissingPeerError, tiktoken_encoding
 
-Step = Callable[[int], "str | None"]
-Flush = Callable[[], str]
+Step = Callable[[int], object]
 
 
-class Peer(Protocol):
-    """A tokenizer. Special tokens are neither added nor found."""
+class Peer(ABC):
+    """One library. Texts that it makes of ids leave out no token."""
 
-    def encode(self, text: str) -> Sequence[int]:
-        """The ids of a text."""
+    @abstractmethod
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without added tokens."""
 
-    def encode_batch(self, texts: list[str]) -> list[Sequence[int]]:
-        """The ids of several."""
+    @abstractmethod
+    def encode_batch(self, texts: list[str], threads: int) -> list[list[int]]:
+        """The ids of several, on so many threads."""
 
+    @abstractmethod
     def decode(self, ids: list[int]) -> str:
         """The text of ids."""
 
-    def decode_batch(self, batch: list[list[int]]) -> list[str]:
-        """The texts of several lists of ids."""
+    @abstractmethod
+    def stream(self, ids: Sequence[int]) -> str:
+        """The text of ids, token by token."""
 
-    def stream(self) -> tuple[Step, Flush]:
-        """A new stream: the text that an id adds, and what is left at the end."""
+    @abstractmethod
+    def steps(self) -> Step:
+        """What takes the tokens of one stream, one at a time."""
 
-    def stopping(self, stops: list[str]) -> tuple[Step, Flush]:
-        """The same up to the first stop sequence, after which no text comes."""
-
-
-class Ffwd:
-    """ffwd, as users have it."""
-
-    def __init__(self, file: Path) -> None:
-        self._tokenizer = ffwd.tokenizer.load(file)
-        self.encode = self._tokenizer.encode
-        self.encode_batch: Any = self._tokenizer.encode_batch
-        self.decode: Any = self._tokenizer.decode
-        self.decode_batch: Any = self._tokenizer.decode_batch
-
-    def stream(self) -> tuple[Step, Flush]:
-        """Native."""
-        stream = ffwd.streaming.DecodeStream(self._tokenizer)
-        return stream.step, stream.flush
-
-    def stopping(self, stops: list[str]) -> tuple[Step, Flush]:
-        """Native; what comes is taken out of its output."""
-        decoder = ffwd.streaming.StopSequenceDecoder(self._tokenizer, stop_strings=stops)
-        step = decoder.step
-        return lambda token_id: step(token_id).text, lambda: decoder.flush().text
+    @abstractmethod
+    def stream_until(self, ids: Sequence[int], stops: list[str]) -> str:
+        """The text of ids up to the first of some texts, token by token."""
 
 
-class Tokenizers:
-    """Hugging Face's tokenizers."""
+class _Ffwd(Peer):
+    """`ffwd.tokenizer` and `ffwd.streaming`."""
 
     def __init__(self, file: Path) -> None:
-        try:
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise MissingPeerError("tokenizers is not installed") from error
-        self._tokenizer = Tokenizer.from_file(str(file))
-        self.decode: Any = self._tokenizer.decode
-        self.decode_batch: Any = self._tokenizer.decode_batch
+        from ffwd.tokenizer import load
+
+        self._tokenizer = load(file)
 
     def encode(self, text: str) -> list[int]:
-        """With offsets, which cannot be left out here."""
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+        return self._tokenizer.encode(text)
 
-    def encode_batch(self, texts: list[str]) -> list[Sequence[int]]:
-        """Without offsets."""
-        encode = self._tokenizer.encode_batch_fast
-        return [encoding.ids for encoding in encode(texts, add_special_tokens=False)]
+    def encode_batch(self, texts: list[str], threads: int) -> list[list[int]]:
+        return self._tokenizer.encode_batch(texts, threads=threads)
 
-    def stream(self) -> tuple[Step, Flush]:
-        """Its own, which has no end."""
-        from tokenizers.decoders import DecodeStream
+    def decode(self, ids: list[int]) -> str:
+        return self._tokenizer.decode(ids, skip_special_tokens=False)
 
-        return partial(DecodeStream(skip_special_tokens=True).step, self._tokenizer), str
+    def stream(self, ids: Sequence[int]) -> str:
+        from ffwd.streaming import DecodeStream
 
-    def stopping(self, stops: list[str]) -> tuple[Step, Flush]:
-        """By a search in Python."""
-        return searching(self.stream(), stops)
+        stream = DecodeStream(self._tokenizer, skip_special_tokens=False)
+        step = stream.step
+        parts = [step(token_id) for token_id in ids]
+        parts.append(stream.flush())
+        return "".join([part for part in parts if part])
+
+    def steps(self) -> Step:
+        from ffwd.streaming import DecodeStream
+
+        return DecodeStream(self._tokenizer, skip_special_tokens=False).step
+
+    def stream_until(self, ids: Sequence[int], stops: list[str]) -> str:
+        from ffwd.streaming import StopSequenceDecoder
+
+        decoder = StopSequenceDecoder(
+            self._tokenizer, stop_strings=stops, skip_special_tokens=False
+        )
+        step = decoder.step
+        parts: list[str] = []
+        for token_id in ids:
+            output = step(token_id)
+            if output.text:
+                parts.append(output.text)
+            if output.stopped:
+                return "".join(parts)
+        rest = decoder.flush()
+        if rest.text:
+            parts.append(rest.text)
+        return "".join(parts)
 
 
-class Tiktoken:
-    """OpenAI's tiktoken."""
+class _Tokenizers(Peer):
+    """Hugging Face's `tokenizers`."""
 
     def __init__(self, file: Path) -> None:
-        self._encoding, self._first = tiktoken_encoding(file)
-        if self._first:
-            raise MissingPeerError("its ids would be other ones")
-        self.encode: Any = self._encoding.encode_ordinary
-        self.encode_batch: Any = self._encoding.encode_ordinary_batch
-        self.decode: Any = self._encoding.decode
-        self.decode_batch: Any = self._encoding.decode_batch
+        from tokenizers import Tokenizer
 
-    def stream(self) -> tuple[Step, Flush]:
-        """The bytes of each token, and Python's incremental decoder."""
-        bytes_of = self._encoding.decode_single_token_bytes
-        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        return lambda token_id: decode(bytes_of(token_id)), lambda: decode(b"", True)
+        self._tokenizer = Tokenizer.from_file(str(file))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
 
-    def stopping(self, stops: list[str]) -> tuple[Step, Flush]:
-        """By a search in Python."""
-        return searching(self.stream(), stops)
+    def encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def encode_batch(self, texts: list[str], threads: int) -> list[list[int]]:
+        # Its threads are as many as the environment says when it is first used.
+        batch = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [list(encoding.ids) for encoding in batch]
+
+    def decode(self, ids: list[int]) -> str:
+        return str(self._tokenizer.decode(ids, skip_special_tokens=False))
+
+    def stream(self, ids: Sequence[int]) -> str:
+        from tokenizers.decoders import DecodeStream
+
+        stream = DecodeStream(skip_special_tokens=False)
+        tokenizer = self._tokenizer
+        parts = [stream.step(tokenizer, token_id) for token_id in ids]
+        return "".join([part for part in parts if part])
+
+    def steps(self) -> Step:
+        from tokenizers.decoders import DecodeStream
+
+        stream = DecodeStream(skip_special_tokens=False)
+        tokenizer = self._tokenizer
+        return lambda token_id: stream.step(tokenizer, token_id)
+
+    def stream_until(self, ids: Sequence[int], stops: list[str]) -> str:
+        """As servers do it: the text so far is searched where a stop may end in the new part."""
+        from tokenizers.decoders import DecodeStream
+
+        stream = DecodeStream(skip_special_tokens=False)
+        return _searched((stream.step(self._tokenizer, token_id) for token_id in ids), stops)
 
 
-def searching(stream: tuple[Step, Flush], stops: list[str]) -> tuple[Step, Flush]:
-    """A stream up to the stop sequence that ends first; holds back what may become one."""
-    next_text, end = stream
-    begins = {stop[:n] for stop in stops for n in range(1, len(stop))}
-    longest = max(map(len, stops)) - 1
-    held = ""
-    stopped = False
+class _Tiktoken(Peer):
+    """OpenAI's `tiktoken`, which has no stream: bytes of tokens and Python's decoder."""
 
-    def take(new: str) -> str:
-        nonlocal held, stopped
-        if stopped:
-            return ""
-        text = held + new
-        found = [(at + len(stop), at) for stop in stops if (at := text.find(stop)) >= 0]
+    def __init__(self, file: Path) -> None:
+        self._first, self._encoding = tiktoken_encoding(file)
+
+    def encode(self, text: str) -> list[int]:
+        ids = self._encoding.encode_ordinary(text)
+        return ids if self._first == 0 else [self._first + i for i in ids]
+
+    def encode_batch(self, texts: list[str], threads: int) -> list[list[int]]:
+        batch = self._encoding.encode_ordinary_batch(texts, num_threads=threads)
+        return batch if self._first == 0 else [[self._first + i for i in ids] for ids in batch]
+
+    def decode(self, ids: list[int]) -> str:
+        return self._encoding.decode(self._own(ids))
+
+    def stream(self, ids: Sequence[int]) -> str:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        data = self._encoding.decode_single_token_bytes
+        parts = [decoder.decode(data(token_id)) for token_id in self._own(ids)]
+        parts.append(decoder.decode(b"", True))
+        return "".join(parts)
+
+    def steps(self) -> Step:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        data, first = self._encoding.decode_single_token_bytes, self._first
+        return lambda token_id: decoder.decode(data(token_id - first))
+
+    def stream_until(self, ids: Sequence[int], stops: list[str]) -> str:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        data = self._encoding.decode_single_token_bytes
+        return _searched((decoder.decode(data(token_id)) for token_id in self._own(ids)), stops)
+
+    def _own(self, ids: Sequence[int]) -> list[int]:
+        return list(ids) if self._first == 0 else [i - self._first for i in ids]
+
+
+def _searched(parts: Iterable[str | None], stops: list[str]) -> str:
+    longest = max(map(len, stops))
+    text = ""
+    for part in parts:
+        if not part:
+            continue
+        start = max(0, len(text) - longest + 1)
+        text += part
+        found = [at for stop in stops if (at := text.find(stop, start)) >= 0]
         if found:
-            stopped = True
-            return text[: min(found)[1]]
-        keep = 0
-        for n in range(min(longest, len(text)), 0, -1):
-            if text[-n:] in begins:
-                keep = n
-                break
-        held = text[len(text) - keep :]
-        return text[: len(text) - keep]
-
-    def step(token_id: int) -> str:
-        new = next_text(token_id)
-        return take(new) if new else ""
-
-    def flush() -> str:
-        return "" if stopped else take(end()) + ("" if stopped else held)
-
-    return step, flush
+            return text[: min(found)]
+    return text
 
 
 PEERS: dict[str, Callable[[Path], Peer]] = {
-    "ffwd": Ffwd,
-    "tokenizers": Tokenizers,
-    "tiktoken": Tiktoken,
+    "ffwd": _Ffwd,
+    "tokenizers": _Tokenizers,
+    "tiktoken": _Tiktoken,
 }
 
 
-def available(file: Path) -> tuple[dict[str, Peer], dict[str, str]]:
-    """The peers that can be made of a tokenizer, and why the others cannot."""
-    made = {name: _made(make, file) for name, make in PEERS.items()}
-    there = {name: peer for name, peer in made.items() if not isinstance(peer, str)}
-    return there, {name: reason for name, reason in made.items() if isinstance(reason, str)}
+def load(file: Path) -> tuple[dict[str, Peer], dict[str, str]]:
+    """The peers that can be made of a tokenizer.json, and why the others cannot."""
+    found: dict[str, Peer] = {}
+    missing: dict[str, str] = {}
+    for name in PEERS:
+        peer = _made(name, file)
+        if isinstance(peer, Peer):
+            found[name] = peer
+        else:
+            missing[name] = peer
+    return found, missing
 
 
-def _made(make: Callable[[Path], Peer], file: Path) -> Peer | str:
-    """A peer, or why there is none."""
+def _made(name: str, file: Path) -> Peer | str:
     try:
-        return make(file)
+        return PEERS[name](file)
     except MissingPeerError as error:
         return str(error)

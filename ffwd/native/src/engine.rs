@@ -333,7 +333,7 @@ impl Engine {
         Ok(())
     }
 
-    pub fn vocabulary(&self) -> &Vocabulary {
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
     }
 

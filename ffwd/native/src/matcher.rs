@@ -8,16 +8,23 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::automaton::{EngineError, StateId, Threads};
-use crate::canonical::{Canonicality, Context, Restricted, Trail};
+use crate::canonical::{Canonicality, Context, Trail};
 use crate::engine::{Compiled, Generation};
 use crate::error::LimitExceeded;
-use crate::mask::token_set::{bits, set_bits};
 use crate::vocabulary::TokenId;
 
 mod batch;
+mod begin;
 mod history;
+mod masks;
+mod preamble;
+mod rollback;
+mod step;
 pub use batch::fill_bitmasks;
+pub use begin::Beginning;
 use history::History;
+pub use preamble::{Close, Opening};
+use preamble::{Preamble, Stage};
 
 /// Where there is no room for another token, there is then for so much of all of them.
 const TOKENS_GROWTH: usize = 32;
@@ -31,20 +38,14 @@ pub enum MatcherError {
     AfterEnd { token: TokenId, position: usize },
     #[error("cannot roll back {asked} tokens: only {accepted} have been accepted")]
     RollbackTooFar { asked: usize, accepted: usize },
+    #[error("the grammar refuses the beginning of its text at byte {byte}")]
+    Prefill { byte: usize },
+    #[error("what closes the free text must not be empty")]
+    EmptyClose,
+    #[error("token {0} cannot close the free text: it is text, ends the output, or is outside the vocabulary")]
+    BadClose(TokenId),
     #[error(transparent)]
     Engine(#[from] EngineError),
-}
-
-/// How a text begins.
-#[derive(Clone, Debug, Default)]
-pub struct Beginning {
-    /// Tokens before the first, which the grammar knows nothing of.
-    pub recent: Vec<TokenId>,
-    /// Bytes that come before the text of the grammar, in the same tokens: those that were taken
-    /// back where a prompt was cut.
-    pub prefix: Vec<u8>,
-    /// Whether masks hold canonical tokens only.
-    pub canonical: bool,
 }
 
 /// How often a mask could not be restricted to canonical tokens.
@@ -83,6 +84,27 @@ fn state_in(generation: &Generation, place: u64) -> Option<StateId> {
     (place >> 32 == u64::from(generation.number)).then_some(StateId(place as u32))
 }
 
+/// Where a text is: all that one more token depends on.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    state: StateId,
+    /// How many bytes of the prefix have been read.
+    read: usize,
+    stage: Stage,
+    /// Of the token that led here: how many of its last bytes belong to the grammar's text or its
+    /// prefix, where it is the one with which these begin.
+    begins: Option<usize>,
+}
+
+/// Where the grammar's text, or its prefix, begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Begun {
+    /// How many tokens come before; the last of them may have bytes of both.
+    tokens: usize,
+    /// How many bytes of that last one.
+    rest: usize,
+}
+
 /// Follows one sequence of tokens through a grammar.
 #[derive(Debug)]
 pub struct Matcher {
@@ -99,6 +121,10 @@ pub struct Matcher {
     prefix: Arc<[u8]>,
     /// How many bytes of the prefix have been read.
     read: usize,
+    prefill: Arc<[u8]>,
+    preamble: Option<Arc<Preamble>>,
+    stage: Stage,
+    begun: Begun,
     canonical: bool,
     tracked: Option<Tracked>,
 }
@@ -114,6 +140,8 @@ impl Clone for Matcher {
             place: AtomicU64::new(place),
             history: Mutex::new(history.clone()),
             prefix: self.prefix.clone(),
+            prefill: self.prefill.clone(),
+            preamble: self.preamble.clone(),
             tracked: self.tracked.clone(),
             ..*self
         }
@@ -122,25 +150,27 @@ impl Clone for Matcher {
 
 impl Matcher {
     pub fn new(compiled: Arc<Compiled>) -> Self {
-        Self::beginning(compiled, &Beginning::default())
-    }
-
-    pub fn beginning(compiled: Arc<Compiled>, beginning: &Beginning) -> Self {
         let generation = compiled.generation();
-        let state = generation.automaton.start();
+        let start = generation.automaton.start();
+        let place = pack(&generation, start);
+        let accepting = generation.automaton.is_accepting(start);
         let tracked = compiled.engine.canonicality().map(|canonicality| Tracked {
-            trail: Mutex::new(Trail::new(canonicality.after(&beginning.recent))),
+            trail: Mutex::new(Trail::new(canonicality.start())),
             fallbacks: Mutex::default(),
         });
         Self {
             tokens: Vec::new(),
-            place: AtomicU64::new(pack(&generation, state)),
-            history: Mutex::new(History::new(state)),
-            accepting: generation.automaton.is_accepting(state),
+            place: AtomicU64::new(place),
+            history: Mutex::new(History::new(start)),
+            accepting,
             terminated: false,
-            prefix: beginning.prefix.as_slice().into(),
+            prefix: Arc::default(),
             read: 0,
-            canonical: beginning.canonical,
+            prefill: Arc::default(),
+            preamble: None,
+            stage: Stage::Grammar,
+            begun: Begun::default(),
+            canonical: false,
             tracked,
             compiled,
         }
@@ -191,12 +221,17 @@ impl Matcher {
     ) -> Result<History, EngineError> {
         let Generation { automaton, .. } = generation;
         let held = generation.memory_bytes().total();
-        let vocabulary = self.compiled.engine.vocabulary();
-        let mut history = History::new(automaton.start());
-        let mut threads = Threads::from_slice(automaton.threads(automaton.start()));
+        let start = match self.start(generation) {
+            Ok(start) => start,
+            Err(MatcherError::Engine(error)) => return Err(error),
+            // What a text may begin with is the same in every generation.
+            Err(_) => automaton.start(),
+        };
+        let mut history = History::new(start);
+        let mut threads = Threads::from_slice(automaton.threads(start));
         let mut prefix_left = self.prefix.len();
         for (position, &token) in tokens.iter().enumerate() {
-            let text = vocabulary.text(token);
+            let text = self.text_at(position, token);
             let skipped = prefix_left.min(text.len());
             prefix_left -= skipped;
             let Some(next) = automaton.walk(&threads, &text[skipped..])? else {
@@ -215,6 +250,17 @@ impl Matcher {
         Ok(history)
     }
 
+    /// What the token at a position adds to the grammar's text or its prefix.
+    fn text_at(&self, position: usize, token: TokenId) -> &[u8] {
+        let text = self.compiled.engine.vocabulary().text(token);
+        let is_before = self.stage != Stage::Grammar || position + 1 < self.begun.tokens;
+        match position + 1 == self.begun.tokens {
+            _ if is_before => &[],
+            true => &text[text.len() - self.begun.rest.min(text.len())..],
+            false => text,
+        }
+    }
+
     /// The state of the text, in the generation that it has last been in.
     #[cfg(test)]
     pub fn state(&self) -> StateId {
@@ -228,70 +274,24 @@ impl Matcher {
 
     /// Whether the text may end here, or has ended.
     pub fn is_accepting(&self) -> bool {
-        self.accepting && self.read == self.prefix.len()
+        self.accepting && self.stage == Stage::Grammar && self.read == self.prefix.len()
+    }
+
+    /// The tokens that must come next before the grammar's text; `None` in that text.
+    pub fn forced_before(&self) -> Option<&[TokenId]> {
+        let preamble = self.preamble.as_ref().filter(|_| self.stage != Stage::Grammar)?;
+        Some(preamble.forced(self.stage))
+    }
+
+    /// Where the text is, in a state of the grammar.
+    #[inline]
+    fn place_in(&self, state: StateId) -> Place {
+        Place { state, read: self.read, stage: self.stage, begins: None }
     }
 
     /// Whether an end token has been accepted.
     pub fn is_terminated(&self) -> bool {
         self.terminated
-    }
-
-    /// The state after a token, and how much of the prefix has been read then; `None` where the
-    /// grammar refuses it.
-    #[inline]
-    fn step(
-        &self,
-        generation: &Generation,
-        (state, read): (StateId, usize),
-        token: TokenId,
-        position: usize,
-    ) -> Result<Option<(StateId, usize)>, MatcherError> {
-        let vocabulary = self.compiled.engine.vocabulary();
-        if token.index() >= vocabulary.width() {
-            let width = vocabulary.width();
-            return Err(MatcherError::OutOfRange { token, position, width });
-        }
-        if read == self.prefix.len() {
-            if let Some(next) = generation.transitions.get(state, token) {
-                return Ok(next.map(|next| (next, read)));
-            }
-        }
-        self.read_token(generation, (state, read), token)
-    }
-
-    /// As [`Self::step`], from the bytes of the token.
-    fn read_token(
-        &self,
-        generation: &Generation,
-        (state, read): (StateId, usize),
-        token: TokenId,
-    ) -> Result<Option<(StateId, usize)>, MatcherError> {
-        let Generation { automaton, transitions, .. } = generation;
-        let vocabulary = self.compiled.engine.vocabulary();
-        let mut text = vocabulary.text(token);
-        let left = &self.prefix[read..];
-        if text.is_empty() {
-            let ends = left.is_empty() && vocabulary.is_eos(token) && automaton.is_accepting(state);
-            return Ok(ends.then_some((state, read)));
-        }
-        if !left.is_empty() {
-            if text.len() <= left.len() {
-                return Ok(left.starts_with(text).then_some((state, read + text.len())));
-            }
-            match text.strip_prefix(left) {
-                Some(rest) => text = rest,
-                None => return Ok(None),
-            }
-        }
-        let next = match automaton.walk(automaton.threads(state), text)? {
-            Some(threads) => Some(automaton.intern(threads)?),
-            None => None,
-        };
-        if left.is_empty() {
-            transitions.set(state, token, next);
-        }
-        self.compiled.settle(generation);
-        Ok(next.map(|next| (next, self.prefix.len())))
     }
 
     /// Takes one token; `false`, and nothing changes, where the grammar refuses it.
@@ -301,8 +301,7 @@ impl Matcher {
             return Err(MatcherError::AfterEnd { token, position });
         }
         let (generation, state) = self.here()?;
-        let Some((state, read)) = self.step(&generation, (state, self.read), token, position)?
-        else {
+        let Some(next) = self.step(&generation, self.place_in(state), token, position)? else {
             return Ok(false);
         };
         if self.tokens.len() == self.tokens.capacity() {
@@ -310,10 +309,15 @@ impl Matcher {
             self.tokens.reserve_exact((self.tokens.len() / TOKENS_GROWTH).max(16));
         }
         self.tokens.push(token);
-        self.history.get_mut().push(state);
-        self.stand(&generation, state);
-        self.read = read;
-        self.terminated = self.compiled.engine.vocabulary().is_eos(token);
+        self.history.get_mut().push(next.state);
+        self.stand(&generation, next.state);
+        self.read = next.read;
+        self.stage = next.stage;
+        if let Some(rest) = next.begins {
+            self.begun = Begun { tokens: self.tokens.len(), rest };
+        }
+        self.terminated =
+            self.stage == Stage::Grammar && self.compiled.engine.vocabulary().is_eos(token);
         Ok(true)
     }
 
@@ -342,7 +346,7 @@ impl Matcher {
     pub fn validate(&self, tokens: &[TokenId]) -> Result<usize, MatcherError> {
         let vocabulary = self.compiled.engine.vocabulary();
         let (generation, state) = self.here()?;
-        let mut place = (state, self.read);
+        let mut place = self.place_in(state);
         let mut terminated = self.terminated;
         for (count, &token) in tokens.iter().enumerate() {
             let position = self.tokens.len() + count;
@@ -353,86 +357,6 @@ impl Matcher {
             terminated = vocabulary.is_eos(token);
         }
         Ok(tokens.len())
-    }
-
-    /// Takes back the last tokens.
-    pub fn rollback(&mut self, count: usize) -> Result<(), MatcherError> {
-        let accepted = self.tokens.len();
-        if count > accepted {
-            return Err(MatcherError::RollbackTooFar { asked: count, accepted });
-        }
-        if count > 0 {
-            self.shorten(accepted - count)?;
-        }
-        Ok(())
-    }
-
-    /// Back to the beginning.
-    pub fn reset(&mut self) {
-        let generation = self.compiled.generation();
-        let start = generation.automaton.start();
-        *self.history.get_mut() = History::new(start);
-        self.stand(&generation, start);
-        self.forget(0, 0);
-    }
-
-    fn shorten(&mut self, length: usize) -> Result<(), MatcherError> {
-        let generation = self.compiled.generation();
-        let history = if state_in(&generation, *self.place.get_mut()).is_none() {
-            self.read_again(&generation, &self.tokens[..length])?
-        } else {
-            let history = self.history.get_mut();
-            let (mut state, known) = history.last_before(length);
-            if known == length {
-                history.shorten(length);
-                self.stand(&generation, state);
-                let read = self.read_after(length);
-                self.forget(length, read);
-                return Ok(());
-            }
-            // What single states are not kept of is read again: less than a stride of tokens.
-            let mut history = history.clone();
-            history.shorten(length);
-            let mut read = self.read_after(known);
-            for (position, &token) in self.tokens[..length].iter().enumerate().skip(known) {
-                // They have been accepted here before.
-                let Some(next) = self.step(&generation, (state, read), token, position)? else {
-                    break;
-                };
-                (state, read) = next;
-                history.push(state);
-            }
-            history
-        };
-        let state = history.last();
-        *self.history.get_mut() = history;
-        self.stand(&generation, state);
-        let read = self.read_after(length);
-        self.forget(length, read);
-        Ok(())
-    }
-
-    /// How much of the prefix the first tokens spell.
-    fn read_after(&self, length: usize) -> usize {
-        let vocabulary = self.compiled.engine.vocabulary();
-        let mut read = 0;
-        for &token in &self.tokens[..length] {
-            if read >= self.prefix.len() {
-                break;
-            }
-            read += vocabulary.text(token).len();
-        }
-        read.min(self.prefix.len())
-    }
-
-    /// Only the first tokens are left, which spell so much of the prefix.
-    fn forget(&mut self, length: usize, read: usize) {
-        self.tokens.truncate(length);
-        self.terminated = false;
-        self.read = read;
-        if let Some(tracked) = &mut self.tracked {
-            tracked.trail.get_mut().shorten(length);
-        }
     }
 
     /// How many bytes of memory the matcher holds, without what it shares with others.
@@ -468,101 +392,10 @@ impl Matcher {
     pub fn fallbacks(&self) -> Fallbacks {
         self.tracked.as_ref().map(|tracked| *tracked.fallbacks.lock()).unwrap_or_default()
     }
-
-    /// Copies the mask into the row if it is known already, and needs no more.
-    pub fn fill_known(&self, row: &mut [u32]) -> bool {
-        if self.terminated {
-            row.fill(0);
-            set_bits(row, self.compiled.engine.vocabulary().eos());
-            return true;
-        }
-        let plain = !self.canonical && self.prefix_left().is_empty();
-        if !plain {
-            return false;
-        }
-        let generation = self.compiled.generation();
-        let state = state_in(&generation, self.place.load(Ordering::Acquire));
-        let fill = |state| generation.masker.with_known(state, |mask| mask.fill(row));
-        state.and_then(fill).is_some()
-    }
-
-    /// The generation and the state, if the grammar's mask has not been computed and is needed.
-    fn unknown(&self) -> Option<(u32, StateId)> {
-        if self.terminated || !self.prefix_left().is_empty() {
-            return None;
-        }
-        let (generation, state) = self.here().ok()?;
-        let known = generation.masker.is_known(state);
-        (!known).then_some((generation.number, state))
-    }
-
-    /// Overwrites a bitmask row with the tokens that may come next. After the end these are the
-    /// end tokens, so that a row of a batch that is done can be sampled from.
-    pub fn fill_bitmask(&self, row: &mut [u32]) -> Result<(), EngineError> {
-        if self.fill_known(row) {
-            return Ok(());
-        }
-        self.fill_by_grammar(row)?;
-        if self.canonical {
-            self.restrict(row)?;
-        }
-        Ok(())
-    }
-
-    fn fill_by_grammar(&self, row: &mut [u32]) -> Result<(), EngineError> {
-        let (generation, state) = self.here()?;
-        let Generation { automaton, masker, .. } = &**generation;
-        let left = self.prefix_left();
-        if !left.is_empty() {
-            row.fill(0);
-            set_bits(row, &masker.prefixed(automaton, left, state)?);
-        } else if masker.with_known(state, |mask| mask.fill(row)).is_none() {
-            masker.compute(automaton, state)?.fill(row);
-            self.compiled.settle(&generation);
-        }
-        Ok(())
-    }
-
-    /// Takes out of a mask what is not canonical, unless nothing would be left.
-    fn restrict(&self, row: &mut [u32]) -> Result<(), EngineError> {
-        let masks = self.compiled.engine.canonical_masks();
-        let (Some(masks), Some((_, context)), Some(tracked)) =
-            (masks, self.context(), &self.tracked)
-        else {
-            return Ok(());
-        };
-        match masks.restrict(&context, row) {
-            Restricted::Canonical => {}
-            Restricted::NothingLeft => {
-                tracked.fallbacks.lock().nothing_left += 1;
-                self.fill_by_grammar(row)?;
-            }
-            Restricted::Lost => tracked.fallbacks.lock().lost += 1,
-        }
-        Ok(())
-    }
-
-    /// The tokens that may come next, sorted; none after the end.
-    pub fn allowed(&self) -> Result<Vec<TokenId>, EngineError> {
-        if self.terminated {
-            return Ok(Vec::new());
-        }
-        if self.canonical || !self.prefix_left().is_empty() {
-            let mut row = vec![0; self.compiled.engine.vocabulary().mask_words()];
-            self.fill_bitmask(&mut row)?;
-            return Ok(bits(&row).collect());
-        }
-        let (generation, state) = self.here()?;
-        let Generation { automaton, masker, .. } = &**generation;
-        if let Some(tokens) = masker.with_known(state, |mask| mask.tokens()) {
-            return Ok(tokens);
-        }
-        let tokens = masker.compute(automaton, state)?.tokens();
-        self.compiled.settle(&generation);
-        Ok(tokens)
-    }
 }
 
+#[cfg(test)]
+mod begin_tests;
 #[cfg(test)]
 mod eviction_tests;
 #[cfg(test)]

@@ -57,7 +57,7 @@ fn first_mask(engine: &Arc<Engine>, schema: &str) -> Outcome {
 fn read(texts: &[Text], beginning: &Beginning) -> Outcome {
     let mut set = 0;
     for text in texts {
-        let mut matcher = Matcher::beginning(text.compiled.clone(), beginning);
+        let mut matcher = Matcher::beginning(text.compiled.clone(), beginning)?;
         let mut row = vec![0; text.compiled.engine.vocabulary().mask_words()];
         for &token in &text.tokens {
             matcher.fill_bitmask(&mut row)?;

@@ -115,15 +115,29 @@ fn a_grammar_with_too_little_memory_begins_anew_by_itself() {
 }
 
 #[test]
-fn a_prefix_is_read_again_too() {
+fn what_comes_before_the_text_is_read_again_too() {
     let engine = Arc::new(Engine::new(vocabulary(42, 300), None, EngineConfig::default()));
     let (enough, little) = both(&engine, SCHEMAS[1], 1);
-    let beginning = Beginning { prefix: b"ab".to_vec(), ..Beginning::default() };
+    let plain = Beginning::default();
+    let closed_by = |close| Some(Opening { close, then: Vec::new() });
+    let beginnings = [
+        Beginning { prefix: b"ab".to_vec(), ..plain.clone() },
+        Beginning { prefill: b"{\"a\":\"ab".to_vec(), ..plain.clone() },
+        Beginning { opening: closed_by(Close::Text(b"aba"[..].into())), ..plain.clone() },
+        Beginning {
+            prefix: b"x\"".to_vec(),
+            prefill: b"{".to_vec(),
+            opening: closed_by(Close::Text(b"a"[..].into())),
+            ..plain
+        },
+    ];
     let mut rng = seeded(41);
-    for _ in 0..6 {
-        let one = Matcher::beginning(enough.clone(), &beginning);
-        let other = Matcher::beginning(little.clone(), &beginning);
-        walk_both(&mut rng, one, other, 60, "prefix");
+    for beginning in &beginnings {
+        for _ in 0..6 {
+            let one = Matcher::beginning(enough.clone(), beginning).unwrap();
+            let other = Matcher::beginning(little.clone(), beginning).unwrap();
+            walk_both(&mut rng, one, other, 60, "prefix");
+        }
     }
     assert!(evictions(&little) > 20);
 }

@@ -96,7 +96,7 @@ fn rollback_undoes_accept() {
         }
         assert_eq!(seen(&matcher), history[history.len() - 1]);
     }
-    matcher.reset();
+    matcher.reset().unwrap();
     assert_eq!(seen(&matcher), history[0]);
 }
 

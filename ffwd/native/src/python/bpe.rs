@@ -319,6 +319,17 @@ impl PyBpe {
         token_list(py, &tokens)
     }
 
+    /// The ids of tokens that texts are not encoded as: those that no merges lead to (where whole
+    /// pieces are looked up, texts may have them even so), and those whose own text is encoded as
+    /// other tokens.
+    fn unused_tokens<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
+        let unused = py.detach(|| self.tokenizer.unused_tokens());
+        Ok((token_list(py, &unused.unmerged)?, token_list(py, &unused.rewritten)?))
+    }
+
     /// How many tokens a text has: the length of what `encode` returns.
     #[pyo3(signature = (
         text, *, special=SpecialArgument(SpecialPolicy::Text), pretokenize=true, normalize=true, prefix_space=true

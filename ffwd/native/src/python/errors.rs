@@ -159,6 +159,13 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
         MatcherError::OutOfRange { token, .. } | MatcherError::AfterEnd { token, .. } => {
             with(py, TokenError::new_err(error.to_string()), "token", token.0)
         }
+        MatcherError::BadClose(token) => {
+            with(py, TokenError::new_err(error.to_string()), "token", token.0)
+        }
+        MatcherError::Prefill { byte } => {
+            with(py, TextError::new_err(error.to_string()), "byte", *byte)
+        }
+        MatcherError::EmptyClose => TextError::new_err(error.to_string()),
         MatcherError::RollbackTooFar { .. } => PyIndexError::new_err(error.to_string()),
         MatcherError::Engine(error) => engine(py, error),
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::errors::{self, VocabularyError};
 use super::matcher::PyMatcher;
@@ -12,8 +12,30 @@ use super::vocabulary::PyVocabulary;
 use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{CompileError, Compiled};
 use crate::json_schema::{self, Policy, Registry, SchemaOptions};
-use crate::matcher::{Beginning, Matcher};
+use crate::matcher::{Beginning, Close, Matcher, Opening};
 use crate::vocabulary::TokenId;
+
+/// What closes free text: a token id, or bytes.
+enum CloseArgument {
+    Token(u32),
+    Text(Vec<u8>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for CloseArgument {
+    type Error = PyErr;
+
+    fn extract(close: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = close.cast::<PyBytes>() {
+            return Ok(Self::Text(text.as_bytes().to_vec()));
+        }
+        close.extract().map(Self::Token).map_err(|_| {
+            PyTypeError::new_err(format!(
+                "free_until must be a token id or bytes, not {}",
+                close.get_type()
+            ))
+        })
+    }
+}
 
 /// A grammar compiled for one vocabulary. Safe to share between threads: all its matchers share
 /// what any of them has built.
@@ -39,15 +61,29 @@ impl PyCompiledGrammar {
     ///         what is canonical; the grammar knows nothing of them.
     ///     prefix: Bytes that come before the text of the grammar, and that the first tokens have to
     ///         spell: those that were taken back where a prompt was cut, see `Bpe.heal`.
+    ///     prefill: The beginning of the grammar's text, where the prompt has it already: the
+    ///         matcher goes on after it.
+    ///     free_until: Before all that comes free text, such as a model's reasoning, up to this
+    ///         token (one that is no text, such as `</think>` in most vocabularies) or this text.
+    ///         The end tokens are not offered in it.
+    ///     then: The tokens that follow what closes the free text.
     ///
     /// Raises:
     ///     VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
-    #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None))]
+    ///     TextError: The grammar refuses the prefill, at `byte`; or `free_until` is empty.
+    ///     TokenError: A token that is text, ends the output or is not in the vocabulary cannot
+    ///         close the free text.
+    ///     ValueError: `then` without `free_until`.
+    #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None, prefill=None,
+                        free_until=None, then=Vec::new()))]
     fn matcher(
         slf: &Bound<'_, Self>,
         canonical: bool,
         recent_tokens: Vec<u32>,
         prefix: Option<&[u8]>,
+        prefill: Option<&[u8]>,
+        free_until: Option<CloseArgument>,
+        then: Vec<u32>,
     ) -> PyResult<PyMatcher> {
         let compiled = slf.get().compiled.clone();
         if canonical && compiled.engine.canonicality().is_none() {
@@ -56,10 +92,29 @@ impl PyCompiledGrammar {
                  for tokenizers that ffwd compiles",
             ));
         }
-        let recent = recent_tokens.into_iter().map(TokenId).collect();
-        let beginning =
-            Beginning { canonical, recent, prefix: prefix.unwrap_or_default().to_vec() };
-        Ok(PyMatcher::new(Matcher::beginning(compiled, &beginning), slf.clone().unbind()))
+        let ids = |ids: Vec<u32>| ids.into_iter().map(TokenId).collect();
+        let opening = match free_until {
+            Some(CloseArgument::Token(id)) => {
+                Some(Opening { close: Close::Token(TokenId(id)), then: ids(then) })
+            }
+            Some(CloseArgument::Text(text)) => {
+                Some(Opening { close: Close::Text(text.into()), then: ids(then) })
+            }
+            None if then.is_empty() => None,
+            None => return Err(PyValueError::new_err("then needs free_until")),
+        };
+        let beginning = Beginning {
+            canonical,
+            recent: ids(recent_tokens),
+            prefix: prefix.unwrap_or_default().to_vec(),
+            prefill: prefill.unwrap_or_default().to_vec(),
+            opening,
+        };
+        let py = slf.py();
+        let matcher = py
+            .detach(|| Matcher::beginning(compiled, &beginning))
+            .map_err(|error| errors::matcher(py, &error))?;
+        Ok(PyMatcher::new(matcher, slf.clone().unbind()))
     }
 
     /// Counters since it was compiled, and what is held now.

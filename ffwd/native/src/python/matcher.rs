@@ -93,8 +93,8 @@ impl PyMatcher {
     }
 
     /// Back to the beginning of the text.
-    fn reset(&mut self) {
-        self.matcher.reset();
+    fn reset(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.matcher.reset().map_err(|error| errors::matcher(py, &error))
     }
 
     /// A second matcher at the same place; the two go on independently.

@@ -28,6 +28,7 @@ mod specials;
 mod split;
 #[cfg(test)]
 mod tests;
+mod unused;
 
 use std::sync::Arc;
 
@@ -47,6 +48,7 @@ pub use options::{DummySpace, EncodeOptions, PartOptions, Scope};
 pub use prepend::PrependEncoder;
 pub use prompt::PromptPart;
 pub use specials::{SpecialPolicy, SpecialToken, SpecialTokens};
+pub use unused::UnusedTokens;
 
 /// Limits of a tokenizer, which make parts of a text, though not whole texts, inexact.
 const NOT_FOLLOWED: &str = "the pre-tokenizer cannot be followed while a text is being written";

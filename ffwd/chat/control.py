@@ -1,0 +1,80 @@
+"""Which names are control tokens of a vocabulary, and where a template writes them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ffwd.tokenizer.table import TokenKind
+
+# What only ever is the name of a control token: a template that writes it, and a vocabulary that
+# has it not, do not belong together. `[INST]` and `<think>` are text to some models.
+_NAME = re.compile(
+    r"<\|[A-Za-z0-9_./:-]+\|>|<\uff5c[^<>\uff5c\s]+\uff5c>|</?s>|<(?:bos|eos|start_of_turn|end_of_turn)>"
+)
+
+
+@dataclass(frozen=True)
+class ControlTokens:
+    """The control tokens of a vocabulary: their ids by name."""
+
+    ids: Mapping[str, int]
+    kinds: Mapping[str, TokenKind]
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Finds them; where several begin, the longest."""
+        names = sorted(filter(None, self.ids), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, names)) or r"(?!)")
+
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest name."""
+        return max(map(len, self.ids), default=0)
+
+    def find(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Where they lie in a text: start, end, name."""
+        for found in self.pattern.finditer(text):
+            yield found.start(), found.end(), found.group()
+
+
+def missing_names(text: str) -> list[str]:
+    """What looks like a control token in text that has none, each once."""
+    return list(dict.fromkeys(_NAME.findall(text)))
+
+
+_KNOWN: "WeakKeyDictionary[Any, ControlTokens]" = WeakKeyDictionary()
+
+
+def control_tokens(tokenizer: Any) -> ControlTokens:
+    """The control tokens of a tokenizer: all that is named and is not text.
+
+    Tokens that are not flagged as special count as well (`<tool_call>`, `<think>`).
+    Found once for each tokenizer.
+    """
+    known = _KNOWN.get(tokenizer)
+    if known is None:
+        ids: dict[str, int] = {}
+        kinds: dict[str, TokenKind] = {}
+        for token_id in range(tokenizer.vocab_size):
+            kind = tokenizer.token_kind(token_id)
+            if kind is TokenKind.TEXT or kind is TokenKind.PADDING:
+                continue
+            name = tokenizer.id_to_token(token_id)
+            if name and name not in ids:
+                ids[name] = token_id
+                kinds[name] = kind
+        known = _KNOWN[tokenizer] = ControlTokens(ids, kinds)
+    return known
+
+
+def special_token_variables(tokenizer: Any) -> dict[str, str]:
+    """What templates read as `bos_token`, `eos_token` and so on."""
+    tokens = tokenizer.special_tokens
+    found = {
+        f"{role}_token": getattr(tokens, role, None)
+        for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
+    }
+    return {name: token.content for name, token in found.items() if token is not None}

@@ -1,0 +1,88 @@
+"""What can be wrong with a conversation, a template, or both together."""
+
+from ffwd._native import FfwdError
+
+
+class ChatError(FfwdError):
+    """A conversation cannot be turned into a prompt."""
+
+
+class TemplateError(ChatError):
+    """The template refuses, is wrong, or does more than it may.
+
+    `line` is the line of the template, from 1, where it is known; `variable` the name of what is
+    not defined.
+    """
+
+    def __init__(
+        self, message: str, *, line: int | None = None, variable: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.line = line
+        self.variable = variable
+
+
+class TemplateSyntaxError(TemplateError):
+    """The template is not one: `line` says where."""
+
+
+class TemplateRefusedError(TemplateError):
+    """The template's own `raise_exception`; the message is the template's."""
+
+
+class UndefinedVariableError(TemplateError):
+    """The template uses what is not defined; `variable` is its name."""
+
+
+class TemplateSecurityError(TemplateError):
+    """The template reaches for what the sandbox forbids."""
+
+
+class TemplateLimitError(TemplateError):
+    """The template writes too much, or loops too often."""
+
+
+class MissingTemplateError(ChatError):
+    """The tokenizer has no template, or none of that name."""
+
+
+class MissingControlTokensError(ChatError):
+    """The vocabulary has no token for what the template writes; `tokens` are their names."""
+
+    def __init__(self, message: str, *, tokens: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.tokens = tokens
+
+
+class InjectionError(ChatError):
+    """It cannot be told which control tokens are the template's and which are a message's text."""
+
+
+class ToolError(ChatError):
+    """A Python function cannot be described as a tool; `function` is its name."""
+
+    def __init__(self, message: str, *, function: str | None = None) -> None:
+        super().__init__(message)
+        self.function = function
+
+
+class ConversationError(ChatError):
+    """A message is not as it must be. `index` counts from 0; None: the conversation as a whole."""
+
+    def __init__(self, message: str, *, index: int | None = None, role: str | None = None) -> None:
+        super().__init__(message)
+        self.index = index
+        self.role = role
+
+
+class PromptLengthError(ChatError):
+    """A conversation does not fit. `num_tokens` is what it needs, `limit` what there is."""
+
+    def __init__(self, message: str, *, num_tokens: int | None = None, limit: int) -> None:
+        super().__init__(message)
+        self.num_tokens = num_tokens
+        self.limit = limit
+
+
+class FormatError(ChatError):
+    """A format's own fields cannot be used: an empty stop string, say."""

@@ -1,0 +1,300 @@
+"""The environment that chat templates are written for: transformers', bounded and tracked."""
+
+import types
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import cache, partial, update_wrapper
+from typing import Any, NoReturn
+
+import jinja2
+import jinja2.ext
+import jinja2.nodes
+import jinja2.parser
+import jinja2.runtime
+import jinja2.utils
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from ffwd.chat.errors import TemplateLimitError
+from ffwd.chat.jinja import formatting, tracked
+from ffwd.chat.jinja.filters import (
+    all_filters,
+    check_format,
+    check_replacement,
+    check_sizes,
+    join,
+    modulo,
+    replace,
+)
+from ffwd.chat.jinja.run import current
+
+
+class RaisedByTemplateError(jinja2.TemplateError):
+    """`raise_exception` was called."""
+
+
+class NamedUndefinedError(jinja2.UndefinedError):
+    """As Jinja's, and it knows the name."""
+
+    def __init__(self, name: str | None, message: str | None = None) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class _Undefined(jinja2.Undefined):
+    __slots__ = ()
+
+    def __init__(
+        self,
+        hint: str | None = None,
+        obj: Any = jinja2.utils.missing,
+        name: str | None = None,
+        exc: type[jinja2.TemplateRuntimeError] = jinja2.UndefinedError,
+    ) -> None:
+        super().__init__(hint, obj, name, exc)
+        if exc is jinja2.UndefinedError:
+            named: Any = partial(NamedUndefinedError, None if name is None else str(name))
+            self._undefined_exception = named
+
+
+class _Generation(jinja2.ext.Extension):
+    """`{% generation %}`: what the assistant wrote, for training."""
+
+    tags = {"generation"}  # noqa: RUF012
+
+    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.CallBlock:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        block = jinja2.nodes.CallBlock(self.call_method("_mark"), [], [], body)
+        block.set_lineno(line)
+        return block
+
+    def _mark(self, caller: Callable[[], str]) -> str:
+        text = caller()
+        run = current()
+        start = sum(map(len, run.blocks))
+        run.generation_spans.append((start, start + len(text)))
+        return text
+
+
+class _Dict:
+    """`dict(...)` in a template, which must not reach the class."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict(*args, **kwargs)
+
+    def fromkeys(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict.fromkeys(*args, **kwargs)
+
+
+class _Namespace(jinja2.utils.Namespace):
+    """Refuses names that begin with an underscore."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        self, args = args[0], args[1:]
+        values = dict(*args, **kwargs)
+        for name in values:
+            _check_name(name)
+        jinja2.utils.Namespace.__init__(self, values)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _check_name(name)
+        jinja2.utils.Namespace.__setitem__(self, name, value)
+
+
+def _check_name(name: Any) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(
+            f"names that begin with an underscore, such as {name!r}, cannot be kept in a namespace"
+        )
+
+
+class _Template(jinja2.Template):
+    escapes: bool
+    """Whether it turns on escaping for HTML, in which text is not tracked."""
+
+    @classmethod
+    def _from_namespace(cls, environment: Any, namespace: Any, globals: Any) -> "_Template":
+        # What the operator `~` compiles to.
+        namespace["str_join"] = _str_join
+        made: _Template = super()._from_namespace(environment, namespace, globals)  # type: ignore[assignment]
+        return made
+
+
+def _str_join(values: Iterable[Any]) -> Any:
+    return _concat(formatting.to_string(value) for value in values)
+
+
+def _concat(values: Iterable[str]) -> Any:
+    values = list(values)
+    run = current()
+    run.check_length(sum(map(len, values)))
+    return run.made(tracked.concat(values))
+
+
+class ChatEnvironment(ImmutableSandboxedEnvironment):
+    """As transformers makes it.
+
+    Operators, calls, filters and output go through methods of this class, which count what is done
+    and keep track of text that is not the template's.
+    """
+
+    template_class = _Template
+    intercepted_binops = frozenset({"+", "*", "%", "**"})
+    concat = staticmethod(_concat)
+
+    def __init__(self) -> None:
+        super().__init__(
+            trim_blocks=True,
+            lstrip_blocks=True,
+            extensions=[_Generation, jinja2.ext.loopcontrols],
+            undefined=_Undefined,
+            finalize=_finalize,
+        )
+        self.filters.update(all_filters())
+        self.globals["raise_exception"] = _raise_exception
+        self.globals["strftime_now"] = _strftime_now
+        self.globals["dict"] = _Dict()
+        self.globals["namespace"] = _Namespace
+
+    def compiled(self, source: str) -> jinja2.Template:
+        """The template; each round of its loops is counted."""
+        tree = self.parse(source)
+        for loop in tree.find_all(jinja2.nodes.For):
+            step = jinja2.nodes.ExprStmt(
+                jinja2.nodes.Call(jinja2.nodes.EnvironmentAttribute("count"), [], [], None, None)
+            )
+            loop.body.insert(0, step.set_lineno(loop.lineno))
+        tree.set_environment(self)
+        template = self.from_string(tree)
+        assert isinstance(template, _Template)
+        template.escapes = tree.find(jinja2.nodes.EvalContextModifier) is not None
+        return template
+
+    def count(self) -> None:
+        """Another round of a loop."""
+        current().spend()
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        """An operator, bounded and tracked."""
+        run = current()
+        if operator == "+":
+            if hasattr(left, "__len__") and hasattr(right, "__len__"):
+                run.check_length(len(left) + len(right))
+            if isinstance(left, tracked.Tracked) or isinstance(right, tracked.Tracked):
+                return run.made(tracked.add(left, right))
+            return run.made(left + right)
+        if operator == "*":
+            for value, times in ((left, right), (right, left)):
+                if isinstance(value, (str, list, tuple)) and isinstance(times, int):
+                    run.check_length(len(value) * times)
+            return run.made(left * right)
+        if operator == "%":
+            check_format(left)
+            return run.made(modulo(left, right))
+        integers = isinstance(left, int) and isinstance(right, int)
+        if integers and left.bit_length() * right > 1 << 16:
+            raise TemplateLimitError("the template computes a power of more than 65,536 bits")
+        return left**right
+
+    def call(self, context: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A call, bounded; methods of strings are tracked."""
+        run = current()
+        run.spend()
+        owner = getattr(function, "__self__", None)
+        name = getattr(function, "__name__", "")
+        check_sizes(name, args, kwargs)
+        if isinstance(owner, str) and self.is_safe_callable(function):
+            # What compiled templates hand on for functions that take the context.
+            given = {
+                key: v for key, v in kwargs.items() if key not in ("_loop_vars", "_block_vars")
+            }
+            return run.made(_string_method(owner, name, function, args, given))
+        return run.made(super().call(context, function, *args, **kwargs))
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """`text.format` and `text.format_map`, sandboxed, bounded and tracked."""
+        wrapped = super().wrap_str_format(value)
+        if wrapped is None:
+            return None
+        template: str = value.__self__
+        is_map = value.__name__ == "format_map"
+        from jinja2.sandbox import SandboxedFormatter
+
+        formatter = SandboxedFormatter(self)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            check_format(template)
+            if not tracked.may_track([template, list(args), kwargs]):
+                return wrapped(*args, **kwargs)
+            result = wrapped(*tracked.plain(args), **tracked.plain(kwargs))
+            values = args[0] if is_map else kwargs
+            given = () if is_map else args
+            return formatting.formatted(
+                template, result, lambda name: formatter.get_field(name, given, values)[0]
+            )
+
+        return update_wrapper(call, value)
+
+
+def _string_method(
+    owner: str, name: str, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if name == "replace" and len(args) >= 2 and all(isinstance(v, str) for v in args[:2]):
+        check_replacement(owner, args[0], args[1])
+    elif name == "join" and len(args) == 1 and not isinstance(args[0], str):
+        args = (list(args[0]),)
+        lengths = [len(item) for item in args[0] if isinstance(item, str)]
+        current().check_length(sum(lengths) + len(owner) * len(lengths))
+    elif name == "translate":
+        current().check_length(len(owner) * 64)
+    if isinstance(owner, tracked.Tracked) or not tracked.may_track([list(args), kwargs]):
+        return method(*args, **kwargs)
+    if name == "join" and len(args) == 1:
+        return join(owner, list(args[0]))
+    if name == "replace" and len(args) >= 2 and not kwargs:
+        return replace(owner, tracked.raw(args[0]), *args[1:])
+    result = method(*tracked.plain(args), **tracked.plain(kwargs))
+    if name in _STRETCHES:
+        # Which stretch of the template's text it is may depend on the caller's; whose it is not.
+        return result
+    return tracked.fuzzy(result)
+
+
+_STRETCHES = frozenset(
+    {"strip", "lstrip", "rstrip", "removeprefix", "removesuffix", "split", "rsplit", "partition"}
+    | {"rpartition", "splitlines", "startswith", "endswith", "find", "rfind", "index", "rindex"}
+    | {"count"}
+)
+
+
+def _finalize(value: Any) -> Any:
+    """What is written for a value; the compiled template calls `str` on it."""
+    if isinstance(value, str):
+        return current().made(value)
+    return formatting.to_string(value) if tracked.may_track(value) else value
+
+
+def _raise_exception(message: Any) -> NoReturn:
+    raise RaisedByTemplateError(str(tracked.plain(message)))
+
+
+def _strftime_now(format: str) -> str:
+    check_format(format)
+    return (current().now or datetime.now()).strftime(format)
+
+
+@cache
+def environment() -> ChatEnvironment:
+    """The one environment: it is never changed, and what belongs to a rendering is in its `Run`."""
+    return ChatEnvironment()
+
+
+def template_line(error: BaseException) -> int | None:
+    """The line of the template in which an error was raised."""
+    line = None
+    trace: types.TracebackType | None = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "<template>":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

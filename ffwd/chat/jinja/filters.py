@@ -1,0 +1,226 @@
+"""Jinja's filters and string methods, bounded, and with rules for tracked text."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2.filters import FILTERS, make_attrgetter
+from markupsafe import Markup, escape
+
+from ffwd.chat.errors import TemplateLimitError
+from ffwd.chat.jinja import formatting, tracked
+from ffwd.chat.jinja.run import current
+
+# They give back one of the values that they were given.
+_SELECT = frozenset(
+    {"attr", "d", "default", "first", "last", "max", "min", "random", "sum"}
+    # Or iterators over them.
+    | {"batch", "dictsort", "groupby", "items", "list", "map", "reject", "rejectattr", "reverse"}
+    | {"select", "selectattr", "slice", "sort", "unique"}
+)
+# How long their results are is in their arguments.
+_SIZED = frozenset(
+    {"center", "indent", "truncate", "wordwrap", "batch", "slice", "round", "filesizeformat"}
+    | {"ljust", "rjust", "zfill", "expandtabs", "lipsum", "generate_lorem_ipsum"}
+)
+_MOST = 1 << 20
+
+
+def check_sizes(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Refuse to pad to a length that is out of all proportion."""
+    if name not in _SIZED:
+        return
+    for value in (*arguments, *options.values()):
+        if isinstance(value, int) and abs(value) > _MOST:
+            raise TemplateLimitError(f"the template calls {name} with {value}, above {_MOST}")
+
+
+def check_format(template: Any) -> None:
+    """Refuse widths and precisions of more than five digits, and those from arguments."""
+    digits = 0
+    for character in template if isinstance(template, str) else "":
+        digits = digits + 1 if character.isdigit() else 0
+        if digits > 5:
+            raise TemplateLimitError("the template formats with a width of more than five digits")
+
+
+def all_filters() -> dict[str, Callable[..., Any]]:
+    """Every filter of the environment."""
+    return {name: _watched(name, function) for name, function in FILTERS.items()} | {
+        "tojson": _watched("tojson", formatting.to_json)
+    }
+
+
+def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The filter within its bounds, and without a way to lose track of text.
+
+    Where no text is tracked it is Jinja's own function that runs.
+    """
+    rule = _RULES.get(name)
+    context_first = getattr(function, "jinja_pass_arg", None) is not None
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        run = current()
+        run.spend()
+        check_sizes(name, arguments, options)
+        head, values = (arguments[:1], arguments[1:]) if context_first else ((), arguments)
+        if name == "join" and values:
+            values = (_items(head[0], values[0], options.pop("attribute", None)), *values[1:])
+            if len(values) > 2:
+                values = (_items(head[0], values[0], values[2]), values[1])
+        _check_lengths(name, values, options)
+        if not any(map(tracked.may_track, values)) and not any(
+            map(tracked.may_track, options.values())
+        ):
+            return run.made(function(*head, *values, **options))
+        if head and getattr(head[0], "autoescape", False):
+            result = function(*head, *tracked.plain(values), **tracked.plain(options))
+            return run.made(tracked.fuzzy(result))
+        if rule is not None:
+            result = rule(*values, **options)
+        elif name in _OF_STRINGS and values:
+            # Jinja's function would make a string of it in a way that is not tracked.
+            result = function(*head, _string(values[0]), *values[1:], **options)
+        elif name in _SELECT or name == "tojson":
+            result = function(*head, *values, **options)
+        else:
+            result = tracked.fuzzy(
+                function(*head, *tracked.plain(values), **tracked.plain(options))
+            )
+        return run.made(result)
+
+    return call
+
+
+def _items(context: Any, values: Any, attribute: Any) -> list[Any]:
+    """What `join` joins, made once: it may be an iterator."""
+    if attribute is not None:
+        values = map(make_attrgetter(context.environment, attribute), values)
+    return list(values)
+
+
+def _check_lengths(name: str, values: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    if name == "join":
+        separator = values[1] if len(values) > 1 else options.get("d", "")
+        lengths = [len(item) for item in values[0] if isinstance(item, str)] if values else []
+        if isinstance(separator, str):
+            current().check_length(sum(lengths) + len(separator) * len(lengths))
+    elif name == "replace":
+        given = [value for value in (*values, *options.values()) if isinstance(value, str)]
+        if len(given) == 3:
+            check_replacement(*given)
+    elif name == "format":
+        check_format(values[0] if values else None)
+    elif name == "indent" and values and isinstance(values[0], str):
+        width = values[1] if len(values) > 1 else options.get("width", 4)
+        width = len(width) if isinstance(width, str) else width if isinstance(width, int) else 4
+        current().check_length(len(values[0]) + (values[0].count("\n") + 1) * width)
+
+
+def check_replacement(text: str, old: str, new: str) -> None:
+    """Refuse a replacement whose result is too long."""
+    current().check_length(len(text) + text.count(old) * len(new))
+
+
+def _string(value: Any) -> Any:
+    # As jinja2.filters' soft_str: strings stay what they are.
+    return value if isinstance(value, str) else formatting.to_string(value)
+
+
+def _safe(value: Any) -> Any:
+    if isinstance(value, tracked.Tracked):
+        return tracked.make(tracked.raw(value), tracked.origins_of(value), markup=True)
+    if tracked.tracks(value):
+        return _safe(formatting.to_string(value))
+    return Markup(value)
+
+
+def _escape(value: Any) -> Any:
+    if isinstance(value, str):
+        return tracked.escaped(value)
+    return _escape(formatting.to_string(value)) if tracked.tracks(value) else escape(value)
+
+
+def _force_escape(value: Any) -> Any:
+    value = formatting.to_string(value.__html__() if isinstance(value, Markup) else value)
+    return _escape(str(value))
+
+
+def _replace(s: Any, old: Any, new: Any, count: Any = None) -> Any:
+    text, old, new = (formatting.to_string(value) for value in (s, old, new))
+    return replace(text, old, new, -1 if count is None else count)
+
+
+def _join(value: list[Any], d: Any = "") -> Any:
+    return join(formatting.to_string(d), [formatting.to_string(item) for item in value])
+
+
+def _indent(s: Any, width: Any = 4, first: bool = False, blank: bool = False) -> Any:
+    indention = width if isinstance(width, str) else " " * width
+    newline: Any = "\n"
+    if tracked.is_markup(s):
+        indention, newline = Markup(indention), Markup(newline)
+    # A final newline would otherwise be dropped with the line that it ends.
+    lines = tracked.add(s, newline).splitlines()
+    if blank:
+        made = join(tracked.add(newline, indention), lines)
+    else:
+        made = lines.pop(0)
+        if lines:
+            indented = [tracked.add(indention, line) if line else line for line in lines]
+            made = tracked.add(tracked.add(made, newline), join(newline, indented))
+    return tracked.add(indention, made) if first else made
+
+
+def _format(value: Any, *arguments: Any, **options: Any) -> Any:
+    if arguments and options:
+        raise TypeError("can't handle positional and keyword arguments at the same time")
+    template = value if isinstance(value, str) else formatting.to_string(value)
+    return modulo(template, options or arguments)
+
+
+def modulo(left: Any, right: Any) -> Any:
+    """`left % right`."""
+    if isinstance(left, str) and (tracked.tracks(left) or tracked.may_track(right)):
+        return formatting.percent(left, right)
+    return left % right
+
+
+def replace(text: str, old: str, new: str, count: int = -1) -> Any:
+    """`text.replace(...)`, also where only `new` is tracked."""
+    if isinstance(new, tracked.Tracked) and not isinstance(text, tracked.Tracked):
+        if isinstance(text, Markup) or not old:
+            return tracked.fuzzy(text.replace(old, tracked.plain(new), count))
+        return tracked.concat(_interleaved(text.split(tracked.raw(old), count), new))
+    return text.replace(old, new, count)
+
+
+def join(separator: str, items: list[str]) -> Any:
+    """`separator.join(items)`, also where only an item is tracked."""
+    if not tracked.tracks(items):
+        return separator.join(items)
+    separator.join(tracked.plain(items))  # raises what the original does
+    markup = tracked.is_markup(separator)
+    if markup:
+        items = [tracked.escaped(item) for item in items]
+    return tracked.concat(_interleaved(items, separator), markup=markup)
+
+
+def _interleaved(items: list[str], separator: str) -> list[str]:
+    return [piece for item in items for piece in (separator, item)][1:]
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "string": _string,
+    "safe": _safe,
+    "e": _escape,
+    "escape": _escape,
+    "forceescape": _force_escape,
+    "replace": _replace,
+    "join": _join,
+    "indent": _indent,
+    "format": _format,
+}
+# They only call methods of their text.
+_OF_STRINGS = frozenset({"trim", "upper", "lower", "capitalize", "truncate"})

@@ -1,0 +1,124 @@
+"""How conversations are given: the dicts that OpenAI's and transformers' interfaces have.
+
+A message is a mapping with a `role` and, usually, a `content`: text, or a list of blocks such as
+`{"type": "text", "text": "..."}`. What else it may have (`tool_calls`, `name`, `tool_call_id`,
+`reasoning_content`) is for the template or format to read, so nothing is refused here that some
+template understands. Dataclasses and objects with a `model_dump` method (pydantic) do as well.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ffwd.chat.errors import ConversationError
+
+Message = Mapping[str, Any]
+
+# Deeper than any message, and well within Python's own limit.
+_MAX_DEPTH = 100
+
+
+def plain(value: Any, *, what: str = "a message", _depth: int = 0) -> Any:
+    """The value rebuilt from `None`, `bool`, `int`, `float`, `str`, `list`, `tuple` and `dict`.
+
+    A template is a program by somebody else, so it never sees an object of the caller's. What
+    has no plain form (an image, an array) becomes the name of its type, `<Image>`: templates
+    look whether such a value is there, not at it. Raises `ConversationError` for values that
+    are nested too deeply, or in themselves; `what` names the value there.
+    """
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    if _depth > _MAX_DEPTH:
+        raise ConversationError(f"{what} is nested more than {_MAX_DEPTH} deep")
+    below = _depth + 1
+    if isinstance(value, (str, int, float)):
+        return _base(value)
+    if isinstance(value, Mapping):
+        return {
+            plain(key, what=what, _depth=below): plain(item, what=what, _depth=below)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [plain(item, what=what, _depth=below) for item in value]
+    if isinstance(value, tuple):
+        return tuple(plain(item, what=what, _depth=below) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return plain(fields, what=what, _depth=below)
+    if callable(dump := getattr(value, "model_dump", None)):
+        return plain(dump(), what=what, _depth=below)
+    # NumPy's scalars, by what they have rather than by an import.
+    if callable(item := getattr(value, "item", None)) and getattr(value, "shape", None) == ():
+        return plain(item(), what=what, _depth=below)
+    return f"<{type(value).__name__}>"
+
+
+def _base(value: str | int | float) -> str | int | float:
+    """The value without what its class adds to it (an enumeration's member, say)."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    return float.__float__(value)
+
+
+def is_batch(messages: Any) -> bool:
+    """Whether this is a list of conversations rather than one conversation."""
+    return (
+        isinstance(messages, (list, tuple))
+        and bool(messages)
+        and (isinstance(messages[0], (list, tuple)) or hasattr(messages[0], "messages"))
+    )
+
+
+def plain_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
+    """The conversation as new dicts of plain values; the caller's are never changed.
+
+    Raises `ConversationError` with the index of what is no message.
+    """
+    messages = getattr(messages, "messages", messages)
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
+        raise ConversationError(
+            f"a conversation is a list of messages, not {type(messages).__name__}: "
+            '[{"role": "user", "content": "..."}]'
+        )
+    found = []
+    for index, message in enumerate(messages):
+        try:
+            made = plain(message, what=f"message {index}")
+        except ConversationError as error:
+            raise ConversationError(str(error), index=index) from None
+        if not isinstance(made, dict):
+            raise ConversationError(
+                f"message {index} is {type(message).__name__}, not a dict with a role and a "
+                'content: {"role": "user", "content": "..."}',
+                index=index,
+            )
+        found.append(made)
+    return found
+
+
+def as_list(messages: Any) -> list[Any]:
+    """The messages of a conversation as they are given; errors as of `plain_messages`."""
+    messages = getattr(messages, "messages", messages)
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
+        return plain_messages(messages)
+    return list(messages)
+
+
+def role_of(message: Message) -> str:
+    """The message's role, or "" where it has none that is a string."""
+    role = message.get("role")
+    return role.value if isinstance(role, enum.Enum) else role if isinstance(role, str) else ""
+
+
+def text_of(message: Message) -> str:
+    """The text of a message's content: all of its text blocks, joined; "" where there is none."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):
+        texts = [block.get("text") for block in content if isinstance(block, Mapping)]
+        return "".join(text for text in texts if isinstance(text, str))
+    return ""

@@ -1,0 +1,297 @@
+"""A prompt as parts: text, control tokens, and where each message lies.
+
+A string cannot say which of its `<|eot_id|>` ends a turn and which a user typed. Parts can: a
+control token is in a prompt only as a `ControlPart`, and the text of a `TextPart` is encoded as
+text, whatever is in it.
+"""
+
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from typing import Protocol
+
+from ffwd._native import CompiledGrammar
+from ffwd.chat.errors import ChatError
+from ffwd.chat.seam import MAX_ROLLBACK, Start, start
+
+
+class PromptTokenizer(Protocol):
+    """What a prompt needs of a tokenizer: `ffwd.tokenizer.Tokenizer` has it."""
+
+    def encode_parts(self, parts: Sequence[str | int], /) -> list[int]:
+        """Ids as they are, and each stretch of text without finding control tokens in it."""
+        ...
+
+    def token_bytes(self, token_id: int, /) -> bytes | None:
+        """What a token stands for; None for a control token."""
+        ...
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """Text, whatever is in it.
+
+    `message` is the index of the message whose own text this is; None: the template's.
+    """
+
+    text: str
+    message: int | None = None
+
+
+@dataclass(frozen=True)
+class ControlPart:
+    """One control token: its id, and its name in the vocabulary."""
+
+    token_id: int
+    content: str
+
+
+Part = TextPart | ControlPart
+
+
+@dataclass(frozen=True)
+class MessageSpan:
+    """Where a message's own text lies in a prompt, each as a half-open range.
+
+    What is between two pieces of it counts as well: a control token before its tool calls, say.
+    A token that has text of the message and of the template is in the range.
+    """
+
+    message: int
+    parts: range
+    """Of `Prompt.parts`."""
+    characters: range
+    """Of `Prompt.text`."""
+    tokens: range
+    """Of `Prompt.ids`."""
+
+
+@dataclass(frozen=True)
+class ThinkingSection:
+    """The prompt ends within the model's reasoning, and the answer begins after its close."""
+
+    opened_by: str
+    """What begins the section: `<think>`."""
+    closed_by: str
+    """What ends it: `</think>`."""
+    close_token_id: int | None
+    """The id of `closed_by`; None where it is more than one token."""
+    close_token_ids: tuple[int, ...] = ()
+    """The ids of `closed_by`; empty where it is text, whose tokens depend on what is before it."""
+    answer_prefix: str = ""
+    """What the template writes between the close and the answer, such as two line ends."""
+    control_token_ids: tuple[int, ...] = ()
+    """Control tokens that belong to the section, such as those of messages within it."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prompt:
+    """What a model is given, and what is known of the place where its answer begins.
+
+    Immutable; `ids` and `spans` are computed once, when they are asked for.
+
+    `part_ids`: the ids of each part, where the format encodes each on its own (Mistral's do).
+    Without it `tokenizer.encode_parts` encodes them, and adjacent texts are one stretch.
+    """
+
+    parts: tuple[Part, ...]
+    tokenizer: PromptTokenizer
+    part_ids: tuple[tuple[int, ...], ...] | None = None
+    end_token_ids: tuple[int, ...] = ()
+    """What may end the answer: the tokenizer's end tokens and those of the template or format."""
+    stop: tuple[str, ...] = ()
+    """Texts that end the answer, for formats whose terminators are no tokens."""
+    prefill: str = ""
+    """The last message's text that is to be continued, as rendered: the end of `text`, behind
+    the last control token."""
+    thinking: ThinkingSection | None = None
+    """Where the prompt ends within a thinking section."""
+    generation_start: bool = False
+    """Whether the prompt ends where the model is to write: an answer's beginning, or within it."""
+    num_messages: int = 0
+    generation_spans: tuple[tuple[int, int], ...] = ()
+    """Characters of `text` that the template marks as the assistant's (`{% generation %}`)."""
+    missing_control_tokens: tuple[str, ...] = ()
+    """Names that look like control tokens of the template, and that the vocabulary has none for."""
+    _memo: dict[str, object] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.part_ids is not None and len(self.part_ids) != len(self.parts):
+            raise ChatError(
+                f"{len(self.part_ids)} lists of ids for {len(self.parts)} parts: there must be one "
+                "for each"
+            )
+        if not self.text.endswith(self.prefill):
+            raise ChatError(f"the prompt does not end in its prefill {self.prefill!r}")
+
+    @property
+    def text(self) -> str:
+        """All parts, joined; control tokens by name."""
+        if "text" not in self._memo:
+            self._memo["text"] = "".join(map(_content, self.parts))
+        text = self._memo["text"]
+        assert isinstance(text, str)
+        return text
+
+    @property
+    def ids(self) -> list[int]:
+        """The token ids. A new list each time: the caller may extend it."""
+        if "ids" not in self._memo:
+            if self.part_ids is not None:
+                ids = [token_id for part in self.part_ids for token_id in part]
+            else:
+                ids = self.tokenizer.encode_parts(
+                    [p.token_id if isinstance(p, ControlPart) else p.text for p in self.parts]
+                )
+            self._memo["ids"] = tuple(ids)
+        found = self._memo["ids"]
+        assert isinstance(found, tuple)
+        return list(found)
+
+    @property
+    def spans(self) -> tuple[MessageSpan | None, ...]:
+        """Where each message lies; None for one of which no text is in the prompt."""
+        if "spans" not in self._memo:
+            self._memo["spans"] = self._find_spans()
+        spans = self._memo["spans"]
+        assert isinstance(spans, tuple)
+        return spans
+
+    def start(
+        self,
+        grammar: CompiledGrammar,
+        *,
+        canonical: bool = False,
+        max_rollback: int = MAX_ROLLBACK,
+        leading_space: bool | None = None,
+    ) -> Start:
+        """Where the grammar's text begins: the ids for the model, and matchers for what follows.
+
+        `canonical`: whether the matchers offer only tokens that the tokenizer itself would have
+        chosen. `max_rollback`: how many of the prompt's last ids may be taken back where the answer
+        was begun for the model (`prefill`), since they may be others once the text goes on.
+        `leading_space`: whether a space, which does not belong to the answer, comes before it; by
+        default where the tokenizer would put one.
+
+        Raises `PrefillError` where the grammar refuses the prefill, and `EndTokenError` where its
+        vocabulary lacks one of `end_token_ids`.
+        """
+        return start(
+            self,
+            grammar,
+            canonical=canonical,
+            max_rollback=max_rollback,
+            leading_space=leading_space,
+        )
+
+    def __len__(self) -> int:
+        """How many token ids the prompt has."""
+        return len(self.ids)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _find_spans(self) -> tuple[MessageSpan | None, ...]:
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for index, part in enumerate(self.parts):
+            if isinstance(part, TextPart) and part.message is not None and part.text:
+                first.setdefault(part.message, index)
+                last[part.message] = index
+        offsets = [0, *accumulate(len(_content(part)) for part in self.parts)]
+        tokens = self._part_tokens()
+        count = max([self.num_messages, *(message + 1 for message in first)])
+        return tuple(
+            MessageSpan(
+                message=message,
+                parts=range(first[message], last[message] + 1),
+                characters=range(offsets[first[message]], offsets[last[message] + 1]),
+                tokens=range(tokens[first[message]].start, tokens[last[message]].stop),
+            )
+            if message in first
+            else None
+            for message in range(count)
+        )
+
+    def _part_tokens(self) -> list[range]:
+        """For each part the tokens that have some of it."""
+        if self.part_ids is not None:
+            ends = list(accumulate(map(len, self.part_ids)))
+            return [
+                range(end - len(ids), end) for end, ids in zip(ends, self.part_ids, strict=True)
+            ]
+        ids = self.ids
+        found: list[range] = []
+        at = 0
+        for stretch in _stretches(self.parts):
+            if isinstance(stretch[0], ControlPart):
+                found.append(range(at, at + 1))
+                at += 1
+                continue
+            # No text becomes a control token, so the next one of the prompt ends the stretch.
+            after = len(found) + len(stretch)
+            following = self.parts[after] if after < len(self.parts) else None
+            end = ids.index(following.token_id, at) if isinstance(following, ControlPart) else None
+            tokens = range(at, len(ids) if end is None else end)
+            found += _tokens_of_texts([_content(part) for part in stretch], tokens, ids, self)
+            at = tokens.stop
+        return found
+
+
+def _content(part: Part) -> str:
+    return part.text if isinstance(part, TextPart) else part.content
+
+
+def _stretches(parts: Sequence[Part]) -> list[list[Part]]:
+    """Each control token on its own, and runs of texts."""
+    found: list[list[Part]] = []
+    for part in parts:
+        if found and isinstance(part, TextPart) and isinstance(found[-1][0], TextPart):
+            found[-1].append(part)
+        else:
+            found.append([part])
+    return found
+
+
+def _tokens_of_texts(
+    texts: Sequence[str], tokens: range, ids: Sequence[int], prompt: Prompt
+) -> list[range]:
+    """Which of the tokens of a stretch have some of each text.
+
+    The tokens' bytes are laid along the text. Where they are not the text's (a tokenizer that
+    composes characters, one that drops white space beside a control token), its composed form is
+    tried, and a space that the tokenizer puts before it; failing that, each text has them all.
+    """
+    pieces = [prompt.tokenizer.token_bytes(ids[i]) or b"" for i in tokens]
+    written = b"".join(pieces)
+    ends = list(accumulate(map(len, pieces)))
+    whole = "".join(texts)
+    cuts = [0, *accumulate(map(len, texts))]
+    for compose in (False, True):
+        places = [
+            len((unicodedata.normalize("NFC", whole[:c]) if compose else whole[:c]).encode())
+            for c in cuts
+        ]
+        full = (unicodedata.normalize("NFC", whole) if compose else whole).encode()
+        for shift, expected in ((0, full), (1, b" " + full)):
+            if written == expected:
+                return [
+                    _overlap(start + shift, stop + shift, ends, tokens)
+                    for start, stop in pairwise(places)
+                ]
+        if written and (dropped := full.find(written)) >= 0:
+            return [
+                _overlap(start - dropped, stop - dropped, ends, tokens)
+                for start, stop in pairwise(places)
+            ]
+    return [tokens if text else range(tokens.start, tokens.start) for text in texts]
+
+
+def _overlap(start: int, stop: int, ends: Sequence[int], tokens: range) -> range:
+    """The tokens with a byte in start..stop; `ends` is where each token's bytes end."""
+    first = bisect_right(ends, max(start, 0))
+    last = bisect_left(ends, stop) + 1 if stop > max(start, 0) else first
+    last = min(last, len(ends))
+    return range(tokens.start + min(first, last), tokens.start + last)

@@ -1,0 +1,257 @@
+"""The seam: where a prompt ends and the text of a grammar begins.
+
+Four things lie between the two, and each is a way to damage what a model writes:
+
+1. A tokenizer like SentencePiece puts a space before every text. To a model trained on it, the
+   answer `{"a"` after a control token is `▁{"`, so exactly one space comes first, and does not
+   belong to the answer.
+2. An answer that was begun for the model (a prefill) ends in tokens that may be others once the
+   text goes on: `{"name": ` ends in a space, and the whole text has `▁"` there. The last tokens are
+   taken back, never past a control token, and the next ones have to spell their bytes.
+3. The grammar's text begins with what was prefilled, as the template has *rendered* it.
+4. A prompt may end within the model's reasoning. The grammar waits until that is closed.
+
+What the prompt has before that is never encoded again: the answer's ids are appended to its ids.
+So where a prompt ends in text and not in a control token, as `Assistant:` does, the whole would be
+cut otherwise there by a tokenizer with a token for `:{`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ffwd._native import CompiledGrammar, Matcher, TextError, Vocabulary, VocabularyError
+from ffwd.chat.errors import ChatError
+
+if TYPE_CHECKING:
+    from ffwd.chat.prompt import Prompt
+
+_RECENT_TOKENS = 64
+"""Of how many tokens before it the first token's canonical cut may depend; pieces are shorter."""
+
+MAX_ROLLBACK = 8
+"""How many ids are taken back at most. Where they are cut, texts that go on need two; inside words
+and in runs of punctuation up to four."""
+
+
+class PrefillError(ChatError):
+    """The grammar refuses the text that the answer was begun with; `byte` is the place in it."""
+
+    def __init__(self, message: str, *, byte: int) -> None:
+        super().__init__(message)
+        self.byte = byte
+
+
+class EndTokenError(ChatError):
+    """The grammar's vocabulary does not know tokens that end an answer to the prompt."""
+
+    def __init__(self, message: str, *, token_ids: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.token_ids = token_ids
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model has generated, in its parts."""
+
+    text: str
+    """The text of the grammar, from its beginning: with what was prefilled."""
+    reasoning: str = ""
+    """What came before its close, where the prompt ended within the reasoning."""
+    complete: bool = False
+    """Whether an end token has come."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Start:
+    """Where an answer begins: the ids that the model is given, and how a matcher goes on from them.
+
+    Give the model `prompt_ids`, and let a `matcher()` follow what it generates.
+    """
+
+    grammar: CompiledGrammar
+    prompt_ids: tuple[int, ...]
+    """The prompt's ids without those that were taken back."""
+    prefix: bytes = b""
+    """What the first tokens have to spell before the grammar's text goes on: what was taken back,
+    or the space that the tokenizer puts before a text."""
+    prefill: bytes = b""
+    """The beginning of the grammar's text, which the prompt has."""
+    free_until: int | bytes | None = None
+    """The token or text that closes the reasoning, in which the prompt ends."""
+    taken_back: tuple[int, ...] = ()
+    """The prompt's last ids, instead of which others may come."""
+    canonical: bool = False
+    """What `matcher` does by default."""
+    _recent: tuple[int, ...] = field(default=(), repr=False)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The grammar's."""
+        return self.grammar.vocabulary
+
+    def matcher(self, *, canonical: bool | None = None) -> Matcher:
+        """A new matcher for one answer.
+
+        `canonical`: offer only tokens with which the text, from the prompt on, is cut as the
+        tokenizer cuts it; see `CompiledGrammar.matcher`.
+        """
+        return self.grammar.matcher(
+            canonical=self.canonical if canonical is None else canonical,
+            recent_tokens=self._recent,
+            prefix=self.prefix or None,
+            prefill=self.prefill or None,
+            free_until=self.free_until,
+        )
+
+    def answer(self, token_ids: Sequence[int]) -> Answer:
+        """What the generated ids say: the grammar's text, and what came before it.
+
+        `token_ids` are those after `prompt_ids`, an end token and what follows it included.
+        """
+        vocabulary = self.grammar.vocabulary
+        ends = frozenset(vocabulary.eos_token_ids)
+        before = bytearray()
+        text = bytearray()
+        closed = self.free_until is None
+        complete = False
+        for token_id in token_ids:
+            if closed and token_id in ends:
+                complete = True
+                break
+            data = vocabulary.token_bytes(token_id) or b""
+            if closed:
+                text += data
+            elif token_id == self.free_until:
+                closed = True
+            else:
+                before += data
+                if isinstance(self.free_until, bytes) and self.free_until in before:
+                    reasoning, _, rest = bytes(before).partition(self.free_until)
+                    before, text, closed = bytearray(reasoning), bytearray(rest), True
+        skipped = min(len(self.prefix), len(text))
+        written = self.prefill + bytes(text[skipped:]) if closed else b""
+        if self.taken_back and len(text) < len(self.prefix):
+            written = written[: len(written) - (len(self.prefix) - len(text))]
+        return Answer(
+            text=written.decode(errors="replace"),
+            reasoning=before.decode(errors="replace"),
+            complete=complete,
+        )
+
+
+def start(
+    prompt: "Prompt",
+    grammar: CompiledGrammar,
+    *,
+    canonical: bool = False,
+    max_rollback: int = MAX_ROLLBACK,
+    leading_space: bool | None = None,
+) -> Start:
+    """Where the grammar's text begins after a prompt.
+
+    `max_rollback`: how many of the prompt's last ids may be taken back where the answer was begun
+    for the model; as few are as its text can be sure of. `leading_space`: whether a space
+    comes before the text; by default where the tokenizer itself would put one.
+
+    Raises `PrefillError` where the grammar refuses what was prefilled, and `EndTokenError` where
+    its vocabulary lacks an end token of the prompt.
+    """
+    vocabulary = grammar.vocabulary
+    missing = tuple(sorted(set(prompt.end_token_ids) - set(vocabulary.eos_token_ids)))
+    if missing:
+        raise EndTokenError(
+            f"an answer to this prompt may end with token ids {list(missing)}, which the grammar's "
+            f"vocabulary does not end with (but with {vocabulary.eos_token_ids}): make it with "
+            "tokenizer.vocabulary(eos_token_ids=…) and the prompt's end_token_ids",
+            token_ids=missing,
+        )
+    ids = prompt.ids
+    thinking = prompt.thinking
+    prefill = b"" if thinking is not None else prompt.prefill.encode()
+    taken: list[int] = []
+    prefix = b""
+    free_until: int | bytes | None = None
+    if thinking is not None:
+        close = thinking.close_token_id
+        free_until = thinking.closed_by.encode() if close is None else close
+        prefix = thinking.answer_prefix.encode()
+    if prefill:
+        tail = _text_tail(ids, grammar)
+        kept = len(ids) - len(tail) + _kept(tail, grammar, max_rollback)
+        taken = ids[kept:]
+        prefix = b"".join(vocabulary.token_bytes(token_id) or b"" for token_id in taken)
+        ids = ids[:kept]
+    elif leading_space or (leading_space is None and _puts_space(prompt, free_until)):
+        prefix = b" " + prefix
+    found = Start(
+        grammar=grammar,
+        prompt_ids=tuple(ids),
+        prefix=prefix,
+        prefill=prefill,
+        free_until=free_until,
+        taken_back=tuple(taken),
+        canonical=canonical,
+        # An answer that begins here has a cut of its own: where the prompt ends in text, such as
+        # `Assistant:`, the model did not choose the last token of that, so it tells nothing.
+        _recent=tuple(ids[-_RECENT_TOKENS:]) if prefill else (),
+    )
+    try:
+        found.matcher()
+    except TextError as error:
+        raise _prefill_error(prefill, error) from error
+    return found
+
+
+def _prefill_error(prefill: bytes, error: TextError) -> PrefillError:
+    byte = error.byte or 0
+    before = prefill[max(0, byte - 24) : byte].decode(errors="replace")
+    after = prefill[byte : byte + 24].decode(errors="replace")
+    return PrefillError(
+        f"the grammar refuses the beginning of the answer at byte {byte}: after {before!r} it "
+        f"cannot go on with {after!r}",
+        byte=byte,
+    )
+
+
+def _text_tail(ids: list[int], grammar: CompiledGrammar) -> list[int]:
+    """The prompt's last ids, behind its last control token."""
+    token_bytes = grammar.vocabulary.token_bytes
+    start = len(ids)
+    while start > 0 and token_bytes(ids[start - 1]) is not None:
+        start -= 1
+    return ids[start:]
+
+
+def _kept(tail: list[int], grammar: CompiledGrammar, max_rollback: int) -> int:
+    """How many ids of the tail stay, whatever the text goes on with."""
+    bpe = grammar.vocabulary.bpe
+    if bpe is not None:
+        try:
+            return len(bpe.heal(tail, max_rollback=max_rollback)[0])
+        except VocabularyError:
+            # Its pieces cannot be told while a text grows.
+            pass
+    # Nothing is known of the cut, and the bytes come again in any case.
+    return max(0, len(tail) - max_rollback)
+
+
+def _puts_space(prompt: "Prompt", free_until: int | bytes | None) -> bool:
+    """Whether the tokenizer puts a space before a text where the answer begins."""
+    probe = "{"
+    if isinstance(free_until, int):
+        before = [free_until]
+    elif free_until is not None:
+        return False
+    elif prompt.part_ids is not None:
+        # Each message is a text of its own.
+        before = []
+    else:
+        last = prompt.parts[-1] if prompt.parts else None
+        control = getattr(last, "token_id", None)
+        if control is None:
+            return False
+        before = [control]
+    ids = prompt.tokenizer.encode_parts([*before, probe])[len(before) :]
+    written = b"".join(prompt.tokenizer.token_bytes(token_id) or b"" for token_id in ids)
+    return written == f" {probe}".encode()

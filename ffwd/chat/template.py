@@ -1,0 +1,398 @@
+"""A model's own chat template: from a conversation to text, and to a prompt."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+from weakref import WeakKeyDictionary
+
+from ffwd.chat.assemble import Assembled, assemble
+from ffwd.chat.control import ControlTokens, control_tokens, special_token_variables
+from ffwd.chat.errors import (
+    ChatError,
+    ConversationError,
+    InjectionError,
+    MissingControlTokensError,
+    MissingTemplateError,
+)
+from ffwd.chat.limits import DEFAULT_LIMITS, TemplateLimits
+from ffwd.chat.messages import is_batch
+from ffwd.chat.probe import Terminators, find_terminators, find_thinking
+from ffwd.chat.prompt import Part, Prompt, PromptTokenizer, TextPart
+from ffwd.chat.rendering import (
+    Job,
+    Rendered,
+    compile_template,
+    prepare,
+    render_plain,
+    render_tracked,
+)
+from ffwd.tokenizer.table import TokenKind
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_FORMATS = "llama2, codellama, llama3, mistral, chatml, alpaca, vicuna, orca, gpt4, claude"
+
+
+class ChatTemplate:
+    """A Jinja template, rendered as transformers renders it; transformers is not needed.
+
+    `source`: the template, or several by name, of which `tool_use` is taken when tools are given
+    and `default` otherwise. `special_tokens`: what the template reads as `bos_token`,
+    `eos_token`…; `for_tokenizer` knows them. Needs the extra `chat`. Immutable and thread-safe:
+    to change a template, make another one.
+
+    Raises `TemplateSyntaxError` with the line, `MissingTemplateError` for names without a
+    template, `TemplateLimitError` for a source that is too long.
+    """
+
+    def __init__(
+        self,
+        source: str | Mapping[str, str],
+        *,
+        name: str | None = None,
+        special_tokens: Mapping[str, str] | None = None,
+        limits: TemplateLimits = DEFAULT_LIMITS,
+    ) -> None:
+        self._sources = {"default": source} if isinstance(source, str) else dict(source)
+        self._special_tokens = dict(special_tokens or {})
+        self._limits = limits
+        self.name = name
+        if not self._sources:
+            raise MissingTemplateError("no chat template is given")
+        self._compiled: dict[str, Template] = {}
+        self._ends: WeakKeyDictionary[Any, dict[Any, Terminators]] = WeakKeyDictionary()
+        for text in self._sources.values():
+            self._template(text)
+        self.source()
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        name: str | None = None,
+        special_tokens: Mapping[str, str] | None = None,
+        limits: TemplateLimits = DEFAULT_LIMITS,
+    ) -> "ChatTemplate":
+        """A `.jinja` file. Raises `MissingTemplateError` where it cannot be read."""
+        try:
+            source = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise MissingTemplateError(
+                f"the chat template {path} cannot be read: {error}"
+            ) from error
+        # As the file's own name says, where it is one of several.
+        return cls(
+            source,
+            name=name or Path(path).stem,
+            special_tokens=special_tokens,
+            limits=limits,
+        )
+
+    @classmethod
+    def for_tokenizer(
+        cls,
+        tokenizer: "TemplateTokenizer",
+        name: str | None = None,
+        *,
+        limits: TemplateLimits = DEFAULT_LIMITS,
+    ) -> "ChatTemplate":
+        """The templates that came with a tokenizer; `name`: always the one of that name.
+
+        Raises `MissingTemplateError` where there is none.
+        """
+        if not tokenizer.chat_templates:
+            raise MissingTemplateError(
+                "the tokenizer has no chat template: give one (ChatTemplate.from_file), or use one "
+                f"of the named formats: {_FORMATS}"
+            )
+        return cls(
+            tokenizer.chat_templates,
+            name=name,
+            special_tokens=special_token_variables(tokenizer),
+            limits=limits,
+        )
+
+    def source(self, *, tools: bool = False) -> str:
+        """The template that is rendered, with tools or without them."""
+        name = self.name
+        if len(self._sources) == 1 and (name is None or name not in self._sources):
+            return next(iter(self._sources.values()))
+        if name is None:
+            name = "tool_use" if tools and "tool_use" in self._sources else "default"
+        if name not in self._sources:
+            raise MissingTemplateError(
+                f"there is no chat template {name!r}, only {sorted(self._sources)}"
+            )
+        return self._sources[name]
+
+    def __repr__(self) -> str:
+        return f"ChatTemplate({self.name or ', '.join(self._sources)})"
+
+    # ------------------------------------------------------------------------------------ text
+
+    def render_text(
+        self,
+        messages: Iterable[Any],
+        *,
+        tools: Sequence[Any] | None = None,
+        documents: Sequence[Any] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        now: datetime | None = None,
+        **variables: Any,
+    ) -> str:
+        """The conversation as text, equal to transformers' `apply_chat_template(tokenize=False)`.
+
+        `tools`: JSON schemas, or Python functions (`ffwd.chat.function_schema`). `documents`:
+        dicts. `add_generation_prompt`: with what begins the assistant's message.
+        `continue_final_message`: without what ends the last message; a string names the field
+        that is continued, instead of "content". `now`: what `strftime_now` takes for now.
+        `variables`: what the template reads beside these, such as `enable_thinking`.
+
+        To give a model this text, use `render`: text cannot say which of its control tokens were
+        the template's. Raises `TemplateError`, `ConversationError`, `ToolError`.
+        """
+        job = self._job(
+            messages,
+            tools,
+            documents,
+            add_generation_prompt,
+            continue_final_message,
+            variables,
+            self._special_tokens,
+            now,
+        )
+        return self._plain(job).text
+
+    def render_texts(self, conversations: Iterable[Iterable[Any]], **options: Any) -> list[str]:
+        """`render_text` of each conversation; the options are the same."""
+        return [self.render_text(messages, **options) for messages in conversations]
+
+    # ---------------------------------------------------------------------------------- prompt
+
+    def render(
+        self,
+        messages: Iterable[Any],
+        *,
+        tokenizer: "TemplateTokenizer",
+        tools: Sequence[Any] | None = None,
+        documents: Sequence[Any] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        trusted_roles: Collection[str] = (),
+        missing_control_tokens: Literal["error", "spell"] = "error",
+        now: datetime | None = None,
+        **variables: Any,
+    ) -> Prompt:
+        """The conversation as a prompt; `prompt.text` is what `render_text` returns.
+
+        Control tokens are only those that the template itself writes. What messages, tools,
+        documents and variables have in them is text, also where it is spelled like one, or would
+        be one together with what is beside it. `trusted_roles`: roles whose messages may have
+        control tokens in them, such as the model's own (`<think>` in `"assistant"`).
+        `missing_control_tokens`: what to do where the template writes a control token that the
+        vocabulary does not have: an error, or spell it in letters, for models that were trained
+        so (Zephyr's `<|user|>`).
+
+        The other options are those of `render_text`. Raises `MissingControlTokensError`, and
+        `InjectionError` where it cannot be told whose a control token is, beside its errors.
+        """
+        known = control_tokens(tokenizer)
+        special = {**special_token_variables(tokenizer), **self._special_tokens}
+        job = self._job(
+            messages,
+            tools,
+            documents,
+            add_generation_prompt,
+            continue_final_message,
+            variables,
+            special,
+            now,
+        )
+        plain = self._plain(job)
+        assembled = self._assemble(job, plain, known, trusted_roles)
+        if assembled.missing and missing_control_tokens == "error":
+            raise MissingControlTokensError(
+                f"the template writes {', '.join(assembled.missing)}, which the vocabulary has no "
+                "tokens for: template and tokenizer belong to different models. For a model that "
+                'was trained with them spelled in letters: missing_control_tokens="spell"',
+                tokens=assembled.missing,
+            )
+        last = len(job.messages) - 1
+        starts = bool(add_generation_prompt or continue_final_message)
+        ends = self._terminators(job, tokenizer, known)
+        return Prompt(
+            parts=assembled.parts,
+            tokenizer=tokenizer,
+            end_token_ids=tuple(sorted({*tokenizer.eos_token_ids, *ends.token_ids})),
+            stop=ends.stop,
+            prefill=_prefill(assembled.parts, last) if continue_final_message else "",
+            thinking=find_thinking(
+                _tail(assembled.parts, last - bool(continue_final_message)),
+                source=self.source(tools=tools is not None),
+                control=known,
+                tokenizer=tokenizer,
+            )
+            if starts
+            else None,
+            generation_start=starts,
+            num_messages=len(job.messages),
+            generation_spans=plain.generation_spans,
+            missing_control_tokens=assembled.missing,
+        )
+
+    def render_many(self, conversations: Iterable[Iterable[Any]], **options: Any) -> list[Prompt]:
+        """`render` of each conversation; the options are the same."""
+        return [self.render(messages, **options) for messages in conversations]
+
+    # --------------------------------------------------------------------------------- the rest
+
+    def _job(
+        self,
+        messages: Iterable[Any],
+        tools: Sequence[Any] | None,
+        documents: Sequence[Any] | None,
+        add_generation_prompt: bool,
+        continue_final_message: bool | str,
+        variables: Mapping[str, Any],
+        special_tokens: Mapping[str, str],
+        now: datetime | None,
+    ) -> Job:
+        if is_batch(messages):
+            raise ConversationError(
+                "several conversations: render_texts and render_many take these", index=0
+            )
+        return prepare(
+            messages,
+            tools=tools,
+            documents=documents,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            variables=variables,
+            special_tokens=special_tokens,
+            now=now,
+        )
+
+    def _template(self, source: str) -> "Template":
+        if source not in self._compiled:
+            self._compiled[source] = compile_template(source, self._limits)
+        return self._compiled[source]
+
+    def _assemble(
+        self,
+        job: Job,
+        plain: Rendered,
+        known: ControlTokens,
+        trusted_roles: Collection[str],
+    ) -> Assembled:
+        source = self.source(tools=job.tools is not None)
+        try:
+            rendered = render_tracked(
+                self._template(source),
+                job,
+                source=source,
+                limits=self._limits,
+                control_tokens=known.ids.keys(),
+                trusted_roles=trusted_roles,
+            )
+        except ChatError as error:
+            raise _unlike(str(error)) from error
+        if rendered.text != plain.text:
+            raise _unlike("its text came out differently")
+        return assemble(rendered.text, known)
+
+    def _terminators(
+        self, job: Job, tokenizer: "TemplateTokenizer", known: ControlTokens
+    ) -> Terminators:
+        """What ends an answer; found once for a tokenizer, a template and a set of variables."""
+        memo = self._ends.setdefault(tokenizer, {})
+        source = self.source(tools=job.tools is not None)
+        key = (source, frozenset(job.variables))
+
+        def parts(
+            messages: Sequence[Any], tools: Sequence[Any] | None, begin: bool
+        ) -> tuple[Part, ...]:
+            example = prepare(
+                messages,
+                tools=tools,
+                documents=None,
+                add_generation_prompt=begin,
+                continue_final_message=False,
+                variables=job.variables,
+                special_tokens=job.special_tokens,
+                now=job.now,
+            )
+            return self._assemble(example, self._plain(example), known, ()).parts
+
+        if key not in memo:
+            memo[key] = find_terminators(parts, known)
+        return memo[key]
+
+    def _plain(self, job: Job) -> Rendered:
+        source = self.source(tools=job.tools is not None)
+        return render_plain(self._template(source), job, source=source, limits=self._limits)
+
+
+class TemplateTokenizer(PromptTokenizer, Protocol):
+    """What a template needs of a tokenizer: `ffwd.tokenizer.Tokenizer` has it."""
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids."""
+        ...
+
+    @property
+    def eos_token_ids(self) -> tuple[int, ...]:
+        """What ends an output."""
+        ...
+
+    @property
+    def chat_templates(self) -> Mapping[str, str]:
+        """The model's templates by name."""
+        ...
+
+    @property
+    def special_tokens(self) -> Any:
+        """Tokens by role: `bos`, `eos`…, each with a `content`, or None."""
+        ...
+
+    def token_kind(self, token_id: int, /) -> TokenKind:
+        """What a token is."""
+        ...
+
+    def id_to_token(self, token_id: int, /) -> str | None:
+        """A token's name."""
+        ...
+
+
+def _unlike(why: str) -> InjectionError:
+    return InjectionError(
+        "the template does something with a message that cannot be followed, so it cannot be told "
+        f"which control tokens are its own: {why}"
+    )
+
+
+def _tail(parts: Sequence[Part], message: int) -> str:
+    """What comes behind the text of a message, and of those before it."""
+    own = [
+        index
+        for index, part in enumerate(parts)
+        if isinstance(part, TextPart) and part.message is not None and part.message <= message
+    ]
+    return "".join(
+        part.text if isinstance(part, TextPart) else part.content
+        for part in parts[own[-1] + 1 if own else 0 :]
+    )
+
+
+def _prefill(parts: Sequence[Part], message: int) -> str:
+    """The message's text at the end of the prompt, behind the last control token."""
+    texts: list[str] = []
+    for part in reversed(parts):
+        if not isinstance(part, TextPart) or part.message != message:
+            break
+        texts.append(part.text)
+    return "".join(reversed(texts))

@@ -1,0 +1,91 @@
+//! How a text begins: what comes before the grammar's text, and what the prompt has of it.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::preamble::{Close, Opening, Preamble};
+use super::{History, Matcher, MatcherError};
+use crate::automaton::{StateId, Threads};
+use crate::canonical::Trail;
+use crate::engine::{Compiled, Generation};
+use crate::vocabulary::TokenId;
+
+/// How a text begins.
+#[derive(Clone, Debug, Default)]
+pub struct Beginning {
+    /// Tokens before the first, which the grammar knows nothing of.
+    pub recent: Vec<TokenId>,
+    /// Bytes that come before the text of the grammar, in the same tokens: those that were taken
+    /// back where a prompt was cut.
+    pub prefix: Vec<u8>,
+    /// The beginning of the grammar's text, where the prompt has it already.
+    pub prefill: Vec<u8>,
+    /// Free text before all that.
+    pub opening: Option<Opening>,
+    /// Whether masks hold canonical tokens only.
+    pub canonical: bool,
+}
+
+impl Matcher {
+    /// Fails where the grammar refuses the beginning of its text, or where nothing could close the
+    /// free text.
+    pub fn beginning(compiled: Arc<Compiled>, beginning: &Beginning) -> Result<Self, MatcherError> {
+        let mut matcher = Self::new(compiled);
+        let engine = matcher.compiled.engine.clone();
+        if let (Some(canonicality), Some(tracked)) = (engine.canonicality(), &mut matcher.tracked) {
+            *tracked.trail.get_mut() = Trail::new(canonicality.after(&beginning.recent));
+        }
+        matcher.prefix = beginning.prefix.as_slice().into();
+        matcher.canonical = beginning.canonical;
+        if let Some(opening) = &beginning.opening {
+            let vocabulary = engine.vocabulary();
+            let closes = |token: TokenId| {
+                let known = token.index() < vocabulary.width();
+                known && vocabulary.text(token).is_empty() && !vocabulary.is_eos(token)
+            };
+            match &opening.close {
+                Close::Text(text) if text.is_empty() => return Err(MatcherError::EmptyClose),
+                Close::Token(token) if !closes(*token) => {
+                    return Err(MatcherError::BadClose(*token));
+                }
+                Close::Text(_) | Close::Token(_) => {}
+            }
+            for (position, &token) in opening.then.iter().enumerate() {
+                let width = vocabulary.width();
+                if token.index() >= width {
+                    return Err(MatcherError::OutOfRange { token, position, width });
+                }
+            }
+            let preamble = Preamble::new(vocabulary.clone(), opening.clone());
+            matcher.stage = preamble.start();
+            matcher.preamble = Some(Arc::new(preamble));
+        }
+        if !beginning.prefill.is_empty() {
+            matcher.prefill = beginning.prefill.as_slice().into();
+            let generation = matcher.compiled.generation();
+            let start = matcher.start(&generation)?;
+            matcher.history = Mutex::new(History::new(start));
+            matcher.stand(&generation, start);
+            matcher.compiled.settle(&generation);
+        }
+        Ok(matcher)
+    }
+
+    /// The state in which the grammar's text begins, or goes on from what the prompt has of it.
+    pub(super) fn start(&self, generation: &Generation) -> Result<StateId, MatcherError> {
+        let automaton = &generation.automaton;
+        let start = automaton.start();
+        if self.prefill.is_empty() {
+            return Ok(start);
+        }
+        let mut threads = Threads::from_slice(automaton.threads(start));
+        for (byte, &next) in self.prefill.iter().enumerate() {
+            threads = automaton.step(&threads, next)?;
+            if threads.is_empty() {
+                return Err(MatcherError::Prefill { byte });
+            }
+        }
+        Ok(automaton.intern(threads)?)
+    }
+}

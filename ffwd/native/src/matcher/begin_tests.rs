@@ -1,0 +1,218 @@
+//! Texts that begin with something else than the grammar's text, against what their bytes say.
+
+use std::sync::Arc;
+
+use proptest::prelude::RngExt;
+
+use super::*;
+use crate::automaton::{Whitespace, WhitespaceMode};
+use crate::engine::{Engine, EngineConfig};
+use crate::mask::token_set::bits;
+use crate::vocabulary::testing::{seeded, vocabulary};
+use crate::vocabulary::Vocabulary;
+
+const COMPACT: Whitespace = Whitespace { mode: WhitespaceMode::Compact };
+const SCHEMA: &str = r#"{"type": "object", "properties": {"a": {"type": "string"},
+    "b": {"type": "integer"}}, "required": ["a"]}"#;
+
+/// A vocabulary with three tokens more that are no text; the last of them ends the output.
+fn with_controls(vocabulary: &Vocabulary) -> Vocabulary {
+    let width = vocabulary.width() as u32;
+    let mut texts: Vec<Option<&[u8]>> = (0..width)
+        .map(|id| Some(vocabulary.text(TokenId(id))).filter(|text| !text.is_empty()))
+        .collect();
+    texts.extend([None; 3]);
+    Vocabulary::new(&texts, &[TokenId(width + 2)], None).unwrap()
+}
+
+fn compiled(seed: u8) -> Arc<Compiled> {
+    let vocabulary = with_controls(&vocabulary(seed, 400));
+    let engine = Arc::new(Engine::new(vocabulary, None, EngineConfig::default()));
+    Arc::new(engine.compile_json_schema(SCHEMA, COMPACT).unwrap())
+}
+
+/// What the tokens so far say, read from the beginning every time.
+fn is_possible(compiled: &Compiled, beginning: &Beginning, tokens: &[TokenId]) -> bool {
+    let vocabulary = compiled.engine.vocabulary();
+    let mut tokens = tokens.iter().copied();
+    let mut text: Vec<u8> = Vec::new();
+    if let Some(Opening { close, then }) = &beginning.opening {
+        let mut closed = false;
+        while !closed {
+            let Some(token) = tokens.next() else { return true };
+            match close {
+                Close::Token(close) if token == *close => closed = true,
+                _ if vocabulary.text(token).is_empty() => return false,
+                Close::Token(_) => {}
+                Close::Text(close) => {
+                    text.extend(vocabulary.text(token));
+                    let at = text.windows(close.len()).position(|window| *window == **close);
+                    if let Some(at) = at {
+                        text.drain(..at + close.len());
+                        closed = true;
+                    }
+                }
+            }
+        }
+        if !then.is_empty() && !text.is_empty() {
+            return false;
+        }
+        if matches!(close, Close::Token(_)) {
+            text.clear();
+        }
+        for &expected in then {
+            match tokens.next() {
+                None => return true,
+                Some(token) if token == expected => {}
+                Some(_) => return false,
+            }
+        }
+    }
+    let mut ended = false;
+    for token in tokens {
+        if ended || vocabulary.text(token).is_empty() && !vocabulary.is_eos(token) {
+            return false;
+        }
+        ended = vocabulary.is_eos(token);
+        text.extend(vocabulary.text(token));
+    }
+    let shared = text.len().min(beginning.prefix.len());
+    if text[..shared] != beginning.prefix[..shared] || ended && shared < beginning.prefix.len() {
+        return false;
+    }
+    let whole = [&beginning.prefill[..], &text[shared..]].concat();
+    let generation = compiled.generation();
+    let automaton = &generation.automaton;
+    let threads = automaton.walk(automaton.threads(automaton.start()), &whole).unwrap();
+    threads.is_some_and(|threads| !ended || automaton.accepts(&threads).unwrap())
+}
+
+fn beginnings(compiled: &Compiled) -> Vec<Beginning> {
+    let width = compiled.engine.vocabulary().width() as u32;
+    let (one, two) = (TokenId(width - 3), TokenId(width - 2));
+    let text = |text: &str| Close::Text(text.as_bytes().into());
+    let opening = |close, then: &[TokenId]| Some(Opening { close, then: then.to_vec() });
+    let with = |opening, prefix: &str, prefill: &str| Beginning {
+        prefix: prefix.into(),
+        prefill: prefill.into(),
+        opening,
+        ..Beginning::default()
+    };
+    vec![
+        with(None, "ab", ""),
+        with(None, "", r#"{"a":"x"#),
+        with(None, "x", r#"{"a":"x"#),
+        with(opening(Close::Token(one), &[]), "", ""),
+        with(opening(Close::Token(one), &[two, one]), "\n", ""),
+        with(opening(text("abab"), &[]), "", ""),
+        with(opening(text("a"), &[]), "b", r#"{"#),
+        with(opening(text("ba"), &[two]), "", ""),
+    ]
+}
+
+#[test]
+fn masks_and_accepted_tokens_are_what_the_bytes_say() {
+    let compiled = compiled(71);
+    let width = compiled.engine.vocabulary().width() as u32;
+    let mut rng = seeded(72);
+    let mut closed = 0;
+    for (number, beginning) in beginnings(&compiled).iter().enumerate() {
+        for walk in 0..3 {
+            let mut matcher = Matcher::beginning(compiled.clone(), beginning).unwrap();
+            for _ in 0..30 {
+                let mut row = vec![u32::MAX; compiled.engine.vocabulary().mask_words()];
+                matcher.fill_bitmask(&mut row).unwrap();
+                let allowed: Vec<TokenId> = bits(&row).collect();
+                assert!(matcher.is_terminated() || matcher.allowed().unwrap() == allowed);
+                if !matcher.is_terminated() {
+                    for token in (0..width).map(TokenId) {
+                        let mut tokens = matcher.tokens().to_vec();
+                        tokens.push(token);
+                        let expected = is_possible(&compiled, beginning, &tokens);
+                        let at = format!("{number}.{walk} {tokens:?}");
+                        assert_eq!(allowed.contains(&token), expected, "{at}");
+                        assert_eq!(matcher.validate(&[token]).unwrap() == 1, expected, "{at}");
+                    }
+                }
+                let back = rng.random_range(0..8);
+                if matcher.is_terminated() || back == 0 {
+                    let count = rng.random_range(0..=matcher.tokens().len());
+                    matcher.rollback(count).unwrap();
+                    continue;
+                }
+                // What closes the free text is one of many.
+                let others: Vec<TokenId> = allowed
+                    .iter()
+                    .copied()
+                    .filter(|&token| {
+                        let mut after = matcher.clone();
+                        after.accept(token).unwrap() && after.stage != matcher.stage
+                    })
+                    .collect();
+                let from = if others.is_empty() || back < 4 { &allowed } else { &others };
+                let token = from[rng.random_range(0..from.len())];
+                let before = matcher.stage;
+                assert!(matcher.accept(token).unwrap());
+                closed += usize::from(before != Stage::Grammar && matcher.stage == Stage::Grammar);
+            }
+            matcher.reset().unwrap();
+            assert!(matcher.tokens().is_empty());
+            let fresh = Matcher::beginning(compiled.clone(), beginning).unwrap();
+            assert_eq!(matcher.allowed().unwrap(), fresh.allowed().unwrap());
+        }
+    }
+    assert!(closed > 10, "{closed}");
+}
+
+#[test]
+fn tokens_that_follow_the_close_are_forced() {
+    let compiled = compiled(73);
+    let width = compiled.engine.vocabulary().width() as u32;
+    for beginning in beginnings(&compiled) {
+        let mut matcher = Matcher::beginning(compiled.clone(), &beginning).unwrap();
+        if let Some(Opening { close, then }) = &beginning.opening {
+            assert_eq!(matcher.forced_before(), Some(&[][..]));
+            assert!(!matcher.is_accepting());
+            let closing: Vec<TokenId> = match close {
+                Close::Token(token) => vec![*token],
+                Close::Text(text) => text
+                    .iter()
+                    .map(|byte| {
+                        let trie = compiled.engine.vocabulary().trie();
+                        trie.tokens_at(trie.find(&[*byte]).unwrap())[0]
+                    })
+                    .collect(),
+            };
+            assert!(matcher.accept_all(&closing).unwrap());
+            if !then.is_empty() {
+                assert_eq!(matcher.forced_before(), Some(&then[..]));
+                assert_eq!(matcher.allowed().unwrap(), then[..1]);
+                assert!(matcher.accept_all(then).unwrap());
+            }
+        }
+        assert_eq!(matcher.forced_before(), None);
+        assert_eq!(matcher.prefix_left(), &beginning.prefix[..]);
+        assert!(!matcher.accept(TokenId(width - 3)).unwrap());
+    }
+}
+
+#[test]
+fn beginnings_that_cannot_be_are_refused() {
+    let compiled = compiled(74);
+    let begin = |beginning: Beginning| Matcher::beginning(compiled.clone(), &beginning).map(drop);
+    let width = compiled.engine.vocabulary().width() as u32;
+    let closed_by = |close, then: &[u32]| Beginning {
+        opening: Some(Opening { close, then: then.iter().copied().map(TokenId).collect() }),
+        ..Beginning::default()
+    };
+    let refused = begin(Beginning { prefill: br#"{"a":1"#.to_vec(), ..Beginning::default() });
+    assert!(matches!(refused, Err(MatcherError::Prefill { byte: 5 })), "{refused:?}");
+    let text = Close::Text(Box::default());
+    assert!(matches!(begin(closed_by(text, &[])), Err(MatcherError::EmptyClose)));
+    for id in [0, width - 1, width, u32::MAX] {
+        let refused = begin(closed_by(Close::Token(TokenId(id)), &[]));
+        assert!(matches!(refused, Err(MatcherError::BadClose(TokenId(bad))) if bad == id));
+    }
+    let refused = begin(closed_by(Close::Token(TokenId(width - 3)), &[width]));
+    assert!(matches!(refused, Err(MatcherError::OutOfRange { .. })), "{refused:?}");
+}

@@ -1,0 +1,108 @@
+//! Taking tokens back.
+
+use super::preamble::{Stage, Step};
+use super::{state_in, Begun, History, Matcher, MatcherError};
+
+impl Matcher {
+    /// Takes back the last tokens.
+    pub fn rollback(&mut self, count: usize) -> Result<(), MatcherError> {
+        let accepted = self.tokens.len();
+        if count > accepted {
+            return Err(MatcherError::RollbackTooFar { asked: count, accepted });
+        }
+        if count > 0 {
+            self.shorten(accepted - count)?;
+        }
+        Ok(())
+    }
+
+    /// Back to the beginning.
+    pub fn reset(&mut self) -> Result<(), MatcherError> {
+        let generation = self.compiled.generation();
+        let start = self.start(&generation)?;
+        *self.history.get_mut() = History::new(start);
+        self.stand(&generation, start);
+        self.forget(0);
+        Ok(())
+    }
+
+    fn shorten(&mut self, length: usize) -> Result<(), MatcherError> {
+        let generation = self.compiled.generation();
+        let history = if state_in(&generation, *self.place.get_mut()).is_none() {
+            self.read_again(&generation, &self.tokens[..length])?
+        } else {
+            let history = self.history.get_mut();
+            let (mut state, known) = history.last_before(length);
+            if known == length {
+                history.shorten(length);
+                self.stand(&generation, state);
+                self.forget(length);
+                return Ok(());
+            }
+            // What single states are not kept of is read again: less than a stride of tokens.
+            let mut history = history.clone();
+            history.shorten(length);
+            for (position, &token) in self.tokens[..length].iter().enumerate().skip(known) {
+                let text = self.text_at(position, token);
+                let (_, unread) = text.split_at(self.prefix_part(position, text));
+                if !unread.is_empty() {
+                    let automaton = &generation.automaton;
+                    // They have been accepted here before.
+                    let Some(threads) = automaton.walk(automaton.threads(state), unread)? else {
+                        break;
+                    };
+                    state = automaton.intern(threads)?;
+                }
+                history.push(state);
+            }
+            history
+        };
+        let state = history.last();
+        *self.history.get_mut() = history;
+        self.stand(&generation, state);
+        self.forget(length);
+        Ok(())
+    }
+
+    /// How many bytes of the text of the token at a position belong to the prefix.
+    fn prefix_part(&self, position: usize, text: &[u8]) -> usize {
+        (self.prefix.len() - self.read_after(position)).min(text.len())
+    }
+
+    /// How much of the prefix the first tokens spell.
+    fn read_after(&self, length: usize) -> usize {
+        let mut read = 0;
+        let first = self.begun.tokens.saturating_sub(1).min(length);
+        for (position, &token) in self.tokens[..length].iter().enumerate().skip(first) {
+            if read >= self.prefix.len() {
+                break;
+            }
+            read += self.text_at(position, token).len();
+        }
+        read.min(self.prefix.len())
+    }
+
+    /// Only the first tokens are left.
+    fn forget(&mut self, length: usize) {
+        if let Some(preamble) = &self.preamble {
+            // What is left of the free text is read again, unless all of it is left.
+            if self.stage != Stage::Grammar || length < self.begun.tokens {
+                let mut stage = preamble.start();
+                for &token in &self.tokens[..length] {
+                    if let Step::Stays(next) = preamble.step(stage, token) {
+                        stage = next;
+                    }
+                }
+                self.stage = stage;
+                self.begun = Begun::default();
+            }
+        }
+        let in_grammar = self.stage == Stage::Grammar;
+        self.read = if in_grammar { self.read_after(length) } else { 0 };
+        self.tokens.truncate(length);
+        self.terminated = false;
+        if let Some(tracked) = &mut self.tracked {
+            tracked.trail.get_mut().shorten(length);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+"""What is odd about a tokenizer: found when it is loaded, and said.
+
+Vocabularies in use have tokens that no text is encoded as, several ids for the same bytes, bytes
+that nothing spells, control tokens that are typed as text. Most of it is harmless and none of it
+shows until something goes wrong elsewhere, so each finding names the ids.
+
+What is looked at is all of the vocabulary, natively. Only where a library encodes, one token in
+some hundred is encoded rather than each, always the same ones; `full=True` encodes all of them, and
+every character there is besides.
+"""
+
+import logging
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ffwd._native import FfwdError
+from ffwd.tokenizer.definition import TokenizerParts
+from ffwd.tokenizer.table import TokenKind
+
+_LOGGER = logging.getLogger(__name__)
+
+Encode = Callable[[str], Sequence[int]]
+Decode = Callable[[Sequence[int]], bytes]
+
+SAMPLED = 2_000
+"""About how many tokens are encoded where a library does it."""
+
+_SAMPLE = """\
+The quick brown fox can't jump over 12,345 lazy dogs; they're asleep. Straße, naïve, œuvre, Łódź.
+{"name": "Ada", "n": [1, -2.5e10, true, null], "esc": "a\\\\b\\n\\u00e9"}\t<p class='x'>&amp;</p>
+def f(x):\n\treturn x >= 0x1F and [i**2 for i in range(x)]  # ok\r\n\n\n    $ ls -la | grep "~/.x"
+Съешь ещё этих булок. γρήγορη λύση. שלום עולם. مرحبا، كيف حالك؟ नमस्ते दुनिया। สวัสดีชาวโลก việc
+今天天气很好。東京タワーに、カタカナ。안녕하세요 세계. 👩\u200d👩\u200d👧 🇩🇪 👍🏽 𓀀 ᚠ ½ ² Ⅷ ٣
+\u201ca\u201d \u2018b\u2019 c\u2013d\u2014e… €£¥ ∑∞≠
+"""
+
+_CONTROL_NAME = re.compile(
+    r"""\s*(?:
+      <[|\uff5c][^<>]*[|\uff5c]>
+    | </?(?: s | unk | pad | bos | eos | eot | eod | mask | cls | sep | think | tools?
+           | tool_calls? | tool_responses? | (?:start|end)_of_(?:turn|text|utterance)
+           | unused_?\d+ | extra_id_\d+ | (?:reserved|special|placeholder|dummy)\w*
+           | fim[_-]\w+ | image | audio | video | (?:begin|end)of\w+ )>
+    | \[/?(?: INST | SYS | BOS | EOS | EOT | PAD | UNK | CLS | SEP | MASK | IMG | PREFIX | SUFFIX
+            | MIDDLE | TOOL_CALLS? | TOOL_RESULTS? | AVAILABLE_TOOLS | TOOL_CONTENT
+            | SYSTEM_PROMPT | THINK | REF | gMASK )\]
+    )\s*""",
+    re.VERBOSE,
+)
+
+_PADDING_NAME = re.compile(r"\[PAD\d+\]|\[EMPTY_\d+\]")
+
+_NEVER_IN_UTF8 = frozenset({0xC0, 0xC1, *range(0xF5, 0x100)})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about a tokenizer that may surprise."""
+
+    kind: str
+    """A stable name: one of `KINDS`."""
+    message: str
+    """What it is and what it means, with the first of the ids."""
+    token_ids: tuple[int, ...]
+    """All of the ids; none where it is not about tokens."""
+
+
+KINDS = {
+    "no-end": "nothing says what ends an output",
+    "several-ends": "more than one token ends an output",
+    "padding": "ids that fill up the vocabulary",
+    "padding-is-text": "the padding token is a piece of text",
+    "padding-is-end": "the padding token also ends an output",
+    "control-as-text": "text tokens with the names of control tokens",
+    "missing-bytes": "bytes that no token spells",
+    "duplicates": "several ids for the same bytes",
+    "unmerged": "tokens that no merge makes",
+    "rewritten": "tokens whose own text is encoded as others",
+    "wrong-bytes": "tokens that the encoder has for other bytes",
+    "round-trip": "text that does not come back",
+}
+"""The kinds of findings."""
+
+
+def audit(
+    parts: TokenizerParts, encode: Encode, decode: Decode, *, full: bool = False
+) -> tuple[Finding, ...]:
+    """Looks for what is odd about a tokenizer.
+
+    `encode`: a text to ids as the tokenizer does it, without special tokens; `decode`: ids back to
+    bytes. `full`: encode every token and every character, where otherwise a sample would do.
+    """
+    return (
+        *_ends(parts),
+        *_padding(parts),
+        *_control_as_text(parts),
+        *_missing_bytes(parts),
+        *_duplicates(parts),
+        *_unused(parts, full=full),
+        *_wrong_bytes(parts),
+        *_round_trip(parts, encode, decode, full=full),
+    )
+
+
+def warn(findings: Sequence[Finding], source: str) -> None:
+    """Logs each finding."""
+    for finding in findings:
+        _LOGGER.warning("%s: %s", source, finding.message)
+
+
+def _of(parts: TokenizerParts, kind: str, message: str, ids: Sequence[int] = ()) -> Finding:
+    """A finding; the message begins with the number of ids and ends with the first of them."""
+    if not ids:
+        return Finding(kind, message, ())
+    named = ", ".join(f"{i} {parts.names[i]!r}" for i in ids[:4])
+    rest = f" and {len(ids) - 4:,} more" if len(ids) > 4 else ""
+    return Finding(kind, f"{len(ids):,} {message}: {named}{rest}", tuple(ids))
+
+
+def _text_ids(parts: TokenizerParts) -> list[int]:
+    """The ids that a grammar may offer as text."""
+    text, ends = TokenKind.TEXT, frozenset(parts.eos_token_ids)
+    return [i for i, kind in enumerate(parts.kinds) if kind is text and i not in ends]
+
+
+def _ends(parts: TokenizerParts) -> Iterator[Finding]:
+    ends = sorted(set(parts.eos_token_ids))
+    if not ends:
+        yield _of(parts, "no-end", "nothing says what ends an output: pass eos_token_ids")
+    elif len(ends) > 1:
+        message = "tokens end an output, and a model may write any of them"
+        yield _of(parts, "several-ends", message, ends)
+
+
+def _padding(parts: TokenizerParts) -> Iterator[Finding]:
+    filling = [
+        i
+        for i, (name, kind) in enumerate(zip(parts.names, parts.kinds, strict=True))
+        if kind is not TokenKind.TEXT and (name is None or _PADDING_NAME.fullmatch(name))
+    ]
+    if filling:
+        yield _of(
+            parts, "padding", "ids only fill up the vocabulary, and are never offered", filling
+        )
+    pad = parts.special_tokens.pad
+    if pad is None:
+        return
+    if pad.id in parts.eos_token_ids:
+        message = "token is for padding and also ends an output: padded rows look finished"
+        yield _of(parts, "padding-is-end", message, [pad.id])
+    elif parts.kinds[pad.id] is TokenKind.TEXT:
+        message = "token is for padding and also a piece of text, so that padding looks like it"
+        yield _of(parts, "padding-is-text", message, [pad.id])
+
+
+def _control_as_text(parts: TokenizerParts) -> Iterator[Finding]:
+    begins = (b"<", b"[", b" <", b" [")
+    found = [
+        i
+        for i in _text_ids(parts)
+        if (data := parts.tokens[i] or b"").startswith(begins)
+        and _CONTROL_NAME.fullmatch(data.decode(errors="replace"))
+    ]
+    if found:
+        message = "tokens are text to the tokenizer but have the names of control tokens"
+        yield _of(parts, "control-as-text", message, found)
+
+
+def _missing_bytes(parts: TokenizerParts) -> Iterator[Finding]:
+    single = {data for i in _text_ids(parts) if (data := parts.tokens[i]) and len(data) == 1}
+    missing = [b for b in range(256) if bytes((b,)) not in single and b not in _NEVER_IN_UTF8]
+    if missing:
+        named = ", ".join(f"0x{byte:02X}" for byte in missing[:8])
+        rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+        yield _of(
+            parts,
+            "missing-bytes",
+            f"{len(missing)} bytes have no token of their own, so that some text cannot be "
+            f"written: {named}{rest}",
+        )
+
+
+def _duplicates(parts: TokenizerParts) -> Iterator[Finding]:
+    tokens = parts.tokens
+    ids = _text_ids(parts)
+    if len({tokens[i] for i in ids}) == len(ids):
+        return
+    by_bytes: dict[bytes, list[int]] = {}
+    for i in ids:
+        by_bytes.setdefault(tokens[i] or b"", []).append(i)
+    # Of several the encoder writes one; which, only it can tell, so all are named.
+    several = sorted(i for same in by_bytes.values() if len(same) > 1 for i in same)
+    number = sum(len(same) > 1 for same in by_bytes.values())
+    message = f"tokens share their bytes with others ({number:,} such texts)"
+    yield _of(parts, "duplicates", message, several)
+
+
+def _unused(parts: TokenizerParts, *, full: bool) -> Iterator[Finding]:
+    text = frozenset(_text_ids(parts))
+    if parts.bpe is not None:
+        unmerged, rewritten = parts.bpe.unused_tokens()
+    else:
+        unmerged, rewritten = [], _rewritten_by_library(parts, sorted(text), full=full)
+    unmerged = [i for i in unmerged if i in text]
+    rewritten = [i for i in rewritten if i in text]
+    if unmerged:
+        message = "tokens are made by no merge; a text has them only as whole pieces, if at all"
+        yield _of(parts, "unmerged", message, unmerged)
+    if rewritten:
+        message = (
+            "tokens are not how their own text is encoded, so a model may never have seen them"
+        )
+        yield _of(parts, "rewritten", message, rewritten)
+
+
+def _rewritten_by_library(parts: TokenizerParts, ids: list[int], *, full: bool) -> list[int]:
+    library = parts.library
+    assert library is not None
+    step = 1 if full else max(1, len(ids) // SAMPLED)
+    rewritten = []
+    for i in ids[::step]:
+        data = parts.tokens[i] or b""
+        try:
+            encoded = library.encode(data.decode(), special="text", first=False)
+        except UnicodeDecodeError:
+            continue
+        except FfwdError:
+            encoded = []
+        if [parts.tokens[j] for j in encoded] not in ([data], [b" " + data]):
+            rewritten.append(i)
+    return rewritten
+
+
+def _wrong_bytes(parts: TokenizerParts) -> Iterator[Finding]:
+    bpe = parts.bpe
+    if bpe is None:
+        return
+    spelled = bpe.token_bytes
+    ids = _text_ids(parts)
+    # A token that only the table has is one that no text is encoded as.
+    wrong = [i for i in ids if (data := spelled(i)) != parts.tokens[i] and data]
+    if wrong:
+        yield _of(
+            parts, "wrong-bytes", "tokens are encoded for other bytes than they decode to", wrong
+        )
+
+
+def _round_trip(
+    parts: TokenizerParts, encode: Encode, decode: Decode, *, full: bool
+) -> Iterator[Finding]:
+    texts = _SAMPLE.splitlines(keepends=True)
+    if full:
+        texts += list(_all_characters())
+    lost = [text for text in texts if not _comes_back(text, encode, decode)]
+    wrong = [] if parts.bpe is None else _wrong_single_bytes(parts)
+    if lost:
+        first = next((c for c in lost[0] if not _comes_back(c, encode, decode)), lost[0])
+        yield _of(
+            parts,
+            "round-trip",
+            f"{len(lost)} of {len(texts)} texts are not decoded as they were encoded, the first of "
+            f"them for {first!r}",
+        )
+    if wrong:
+        message = "tokens are what single bytes are encoded as, and decode to others"
+        yield _of(parts, "round-trip", message, wrong)
+
+
+def _comes_back(text: str, encode: Encode, decode: Decode) -> bool:
+    try:
+        return decode(encode(text)) == text.encode()
+    except FfwdError:
+        return False
+
+
+def _wrong_single_bytes(parts: TokenizerParts) -> list[int]:
+    """The tokens of single bytes, also of those that are no character, that decode to others."""
+    assert parts.bpe is not None
+    wrong: list[int] = []
+    for byte in range(256):
+        data = bytes((byte,))
+        try:
+            ids = parts.bpe.encode(data, normalize=False, prefix_space=False)
+        except FfwdError:
+            continue  # what has no token is a finding of its own
+        if b"".join(parts.tokens[i] or b"" for i in ids) != data:
+            wrong += ids
+    return wrong
+
+
+def _all_characters(at_once: int = 512) -> Iterator[str]:
+    """Every assigned character, but those that composing would change."""
+    characters = [
+        c
+        for c in map(chr, range(0x110000))
+        if unicodedata.category(c) not in ("Cn", "Cs") and unicodedata.is_normalized("NFC", c)
+    ]
+    for first in range(0, len(characters), at_once):
+        yield " ".join(characters[first : first + at_once])
