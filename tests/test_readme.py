@@ -82,8 +82,8 @@ def test_the_transformers_example_runs(model_folder: Path, monkeypatch: pytest.M
 
 def test_the_tokenizer_page_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its blocks go on from each other and check what they show."""
-    first, second = blocks("python", "docs/tokenizer.md")
-    run(first + second, model_folder, monkeypatch)
+    loaded, first, second = blocks("python", "docs/tokenizer.md")
+    run(loaded + first + second, model_folder, monkeypatch)
 
 
 def test_the_streaming_page_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

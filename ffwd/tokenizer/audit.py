@@ -216,21 +216,28 @@ def _unused(parts: TokenizerParts, *, full: bool) -> Iterator[Finding]:
 
 
 def _rewritten_by_library(parts: TokenizerParts, ids: list[int], *, full: bool) -> list[int]:
-    library = parts.library
-    assert library is not None
+    if parts.model == "wordpiece":
+        # The longest piece wins, and nothing tells in which words one that goes on is.
+        return []
     step = 1 if full else max(1, len(ids) // SAMPLED)
-    rewritten = []
-    for i in ids[::step]:
-        data = parts.tokens[i] or b""
-        try:
-            encoded = library.encode(data.decode(), special="text", first=False)
-        except UnicodeDecodeError:
-            continue
-        except FfwdError:
-            encoded = []
-        if [parts.tokens[j] for j in encoded] not in ([data], [b" " + data]):
-            rewritten.append(i)
-    return rewritten
+    return [i for i in ids[::step] if not _is_written(parts, parts.tokens[i] or b"")]
+
+
+def _is_written(parts: TokenizerParts, data: bytes) -> bool:
+    """Whether a library encodes the text of a token as a token with that text.
+
+    That is in the middle of a text, or at its beginning, where it puts a space itself.
+    """
+    assert parts.library is not None
+    try:
+        text = data.decode()
+        ways = [(text, False), (text.removeprefix(" "), True)]
+        encoded = (parts.library.encode(way, special="text", first=first) for way, first in ways)
+        return any([parts.tokens[i] for i in ids] == [data] for ids in encoded)
+    except UnicodeDecodeError:
+        return True  # a part of a character, which no text ends with
+    except FfwdError:
+        return False
 
 
 def _wrong_bytes(parts: TokenizerParts) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ffwd.tokenizer.audit import warn
 from ffwd.tokenizer.configuration import (
     Configuration,
     chat_templates_of,
@@ -85,6 +86,8 @@ def load(
     For models on a hub: `revision`, `token` (by default HF_TOKEN), `cache_dir` and
     `local_files_only` as in huggingface_hub, whose environment variables hold.
 
+    What is odd about the tokenizer is logged, a warning for each of `Tokenizer.findings`.
+
     Raises `TokenizerNotFoundError`, `UnsupportedTokenizerError` or `CorruptTokenizerError`; all are
     `VocabularyError`s.
     """
@@ -113,7 +116,9 @@ def _load(
         parts = replace(parts, chat_templates=_templates(chat_template))
     if eos_token_ids is not None:
         parts = replace(parts, eos_token_ids=tuple(eos_token_ids))
-    return Tokenizer(parts)
+    tokenizer = Tokenizer(parts)
+    warn(tokenizer.findings, tokenizer.source)
+    return tokenizer
 
 
 async def load_async(source: Any, **options: Any) -> Tokenizer:
