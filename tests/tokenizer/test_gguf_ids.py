@@ -169,7 +169,7 @@ def test_ids_are_those_of_llama_cpp(tokenizer: Tokenizer) -> None:
                 continue
             assert tokenizer.encode(text, special=special) == encode(text), repr(text)
             same += 1
-    assert same > 600
+    assert same > 300
 
 
 # ------------------------------------------------------------------- the same from other formats
