@@ -60,14 +60,10 @@ impl Tokenizer {
             Some(token) if token.rstrip => white_space_at_start(text),
             _ => 0,
         };
-        let taken = match flags(after) {
-            Some(token) if token.lstrip => white_space_at_end(&text[start..]),
-            _ => 0,
+        let end = match flags(after) {
+            Some(token) if token.lstrip => text.len() - white_space_at_end(text),
+            _ => text.len(),
         };
-        let text = &text[start..text.len() - taken];
-        if text.is_empty() {
-            return Ok(());
-        }
         let options = EncodeOptions::default();
         let finders = self.specials.finders(&SpecialPolicy::Text)?;
         let first = every || before.is_none();
@@ -82,7 +78,7 @@ impl Tokenizer {
         };
         let mut begun = !first;
         self.specials
-            .cut_raw(&finders, text, |found| {
+            .cut_between(&finders, text, (start, end), |found| {
                 let first = !std::mem::replace(&mut begun, true);
                 self.cut_found(text, found, first, &finders, &options.part, &mut push)
             })

@@ -191,7 +191,19 @@ impl SpecialTokens {
         text: &[u8],
         f: impl FnMut(Stretch) -> Result<ControlFlow<()>, E>,
     ) -> Result<ControlFlow<()>, E> {
-        self.cut(finders.raw.as_deref(), text, f)
+        self.cut(finders.raw.as_deref(), text, (0, text.len()), f)
+    }
+
+    /// The same where tokens beside the text have taken all but this range of it along. What is
+    /// found is found in all of it.
+    pub(super) fn cut_between<E>(
+        &self,
+        finders: &Finders,
+        text: &[u8],
+        left: (usize, usize),
+        f: impl FnMut(Stretch) -> Result<ControlFlow<()>, E>,
+    ) -> Result<ControlFlow<()>, E> {
+        self.cut(finders.raw.as_deref(), text, left, f)
     }
 
     /// Cuts a text that has been normalized.
@@ -201,16 +213,17 @@ impl SpecialTokens {
         text: &[u8],
         f: impl FnMut(Stretch) -> Result<ControlFlow<()>, E>,
     ) -> Result<ControlFlow<()>, E> {
-        self.cut(finders.normalized.as_deref(), text, f)
+        self.cut(finders.normalized.as_deref(), text, (0, text.len()), f)
     }
 
     fn cut<E>(
         &self,
         finder: Option<&Finder>,
         text: &[u8],
+        (first, last): (usize, usize),
         mut f: impl FnMut(Stretch) -> Result<ControlFlow<()>, E>,
     ) -> Result<ControlFlow<()>, E> {
-        let mut done = 0;
+        let mut done = first;
         for (finder, found) in finder
             .into_iter()
             .flat_map(|finder| finder.automaton.find_iter(text).map(move |found| (finder, found)))
@@ -236,8 +249,8 @@ impl SpecialTokens {
             }
             done = end;
         }
-        if done < text.len() {
-            return f(Stretch::Text { start: done, end: text.len() });
+        if done < last {
+            return f(Stretch::Text { start: done, end: last });
         }
         Ok(ControlFlow::Continue(()))
     }
