@@ -8,6 +8,7 @@ import reference
 from conversations import CASES, CONVERSATIONS, HELLO, HI, SYSTEM, TOOLS, WEATHER, Case
 from llamacpp import templates
 from templatetokenizers import library_tokenizer, tokenizer
+from transformers import PreTrainedTokenizerFast
 
 import ffwd.tokenizer
 from ffwd.chat import ChatError, ChatTemplate, ControlPart, Prompt, TextPart
@@ -146,3 +147,27 @@ def test_the_ids_are_encoded_once() -> None:
     assert str(prompt) == prompt.text
     assert isinstance(prompt.parts[0], ControlPart)
     assert prompt.parts[1] == TextPart(HELLO["content"], message=0)
+
+
+def test_a_folder_as_transformers_saves_it(tmp_path: Path) -> None:
+    """Its templates by name and its special tokens, to the same ids."""
+    by_name = {
+        "default": "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}"
+        "{{ eos_token }}{% endfor %}",
+        "tool_use": "{{ bos_token }}{{ tools|tojson }}{{ messages[0].content }}{{ eos_token }}",
+    }
+    saved = PreTrainedTokenizerFast(
+        tokenizer_object=library_tokenizer(templates()[0]), **reference.SPECIAL
+    )
+    saved.chat_template = by_name
+    saved.save_pretrained(tmp_path)
+    known = ffwd.tokenizer.load(tmp_path)
+    template = ChatTemplate.for_tokenizer(known)
+    for tools in (None, TOOLS):
+        messages = [SYSTEM, HELLO, HI]
+        expected = saved.apply_chat_template(messages, tools=tools, return_dict=False)
+        prompt = template.render(messages, tokenizer=known, tools=tools)
+        assert prompt.ids == expected
+        assert known.token_to_id("</s>") in prompt.end_token_ids
+    named = ChatTemplate.for_tokenizer(known, "tool_use")
+    assert named.render_text([HELLO], tools=[]).startswith("<s>[]Hello")
