@@ -1,5 +1,6 @@
 """The ids of a prompt are those that the tokenizers library gives its text, for harmless text."""
 
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,16 @@ def test_real_tokenizers(name: str, stem: str, end: str) -> None:
                     assert text.strip() in known.decode(ids, skip_special_tokens=False), message
     assert shown >= 4
     assert library.token_to_id(end) in prompt.end_token_ids
+
+    # Where the tokenizer composes characters, spans are those of the composed text.
+    composing = "Zoe\u0308 said e\u0301 \u0e33"
+    prompt = template.render(
+        [HELLO, HI, {"role": "user", "content": composing}], tokenizer=known, now=reference.NOW
+    )
+    span = prompt.spans[2]
+    assert span is not None
+    found = known.decode(prompt.ids[span.tokens.start : span.tokens.stop])
+    assert found.strip() in (composing, unicodedata.normalize("NFC", composing))
 
     added = sorted(library.get_added_tokens_decoder().items())
     names = [token.content for _, token in added if len(token.content) > 3][:60]
