@@ -21,8 +21,7 @@ from __future__ import annotations
 import base64
 import importlib.util
 import json
-import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,12 +122,21 @@ def _gpt2() -> tuple[dict[str, Any], str]:
 
 
 def _mistral_v3() -> tuple[dict[str, Any], str]:
+    # Here, so that the processes of other engines do without it.
+    from ffwd.tokenizer.sentencepiece_model import (
+        CONTROL,
+        NORMAL,
+        UNKNOWN,
+        USER_DEFINED,
+        parse_sentencepiece,
+    )
+
     path = package_file("mistral-common", "data", "mistral_instruct_tokenizer_240323.model.v3")
-    entries = list(_sentencepiece_entries(path.read_bytes()))
+    entries = parse_sentencepiece(path.read_bytes()).pieces
     ids = {piece: token_id for token_id, (piece, _, _) in enumerate(entries)}
-    ranks = {piece: -round(score) for piece, score, kind in entries if kind == _NORMAL}
+    ranks = {piece: -round(score) for piece, score, kind in entries if kind == NORMAL}
     special = {
-        piece: ids[piece] for piece, _, kind in entries if kind in (_UNKNOWN, _CONTROL, _USER)
+        piece: ids[piece] for piece, _, kind in entries if kind in (UNKNOWN, CONTROL, USER_DEFINED)
     }
     fallback = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}
     tokenizer = _tokenizer(
@@ -252,43 +260,3 @@ def byte_characters() -> list[str]:
 def _read_ranks(path: Path) -> dict[bytes, int]:
     lines = (line.split() for line in path.read_bytes().splitlines() if line)
     return {base64.b64decode(token): int(rank) for token, rank in lines}
-
-
-# Types of pieces in a SentencePiece model; one without a type is normal.
-_NORMAL, _UNKNOWN, _CONTROL, _USER = 1, 2, 3, 4
-
-
-def _sentencepiece_entries(model: bytes) -> Iterator[tuple[str, float, int]]:
-    """Piece, score and type by id: field 1 of the model, with fields 1, 2 and 3 in it."""
-    for number, entry in _protobuf_fields(model):
-        if number == 1:
-            fields = dict(_protobuf_fields(entry))
-            (score,) = struct.unpack("<f", fields[2])
-            yield fields[1].decode(), score, fields.get(3, _NORMAL)
-
-
-def _protobuf_fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The number and value of each field of a protocol buffer message."""
-    place = 0
-
-    def varint() -> int:
-        nonlocal place
-        value = shift = 0
-        while True:
-            byte = message[place]
-            place += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while place < len(message):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint()
-            continue
-        length = {1: 8, 5: 4}.get(key & 7)
-        if length is None:
-            length = varint()
-        yield key >> 3, message[place : place + length]
-        place += length

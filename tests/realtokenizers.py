@@ -21,11 +21,11 @@ import base64
 import importlib.util
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import sentencepiece
 from tokenizers import (
@@ -37,6 +37,14 @@ from tokenizers import (
     normalizers,
     pre_tokenizers,
     processors,
+)
+
+from ffwd.tokenizer.sentencepiece_model import (
+    CONTROL,
+    NORMAL,
+    UNKNOWN,
+    USER_DEFINED,
+    parse_sentencepiece,
 )
 
 Piece = TypeVar("Piece", str, bytes)
@@ -151,7 +159,7 @@ def from_sentencepiece(path: Path, *, legacy: bool) -> tuple[Tokenizer, tuple[by
     pieces = [model.id_to_piece(i) for i in range(size)]
     ids = {piece: i for i, piece in enumerate(pieces)}
     kinds = _piece_kinds(path.read_bytes())
-    plain = [i for i, kind in enumerate(kinds) if kind == _NORMAL]
+    plain = [i for i, kind in enumerate(kinds) if kind == NORMAL]
     ranks = {pieces[i]: -round(model.get_score(i)) for i in plain}
     tokenizer = Tokenizer(
         models.BPE(
@@ -180,14 +188,14 @@ def from_sentencepiece(path: Path, *, legacy: bool) -> tuple[Tokenizer, tuple[by
         [
             AddedToken(piece, normalized=False)
             for piece, kind in zip(pieces, kinds, strict=True)
-            if kind in (_CONTROL, _UNKNOWN)
+            if kind in (CONTROL, UNKNOWN)
         ]
     )
     tokenizer.add_tokens(
         [
             AddedToken(piece, special=False, normalized=False)
             for piece, kind in zip(pieces, kinds, strict=True)
-            if kind == _USER_DEFINED
+            if kind == USER_DEFINED
         ]
     )
     begin = pieces[model.bos_id()]
@@ -202,51 +210,16 @@ def from_sentencepiece(path: Path, *, legacy: bool) -> tuple[Tokenizer, tuple[by
     return tokenizer, tuple(reference)
 
 
-_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED = 1, 2, 3, 4
-
-
 def _piece_kinds(model: bytes) -> list[int]:
-    """The type of each piece of a SentencePiece model, which its Python module does not tell.
-
-    The file is a protocol buffer: field 1, repeated, is a piece, and its field 3 is the type.
-    """
-    return [
-        next((kind for number, kind in _fields(piece) if number == 3), _NORMAL)
-        for number, piece in _fields(model)
-        if number == 1
-    ]
+    """The type of each piece of a SentencePiece model, which its Python module does not tell."""
+    return [kind for *_, kind in parse_sentencepiece(model).pieces]
 
 
 def user_defined_pieces(path: Path) -> set[str]:
     """The pieces of a SentencePiece model that it finds in every text."""
     kinds = _piece_kinds(path.read_bytes())
     model = sentencepiece.SentencePieceProcessor(model_file=str(path))
-    return {model.id_to_piece(i) for i, kind in enumerate(kinds) if kind == _USER_DEFINED}
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The (number, value) pairs of a protocol buffer message."""
-    at = 0
-
-    def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(message):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint()
-            continue
-        length = {1: 8, 5: 4}.get(key & 7) or varint()
-        yield key >> 3, message[at : at + length]
-        at += length
+    return {model.id_to_piece(i) for i, kind in enumerate(kinds) if kind == USER_DEFINED}
 
 
 def read_ranks(data: bytes) -> dict[bytes, int]:

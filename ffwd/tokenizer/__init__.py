@@ -13,6 +13,7 @@ special tokens, chat templates and the engine's vocabulary.
 from ffwd._native import AppendEncoder as AppendEncoder
 from ffwd._native import IntervalCounter as IntervalCounter
 from ffwd._native import PrependEncoder as PrependEncoder
+from ffwd.tokenizer.audit import Finding as Finding
 from ffwd.tokenizer.bpe import Bpe as Bpe
 from ffwd.tokenizer.definition import TokenizerParts as TokenizerParts
 from ffwd.tokenizer.encoder import TextEncoder as TextEncoder

@@ -24,8 +24,13 @@ def tokenizers_library(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> 
 
     Raises `CorruptTokenizerError` for a vocabulary that the library does not take.
     """
-    text_ids = [i for i in vocabulary.found if vocabulary.kinds[i] is TokenKind.TEXT]
-    return TokenizersLibrary(_tokenizer(vocabulary, pre), added=vocabulary.found, text_ids=text_ids)
+    unknown = vocabulary.special_tokens.unk
+    return TokenizersLibrary(
+        _tokenizer(vocabulary, pre),
+        added=vocabulary.found,
+        text_ids=[i for i in vocabulary.found if vocabulary.kinds[i] is TokenKind.TEXT],
+        unknown_id=None if unknown is None else unknown.id,
+    )
 
 
 def _tokenizer(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> "Tokenizer":
@@ -94,10 +99,15 @@ def _wordpiece(vocabulary: GgufVocabulary) -> dict[str, Any]:
 
 
 def _bpe(vocabulary: GgufVocabulary, pre: PreTokenizer) -> dict[str, Any]:
-    cut = [*pre.stages, {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}]
+    flags = {"add_prefix_space": False, "trim_offsets": False}
+    cut: list[Any] = [
+        step if step["type"] != "ByteLevel" else {**step, **flags, "use_regex": True}
+        for step in pre.stages
+    ]
+    cut.append({"type": "ByteLevel", **flags, "use_regex": False})
     return {
         "normalizer": {"type": "NFC"} if pre.compose else None,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": cut},
-        "decoder": {"type": "ByteLevel"},
+        "decoder": {"type": "ByteLevel", **flags},
         "model": model_json(vocabulary, pre),
     }

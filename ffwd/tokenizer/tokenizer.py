@@ -10,6 +10,7 @@ from typing import Any
 
 from ffwd import _native
 from ffwd._native import Decoder, TextError, TokenError, Vocabulary, VocabularyError
+from ffwd.tokenizer.audit import Finding, audit
 from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.definition import Kind, Model, Special, TokenizerParts
 from ffwd.tokenizer.roles import SpecialTokens
@@ -102,6 +103,20 @@ class Tokenizer:
         """What is not as in the source, or what of a text it loses, in words."""
         bpe = self._parts.bpe
         return (*self._parts.limits, *(() if bpe is None else bpe.limits))
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is odd about the tokenizer; `load` has logged a warning for each."""
+        return self.audit()
+
+    def audit(self, *, full: bool = False) -> tuple[Finding, ...]:
+        """Looks for what is odd, as `findings` has it.
+
+        `full`: also encodes every character, and every token where only a library can encode.
+        That takes seconds.
+        """
+        decode = partial(self.decode_bytes, skip_special_tokens=False)
+        return audit(self._parts, self._encode, decode, full=full)
 
     @property
     def special_tokens(self) -> SpecialTokens:

@@ -117,11 +117,8 @@ impl PyDecoder {
         }
         let first =
             first_tokens.into_iter().map(|(id, bytes)| (TokenId(id), bytes.as_ref().into()));
-        let start = TextStart {
-            strip_first_space,
-            strip_every_first_space,
-            first_tokens: first.collect(),
-        };
+        let start =
+            TextStart { strip_first_space, strip_every_first_space, first_tokens: first.collect() };
         let decoder = Decoder::new(&table, &special.0, start)
             .map_err(|error| VocabularyError::new_err(error.to_string()))?;
         Ok(Self { decoder: Arc::new(decoder) })

@@ -386,3 +386,22 @@ fn long_runs() {
         }
     }
 }
+
+#[test]
+fn tokens_that_no_text_has() {
+    let tokens: [&[u8]; 6] = [b" I", b" I'", b" b", b"a b", b"xyz", b"\xC3\xA9\xC3"];
+    let cut = vec![split(r" ?\p{L}+('m)?|'")];
+    let unused = tokenizer(parts(ranked(&tokens), cut.clone())).unused_tokens();
+    // By itself ` I'` is cut in two; not so ` I'm`. What spans two words is in no text.
+    let ids = |ids: &[u32]| ids.iter().copied().map(TokenId).collect::<Vec<_>>();
+    assert_eq!(unused.unmerged, ids(&[260, 261]));
+    assert_eq!(unused.unreachable, ids(&[259, 260, 261]));
+
+    let whole = BpeSpec { whole_pieces: true, ..ranked(&tokens) };
+    let unused = tokenizer(parts(whole, cut)).unused_tokens();
+    assert_eq!(unused.unmerged, ids(&[260, 261]));
+    assert_eq!(unused.unreachable, ids(&[259, 261]));
+
+    let uncut = tokenizer(parts(ranked(&tokens), Vec::new())).unused_tokens();
+    assert_eq!(uncut.unreachable, ids(&[260, 261]));
+}
