@@ -196,9 +196,12 @@ def test_the_wheel_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> 
 
 
 OPTIONAL = ("torch", "transformers", "tokenizers", "llguidance", "xgrammar", "jsonschema_rs")
+OPTIONAL += ("prometheus_client",)
 
 
-@pytest.mark.parametrize("module", ["ffwd", "ffwd.grammar", "ffwd.tokenizer", "ffwd.adapters"])
+@pytest.mark.parametrize(
+    "module", ["ffwd", "ffwd.grammar", "ffwd.streaming", "ffwd.tokenizer", "ffwd.adapters"]
+)
 def test_an_import_loads_nothing_optional(module: str, tmp_path: Path) -> None:
     """Also where the optional packages are installed, as they are here."""
     report = python(

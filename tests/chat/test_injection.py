@@ -186,6 +186,37 @@ def test_bytes_are_refused() -> None:
         template.render([HELLO], tokenizer=tokenizer(templates()[0]))
 
 
+def test_text_that_is_spelled_like_the_end_of_what_is_continued() -> None:
+    """The end is known by where it comes from."""
+    template = ChatTemplate("{{ messages[1].content }}</s>{{ messages[0].content }}")
+    tag = "CONTINUE_FINAL_MESSAGE_TAG"
+    answer = {"role": "assistant", "content": "x"}
+    with pytest.raises(ChatError, match="spelled like its end"):
+        template.render(
+            [{"role": "user", "content": tag}, answer],
+            tokenizer=tokenizer(templates()[0]),
+            continue_final_message=True,
+        )
+
+
+def test_special_tokens_as_variables() -> None:
+    """They may be given anew, by name; other variables are text."""
+    template = ChatTemplate("{{ bos_token }}{{ other_token }}")
+    known = tokenizer(templates()[0])
+    prompt = template.render([HELLO], tokenizer=known, bos_token="</s>", other_token="</s>")
+    assert [type(part) for part in prompt.parts] == [ControlPart, TextPart]
+    prompt = template.render([HELLO], tokenizer=known, bos_token="x</s>")
+    assert [type(part) for part in prompt.parts] == [TextPart]
+
+
+def test_escaping_for_html_is_refused() -> None:
+    """What Jinja's escaping does to text is not followed."""
+    template = ChatTemplate("{% autoescape true %}{{ messages[0].content }}{% endautoescape %}")
+    assert "&amp;" in template.render_text([HELLO])
+    with pytest.raises(ChatError, match="HTML"):
+        template.render([HELLO], tokenizer=tokenizer(templates()[0]))
+
+
 def test_trusted_roles() -> None:
     """The model's own reasoning may be what it is."""
     path = next(path for path in templates() if path.stem == "Qwen-Qwen2.5-7B-Instruct")

@@ -17,7 +17,7 @@ CHOSEN = [
     for case in CASES
     if (case.name.startswith("continue") and "tools" not in case.options)
     or case.name.partition("/")[2] == "tools-prompt"
-    or case.name in ("turns/documents", "user/functions", "system-turns/plain", "result/thinking")
+    or case.name in ("turns/documents", "turns/functions", "system-turns/plain", "result/thinking")
 ]
 # The model's own thoughts are written with control tokens, which the library finds.
 TRUSTED = {"trusted_roles": {"assistant"}}
