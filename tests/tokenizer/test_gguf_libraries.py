@@ -83,6 +83,18 @@ def test_scores_that_leave_the_order_open() -> None:
     assert tokens == ["ab", "a", "▁", "ba", "b"]
 
 
+def test_only_a_piece_loses_its_first_space() -> None:
+    rows = [*SPECIAL, *BYTES, ("▁", -1.0, NORMAL), ("a", -2.0, NORMAL)]
+    tokenizer = load(vocabulary("llama", rows))
+    space, byte = tokenizer.token_to_id("▁"), tokenizer.token_to_id("<0x20>")
+    assert space is not None
+    assert byte is not None
+    assert tokenizer.encode("a") == [space, tokenizer.token_to_id("a")]
+    assert tokenizer.decode(tokenizer.encode("a")) == "a"
+    assert tokenizer.decode([space]) == ""
+    assert tokenizer.decode([byte]) == " "
+
+
 @pytest.mark.parametrize(
     ("pieces", "native"),
     [
