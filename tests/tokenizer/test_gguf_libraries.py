@@ -184,7 +184,9 @@ def test_tables_of_replacements_that_lead_out_of_themselves() -> None:
         ("bert", {"unknown_token_id": 9_999}, "no unknown token"),
         ("t5", {"scores": np.array([np.nan] * 5, np.float32)}, "not a finite number"),
         ("t5", {"scores": np.array([0.0] * 4, np.float32)}, "4 numbers for 5 tokens"),
-        ("llama", {"scores": np.array([np.inf] * 5, np.float32)}, ""),
+        ("llama", {"scores": np.array([np.inf] * 5, np.float32)}, "not a finite number"),
+        ("llama", {"scores": np.array([0.0, 1.0, 2.0, np.nan, 3.0], np.float32)}, "finite"),
+        ("gpt2", {"token_type": np.array([0.5] * 5, np.float32)}, "no whole numbers"),
     ],
 )
 def test_refusals(model: str, change: dict[str, Any], message: str) -> None:
