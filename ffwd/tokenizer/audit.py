@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ffwd._native import FfwdError
 from ffwd.tokenizer.definition import TokenizerParts
-from ffwd.tokenizer.table import TokenKind
+from ffwd.tokenizer.table import NEVER_IN_UTF8, TokenKind
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -51,8 +51,6 @@ _CONTROL_NAME = re.compile(
 )
 
 _PADDING_NAME = re.compile(r"\[PAD\d+\]|\[EMPTY_\d+\]")
-
-_NEVER_IN_UTF8 = frozenset({0xC0, 0xC1, *range(0xF5, 0x100)})
 
 
 @dataclass(frozen=True)
@@ -181,7 +179,7 @@ def _control_as_text(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterat
 
 def _missing_bytes(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[Finding]:
     single = {data for data in text.values() if len(data) == 1}
-    missing = [b for b in range(256) if bytes((b,)) not in single and b not in _NEVER_IN_UTF8]
+    missing = [b for b in range(256) if bytes((b,)) not in single and b not in NEVER_IN_UTF8]
     if missing:
         named = ", ".join(f"0x{byte:02X}" for byte in missing[:8])
         rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""

@@ -38,7 +38,9 @@ def control_names(path: Path) -> tuple[str, ...]:
             names |= dict.fromkeys(_NAME.findall(text))
     # These are made of what the conversations and tools have in them.
     return tuple(
-        name for name in names if not re.fullmatch(r"</?([bxy]|default|enum|items|required)>", name)
+        name
+        for name in names
+        if not re.fullmatch(r"</?([bxy]|default|enum|items|required|place|days|tags)>", name)
     )
 
 

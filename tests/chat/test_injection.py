@@ -14,6 +14,7 @@ import reference
 from conversations import ARGUMENTS, HELLO, HI, SYSTEM, TOOLS, WEATHER, call, calling, result
 from llamacpp import templates
 from templatetokenizers import control_names, library_tokenizer, tokenizer
+from transformers import PreTrainedTokenizerFast
 
 from ffwd.chat import (
     ChatError,
@@ -139,6 +140,40 @@ def test_names_of_control_tokens_are_text(path: Path) -> None:
         written = tokenizer(path).decode_bytes(hostile.ids, skip_special_tokens=False)
         assert written == hostile.text.encode(), place
         shown += " ".join(names) in hostile.text
+    assert shown >= 3
+
+
+@pytest.mark.parametrize("path", templates(), ids=lambda path: path.stem)
+def test_ids_are_those_of_transformers_own_protection(path: Path) -> None:
+    """It puts marks around the names; where a template does not trip over these, all ids agree.
+
+    Some templates write its marks in escapes, as JSON in ASCII or by `repr`; their text shows it.
+    """
+    template = ChatTemplate.from_file(path, special_tokens=reference.SPECIAL)
+    library = PreTrainedTokenizerFast(tokenizer_object=library_tokenizer(path), **reference.SPECIAL)
+    library.chat_control_tokens = list(control_names(path))
+    shown = 0
+    for place in ("user", "last-user", "system", "result", "tool-description", "tool-value"):
+        given = PLACES[place](" ".join(control_names(path)))
+        variables = {"functions": "[]", "datetime": "now", **given[1]}
+        try:
+            with reference.fixed_time():
+                expected = library.apply_chat_template(
+                    given[0],
+                    chat_template=template.source(),
+                    add_generation_prompt=True,
+                    sanitize_control_tokens=True,
+                    return_dict=False,
+                    **variables,
+                )
+        except Exception:
+            with pytest.raises(ChatError):
+                render(path, template, given)
+            continue
+        prompt = render(path, template, given)
+        if library.decode(expected, skip_special_tokens=False) == prompt.text:
+            assert prompt.ids == list(expected), place
+            shown += 1
     assert shown >= 3
 
 

@@ -68,7 +68,7 @@ def test_as_the_tokenizers_library(name: str) -> None:
 @given(any_tokens(), st.booleans(), st.booleans())
 @example([b"a\xed\xbf"], False, True)
 @example([b"\xed", b"\xa0\x80"], False, True)
-@settings(max_examples=300)
+@settings(max_examples=300, derandomize=True)
 def test_every_cut(tokens: list[bytes], strip: bool, skip: bool) -> None:
     """Text comes as soon as it is certain, and nothing is lost."""
     decoder = Decoder([b"<s>", *tokens], special=[0], strip_first_space=strip)
@@ -149,6 +149,23 @@ def test_a_tokenizer_may_be_given() -> None:
             continue
         with pytest.raises(TypeError, match="needs a Decoder"):
             DecodeStream(wrong)
+
+
+def test_a_decoder_that_cannot_be_made_says_why() -> None:
+    class Tokenizer:
+        @property
+        def decoder(self) -> Decoder:
+            raise ffwd.VocabularyError("no bytes")
+
+    with pytest.raises(ffwd.VocabularyError, match="no bytes"):
+        DecodeStream(Tokenizer())
+
+
+def test_a_fork_goes_on_by_itself() -> None:
+    stream = DecodeStream(Decoder([b"\xe4\xb8", b"\x96", b"\x8d"]))
+    stream.step(0)
+    fork = stream.fork()
+    assert (stream.step(1), fork.step(2)) == ("\u4e16", "\u4e0d")
 
 
 @pytest.mark.parametrize("unknown", [1, 3, -1, 2**32, 2**70])

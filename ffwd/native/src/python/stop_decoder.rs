@@ -277,6 +277,12 @@ impl PyStopDecoder {
         output
     }
 
+    /// A second decoder that goes on from here, for another answer to the same prompt.
+    fn fork(&self, py: Python<'_>) -> PyResult<Self> {
+        let decoder = Exclusive::new(self.decoder.get()?.clone());
+        Ok(Self { source: self.source.clone_ref(py), decoder })
+    }
+
     /// Begins anew, at the start of a text, with the same stops. What was held back is forgotten.
     fn reset(&self) -> PyResult<()> {
         self.decoder.get()?.reset();

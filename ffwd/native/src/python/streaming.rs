@@ -27,7 +27,7 @@ impl<'py> FromPyObject<'_, 'py> for Source {
         let own = match given.cast::<PyDecoder>() {
             Ok(own) => own.to_owned(),
             Err(_) => {
-                let attribute = given.getattr("decoder").ok();
+                let attribute = given.getattr_opt("decoder")?;
                 let own = attribute.and_then(|found| found.cast_into::<PyDecoder>().ok());
                 own.ok_or_else(|| {
                     PyTypeError::new_err(format!(
@@ -159,6 +159,12 @@ impl PyDecodeStream {
     #[getter]
     fn pending<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, self.stream.get()?.unfinished()))
+    }
+
+    /// A second stream that goes on from here, for another answer to the same prompt.
+    fn fork(&self, py: Python<'_>) -> PyResult<Self> {
+        let stream = Exclusive::new(self.stream.get()?.clone());
+        Ok(Self { source: self.source.clone_ref(py), stream })
     }
 }
 

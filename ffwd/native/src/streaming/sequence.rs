@@ -12,7 +12,7 @@ use crate::vocabulary::TokenId;
 ///
 /// A token lies on the characters of which it holds at least one byte, so that tokens which share
 /// a character overlap there. On the bytes they never overlap.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Sequence {
     decoder: Arc<Decoder>,
     skip_special_tokens: bool,

@@ -24,7 +24,7 @@ pub enum Output<'a> {
 ///
 /// What may be the beginning of a stop string is held back, and no more than that: the longest end
 /// of the text that one begins with.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StopDecoder {
     stream: DecodeStream,
     text: Jail,
@@ -32,7 +32,7 @@ pub struct StopDecoder {
 }
 
 /// The text after the stream, on its way to who reads it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Jail {
     stops: Arc<Stops>,
     state: SearchState,

@@ -11,7 +11,7 @@ use crate::vocabulary::TokenId;
 ///
 /// Text is held back only while it ends in the beginning of a character; [`flush`](Self::flush)
 /// gives what is left at the end.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DecodeStream {
     decoder: Arc<Decoder>,
     skip_special_tokens: bool,
