@@ -433,8 +433,8 @@ class CompiledGrammar:
         recent_tokens: Sequence[int] = ...,
         prefix: bytes | None = None,
         prefill: bytes | None = None,
-        free_until: int | bytes | None = None,
-        then: Sequence[int] = ...,
+        free_until: int | Sequence[int] | bytes | None = None,
+        free_controls: Sequence[int] = ...,
     ) -> Matcher: ...
     def stats(self) -> dict[str, int]: ...
 

@@ -33,6 +33,11 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     train_builtin(target)
     spec = describe(target, "builtin")
     (end,) = spec.eos_token_ids
+    (target / "chat_template.jinja").write_text(
+        "{% for message in messages %}{{ message.role }}: {{ message.content }}<|end|>\n"
+        "{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}",
+        encoding="utf-8",
+    )
     torch.manual_seed(0)
     LlamaForCausalLM(
         LlamaConfig(
@@ -80,6 +85,16 @@ def test_the_transformers_example_runs(model_folder: Path, monkeypatch: pytest.M
         assert text in {"yes, gladly", "no, never"}
 
 
+def test_the_chat_example_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is one of the choices, and the user's words are text."""
+    names = run(blocks("python")[2], model_folder, monkeypatch)
+    assert names["answer"].text in {"yes, gladly", "no, never"}
+    assert names["answer"].complete
+    (end,) = names["prompt"].end_token_ids
+    # The template's own one, and not the one in the message.
+    assert names["prompt"].ids.count(end) == 1
+
+
 def test_the_tokenizer_page_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its blocks go on from each other and check what they show."""
     loaded, first, second = blocks("python", "docs/tokenizer.md")
@@ -98,9 +113,17 @@ def test_the_page_of_chat_formats_runs(model_folder: Path, monkeypatch: pytest.M
     run(first + second, model_folder, monkeypatch)
 
 
+def test_the_page_of_chat_templates_runs(
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It checks what it shows."""
+    (block,) = blocks("python", "docs/chat.md")
+    run(block, model_folder, monkeypatch)
+
+
 def test_every_python_block_is_run() -> None:
-    """A third one would need a test of its own."""
-    assert len(blocks("python")) == 2
+    """A fourth one would need a test of its own."""
+    assert len(blocks("python")) == 3
 
 
 def links() -> Iterator[tuple[Path, str]]:

@@ -4,6 +4,12 @@
     prompt = template.render(messages, tokenizer=tokenizer, add_generation_prompt=True)
     prompt.ids
 
+For models without a template of their own there are named formats (`LLAMA3`, `CHATML`, …), and for
+Mistral's `MistralFormat`:
+
+    prompt = CHATML.render(messages, tokenizer=tokenizer)
+    prompt = MistralFormat.for_tokenizer(tokenizer).render(messages, tokenizer=tokenizer)
+
 A prompt consists of parts, text and control tokens; no text of a message ever becomes a control
 token.
 """

@@ -1,6 +1,7 @@
 """From rendered text that knows where it comes from to the parts of a prompt."""
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -28,36 +29,53 @@ def assemble(text: str, control: ControlTokens) -> Assembled:
     """
     from ffwd.chat.jinja import tracked
 
-    origins = tracked.origins_of(text)
+    runs = _runs(tracked.origins_of(text))
     text = tracked.raw(text)
     parts: list[Part] = []
     missing: list[str] = []
 
-    def add_text(start: int, stop: int) -> None:
-        at = start
-        for origin, run in groupby(origins[start:stop]):
-            length = sum(1 for _ in run)
-            parts.append(TextPart(text[at : at + length], tracked.message_of(origin)))
+    def add_text(start: int, stop: int, pieces: Sequence[_Run]) -> None:
+        for origin, first, last in pieces[bisect_right(pieces, start, key=_stop) :]:
+            if first >= stop:
+                break
+            piece = text[max(first, start) : min(last, stop)]
+            parts.append(TextPart(piece, tracked.message_of(origin)))
             if origin == tracked.TEMPLATE:
-                missing.extend(missing_names(text[at : at + length]))
-            at += length
+                missing.extend(missing_names(piece))
 
-    at = 0
-    for kind, run in groupby(origins, _kind):
-        stop = at + sum(1 for _ in run)
+    for kind, grouped in groupby(runs, lambda run: _kind(run[0])):
+        pieces = list(grouped)
+        at, stop = pieces[0][1], pieces[-1][2]
         if kind == _CONTROL:
             done = at
             for start, end, name in control.find(text[at:stop]):
-                add_text(done, at + start)
+                add_text(done, at + start, pieces)
                 parts.append(ControlPart(control.ids[name], name))
                 done = at + end
-            add_text(done, stop)
+            add_text(done, stop, pieces)
         else:
             if kind == _UNKNOWN:
-                _refuse_control(text, at, stop, control, origins)
-            add_text(at, stop)
-        at = stop
+                _refuse_control(text, at, stop, control)
+            add_text(at, stop, pieces)
     return Assembled(_merged(parts), tuple(dict.fromkeys(missing)))
+
+
+_Run = tuple[int, int, int]
+
+
+def _runs(origins: Iterable[int]) -> list[_Run]:
+    """Stretches of one origin: it, where it begins, where it ends."""
+    found: list[_Run] = []
+    at = 0
+    for origin, characters in groupby(origins):
+        stop = at + len(list(characters))
+        found.append((origin, at, stop))
+        at = stop
+    return found
+
+
+def _stop(run: _Run) -> int:
+    return run[2]
 
 
 _TEXT, _CONTROL, _UNKNOWN = range(3)
@@ -71,13 +89,14 @@ def _kind(origin: int) -> int:
     return _CONTROL if tracked.may_control(origin) else _TEXT
 
 
-def _refuse_control(
-    text: str, start: int, stop: int, control: ControlTokens, origins: Sequence[int]
-) -> None:
+def _refuse_control(text: str, start: int, stop: int, control: ControlTokens) -> None:
     reach = control.longest
-    low, high = max(0, start - reach), stop + reach
-    for begin, end, name in control.find(text[low:high]):
-        if low + begin < stop and low + end > start:
+    at = max(0, start - reach)
+    # Each place is looked at, for a name may begin within another one.
+    while (found := control.pattern.search(text, at, stop + reach)) and found.start() < stop:
+        at = found.start() + 1
+        name = found.group()
+        if found.end() > start:
             raise InjectionError(
                 f"the template changes text in a way that cannot be followed, so it cannot be told "
                 f"whether {name!r} is its own or part of a message"

@@ -16,7 +16,7 @@ class TemplateLimits:
     """Of the template itself."""
     characters: int = 1 << 24
     """Of any one string, the prompt included."""
-    work: int = 10_000_000
+    work: int = 4_000_000
     """Rounds of loops, calls, items of lists, and strings made (a unit per 64 characters)."""
 
 

@@ -27,6 +27,8 @@ class Builder:
         self.parts: list[Part] = []
         self.ids: list[tuple[int, ...]] = []
         self._controls: dict[str, int] = {}
+        mark = b"".join(tokenizer.token_bytes(i) or b"" for i in tokenizer.encode(_MARK))
+        self._marks_spaces = _MARK.encode() not in mark
         self.require(version.control_tokens)
 
     def require(self, names: Sequence[str]) -> None:
@@ -61,23 +63,49 @@ class Builder:
             return self.tokenizer.encode("".join(piece.text for piece in pieces))
         except (TextError, UnicodeEncodeError) as error:
             index = next((p.message for p in pieces if p.message is not None), None)
+            what = "the tools or settings" if index is None else f"message {index}"
             raise ConversationError(
-                f"message {index}: its text cannot be encoded: {error}", index=index
+                f"{what}: the text cannot be encoded: {error}", index=index
             ) from error
 
     def encoded(self, pieces: Sequence[Piece], ids: Sequence[int]) -> None:
         """Pieces with the ids that they have as one text."""
-        tokens = [self.tokenizer.token_bytes(i) or b"" for i in ids]
         pieces = [piece for piece in pieces if piece.text]
-        sizes = [len(piece.text.encode()) for piece in pieces]
-        written = b"".join(tokens)
-        if written != "".join(piece.text for piece in pieces).encode():
-            sizes = [len(piece.text.replace(_MARK, " ").encode()) for piece in pieces]
-            if written.startswith(b" ") and len(written) > sum(sizes):
-                # The space that SentencePiece puts before a text.
-                pieces, sizes = [Piece(" ", None), *pieces], [1, *sizes]
+        spaced = self._has_space_before(pieces, ids)
+        if spaced:
+            pieces = [Piece(" ", None), *pieces]
         self.parts += [TextPart(piece.text, piece.message) for piece in pieces]
-        self.ids += _shared(pieces, sizes, ids, list(map(len, tokens)))
+        if len(pieces) == 1 + spaced:
+            # The space is a token of its own, or it is in the first of the text.
+            alone = int(spaced and self.tokenizer.token_bytes(ids[0]) == b" ")
+            self.ids += [tuple(ids[:alone])] * spaced + [tuple(ids[alone:])]
+            return
+        sizes = [len(self._as_written(piece.text).encode()) for piece in pieces]
+        lengths = [len(self.tokenizer.token_bytes(i) or b"") for i in ids]
+        self.ids += _shared(pieces, sizes, ids, lengths)
+
+    def _as_written(self, text: str) -> str:
+        """What decoding gives for a text."""
+        return text.replace(_MARK, " ") if self._marks_spaces else text
+
+    def _has_space_before(self, pieces: Sequence[Piece], ids: Sequence[int]) -> bool:
+        """Whether the tokens have a space that the text does not begin with: SentencePiece's."""
+        spaces = 0
+        for token_id in ids:
+            token = self.tokenizer.token_bytes(token_id) or b""
+            rest = token.lstrip(b" ")
+            spaces += len(token) - len(rest)
+            if rest:
+                break
+        if not spaces:
+            return False
+        for piece in pieces:
+            text = self._as_written(piece.text)
+            rest_of_text = text.lstrip(" ")
+            spaces -= len(text) - len(rest_of_text)
+            if rest_of_text:
+                break
+        return spaces > 0
 
 
 def _shared(

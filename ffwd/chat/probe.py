@@ -20,6 +20,9 @@ class Terminators:
     """Texts, where no token does."""
 
 
+Examples = Callable[[Sequence[Any], Sequence[Any] | None, bool], tuple[Part, ...]]
+"""Renders messages, tools and add_generation_prompt; raises `ChatError` where that cannot be."""
+
 _USER = {"role": "user", "content": "u"}
 _ANSWER = {"role": "assistant", "content": "x"}
 _CALL = {
@@ -44,7 +47,7 @@ _TOOL = {
 
 
 def find_terminators(
-    render: Callable[[Sequence[Any], Sequence[Any] | None, bool], tuple[Part, ...]],
+    render: Examples,
     control: ControlTokens,
 ) -> Terminators:
     """What follows an assistant's message.
@@ -121,10 +124,11 @@ _SECTIONS: tuple[tuple[str, str], ...] = (
     ("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"),
 )
 _TAG = re.compile(r"<((?:[a-z]+:)?think(?:ing)?(?::[a-z]+)?)>")
-# Their answer is in a message or channel of its own, which follows those of the reasoning.
+# Their answer is in a message or channel of its own, which follows those of the reasoning; what
+# else these have.
 _CHANNELS = (
-    ("<|start|>assistant", "<|channel|>final<|message|>"),
-    ("<|begin|>assistant", "<|content|>"),
+    ("<|start|>assistant", "<|channel|>final<|message|>", ("<|start|>", "<|end|>")),
+    ("<|begin|>assistant", "<|content|>", ("<|begin|>", "<|end|>", "<|think|>")),
 )
 
 
@@ -142,16 +146,49 @@ def find_thinking(
         for begin, end in sections
         if begin in tail and tail.rfind(end) < tail.rindex(begin)
     ]
+    within: tuple[int, ...] = ()
     if opened:
         _, begin, end = max(opened)
     else:
-        channels = [
-            (begin, end) for begin, end in _CHANNELS if tail.endswith(begin) and end in source
-        ]
+        channels = [found for found in _CHANNELS if tail.endswith(found[0]) and found[1] in source]
         if not channels:
             return None
-        begin, end = channels[0]
-    return ThinkingSection(begin, end, control.ids.get(end), _ids(end, control, tokenizer))
+        begin, end, others = channels[0]
+        within = tuple(control.ids[name] for name in others if name in control.ids)
+    return ThinkingSection(
+        begin,
+        end,
+        control.ids.get(end),
+        _ids(end, control, tokenizer),
+        control_token_ids=within,
+    )
+
+
+_REASONED = {
+    "role": "assistant",
+    "reasoning_content": "reasoned",
+    "reasoning": "reasoned",
+    "thinking": "reasoned",
+    "content": "answered",
+}
+
+
+def find_answer_prefix(
+    thinking: ThinkingSection,
+    render: Examples,
+) -> str:
+    """The white space that a template writes between the close of the reasoning and the answer.
+
+    Nothing where it does not write the reasoning of a message, and where something else is there.
+    """
+    try:
+        parts = render([_USER, _REASONED], None, False)
+    except ChatError:
+        return ""
+    text = "".join(part.text if isinstance(part, TextPart) else part.content for part in parts)
+    before, answered, _ = text.rpartition("answered")
+    _, closed, between = before.rpartition(thinking.closed_by)
+    return between if answered and closed and not between.strip() else ""
 
 
 def _ids(text: str, control: ControlTokens, tokenizer: PromptTokenizer) -> tuple[int, ...]:

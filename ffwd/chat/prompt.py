@@ -83,7 +83,11 @@ class ThinkingSection:
     answer_prefix: str = ""
     """What the template writes between the close and the answer, such as two line ends."""
     control_token_ids: tuple[int, ...] = ()
-    """Control tokens that belong to the section, such as those of messages within it."""
+    """Control tokens that may come in the section, such as those of messages within it."""
+
+    def __post_init__(self) -> None:
+        if self.close_token_id is not None and not self.close_token_ids:
+            object.__setattr__(self, "close_token_ids", (self.close_token_id,))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

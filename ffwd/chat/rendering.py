@@ -29,16 +29,10 @@ _TAG = "CONTINUE_FINAL_MESSAGE_TAG "
 # Roles that templates write into the names of control tokens (`<|user|>`). Any other role is text.
 KNOWN_ROLES = frozenset(
     {"system", "developer", "user", "assistant", "tool", "function", "model", "human", "gpt"}
-    | {
-        "ipython",
-        "observation",
-        "environment",
-        "documents",
-        "document",
-        "context",
-        "available_tools",
-    }
-    | {"tool_call", "tool_response", "tool_result", "latest_reminder", "assistant_tool_call"}
+    | {"ipython", "observation", "environment", "documents", "document", "context"}
+)
+SPECIAL_VARIABLES = frozenset(
+    f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 )
 
 
@@ -119,9 +113,13 @@ class Rendered:
 
 
 def compile_template(source: str, limits: TemplateLimits) -> "Template":
-    """Raises `TemplateSyntaxError`, `TemplateLimitError`."""
-    import jinja2
-
+    """Raises `TemplateSyntaxError`, `TemplateLimitError`; `ImportError` without a safe Jinja2."""
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError(
+            "chat templates need Jinja2: pip install 'ffwd[chat]'", name="jinja2"
+        ) from error
     from ffwd.chat.jinja.environment import environment
     from ffwd.chat.jinja.run import Run, running
 
@@ -191,7 +189,7 @@ def render_tracked(
     variables = {
         key: value
         # The name of a special token, given anew.
-        if key.endswith("_token") and isinstance(value, str) and value in control_tokens
+        if key in SPECIAL_VARIABLES and isinstance(value, str) and value in control_tokens
         else tracked.mark(value, tracked.CALLER)
         for key, value in job.variables.items()
     }
@@ -323,12 +321,16 @@ def _tagged(text: Any, tag: str) -> str:
 
 def _cut(text: str, continued: str) -> str:
     """The text up to the tag, without the space that the template trimmed there."""
+    from ffwd.chat.jinja.tracked import is_tag
+
     if continued.strip() not in text or _TAG.strip() not in text:
         raise ConversationError(
             "the last message does not appear in the prompt as it is, so it cannot be continued: "
             f"the template leaves out some of {_excerpt(continued.strip())}"
         )
     place = text.rindex(_TAG.strip())
+    if not is_tag(text, place):
+        raise ChatError("something behind the last message is spelled like its end")
     whole = text[place : place + len(_TAG)] == _TAG
     return text[:place] if whole else text[:place].rstrip()
 

@@ -77,8 +77,10 @@ class Start:
     or the space that the tokenizer puts before a text."""
     prefill: bytes = b""
     """The beginning of the grammar's text, which the prompt has."""
-    free_until: int | bytes | None = None
-    """The token or text that closes the reasoning, in which the prompt ends."""
+    free_until: tuple[int, ...] | bytes | None = None
+    """The tokens or the text that close the reasoning, in which the prompt ends."""
+    free_controls: tuple[int, ...] = ()
+    """Control tokens that the reasoning may have."""
     taken_back: tuple[int, ...] = ()
     """The prompt's last ids, instead of which others may come."""
     canonical: bool = False
@@ -102,6 +104,7 @@ class Start:
             prefix=self.prefix or None,
             prefill=self.prefill or None,
             free_until=self.free_until,
+            free_controls=self.free_controls,
         )
 
     def answer(self, token_ids: Sequence[int]) -> Answer:
@@ -109,35 +112,49 @@ class Start:
 
         `token_ids` are those after `prompt_ids`, an end token and what follows it included.
         """
-        vocabulary = self.grammar.vocabulary
-        ends = frozenset(vocabulary.eos_token_ids)
-        before = bytearray()
-        text = bytearray()
-        closed = self.free_until is None
+        spelled = self.grammar.vocabulary.token_bytes
+        ends = frozenset(self.grammar.vocabulary.eos_token_ids)
+        reasoning, text, own = self._split(token_ids)
+        closed = own is not None
         complete = False
-        for token_id in token_ids:
-            if closed and token_id in ends:
+        for token_id in own or ():
+            if token_id in ends:
                 complete = True
                 break
-            data = vocabulary.token_bytes(token_id) or b""
-            if closed:
-                text += data
-            elif token_id == self.free_until:
-                closed = True
-            else:
-                before += data
-                if isinstance(self.free_until, bytes) and self.free_until in before:
-                    reasoning, _, rest = bytes(before).partition(self.free_until)
-                    before, text, closed = bytearray(reasoning), bytearray(rest), True
+            text += spelled(token_id) or b""
         skipped = min(len(self.prefix), len(text))
         written = self.prefill + bytes(text[skipped:]) if closed else b""
         if self.taken_back and len(text) < len(self.prefix):
             written = written[: len(written) - (len(self.prefix) - len(text))]
         return Answer(
             text=written.decode(errors="replace"),
-            reasoning=before.decode(errors="replace"),
+            reasoning=reasoning.decode(errors="replace"),
             complete=complete,
         )
+
+    def _split(self, token_ids: Sequence[int]) -> tuple[bytes, bytes, Sequence[int] | None]:
+        """The reasoning, what its last token has of the answer, and the tokens after it."""
+        spelled = self.grammar.vocabulary.token_bytes
+        close = self.free_until
+        if close is None:
+            return b"", b"", token_ids
+        before = bytearray()
+        for place, token_id in enumerate(token_ids):
+            if isinstance(close, bytes):
+                # Only what is new can have closed it.
+                since = max(0, len(before) + 1 - len(close))
+                before += spelled(token_id) or b""
+                found = before.find(close, since)
+                if found >= 0:
+                    rest = bytes(before[found + len(close) :])
+                    return bytes(before[:found]), rest, token_ids[place + 1 :]
+            elif tuple(token_ids[max(0, place + 1 - len(close)) : place + 1]) == close:
+                own = token_ids[: place + 1 - len(close)]
+                text = b"".join(spelled(i) or b"" for i in own)
+                return text, b"", token_ids[place + 1 :]
+            else:
+                before += spelled(token_id) or b""
+        return bytes(before), b"", None
 
 
 def start(
@@ -171,10 +188,11 @@ def start(
     prefill = b"" if thinking is not None else prompt.prefill.encode()
     taken: list[int] = []
     prefix = b""
-    free_until: int | bytes | None = None
+    free_until: tuple[int, ...] | bytes | None = None
+    free_controls: tuple[int, ...] = ()
     if thinking is not None:
-        close = thinking.close_token_id
-        free_until = thinking.closed_by.encode() if close is None else close
+        free_until = thinking.close_token_ids or thinking.closed_by.encode()
+        free_controls = thinking.control_token_ids
         prefix = thinking.answer_prefix.encode()
     if prefill:
         tail = _text_tail(ids, grammar)
@@ -190,6 +208,7 @@ def start(
         prefix=prefix,
         prefill=prefill,
         free_until=free_until,
+        free_controls=free_controls,
         taken_back=tuple(taken),
         canonical=canonical,
         # An answer that begins here has a cut of its own: where the prompt ends in text, such as
@@ -236,11 +255,11 @@ def _kept(tail: list[int], grammar: CompiledGrammar, max_rollback: int) -> int:
     return max(0, len(tail) - max_rollback)
 
 
-def _puts_space(prompt: "Prompt", free_until: int | bytes | None) -> bool:
+def _puts_space(prompt: "Prompt", free_until: tuple[int, ...] | bytes | None) -> bool:
     """Whether the tokenizer puts a space before a text where the answer begins."""
     probe = "{"
-    if isinstance(free_until, int):
-        before = [free_until]
+    if isinstance(free_until, tuple):
+        before = [free_until[-1]]
     elif free_until is not None:
         return False
     elif prompt.part_ids is not None:

@@ -1,6 +1,7 @@
 """A model's own chat template: from a conversation to text, and to a prompt."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -15,10 +16,17 @@ from ffwd.chat.errors import (
     MissingControlTokensError,
     MissingTemplateError,
 )
+from ffwd.chat.formats_named import FORMATS
 from ffwd.chat.limits import DEFAULT_LIMITS, TemplateLimits
 from ffwd.chat.messages import is_batch
-from ffwd.chat.probe import Terminators, find_terminators, find_thinking
-from ffwd.chat.prompt import Part, Prompt, PromptTokenizer, TextPart
+from ffwd.chat.probe import (
+    Examples,
+    Terminators,
+    find_answer_prefix,
+    find_terminators,
+    find_thinking,
+)
+from ffwd.chat.prompt import Part, Prompt, PromptTokenizer, TextPart, ThinkingSection
 from ffwd.chat.rendering import (
     Job,
     Rendered,
@@ -31,8 +39,6 @@ from ffwd.tokenizer.table import TokenKind
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-_FORMATS = "llama2, codellama, llama3, mistral, chatml, alpaca, vicuna, orca, gpt4, claude"
 
 
 class ChatTemplate:
@@ -106,7 +112,7 @@ class ChatTemplate:
         if not tokenizer.chat_templates:
             raise MissingTemplateError(
                 "the tokenizer has no chat template: give one (ChatTemplate.from_file), or use one "
-                f"of the named formats: {_FORMATS}"
+                f"of the named formats of ffwd.chat: {', '.join(FORMATS)}"
             )
         return cls(
             tokenizer.chat_templates,
@@ -230,11 +236,11 @@ class ChatTemplate:
             end_token_ids=tuple(sorted({*tokenizer.eos_token_ids, *ends.token_ids})),
             stop=ends.stop,
             prefill=_prefill(assembled.parts, last) if continue_final_message else "",
-            thinking=find_thinking(
+            thinking=self._thinking(
+                job,
                 _tail(assembled.parts, last - bool(continue_final_message)),
-                source=self.source(tools=tools is not None),
-                control=known,
-                tokenizer=tokenizer,
+                tokenizer,
+                known,
             )
             if starts
             else None,
@@ -304,13 +310,8 @@ class ChatTemplate:
             raise _unlike("its text came out differently")
         return assemble(rendered.text, known)
 
-    def _terminators(
-        self, job: Job, tokenizer: "TemplateTokenizer", known: ControlTokens
-    ) -> Terminators:
-        """What ends an answer; found once for a tokenizer, a template and a set of variables."""
-        memo = self._ends.setdefault(tokenizer, {})
-        source = self.source(tools=job.tools is not None)
-        key = (source, frozenset(job.variables))
+    def _examples(self, job: Job, known: ControlTokens) -> Examples:
+        """Renders other messages as those of a job are."""
 
         def parts(
             messages: Sequence[Any], tools: Sequence[Any] | None, begin: bool
@@ -327,8 +328,27 @@ class ChatTemplate:
             )
             return self._assemble(example, self._plain(example), known, ()).parts
 
+        return parts
+
+    def _thinking(
+        self, job: Job, tail: str, tokenizer: "TemplateTokenizer", known: ControlTokens
+    ) -> ThinkingSection | None:
+        source = self.source(tools=job.tools is not None)
+        found = find_thinking(tail, source=source, control=known, tokenizer=tokenizer)
+        if found is None:
+            return None
+        return replace(found, answer_prefix=find_answer_prefix(found, self._examples(job, known)))
+
+    def _terminators(
+        self, job: Job, tokenizer: "TemplateTokenizer", known: ControlTokens
+    ) -> Terminators:
+        """What ends an answer; found once for a tokenizer, a template and a set of variables."""
+        memo = self._ends.setdefault(tokenizer, {})
+        source = self.source(tools=job.tools is not None)
+        key = (source, frozenset(job.variables))
+
         if key not in memo:
-            memo[key] = find_terminators(parts, known)
+            memo[key] = find_terminators(self._examples(job, known), known)
         return memo[key]
 
     def _plain(self, job: Job) -> Rendered:

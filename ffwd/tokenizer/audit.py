@@ -12,12 +12,12 @@ every character there is besides.
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ffwd._native import FfwdError
 from ffwd.tokenizer.definition import TokenizerParts
-from ffwd.tokenizer.table import TokenKind
+from ffwd.tokenizer.table import NEVER_IN_UTF8, TokenKind
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def f(x):\n\treturn x >= 0x1F and [i**2 for i in range(x)]  # ok\r\n\n\n    $ ls
 _CONTROL_NAME = re.compile(
     r"""\s*(?:
       <[|\uff5c][^<>]*[|\uff5c]>
-    | </?(?: s | unk | pad | bos | eos | eot | eod | mask | cls | sep | think | tools?
+    | </?(?i: s | unk | pad | bos | eos | eot | eod | mask | cls | sep | think | tools?
            | tool_calls? | tool_responses? | (?:start|end)_of_(?:turn|text|utterance)
            | unused_?\d+ | extra_id_\d+ | (?:reserved|special|placeholder|dummy)\w*
            | fim[_-]\w+ | image | audio | video | (?:begin|end)of\w+ )>
@@ -51,8 +51,6 @@ _CONTROL_NAME = re.compile(
 )
 
 _PADDING_NAME = re.compile(r"\[PAD\d+\]|\[EMPTY_\d+\]")
-
-_NEVER_IN_UTF8 = frozenset({0xC0, 0xC1, *range(0xF5, 0x100)})
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ KINDS = {
     "missing-bytes": "bytes that no token spells",
     "duplicates": "several ids for the same bytes",
     "unmerged": "tokens that no merge makes",
-    "rewritten": "tokens whose own text is encoded as others",
+    "unreachable": "tokens that no text was found to be encoded with",
     "wrong-bytes": "tokens that the encoder has for other bytes",
     "round-trip": "text that does not come back",
 }
@@ -92,14 +90,15 @@ def audit(
     `encode`: a text to ids as the tokenizer does it, without special tokens; `decode`: ids back to
     bytes. `full`: encode every token and every character, where otherwise a sample would do.
     """
+    text = _text_tokens(parts)
     return (
         *_ends(parts),
         *_padding(parts),
-        *_control_as_text(parts),
-        *_missing_bytes(parts),
-        *_duplicates(parts),
-        *_unused(parts, full=full),
-        *_wrong_bytes(parts),
+        *_control_as_text(parts, text),
+        *_missing_bytes(parts, text),
+        *_duplicates(parts, text),
+        *_unused(parts, text, full=full),
+        *_wrong_bytes(parts, text),
         *_round_trip(parts, encode, decode, full=full),
     )
 
@@ -110,117 +109,130 @@ def warn(findings: Sequence[Finding], source: str) -> None:
         _LOGGER.warning("%s: %s", source, finding.message)
 
 
-def _of(parts: TokenizerParts, kind: str, message: str, ids: Sequence[int] = ()) -> Finding:
-    """A finding; the message begins with the number of ids and ends with the first of them."""
-    if not ids:
-        return Finding(kind, message, ())
+def _of(parts: TokenizerParts, kind: str, what: tuple[str, str], ids: Sequence[int]) -> Finding:
+    """A finding about tokens; `what`: what to say of one, and of several."""
     named = ", ".join(f"{i} {parts.names[i]!r}" for i in ids[:4])
     rest = f" and {len(ids) - 4:,} more" if len(ids) > 4 else ""
-    return Finding(kind, f"{len(ids):,} {message}: {named}{rest}", tuple(ids))
+    return Finding(kind, f"{len(ids):,} {what[len(ids) > 1]}: {named}{rest}", tuple(ids))
 
 
-def _text_ids(parts: TokenizerParts) -> list[int]:
-    """The ids that a grammar may offer as text."""
+def _text_tokens(parts: TokenizerParts) -> dict[int, bytes]:
+    """The tokens that a grammar may offer as text, by id."""
     text, ends = TokenKind.TEXT, frozenset(parts.eos_token_ids)
-    return [i for i, kind in enumerate(parts.kinds) if kind is text and i not in ends]
+    tokens = {
+        i: data
+        for i, (kind, data) in enumerate(zip(parts.kinds, parts.tokens, strict=True))
+        if kind is text and data
+    }
+    return {i: data for i, data in tokens.items() if i not in ends} if ends else tokens
 
 
 def _ends(parts: TokenizerParts) -> Iterator[Finding]:
     ends = sorted(set(parts.eos_token_ids))
     if not ends:
-        yield _of(parts, "no-end", "nothing says what ends an output: pass eos_token_ids")
+        yield Finding("no-end", "nothing says what ends an output: pass eos_token_ids", ())
     elif len(ends) > 1:
-        message = "tokens end an output, and a model may write any of them"
-        yield _of(parts, "several-ends", message, ends)
+        what = "tokens end an output, and a model may write any of them"
+        yield _of(parts, "several-ends", (what, what), ends)
 
 
 def _padding(parts: TokenizerParts) -> Iterator[Finding]:
+    text = TokenKind.TEXT
     filling = [
         i
-        for i, (name, kind) in enumerate(zip(parts.names, parts.kinds, strict=True))
-        if kind is not TokenKind.TEXT and (name is None or _PADDING_NAME.fullmatch(name))
+        for i, name in enumerate(parts.names)
+        if name is None
+        or (name[0:1] == "[" and _PADDING_NAME.fullmatch(name) and parts.kinds[i] is not text)
     ]
     if filling:
+        rest = "the vocabulary and is never offered", "the vocabulary and are never offered"
         yield _of(
-            parts, "padding", "ids only fill up the vocabulary, and are never offered", filling
+            parts,
+            "padding",
+            (f"id only fills up {rest[0]}", f"ids only fill up {rest[1]}"),
+            filling,
         )
     pad = parts.special_tokens.pad
     if pad is None:
         return
     if pad.id in parts.eos_token_ids:
-        message = "token is for padding and also ends an output: padded rows look finished"
-        yield _of(parts, "padding-is-end", message, [pad.id])
+        what = "token is for padding and also ends an output, so that padded rows look finished"
+        yield _of(parts, "padding-is-end", (what, what), [pad.id])
     elif parts.kinds[pad.id] is TokenKind.TEXT:
-        message = "token is for padding and also a piece of text, so that padding looks like it"
-        yield _of(parts, "padding-is-text", message, [pad.id])
+        what = "token is for padding and also a piece of text, so that padding looks like it"
+        yield _of(parts, "padding-is-text", (what, what), [pad.id])
 
 
-def _control_as_text(parts: TokenizerParts) -> Iterator[Finding]:
+def _control_as_text(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[Finding]:
     begins = (b"<", b"[", b" <", b" [")
-    found = [
-        i
-        for i in _text_ids(parts)
-        if (data := parts.tokens[i] or b"").startswith(begins)
-        and _CONTROL_NAME.fullmatch(data.decode(errors="replace"))
+    names = [
+        (i, data.decode(errors="replace")) for i, data in text.items() if data.startswith(begins)
     ]
+    found = [i for i, name in names if _CONTROL_NAME.fullmatch(name)]
     if found:
-        message = "tokens are text to the tokenizer but have the names of control tokens"
-        yield _of(parts, "control-as-text", message, found)
+        what = (
+            "token is text to the tokenizer but has the name of a control token",
+            "tokens are text to the tokenizer but have the names of control tokens",
+        )
+        yield _of(parts, "control-as-text", what, found)
 
 
-def _missing_bytes(parts: TokenizerParts) -> Iterator[Finding]:
-    single = {data for i in _text_ids(parts) if (data := parts.tokens[i]) and len(data) == 1}
-    missing = [b for b in range(256) if bytes((b,)) not in single and b not in _NEVER_IN_UTF8]
+def _missing_bytes(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[Finding]:
+    single = {data for data in text.values() if len(data) == 1}
+    missing = [b for b in range(256) if bytes((b,)) not in single and b not in NEVER_IN_UTF8]
     if missing:
         named = ", ".join(f"0x{byte:02X}" for byte in missing[:8])
         rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
-        yield _of(
-            parts,
+        what = "byte has no token" if len(missing) == 1 else "bytes have no tokens"
+        yield Finding(
             "missing-bytes",
-            f"{len(missing)} bytes have no token of their own, so that some text cannot be "
-            f"written: {named}{rest}",
+            f"{len(missing)} {what}, so that some text cannot be written: {named}{rest}",
+            (),
         )
 
 
-def _duplicates(parts: TokenizerParts) -> Iterator[Finding]:
-    tokens = parts.tokens
-    ids = _text_ids(parts)
-    if len({tokens[i] for i in ids}) == len(ids):
+def _duplicates(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[Finding]:
+    if len(set(text.values())) == len(text):
         return
     by_bytes: dict[bytes, list[int]] = {}
-    for i in ids:
-        by_bytes.setdefault(tokens[i] or b"", []).append(i)
+    for i, data in text.items():
+        by_bytes.setdefault(data, []).append(i)
     # Of several the encoder writes one; which, only it can tell, so all are named.
-    several = sorted(i for same in by_bytes.values() if len(same) > 1 for i in same)
-    number = sum(len(same) > 1 for same in by_bytes.values())
-    message = f"tokens share their bytes with others ({number:,} such texts)"
-    yield _of(parts, "duplicates", message, several)
+    groups = [same for same in by_bytes.values() if len(same) > 1]
+    what = f"tokens share their bytes with others ({len(groups):,} such texts)"
+    yield _of(parts, "duplicates", (what, what), sorted(i for same in groups for i in same))
 
 
-def _unused(parts: TokenizerParts, *, full: bool) -> Iterator[Finding]:
-    text = frozenset(_text_ids(parts))
+def _unused(parts: TokenizerParts, text: Mapping[int, bytes], *, full: bool) -> Iterator[Finding]:
     if parts.bpe is not None:
-        unmerged, rewritten = parts.bpe.unused_tokens()
+        unmerged, unreachable = parts.bpe.unused_tokens()
     else:
-        unmerged, rewritten = [], _rewritten_by_library(parts, sorted(text), full=full)
+        unmerged, unreachable = [], _unreachable_by_library(parts, text, full=full)
     unmerged = [i for i in unmerged if i in text]
-    rewritten = [i for i in rewritten if i in text]
+    unreachable = [i for i in unreachable if i in text]
     if unmerged:
-        message = "tokens are made by no merge; a text has them only as whole pieces, if at all"
-        yield _of(parts, "unmerged", message, unmerged)
-    if rewritten:
-        message = (
-            "tokens are not how their own text is encoded, so a model may never have seen them"
+        what = (
+            "token is made by no merge; a text has it only as a whole piece, if at all",
+            "tokens are made by no merge; a text has them only as whole pieces, if at all",
         )
-        yield _of(parts, "rewritten", message, rewritten)
+        yield _of(parts, "unmerged", what, unmerged)
+    if unreachable:
+        what = (
+            "token is in no text that was tried, so a model may never have seen it",
+            "tokens are in no text that was tried, so a model may never have seen them",
+        )
+        yield _of(parts, "unreachable", what, unreachable)
 
 
-def _rewritten_by_library(parts: TokenizerParts, ids: list[int], *, full: bool) -> list[int]:
+def _unreachable_by_library(
+    parts: TokenizerParts, text: Mapping[int, bytes], *, full: bool
+) -> list[int]:
     if parts.model == "wordpiece":
         # The longest piece wins, and nothing tells in which words one that goes on is.
         return []
+    ids = list(text)
     step = 1 if full else max(1, len(ids) // SAMPLED)
-    return [i for i in ids[::step] if not _is_written(parts, parts.tokens[i] or b"")]
+    return [i for i in ids[::step] if not _is_written(parts, text[i])]
 
 
 def _is_written(parts: TokenizerParts, data: bytes) -> bool:
@@ -240,18 +252,18 @@ def _is_written(parts: TokenizerParts, data: bytes) -> bool:
         return False
 
 
-def _wrong_bytes(parts: TokenizerParts) -> Iterator[Finding]:
-    bpe = parts.bpe
-    if bpe is None:
+def _wrong_bytes(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[Finding]:
+    if parts.bpe is None:
         return
-    spelled = bpe.token_bytes
-    ids = _text_ids(parts)
+    spelled = parts.bpe.token_bytes
     # A token that only the table has is one that no text is encoded as.
-    wrong = [i for i in ids if (data := spelled(i)) != parts.tokens[i] and data]
+    wrong = [i for i, data in text.items() if spelled(i) not in (data, b"")]
     if wrong:
-        yield _of(
-            parts, "wrong-bytes", "tokens are encoded for other bytes than they decode to", wrong
+        what = (
+            "token is encoded for other bytes than it decodes to",
+            "tokens are encoded for other bytes than they decode to",
         )
+        yield _of(parts, "wrong-bytes", what, wrong)
 
 
 def _round_trip(
@@ -261,18 +273,21 @@ def _round_trip(
     if full:
         texts += list(_all_characters())
     lost = [text for text in texts if not _comes_back(text, encode, decode)]
-    wrong = [] if parts.bpe is None else _wrong_single_bytes(parts)
     if lost:
-        first = next((c for c in lost[0] if not _comes_back(c, encode, decode)), lost[0])
-        yield _of(
-            parts,
+        shown = lost[0] if len(lost[0]) <= 40 else f"{lost[0][:40]}…"
+        yield Finding(
             "round-trip",
-            f"{len(lost)} of {len(texts)} texts are not decoded as they were encoded, the first of "
-            f"them for {first!r}",
+            f"{len(lost)} of {len(texts)} texts are not decoded as they were encoded, such as "
+            f"{shown!r}",
+            (),
         )
+    wrong = [] if parts.bpe is None else _wrong_single_bytes(parts)
     if wrong:
-        message = "tokens are what single bytes are encoded as, and decode to others"
-        yield _of(parts, "round-trip", message, wrong)
+        what = (
+            "token is what a single byte is encoded as, and decodes to others",
+            "tokens are what single bytes are encoded as, and decode to others",
+        )
+        yield _of(parts, "round-trip", what, wrong)
 
 
 def _comes_back(text: str, encode: Encode, decode: Decode) -> bool:

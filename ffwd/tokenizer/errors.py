@@ -1,6 +1,9 @@
 """Why a tokenizer cannot be had from what was given. All are `VocabularyError`s."""
 
-from ffwd._native import VocabularyError
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ffwd._native import FfwdError, VocabularyError
 
 FORMATS = (
     "a Hugging Face tokenizer (tokenizer.json, a directory with one, or an object)",
@@ -25,3 +28,21 @@ class UnsupportedTokenizerError(VocabularyError):
 
 class CorruptTokenizerError(VocabularyError):
     """A tokenizer of a known format that is cut off, contradicts itself or cannot be read."""
+
+
+@contextmanager
+def as_error(make: Callable[[str], FfwdError]) -> Iterator[None]:
+    """Raises whatever a library written in Rust raises as an error of ours.
+
+    Such a library raises bare exceptions, and panics, which no `except Exception` catches.
+    """
+    try:
+        yield
+    except FfwdError:
+        raise
+    except Exception as error:
+        raise make(f"{error}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise make(f"{error}") from error

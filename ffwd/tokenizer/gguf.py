@@ -13,7 +13,7 @@ from ffwd.tokenizer.gguf_header import Source, read_header
 from ffwd.tokenizer.gguf_library import tokenizers_library
 from ffwd.tokenizer.gguf_pretokenizers import PreTokenizer, pre_tokenizer
 from ffwd.tokenizer.gguf_sentencepiece import sentencepiece_library
-from ffwd.tokenizer.gguf_vocabulary import GgufVocabulary, read_vocabulary
+from ffwd.tokenizer.gguf_vocabulary import BYTE, GgufVocabulary, read_vocabulary
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -37,10 +37,15 @@ def read_gguf(source: Source, *, pre: str | None = None) -> TokenizerParts:
     special = vocabulary.special_tokens
     prefix, suffix = _around(vocabulary, cutting)
     spaced = vocabulary.model in ("llama", "t5") and vocabulary.flag("add_space_prefix", True)
+    tokens = token_bytes(vocabulary, writing_of(vocabulary, cutting))
+    # Only the space that a piece begins with is left out of a text, and none that is a byte.
+    bytes_of_spaces = [
+        i for i, type_ in enumerate(vocabulary.types) if type_ == BYTE and tokens[i] == b" "
+    ]
     return TokenizerParts(
         kind="gguf",
         model=_MODELS.get(vocabulary.model, "bpe"),
-        tokens=token_bytes(vocabulary, writing_of(vocabulary, cutting)),
+        tokens=tokens,
         names=vocabulary.tokens,
         kinds=vocabulary.kinds,
         special_ids=vocabulary.special_ids,
@@ -52,6 +57,7 @@ def read_gguf(source: Source, *, pre: str | None = None) -> TokenizerParts:
         suffix_ids=suffix,
         chat_templates=vocabulary.chat_templates,
         strip_first_space=spaced or vocabulary.model == "bert",
+        first_tokens=dict.fromkeys(bytes_of_spaces, b" ") if spaced else {},
         width=vocabulary.width,
         limits=limits,
         source=vocabulary.source,

@@ -72,16 +72,18 @@ def model_json(vocabulary: GgufVocabulary, pre: PreTokenizer) -> dict[str, objec
     return {
         "type": "BPE",
         "vocab": dict(zip(vocabulary.tokens, range(len(vocabulary.tokens)), strict=True)),
-        "merges": [_merge(line) for line in vocabulary.merges],
+        "merges": _merges(vocabulary.merges),
         "byte_fallback": not pre.byte_level,
         "ignore_merges": pre.whole_pieces,
     }
 
 
-def _merge(line: str) -> Sequence[str]:
-    """The two parts of a merge. The first may begin with the space that stands between them."""
-    at = line.find(" ", 1)
-    return (line[:at], line[at + 1 :]) if at > 0 else (line,)
+def _merges(lines: Sequence[str]) -> Sequence[str | Sequence[str]]:
+    """The merges as lines, or as pairs where a first part begins with the space that separates."""
+    if not any(line.startswith(" ") for line in lines):
+        return lines
+    cuts = ((line, line.find(" ", 1)) for line in lines)
+    return [(line[:at], line[at + 1 :]) if at > 0 else (line,) for line, at in cuts]
 
 
 def scored_parts(vocabulary: GgufVocabulary) -> BpeParts:

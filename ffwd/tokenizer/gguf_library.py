@@ -6,7 +6,7 @@ That is WordPiece, and BPE whose pre-tokenizer has a pattern that is not support
 import json
 from typing import TYPE_CHECKING, Any
 
-from ffwd.tokenizer.errors import CorruptTokenizerError, UnsupportedTokenizerError
+from ffwd.tokenizer.errors import CorruptTokenizerError, UnsupportedTokenizerError, as_error
 from ffwd.tokenizer.gguf_bpe import model_json
 from ffwd.tokenizer.gguf_pretokenizers import PreTokenizer
 from ffwd.tokenizer.gguf_vocabulary import NORMAL, GgufVocabulary
@@ -49,11 +49,8 @@ def _tokenizer(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> "Tokeniz
         state = _bpe(vocabulary, pre)
     state |= {"version": "1.0", "truncation": None, "padding": None}
     state |= {"added_tokens": [], "post_processor": None}
-    try:
+    with as_error(lambda what: CorruptTokenizerError(f"{vocabulary.source}: {what}")):
         return Tokenizer.from_str(json.dumps(state, ensure_ascii=False))
-    except Exception as error:
-        # tokenizers raises bare Exception for everything that can be wrong.
-        raise CorruptTokenizerError(f"{vocabulary.source}: {error}") from error
 
 
 def _wordpiece(vocabulary: GgufVocabulary) -> dict[str, Any]:

@@ -35,8 +35,6 @@ def _model_file(vocabulary: GgufVocabulary) -> bytes:
     scores = vocabulary.scores
     if scores is None:
         raise CorruptTokenizerError(f"{vocabulary.source} has no scores (tokenizer.ggml.scores)")
-    if not np.isfinite(scores).all():
-        raise CorruptTokenizerError(f"{vocabulary.source}: a score is not a finite number")
     unknown = vocabulary.special_tokens.unk
     if unknown is None:
         raise CorruptTokenizerError(

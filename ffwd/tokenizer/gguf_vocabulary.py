@@ -149,7 +149,12 @@ def read_vocabulary(header: GgufHeader, source: str) -> GgufVocabulary:
     types: list[int] = [NORMAL] * len(tokens)
     stated = _array(values, "token_type", len(tokens), source)
     if stated is not None:
+        if stated.dtype.kind not in "iu":
+            raise CorruptTokenizerError(f"{source}: tokenizer.ggml.token_type has no whole numbers")
         types = stated.tolist()
+    scores = _array(values, "scores", len(tokens), source)
+    if scores is not None and not np.isfinite(scores).all():
+        raise CorruptTokenizerError(f"{source}: a score is not a finite number")
     roles = _roles(values, model, tokens, source)
     kinds, found = _kinds(tokens, types, set(roles.values()), strips=_strips(values))
     named = {role: SpecialToken(i, tokens[i]) for role, i in roles.items() if role in _ROLES}
@@ -161,7 +166,7 @@ def read_vocabulary(header: GgufHeader, source: str) -> GgufVocabulary:
         pre=_get(values, "pre", str, source) if "tokenizer.ggml.pre" in values else None,
         tokens=tokens,
         types=types,
-        scores=_array(values, "scores", len(tokens), source),
+        scores=scores,
         merges=_get(values, "merges", list, source) if "tokenizer.ggml.merges" in values else None,
         values=values,
         kinds=kinds,

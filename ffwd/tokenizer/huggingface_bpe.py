@@ -7,7 +7,7 @@ from ffwd._native import BpeModel, VocabularyError
 from ffwd.tokenizer.parts import BpeParts, found_token
 from ffwd.tokenizer.source import Source, component_state
 from ffwd.tokenizer.stages import read_stages
-from ffwd.tokenizer.table import TokenKind
+from ffwd.tokenizer.table import NEVER_IN_UTF8, TokenKind
 from ffwd.tokenizer.tokens import Tokens
 
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x20\x7f]")
@@ -32,10 +32,21 @@ def huggingface_parts(read: Source, tokens: Tokens) -> BpeParts:
         byte_level=writing.byte_level,
         replacements=writing.replacements,
         exclude=[*_not_text(tokens), *_never_written(tokens)],
+        missing_from=len(tokens.tokens) if _spells_all_text(tokens) else None,
     )
     parts["added_tokens"] = found
     parts["vocab_size"] = len(tokens.tokens)
     return parts
+
+
+def _spells_all_text(tokens: Tokens) -> bool:
+    """Whether the only bytes without a token are those that no text has.
+
+    Many vocabularies lack them; for others, a library has an unknown token, or drops the byte.
+    """
+    single = {data for data in tokens.tokens if data is not None and len(data) == 1}
+    missing = {byte for byte in range(256) if bytes((byte,)) not in single}
+    return tokens.writing.byte_level and missing <= NEVER_IN_UTF8
 
 
 def _not_text(tokens: Tokens) -> Iterator[int]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ffwd._native import VocabularyError
 from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.definition import Model, TokenizerParts
+from ffwd.tokenizer.errors import CorruptTokenizerError, as_error
 from ffwd.tokenizer.huggingface_bpe import huggingface_parts
 from ffwd.tokenizer.library import TokenizersLibrary
 from ffwd.tokenizer.roles import ROLES, SpecialToken, SpecialTokens
@@ -189,9 +190,14 @@ def _around(tokenizer: "LibraryTokenizer") -> tuple[list[int], list[int]]:
     # What it does with a text of one token shows it, whatever kind of post-processor it is.
     probe = Tokenizer(WordLevel({"a": 0}, unk_token="a"))
     probe.post_processor = tokenizer.post_processor
-    encoding = probe.encode("a")
-    at = encoding.special_tokens_mask.index(0)
+    with as_error(_corrupt_post_processor):
+        encoding = probe.encode("a")
+        at = encoding.special_tokens_mask.index(0)
     return encoding.ids[:at], encoding.ids[at + 1 :]
+
+
+def _corrupt_post_processor(message: str) -> CorruptTokenizerError:
+    return CorruptTokenizerError(f"the tokenizer's post-processor cannot be used: {message}")
 
 
 def _strips_first_space(tokenizer: "LibraryTokenizer") -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffwd._native import TextError, VocabularyError
 from ffwd.tokenizer.definition import Special
-from ffwd.tokenizer.errors import CorruptTokenizerError
+from ffwd.tokenizer.errors import CorruptTokenizerError, as_error
 from ffwd.tokenizer.kinds import AddedToken
 
 if TYPE_CHECKING:
@@ -59,14 +59,15 @@ class TokenizersLibrary:
     def encode(self, text: str, *, special: Special, first: bool) -> list[int]:
         """The ids of a text; `first` is false for one in the middle of a longer text."""
         copy, guarded = self._copy(text, special, first=first)
-        return self._ids(copy, copy.tokenizer.encode(text, add_special_tokens=False), guarded, text)
+        return self._ids(copy, _encoded(copy, text), guarded, text)
 
     def encode_batch(self, texts: Sequence[str], *, special: Special) -> list[list[int]]:
         """The ids of each text, on the library's own threads."""
         if not isinstance(special, str) or special == "forbidden":
             return [self.encode(text, special=special, first=True) for text in texts]
         copy, guarded = self._copy("", special, first=True)
-        encodings = copy.tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        with as_error(TextError):
+            encodings = copy.tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return [
             self._ids(copy, encoding, guarded, text)
             for encoding, text in zip(encodings, texts, strict=True)
@@ -77,7 +78,7 @@ class TokenizersLibrary:
     ) -> tuple[list[int], list[tuple[int, int]]]:
         """The ids and where each lies in the text, in characters."""
         copy, guarded = self._copy(text, special, first=True)
-        encoding = copy.tokenizer.encode(text, add_special_tokens=False)
+        encoding = _encoded(copy, text)
         return self._ids(copy, encoding, guarded, text), list(encoding.offsets)
 
     def encode_exactly(self, data: bytes, *, tokens: Sequence[bytes | None]) -> list[int]:
@@ -88,8 +89,7 @@ class TokenizersLibrary:
         return encode_exactly(data, lambda text: self._encode_bare(text), tokens)
 
     def _encode_bare(self, text: str) -> list[int]:
-        encoding = self._bare.tokenizer.encode(text, add_special_tokens=False)
-        return self._ids(self._bare, encoding, True, text)
+        return self._ids(self._bare, _encoded(self._bare, text), True, text)
 
     # ---------------------------------------------------------------------------------- copies
 
@@ -232,6 +232,11 @@ class TokenizersLibrary:
                     f"{self._added[wrong[0]].content!r} (id {wrong[0]}) in it"
                 )
         return ids
+
+
+def _encoded(copy: _Copy, text: str) -> Any:
+    with as_error(TextError):
+        return copy.tokenizer.encode(text, add_special_tokens=False)
 
 
 def encode_exactly(data: bytes, encode: Any, tokens: Sequence[bytes | None]) -> list[int]:

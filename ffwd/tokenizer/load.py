@@ -145,8 +145,9 @@ def info(
     _check_kind(kind)
     if isinstance(source, (bytes, bytearray, memoryview)):
         return contents_info(bytes(source), kind)
-    if isinstance(source, os.PathLike) or (isinstance(source, str) and os.path.exists(source)):
-        return file_info(Path(source), kind)
+    path = _path(source)
+    if path is not None:
+        return file_info(path, kind)
     if not isinstance(source, str):
         return object_info(source, kind)
     known = encoding_info(source, encodings) if kind in (None, "tiktoken") else None
@@ -159,8 +160,9 @@ def info(
 def _parts(source: Any, options: Options) -> TokenizerParts:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _read(detect_bytes(bytes(source), "the contents", kind=options.kind), options)
-    if isinstance(source, os.PathLike) or (isinstance(source, str) and os.path.exists(source)):
-        return _read_path(Path(source), options)
+    path = _path(source)
+    if path is not None:
+        return _read_path(path, options)
     if isinstance(source, str):
         return _read_name(source, options)
     return _read_object(source, options)
@@ -228,6 +230,16 @@ def _hub_options(
 def _check_kind(kind: Kind | None) -> None:
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
+
+
+def _path(source: Any) -> Path | None:
+    """The path that a source is; a text is one if there is such a file or directory."""
+    if isinstance(source, os.PathLike):
+        return Path(source)
+    if not isinstance(source, str) or "\0" in source:
+        return None
+    expanded = os.path.expanduser(source)
+    return Path(expanded) if os.path.exists(expanded) else None
 
 
 def _is_a_path(name: str) -> bool:

@@ -152,11 +152,15 @@ def parse_tekken(file: Any, name: str) -> Ranks:
             base64.b64decode(entry["token_bytes"], validate=True): entry["rank"]
             for entry in entries
         }
-        named = {
-            token["rank"]: token["token_str"]
-            for token in file.get("special_tokens") or _named_by_mistral_common(name)
-        }
-    except (KeyError, TypeError, AttributeError, binascii.Error) as error:
+        named: dict[int, str] = {}
+        for token in file.get("special_tokens") or _named_by_mistral_common(name):
+            _check_id(token["rank"], "the rank of a special token")
+            if not isinstance(token["token_str"], str):
+                raise TypeError(f"the token {token['token_str']!r}")
+            named[token["rank"]] = token["token_str"]
+    except VocabularyError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise CorruptTokenizerError(f"{name} is not a tekken.json: {error!r}") from error
     if len(ranks) != len(entries):
         raise CorruptTokenizerError(f"{name} has the same text several times")

@@ -13,6 +13,7 @@ from ffwd.tokenizer.errors import (
     CorruptTokenizerError,
     TokenizerNotFoundError,
     UnsupportedTokenizerError,
+    as_error,
 )
 from ffwd.tokenizer.kinds import AddedToken
 from ffwd.tokenizer.roles import END_NAMES, ROLES
@@ -201,13 +202,11 @@ def parse_tokenizer(data: bytes, name: str) -> "Tokenizer":
     """The contents of a tokenizer.json; `name` is for messages."""
     from tokenizers import Tokenizer
 
-    try:
+    def corrupt(message: str) -> CorruptTokenizerError:
+        return CorruptTokenizerError(f"{name} is not a tokenizer.json that can be read: {message}")
+
+    with as_error(corrupt):
         return Tokenizer.from_buffer(data)
-    except Exception as error:
-        # tokenizers raises bare Exception for everything that can be wrong with a file.
-        raise CorruptTokenizerError(
-            f"{name} is not a tokenizer.json that can be read: {error}"
-        ) from error
 
 
 def _read_directory(path: Path) -> Source:

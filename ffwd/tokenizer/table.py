@@ -11,6 +11,10 @@ MAX_WIDTH = 1 << 22
 """The most token ids a table may have: several times the largest vocabulary in use."""
 
 
+NEVER_IN_UTF8 = frozenset({0xC0, 0xC1, *range(0xF5, 0x100)})
+"""The bytes that no text has."""
+
+
 class TokenKind(Enum):
     """What a token id stands for. Only `TEXT` is ever offered as text."""
 

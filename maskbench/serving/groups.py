@@ -145,9 +145,11 @@ def _batches(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterato
     for length in (200, 5000):
         texts = _mixed(settings, length, settings.batch)
         what = f"{len(texts)} texts of {length:,} characters"
-        taken = timed(
-            peers, lambda p, t=texts: p.encode_batch(t, settings.threads), rounds, what=what
-        )
+
+        def call(peer: Peer, texts: list[str] = texts) -> Any:
+            return peer.encode_batch(texts, settings.threads)
+
+        taken = timed(peers, call, rounds, what=what)
         yield Figure("batch", what, "texts/s", taken, len(texts), per_second=True)
 
 
@@ -293,6 +295,10 @@ def _scaling(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterato
     while length <= min(settings.largest, len(text)):
         piece = text[:length]
         what = f"{length:,} characters"
-        taken = timed(peers, lambda peer, piece=piece: peer.encode(piece), rounds, what=what)
+
+        def call(peer: Peer, piece: str = piece) -> Any:
+            return peer.encode(piece)
+
+        taken = timed(peers, call, rounds, what=what)
         yield Figure("scaling", what, "ns/character", taken, 1e9 / length)
         length *= 10

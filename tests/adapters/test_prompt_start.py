@@ -56,7 +56,7 @@ def test_an_answer_goes_on_from_its_prefill(model, reader, colour_grammar, prefi
 def test_reasoning_comes_first(model, reader, vocabulary):
     """A model with random weights may think for ever, so what it thinks is bounded here."""
     grammar = ffwd.compile(ffwd.choice(["red", "blue"]), vocabulary)
-    thinking = ThinkingSection("<think>", "e", None, "!")
+    thinking = ThinkingSection("<think>", "e", None, answer_prefix="!")
     start = prompt_of(reader, thinking=thinking).start(grammar)
     matcher = start.matcher()
     for ids in both_ways(model, start):

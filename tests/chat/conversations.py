@@ -171,10 +171,15 @@ CONTINUED: dict[str, tuple[list[dict[str, Any]], bool | str]] = {
     "continue-missing": ([HELLO, {"role": "assistant"}], True),
 }
 
+# These with every option, the others with the first few.
+CORE = {"system-turns", "turns", "reasoning", "thought", "two-calls", "result", "call", "image"}
+FIRST = ("plain", "prompt", "tools-prompt", "thinking")
+
 CASES = [
     Case(f"{name}/{option}", messages, options)
     for name, messages in CONVERSATIONS.items()
     for option, options in OPTIONS.items()
+    if name in CORE or option in FIRST or option == "functions"
 ] + [
     Case(name, messages, {"continue_final_message": field, **extra})
     for name, (messages, field) in CONTINUED.items()

@@ -37,7 +37,11 @@ def control_names(path: Path) -> tuple[str, ...]:
                 continue
             names |= dict.fromkeys(_NAME.findall(text))
     # These are made of what the conversations and tools have in them.
-    return tuple(name for name in names if not re.fullmatch(r"</?([bxy]|default|enum)>", name))
+    return tuple(
+        name
+        for name in names
+        if not re.fullmatch(r"</?([bxy]|default|enum|items|required|place|days|tags)>", name)
+    )
 
 
 @cache

@@ -9,6 +9,7 @@ from conversations import HELLO
 from llamacpp import templates
 from templatetokenizers import library_tokenizer, tokenizer
 
+import ffwd
 from ffwd.chat import (
     ChatTemplate,
     ConversationError,
@@ -161,3 +162,48 @@ def test_a_template_for_another_vocabulary() -> None:
     name = [{"role": "user", "content": "<|im_start|>"}]
     plain = ChatTemplate("<s>{{ messages[0].content }}").render(name, tokenizer=other)
     assert plain.missing_control_tokens == ()
+
+
+@pytest.mark.parametrize(
+    ("stem", "prefix"),
+    [
+        ("Qwen3.5-4B", "\n\n"),
+        ("MiniMax-M2", "\n\n"),
+        ("Bielik-11B-v3.0-Instruct", "\n"),
+        ("Cohere2MoE", ""),
+        # It leaves the reasoning of earlier messages out, so nothing is known.
+        ("Qwen-QwQ-32B", ""),
+    ],
+)
+def test_what_is_between_the_reasoning_and_the_answer(stem: str, prefix: str) -> None:
+    """As the template writes a message that has both."""
+    thinking = prompt_of(stem, enable_thinking=True, thinking=True).thinking
+    assert thinking is not None
+    assert thinking.answer_prefix == prefix
+
+
+def test_channels_may_have_their_own_control_tokens() -> None:
+    """In gpt-oss's reasoning messages begin and end."""
+    thinking = prompt_of("openai-gpt-oss-120b").thinking
+    assert thinking is not None
+    names = [
+        tokenizer(path_of("openai-gpt-oss-120b")).id_to_token(i) for i in thinking.control_token_ids
+    ]
+    assert names == ["<|start|>", "<|end|>"]
+
+
+def test_a_grammar_waits_for_the_answer_of_a_real_template() -> None:
+    """From messages to the first forced tokens of the answer."""
+    own = tokenizer(path_of("Qwen3.5-4B"))
+    prompt = prompt_of("Qwen3.5-4B", enable_thinking=True)
+    assert prompt.thinking is not None
+    vocabulary = own.vocabulary(eos_token_ids=prompt.end_token_ids)
+    grammar = ffwd.compile(ffwd.json_schema('{"const": "ab"}', whitespace="compact"), vocabulary)
+    start = prompt.start(grammar)
+    matcher = start.matcher()
+    thought = own.encode("Twelve?\n")
+    assert matcher.accept_tokens([*thought, *prompt.thinking.close_token_ids])
+    assert matcher.forced_bytes() == b'\n\n"ab"'
+    generated = [*thought, *prompt.thinking.close_token_ids, *matcher.fast_forward_tokens()]
+    answer = start.answer([*generated, prompt.end_token_ids[0]])
+    assert (answer.reasoning, answer.text, answer.complete) == ("Twelve?\n", '"ab"', True)

@@ -201,13 +201,43 @@ def test_llama_3_is_that_of_meta(template: str, messages: Any) -> None:
     assert LLAMA3.render_text([system, *messages]) == text
 
 
-def test_mistral_is_that_of_nemo() -> None:
-    """Of the template that comes with a model of V3 with Tekken."""
-    for messages in (H, [SYSTEM, *H]):
-        text = real(
-            "mistralai-Mistral-Nemo-Instruct-2407", messages, bos_token="<s>", eos_token="</s>"
-        )
-        prompt = MISTRAL.render(messages, tokenizer=mistral_tokenizer("v3-tekken"))
+WEATHER = {"name": "get_weather", "arguments": {"city": "Köln", "days": [1, 2]}}
+CALLED: list[dict[str, Any]] = [
+    {"role": "user", "content": "And the weather?"},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "abcdefghi", "type": "function", "function": WEATHER}],
+    },
+    {"role": "tool", "content": "Rain.", "tool_call_id": "abcdefghi"},
+]
+TOOL = {"name": "get_weather", "description": "", "parameters": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    ("template", "version", "calls"),
+    [
+        # Nemo's template writes arguments that are no text otherwise.
+        ("mistralai-Mistral-Nemo-Instruct-2407", "v3-tekken", False),
+        ("Mistral-Small-3.2-24B-Instruct-2506", "v11", True),
+        ("unsloth-mistral-Devstral-Small-2507", "v13", True),
+        ("mistralai-Ministral-3-14B-Reasoning-2512", "v13", True),
+    ],
+)
+def test_mistral_is_that_of_its_models(template: str, version: str, calls: bool) -> None:
+    """Texts, and lists of tools, calls and results, as the models' own templates write them."""
+    conversations: list[tuple[Any, Any]] = [([SYSTEM, *H], None)]
+    if calls:
+        more = [{"role": "assistant", "content": "It rains."}, {"role": "user", "content": "Oh"}]
+        tools = [{"type": "function", "function": TOOL}]
+        conversations += [
+            ([SYSTEM, *H[:2], *CALLED], tools),
+            ([SYSTEM, *CALLED, *more], tools),
+        ]
+    for messages, tools in conversations:
+        text = real(template, messages, tools=tools, bos_token="<s>", eos_token="</s>")
+        own = mistral_tokenizer(version)
+        prompt = MistralFormat.for_tokenizer(own).render(messages, tokenizer=own, tools=tools)
         assert prompt.text == text
 
 

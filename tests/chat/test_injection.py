@@ -14,6 +14,7 @@ import reference
 from conversations import ARGUMENTS, HELLO, HI, SYSTEM, TOOLS, WEATHER, call, calling, result
 from llamacpp import templates
 from templatetokenizers import control_names, library_tokenizer, tokenizer
+from transformers import PreTrainedTokenizerFast
 
 from ffwd.chat import (
     ChatError,
@@ -143,6 +144,40 @@ def test_names_of_control_tokens_are_text(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", templates(), ids=lambda path: path.stem)
+def test_ids_are_those_of_transformers_own_protection(path: Path) -> None:
+    """It puts marks around the names; where a template does not trip over these, all ids agree.
+
+    Some templates write its marks in escapes, as JSON in ASCII or by `repr`; their text shows it.
+    """
+    template = ChatTemplate.from_file(path, special_tokens=reference.SPECIAL)
+    library = PreTrainedTokenizerFast(tokenizer_object=library_tokenizer(path), **reference.SPECIAL)
+    library.chat_control_tokens = list(control_names(path))
+    shown = 0
+    for place in ("user", "last-user", "system", "result", "tool-description", "tool-value"):
+        given = PLACES[place](" ".join(control_names(path)))
+        variables = {"functions": "[]", "datetime": "now", **given[1]}
+        try:
+            with reference.fixed_time():
+                expected = library.apply_chat_template(
+                    given[0],
+                    chat_template=template.source(),
+                    add_generation_prompt=True,
+                    sanitize_control_tokens=True,
+                    return_dict=False,
+                    **variables,
+                )
+        except Exception:
+            with pytest.raises(ChatError):
+                render(path, template, given)
+            continue
+        prompt = render(path, template, given)
+        if library.decode(expected, skip_special_tokens=False) == prompt.text:
+            assert prompt.ids == list(expected), place
+            shown += 1
+    assert shown >= 3
+
+
+@pytest.mark.parametrize("path", templates(), ids=lambda path: path.stem)
 def test_halves_of_control_tokens_are_text(path: Path) -> None:
     """A name that begins in one text and goes on in the next, or in the template's."""
     template = ChatTemplate.from_file(path, special_tokens=reference.SPECIAL)
@@ -183,6 +218,37 @@ def test_bytes_are_refused() -> None:
     """Their characters would come back without a past."""
     template = ChatTemplate("{{ messages[0].content.encode().decode() }}")
     with pytest.raises(ChatError, match="bytes"):
+        template.render([HELLO], tokenizer=tokenizer(templates()[0]))
+
+
+def test_text_that_is_spelled_like_the_end_of_what_is_continued() -> None:
+    """The end is known by where it comes from."""
+    template = ChatTemplate("{{ messages[1].content }}</s>{{ messages[0].content }}")
+    tag = "CONTINUE_FINAL_MESSAGE_TAG"
+    answer = {"role": "assistant", "content": "x"}
+    with pytest.raises(ChatError, match="spelled like its end"):
+        template.render(
+            [{"role": "user", "content": tag}, answer],
+            tokenizer=tokenizer(templates()[0]),
+            continue_final_message=True,
+        )
+
+
+def test_special_tokens_as_variables() -> None:
+    """They may be given anew, by name; other variables are text."""
+    template = ChatTemplate("{{ bos_token }}{{ other_token }}")
+    known = tokenizer(templates()[0])
+    prompt = template.render([HELLO], tokenizer=known, bos_token="</s>", other_token="</s>")
+    assert [type(part) for part in prompt.parts] == [ControlPart, TextPart]
+    prompt = template.render([HELLO], tokenizer=known, bos_token="x</s>")
+    assert [type(part) for part in prompt.parts] == [TextPart]
+
+
+def test_escaping_for_html_is_refused() -> None:
+    """What Jinja's escaping does to text is not followed."""
+    template = ChatTemplate("{% autoescape true %}{{ messages[0].content }}{% endautoescape %}")
+    assert "&amp;" in template.render_text([HELLO])
+    with pytest.raises(ChatError, match="HTML"):
         template.render([HELLO], tokenizer=tokenizer(templates()[0]))
 
 

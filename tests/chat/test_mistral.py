@@ -1,31 +1,21 @@
-"""Mistral's prompts: ids that are known, placements, refusals, and which version it is."""
+"""Mistral's prompts: ids that are known, tools, placements, parts, truncation."""
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import pytest
-from mistral_common.exceptions import MistralCommonException
-from mistralvocabularies import NAMES, file, mistral, reference, tokenizer
-from realtokenizers import load as load_real
+import realtokenizers
+from mistralvocabularies import NAMES, mistral, reference, tokenizer
 
-import ffwd.tokenizer
-from ffwd import FfwdError
 from ffwd.chat import (
-    LLAMA3,
-    MISTRAL,
     ControlPart,
     ConversationError,
-    FormatError,
     MissingControlTokensError,
     MistralFormat,
-    MistralVersion,
     PromptLengthError,
     TextPart,
-    detect_version,
-    version_of_file,
-    version_of_name,
 )
+from ffwd.tokenizer import load
 
 H = [
     {"role": "user", "content": "Hello"},
@@ -183,6 +173,18 @@ def test_tools_of_v1_are_left_out() -> None:
         render("v1", CALLED)
 
 
+@pytest.mark.parametrize("name", ["v1", "v2", "v3"])
+def test_from_a_tokenizer_json(name: str) -> None:
+    """The same vocabulary as Hugging Face has it: its control tokens tell the version."""
+    own = load(realtokenizers.load(f"mistral-{name}").tokenizer)
+    known = MistralFormat.for_tokenizer(own)
+    assert known == mistral(name)
+    for messages in (H, [SYSTEM, *H], [{"role": "user", "content": "a  b\u2581c 中"}]):
+        prompt = known.render(messages, tokenizer=own)
+        assert prompt.ids == render(name, messages).ids
+        assert prompt.spans == render(name, messages).spans
+
+
 # ------------------------------------------------------------------------------- placement, parts
 
 
@@ -304,299 +306,6 @@ def test_settings_are_for_v15() -> None:
         render("v13", H, settings={"reasoning_effort": "high"})
 
 
-# ---------------------------------------------------------------------------------------- refusals
-
-USER, ANSWER = H[0], H[1]
-
-
-def answer(**changes: Any) -> dict[str, Any]:
-    return {"role": "assistant", "content": "", **changes}
-
-
-def result(**changes: Any) -> dict[str, Any]:
-    return {"role": "tool", "content": "1", "tool_call_id": "abcdefghi", **changes}
-
-
-def call(**changes: Any) -> dict[str, Any]:
-    function = {"name": changes.pop("name", "f"), "arguments": changes.pop("arguments", "{}")}
-    return {"id": "abcdefghi", "function": function, **changes}
-
-
-REFUSED: dict[str, tuple[str, list[Any], int | None]] = {
-    "no messages": ("v3", [], None),
-    "the assistant alone": ("v3", [ANSWER], 0),
-    "a tool alone": ("v3", [result()], 0),
-    "the assistant is last": ("v3", [USER, ANSWER], 1),
-    "a tool after a user": ("v3", [USER, result()], 1),
-    "a tool after a system prompt": ("v3", [SYSTEM, result()], 1),
-    "a system prompt after an answer": ("v3", [USER, ANSWER, SYSTEM, USER], 2),
-    "a system prompt after a result": (
-        "v3",
-        [USER, answer(tool_calls=[call()]), result(), SYSTEM, USER],
-        3,
-    ),
-    "an unknown role": ("v3", [{"role": "wizard", "content": "x"}], 0),
-    "no role": ("v3", [{"content": "x"}], 0),
-    "a user without content": ("v3", [{"role": "user"}], 0),
-    "content that is a number": ("v3", [{"role": "user", "content": 3}], 0),
-    "an image": ("v1", [{"role": "user", "content": [{"type": "image_url"}]}], 0),
-    "a thinking user": ("v13", [{"role": "user", "content": [{"type": "thinking"}]}], 0),
-    "an empty answer": ("v3", [USER, answer(), USER], 1),
-    "an empty answer of v7": ("v7", [USER, answer(), USER], 1),
-    "text and a call": ("v3", [USER, answer(content="x", tool_calls=[call()]), result()], 1),
-    "text, then a call": ("v3", [USER, ANSWER, answer(tool_calls=[call()]), result()], 1),
-    "a prefix in the middle": ("v3", [USER, {**ANSWER, "prefix": True}, USER], 1),
-    "a prefix that is text": ("v3", [USER, {**ANSWER, "prefix": "maybe"}], 1),
-    "calls without results": (
-        "v3",
-        [USER, answer(tool_calls=[call()]), USER, ANSWER, USER],
-        3,
-    ),
-    "a call without an id": ("v3", [USER, answer(tool_calls=[call(id="null")]), result()], 1),
-    "an id that is too short": ("v3", [USER, answer(tool_calls=[call(id="abc")]), result()], 1),
-    "a result without an id": (
-        "v3",
-        [USER, answer(tool_calls=[call()]), result(tool_call_id=None)],
-        2,
-    ),
-    "a result with a bad id": (
-        "v3",
-        [USER, answer(tool_calls=[call()]), result(tool_call_id="x")],
-        2,
-    ),
-    "a bad name of a function": ("v3", [USER, answer(tool_calls=[call(name="a b")]), result()], 1),
-    "a bad name of a result": ("v3", [USER, answer(tool_calls=[call()]), result(name="a b")], 2),
-    "two results in v2": (
-        "v2",
-        [USER, answer(tool_calls=[call(), call()]), result(), result()],
-        3,
-    ),
-    "results that no call asks for": (
-        "v11",
-        [USER, answer(tool_calls=[call()]), result(tool_call_id="123456789")],
-        2,
-    ),
-    "two results for a call": (
-        "v11",
-        [USER, answer(tool_calls=[call()]), result(), result()],
-        3,
-    ),
-    "two calls of one id": ("v11", [USER, answer(tool_calls=[call(), call()]), result()], 1),
-    "v13 without an id": (
-        "v13",
-        [USER, answer(tool_calls=[call(id="")]), result(tool_call_id="")],
-        1,
-    ),
-    "tool calls that are text": ("v3", [USER, answer(tool_calls="f()")], 1),
-}
-
-
-def refuses(name: str, messages: Any, mode: str = "test", **options: Any) -> bool:
-    """Whether mistral-common does, by an error of pydantic's or its own, or by an assertion."""
-    try:
-        reference(name, mode).ids(messages, **options)
-    except (ValueError, AssertionError, MistralCommonException):
-        return True
-    return False
-
-
-@pytest.mark.parametrize("which", REFUSED)
-def test_refusals(which: str) -> None:
-    """mistral-common refuses it too, and ours says which message it is."""
-    name, messages, index = REFUSED[which]
-    assert refuses(name, messages)
-    with pytest.raises(ConversationError) as ours:
-        render(name, messages)
-    assert ours.value.index == index
-    if index is not None:
-        assert f"message {index}" in str(ours.value)
-
-
-def test_serving_refuses_open_calls() -> None:
-    messages = [USER, answer(tool_calls=[call()]), USER]
-    for name in ("v3", "v11"):
-        assert render(name, messages).ids == reference(name).ids(messages)
-        assert refuses(name, messages, mode="serving", model="m")
-        with pytest.raises(ConversationError, match="as many results"):
-            mistral(name, mode="serving").render(messages, tokenizer=tokenizer(name))
-
-
-@pytest.mark.parametrize(
-    "tool",
-    [
-        {"type": "function"},
-        {"type": "function", "function": {"name": "a b"}},
-        {"type": "function", "function": {"name": "f", "parameters": {"type": "nonsense"}}},
-        {"type": "function", "function": {"name": "f", "parameters": []}},
-        {"type": "function", "function": {"name": 3}},
-        {"type": "function", "function": {"name": "f", "description": 3}},
-        {"type": "retrieval", "function": {"name": "f"}},
-    ],
-)
-def test_refused_tools(tool: Any) -> None:
-    assert refuses("v3", H, tools=[tool])
-    with pytest.raises(ConversationError, match="tool 0"):
-        render("v3", H, tools=[tool])
-
-
-HOSTILE: list[Any] = [
-    "text",
-    {"role": "user", "content": "x"},
-    [3],
-    [None],
-    [["user", "x"]],
-    None,
-    [{"role": ["user"], "content": "x"}],
-    [{"role": "user", "content": [3]}],
-    [{"role": "user", "content": [{"type": "text", "text": None}]}],
-    [{"role": "user", "content": "\ud800"}],
-    [USER, answer(tool_calls=[call(arguments="[" * 100_000)]), result()],
-    [USER, answer(tool_calls=[call(arguments="1" * 5000)]), result()],
-    [USER, answer(tool_calls=[call(arguments='"\\ud800"')]), result()],
-    [USER, answer(tool_calls=[{"function": None}]), result()],
-    [USER, answer(tool_calls=[{"function": {"name": "f"}}]), result()],
-]
-
-
-@pytest.mark.parametrize("number", range(len(HOSTILE)))
-@pytest.mark.parametrize("name", ["v1", "v3", "v13"])
-def test_hostile_input_is_a_typed_error(name: str, number: int) -> None:
-    with pytest.raises(FfwdError):
-        render(name, HOSTILE[number])
-
-
-@pytest.mark.parametrize("tools", [5, "f", {"a": 1}, [None], [5], [[]]])
-def test_tools_that_are_none(tools: Any) -> None:
-    with pytest.raises(ConversationError, match="tool"):
-        render("v3", H, tools=tools)
-
-
-@pytest.mark.parametrize("settings", [5, "f", [("a", 1)]])
-def test_settings_that_are_none(settings: Any) -> None:
-    with pytest.raises(ConversationError, match="settings"):
-        render("v15", H, settings=settings)
-
-
-@pytest.mark.parametrize("messages", HOSTILE[:7])
-def test_hostile_conversations_are_not_cut(messages: Any) -> None:
-    for known in (mistral("v3"), MISTRAL, LLAMA3):
-        with pytest.raises(FfwdError):
-            known.truncate(messages, max_tokens=10, tokenizer=tokenizer("v3"))
-
-
-def test_a_vocabulary_of_another_version_is_refused() -> None:
-    with pytest.raises(MissingControlTokensError) as caught:
-        mistral("v7").render(H, tokenizer=tokenizer("v2"))
-    assert caught.value.tokens == ("[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]")
-    gpt2 = ffwd.tokenizer.load(load_real("gpt2").tokenizer)
-    with pytest.raises(MissingControlTokensError, match=r"<s>, </s>"):
-        mistral("v1").render(H, tokenizer=gpt2)
-
-
-def test_wrong_options() -> None:
-    with pytest.raises(ConversationError, match="system_placement"):
-        mistral("v3", system_placement="middle")
-    with pytest.raises(ConversationError, match="system_placement"):
-        mistral("v3", system_placement=True)
-    with pytest.raises(ConversationError, match="mode"):
-        mistral("v3", mode="finetuning")
-    with pytest.raises(ConversationError, match="version"):
-        MistralFormat(version="v3")  # type: ignore[arg-type]
-
-
-# --------------------------------------------------------------------------------- which version
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_version_of_a_file(name: str) -> None:
-    found = detect_version(tokenizer(name))
-    assert found.version is mistral(name).version
-    assert (found.found_by, found.guessed) == ("file", False)
-    assert MistralFormat.for_tokenizer(tokenizer(name)) == mistral(name)
-
-
-@pytest.mark.parametrize("name", ["v1", "v2", "v3", "v7"])
-def test_the_version_of_a_sentencepiece_vocabulary(name: str, tmp_path: Path) -> None:
-    """Its control tokens tell, where its name does not."""
-    path = tmp_path / "tokenizer.model"
-    path.write_bytes(file(name).read_bytes())
-    found = detect_version(ffwd.tokenizer.load(path))
-    assert (found.version, found.found_by, found.guessed) == (
-        mistral(name).version,
-        "tokens",
-        False,
-    )
-
-
-class Names:
-    """Only names of tokens."""
-
-    def __init__(self, *names: str) -> None:
-        self.names = names
-
-    def token_to_id(self, content: str) -> int | None:
-        return self.names.index(content) if content in self.names else None
-
-
-def test_the_version_by_tokens_may_be_a_guess() -> None:
-    tekken = Names("[INST]", "[SYSTEM_PROMPT]", "[PREFIX]", "<SPECIAL_20>")
-    found = detect_version(tekken)
-    assert (found.version, found.guessed) == (MistralVersion.V3, True)
-    named = detect_version(tekken, model="Mistral-Large-Instruct-2411")
-    assert (named.version, named.found_by, named.guessed) == (MistralVersion.V7, "name", True)
-    assert detect_version(Names("[INST]", "[ARGS]")).version is MistralVersion.V11
-    assert detect_version(Names("[INST]", "[ARGS]", "[THINK]")).version is MistralVersion.V13
-    assert detect_version(Names("[INST]", "[MODEL_SETTINGS]")).version is MistralVersion.V15
-
-
-@pytest.mark.parametrize(
-    ("model", "version"),
-    [
-        ("mistralai/Mistral-7B-Instruct-v0.1", "v1"),
-        ("mistralai/Mistral-7B-Instruct-v0.2", "v1"),
-        ("mistralai/Mistral-7B-Instruct-v0.3", "v3"),
-        ("mistralai/Mixtral-8x7B-Instruct-v0.1", "v1"),
-        ("mistralai/Mixtral-8x22B-Instruct-v0.1", "v3"),
-        ("open-mixtral-8x22b-2404", "v3"),
-        ("mistral-small-2402", "v2"),
-        ("mistral-large-2402", "v2"),
-        ("mistral-large-2407", "v3"),
-        ("mistralai/Mistral-Large-Instruct-2407", "v3"),
-        ("mistralai/Mistral-Small-Instruct-2409", "v3"),
-        ("mistralai/Codestral-22B-v0.1", "v3"),
-        ("mistralai/Mathstral-7B-v0.1", "v3"),
-        ("mistralai/Mamba-Codestral-7B-v0.1", "v3"),
-        ("mistralai/Mistral-Nemo-Instruct-2407", "v3"),
-        ("mistralai/Pixtral-12B-2409", "v3"),
-        ("mistralai/Ministral-8B-Instruct-2410", "v3"),
-        ("mistralai/Mistral-Large-Instruct-2411", "v7"),
-        ("mistralai/Pixtral-Large-Instruct-2411", "v7"),
-        ("mistralai/Mistral-Small-24B-Instruct-2501", "v7"),
-        ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "v11"),
-        ("mistralai/Devstral-Small-2507", "v13"),
-        ("something else", None),
-    ],
-)
-def test_the_version_of_a_name(model: str, version: str | None) -> None:
-    found = version_of_name(model)
-    assert (found and found.version.value) == version
-    assert found is None or found.guessed
-
-
-def test_a_file_of_no_known_version(tmp_path: Path) -> None:
-    path = tmp_path / "tekken.json"
-    path.write_text('{"config": {"version": "v99"}}')
-    with pytest.raises(FormatError, match="v99"):
-        version_of_file(path)
-    path.write_text("{")
-    with pytest.raises(FormatError, match=r"no tekken\.json"):
-        version_of_file(path)
-    path.write_text("[]")
-    assert version_of_file(path) is None
-    with pytest.raises(FileNotFoundError):
-        version_of_file(tmp_path / "missing.json")
-
-
 # -------------------------------------------------------------------------------------- truncation
 
 
@@ -606,8 +315,7 @@ def test_truncation_keeps_the_newest_turns() -> None:
     for number in range(6):
         messages += [
             {"role": "user", "content": f"Question {number} " * (number + 1)},
-            answer(tool_calls=[call()]),
-            result(),
+            *CALLED[1:],
             {"role": "assistant", "content": "An answer"},
         ]
     messages.append({"role": "user", "content": "And now?"})

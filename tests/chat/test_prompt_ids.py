@@ -1,5 +1,6 @@
 """The ids of a prompt are those that the tokenizers library gives its text, for harmless text."""
 
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import reference
 from conversations import CASES, CONVERSATIONS, HELLO, HI, SYSTEM, TOOLS, WEATHER, Case
 from llamacpp import templates
 from templatetokenizers import library_tokenizer, tokenizer
+from transformers import PreTrainedTokenizerFast
 
 import ffwd.tokenizer
 from ffwd.chat import ChatError, ChatTemplate, ControlPart, Prompt, TextPart
@@ -17,7 +19,7 @@ CHOSEN = [
     for case in CASES
     if (case.name.startswith("continue") and "tools" not in case.options)
     or case.name.partition("/")[2] == "tools-prompt"
-    or case.name in ("turns/documents", "user/functions", "system-turns/plain", "result/thinking")
+    or case.name in ("turns/documents", "turns/functions", "system-turns/plain", "result/thinking")
 ]
 # The model's own thoughts are written with control tokens, which the library finds.
 TRUSTED = {"trusted_roles": {"assistant"}}
@@ -117,6 +119,16 @@ def test_real_tokenizers(name: str, stem: str, end: str) -> None:
     assert shown >= 4
     assert library.token_to_id(end) in prompt.end_token_ids
 
+    # Where the tokenizer composes characters, spans are those of the composed text.
+    composing = "Zoe\u0308 said e\u0301 \u0e33"
+    prompt = template.render(
+        [HELLO, HI, {"role": "user", "content": composing}], tokenizer=known, now=reference.NOW
+    )
+    span = prompt.spans[2]
+    assert span is not None
+    found = known.decode(prompt.ids[span.tokens.start : span.tokens.stop])
+    assert found.strip() in (composing, unicodedata.normalize("NFC", composing))
+
     added = sorted(library.get_added_tokens_decoder().items())
     names = [token.content for _, token in added if len(token.content) > 3][:60]
     special_ids = {token_id for token_id, _ in added}
@@ -146,3 +158,27 @@ def test_the_ids_are_encoded_once() -> None:
     assert str(prompt) == prompt.text
     assert isinstance(prompt.parts[0], ControlPart)
     assert prompt.parts[1] == TextPart(HELLO["content"], message=0)
+
+
+def test_a_folder_as_transformers_saves_it(tmp_path: Path) -> None:
+    """Its templates by name and its special tokens, to the same ids."""
+    by_name = {
+        "default": "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}"
+        "{{ eos_token }}{% endfor %}",
+        "tool_use": "{{ bos_token }}{{ tools|tojson }}{{ messages[0].content }}{{ eos_token }}",
+    }
+    saved = PreTrainedTokenizerFast(
+        tokenizer_object=library_tokenizer(templates()[0]), **reference.SPECIAL
+    )
+    saved.chat_template = by_name
+    saved.save_pretrained(tmp_path)
+    known = ffwd.tokenizer.load(tmp_path)
+    template = ChatTemplate.for_tokenizer(known)
+    for tools in (None, TOOLS):
+        messages = [SYSTEM, HELLO, HI]
+        expected = saved.apply_chat_template(messages, tools=tools, return_dict=False)
+        prompt = template.render(messages, tokenizer=known, tools=tools)
+        assert prompt.ids == expected
+        assert known.token_to_id("</s>") in prompt.end_token_ids
+    named = ChatTemplate.for_tokenizer(known, "tool_use")
+    assert named.render_text([HELLO], tools=[]).startswith("<s>[]Hello")

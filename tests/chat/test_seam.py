@@ -313,7 +313,7 @@ def test_the_grammar_waits_until_the_reasoning_is_closed(name: str, answer_prefi
         ffwd.json_schema('{"enum": [{"a": 1}]}', whitespace="compact"), place.vocabulary
     )
     close = place.tokenizer.token_to_id("</think>")
-    thinking = ThinkingSection("<think>", "</think>", close, answer_prefix)
+    thinking = ThinkingSection("<think>", "</think>", close, answer_prefix=answer_prefix)
     start = place.prompt(thinking=thinking).start(grammar)
     matcher = start.matcher()
     encode = place.tokenizer.encode
@@ -350,11 +350,37 @@ def test_the_grammar_waits_until_the_reasoning_is_closed(name: str, answer_prefi
     assert matcher.accept_tokens([*encode(" So."), *closing, *rest, place.ends[0]])
 
 
+def test_reasoning_in_channels_ends_where_the_last_one_begins() -> None:
+    """As gpt-oss writes it: several messages, and the answer in the channel `final`."""
+    place = setting("llama3")
+    begin, end, channel, message = (
+        place.id_of(f"<|reserved_special_token_{n}|>") for n in (1, 2, 3, 4)
+    )
+    encode = place.tokenizer.encode
+    close = (channel, *encode("final"), message)
+    thinking = ThinkingSection(
+        "", "<|channel|>final<|message|>", None, close, control_token_ids=(begin, end)
+    )
+    grammar = ffwd.compile(ffwd.choice(["yes", "no"]), place.vocabulary)
+    start = place.prompt(thinking=thinking).start(grammar)
+    thought = [
+        *[channel, *encode("analysis"), message, *encode("So final?"), end],
+        *[begin, *encode("assistant")],
+    ]
+    answer = [*thought, *close, *encode("yes")]
+    assert follow(start, answer, place.ends[0]) is None
+    assert start.answer([*answer, place.ends[0]]).text == "yes"
+    assert start.answer(thought).text == ""
+    assert "So final?" in start.answer(answer).reasoning
+    other = place.id_of("<|reserved_special_token_9|>")
+    assert not start.matcher().accept_token(other)
+
+
 def test_a_close_that_ends_within_a_token_is_seen() -> None:
     """`>\\n\\n` is one token in Llama 3: what comes after the close belongs to the answer."""
     place = setting("llama3")
     grammar = ffwd.compile(ffwd.choice(["yes", "no"]), place.vocabulary)
-    thinking = ThinkingSection("<think>", "</think>", None, "\n\n")
+    thinking = ThinkingSection("<think>", "</think>", None, answer_prefix="\n\n")
     start = place.prompt(thinking=thinking).start(grammar)
     ids = place.tokenizer.encode("So?\n</think>\n\nyes")
     assert b">\n\n" in [place.vocabulary.token_bytes(i) for i in ids]

@@ -12,8 +12,8 @@ import realencodings
 import tiktoken
 from realtokenizers import package_file
 from sampletexts import TEXTS
-from smalltokenizers import byte_level, fallback
-from tokenizers import Tokenizer, decoders, models
+from smalltokenizers import LETTERS, byte_level, fallback
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from ffwd import TextError, TokenError, VocabularyError
@@ -179,6 +179,30 @@ def test_bytes_that_no_token_covers() -> None:
         Bpe.from_ranks(ranks, PATTERN)
     with pytest.raises(VocabularyError, match="no token spells the byte 0x00"):
         Bpe.from_huggingface(fallback(bytes_too=False))
+
+
+def test_bytes_that_no_text_has_may_be_missing() -> None:
+    """As in GPT-NeoX's vocabulary; for any other byte the library drops what it cannot encode."""
+    kept = [b for b in range(256) if b not in (0xC0, 0xC1) and b < 0xF5]
+    vocabulary = {LETTERS[byte]: i for i, byte in enumerate(kept)}
+    for left_out in (None, "x"):
+        pieces = {letter: i for letter, i in vocabulary.items() if letter != left_out}
+        tokenizer = Tokenizer(models.BPE(vocab=pieces, merges=[]))
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        if left_out is not None:
+            with pytest.raises(VocabularyError, match="no token spells the byte"):
+                Bpe.from_huggingface(tokenizer)
+            continue
+        bpe = Bpe.from_huggingface(tokenizer)
+        assert (bpe.exact, bpe.vocab_size) == (True, len(kept))
+        for text in TEXTS.values():
+            assert bpe.encode(text) == tokenizer.encode(text).ids
+            assert bpe.decode(bpe.encode(text)) == text.encode()
+        with pytest.raises(TextError, match="byte 0xC0, which stands at byte 1") as caught:
+            bpe.encode(b"a\xc0")
+        assert caught.value.byte == 1
+        assert bpe.is_canonical(bpe.encode("ab"))
 
 
 @pytest.mark.parametrize("token_id", [-1, 258, 1 << 31, 1 << 40])

@@ -150,10 +150,19 @@ def test_the_width_of_the_logits() -> None:
     assert load(values | {"llama.vocab_size": 3}).vocabulary().vocab_size == 257
 
 
-def test_merges_and_a_first_part_that_is_a_space() -> None:
-    """Without GPT-2's alphabet a merge may begin with the space that separates its parts."""
+def test_merges() -> None:
     tokenizer = load(merged(["ab", "abc"], ["a b", "ab c"]))
     assert [tokenizer.id_to_token(i) for i in tokenizer.encode("abcab")] == ["abc", "ab"]
+
+
+def test_a_merge_that_begins_with_a_space() -> None:
+    """It separates the parts of a merge as well; in GPT-2's alphabet no token has one."""
+    values = merged([" x", "ab", "abc"], ["  x", "a b", "ab c"])
+    values["tokenizer.ggml.tokens"][0] = " "
+    tokenizer = load(values)
+    assert [tokenizer.id_to_token(i) for i in tokenizer.encode("abcab x")] == [
+        *("abc", "ab", "\u0120", "x")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import base64
 import io
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from smalltokenizers import byte_level, fallback
 from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
-from ffwd import VocabularyError
+from ffwd import FfwdError, VocabularyError
 from ffwd.tokenizer import (
     CorruptTokenizerError,
     TokenizerNotFoundError,
@@ -242,6 +243,41 @@ def test_objects() -> None:
         assert (info(source).kind, info(source).vocab_size) == said
 
 
+def test_what_transformers_saves_is_what_it_has(tmp_path: Path) -> None:
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=byte_level(["<a>"]),
+        bos_token="<b>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        additional_special_tokens=["<q>"],
+        chat_template={"default": "{{ 1 }}", "rag": "{{ 2 }}"},
+    )
+    fast.save_pretrained(tmp_path)
+    loaded, of_object = load(tmp_path), load(fast)
+    for tokenizer in (loaded, of_object):
+        for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"):
+            token = getattr(tokenizer.special_tokens, role)
+            assert (token and token.content) == getattr(fast, f"{role}_token")
+            assert (token and token.id) == getattr(fast, f"{role}_token_id")
+        assert [token.content for token in tokenizer.special_tokens.additional] == ["<a>", "<q>"]
+        assert dict(tokenizer.chat_templates) == {"default": "{{ 1 }}", "rag": "{{ 2 }}"}
+    assert loaded.fingerprint == of_object.fingerprint
+
+
+def test_objects_of_mistral_common(tmp_path: Path) -> None:
+    from mistral_common.tokens.tokenizers.mistral import MistralTokenizer
+    from transformers.tokenization_mistral_common import MistralCommonBackend
+
+    file = tmp_path / "tekken.json"
+    shutil.copy(package_file("mistral_common", "data", "tekken_240911.json"), file)
+    backend = MistralCommonBackend(tokenizer_path=str(file))
+    tokenizer = load(backend)
+    assert (tokenizer.kind, info(backend).path) == ("tekken", file)
+    assert tokenizer.encode("Hello") == backend.encode("Hello", add_special_tokens=False)
+    old = package_file("mistral_common", "data", "tokenizer.model.v1")
+    assert load(MistralTokenizer.from_file(str(old))).kind == "sentencepiece"
+
+
 @pytest.mark.parametrize("source", [None, 3, object(), ["a"], {"a": 1}])
 def test_other_objects_are_refused(source: Any) -> None:
     with pytest.raises(UnsupportedTokenizerError, match=type(source).__name__):
@@ -309,13 +345,10 @@ def test_encodings_by_name_and_by_model(
 
     own = realencodings.load(name)
     model = {"cl100k": "gpt-4-0613", "o200k": "gpt-4o-mini"}[name]
-    loaded = [
-        load(f"{name}_base"),
-        load(model),
-        load("my-model-7", encodings={"my-*": "r50k_base", "my-model-*": f"{name}_base"}),
-        load(file),
-    ]
-    for tokenizer in loaded:
+    named = {"my-*": "r50k_base", "my-model-*": f"{name}_base"}
+    assert info("my-model-7", encodings=named).source == f"{name}_base"
+    assert info(f"{name}_base").source == f"{name}_base"
+    for tokenizer in (load("my-model-7", encodings=named), load(file)):
         assert tokenizer.kind == "tiktoken"
         assert tokenizer.bpe is not None
         assert tokenizer.bpe.special_tokens == own._special_tokens
@@ -440,6 +473,54 @@ def test_random_bytes(size: int) -> None:
     for seed in range(30):
         with pytest.raises(VocabularyError):
             load(random.Random(seed).randbytes(size))
+
+
+def nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The places in a JSON value, of long lists and objects the first ones."""
+    found = [path] if path else []
+    if isinstance(value, (dict, list)):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in [*inner][:30]:
+            found += nodes(part, (*path, key))
+    return found
+
+
+VALUES = [None, True, 0, -1, 2**31, 2**64, 1e300, "", "a", "<unk>", [], {}, [1], {"a": 1}]
+
+
+@pytest.mark.parametrize("kind", ["byte-level", "fallback", "wordpiece", "unigram", "tekken"])
+def test_damaged_json(kind: str) -> None:
+    """Whatever a file says: an error of ours, or a tokenizer that works or says why it cannot."""
+    import random
+
+    from test_load_libraries import unigram, wordpiece
+
+    makers = {
+        "byte-level": lambda: byte_level(["<think>"]),
+        "fallback": fallback,
+        "wordpiece": wordpiece,
+        "unigram": unigram,
+    }
+    text = json.dumps(tekken()) if kind == "tekken" else makers[kind]().to_str()
+    rng = random.Random(3)
+    for _ in range(250):
+        value = json.loads(text)
+        for _ in range(rng.randrange(1, 3)):
+            *path, last = rng.choice(nodes(value))
+            place = value
+            for key in path:
+                place = place[key]
+            if rng.random() < 0.25:
+                del place[last]
+            else:
+                place[last] = rng.choice(VALUES)
+        for read in (info, load):
+            with suppress(FfwdError):
+                tokenizer = read(json.dumps(value).encode())
+                if read is load:
+                    ids = tokenizer.encode("ab c é <s> [CLS]")
+                    tokenizer.decode(ids)
+                    tokenizer.vocabulary()
 
 
 def test_damaged_models(model: bytes) -> None:

@@ -108,7 +108,7 @@ def test_different_ids_may_have_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     ("decoder", "message"),
     [
-        (decoders.WordPiece(), "'WordPiece'"),
+        (decoders.CTC(), "'CTC'"),
         (decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)]), "beside ByteLevel"),
         (decoders.Sequence([decoders.Strip(" ", 1, 0), decoders.Fuse()]), "'Strip'"),
         (decoders.Sequence([decoders.ByteFallback(), decoders.Replace("a", "b")]), "'Replace'"),

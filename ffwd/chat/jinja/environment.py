@@ -1,9 +1,11 @@
 """The environment that chat templates are written for: transformers', bounded and tracked."""
 
+import re
 import types
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cache, partial, update_wrapper
+from importlib.metadata import version
 from typing import Any, NoReturn
 
 import jinja2
@@ -12,7 +14,7 @@ import jinja2.nodes
 import jinja2.parser
 import jinja2.runtime
 import jinja2.utils
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
 
 from ffwd.chat.errors import TemplateLimitError
 from ffwd.chat.jinja import formatting, tracked
@@ -218,8 +220,6 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             return None
         template: str = value.__self__
         is_map = value.__name__ == "format_map"
-        from jinja2.sandbox import SandboxedFormatter
-
         formatter = SandboxedFormatter(self)
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -246,7 +246,10 @@ def _string_method(
         lengths = [len(item) for item in args[0] if isinstance(item, str)]
         current().check_length(sum(lengths) + len(owner) * len(lengths))
     elif name == "translate":
-        current().check_length(len(owner) * 64)
+        # Its table is of numbers, and those may be a caller's characters.
+        most = max([1, *(len(v) for v in (args or ({},))[0].values() if isinstance(v, str))])
+        current().check_length(len(owner) * most)
+        return tracked.fuzzy(method(*tracked.plain(args)))
     if isinstance(owner, tracked.Tracked) or not tracked.may_track([list(args), kwargs]):
         return method(*args, **kwargs)
     if name == "join" and len(args) == 1:
@@ -285,7 +288,13 @@ def _strftime_now(format: str) -> str:
 
 @cache
 def environment() -> ChatEnvironment:
-    """The one environment: it is never changed, and what belongs to a rendering is in its `Run`."""
+    """The one environment: it is never changed, and what belongs to a rendering is in its `Run`.
+
+    Raises `ImportError` for a Jinja2 from whose sandbox ways out are known.
+    """
+    found = version("jinja2")
+    if tuple(int(part) for part in re.findall(r"\d+", found)[:3]) < (3, 1, 6):
+        raise ImportError(f"chat templates need Jinja2 3.1.6 or later, not {found}", name="jinja2")
     return ChatEnvironment()
 
 

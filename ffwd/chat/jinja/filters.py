@@ -18,6 +18,8 @@ _SELECT = frozenset(
     | {"batch", "dictsort", "groupby", "items", "list", "map", "reject", "rejectattr", "reverse"}
     | {"select", "selectattr", "slice", "sort", "unique"}
 )
+# They make numbers.
+_NUMBERS = frozenset({"abs", "count", "float", "int", "length", "round", "wordcount"})
 # How long their results are is in their arguments.
 _SIZED = frozenset(
     {"center", "indent", "truncate", "wordwrap", "batch", "slice", "round", "filesizeformat"}
@@ -70,6 +72,8 @@ def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             if len(values) > 2:
                 values = (_items(head[0], values[0], values[2]), values[1])
         _check_lengths(name, values, options)
+        if name in _SELECT or name in _NUMBERS:
+            return run.made(function(*head, *values, **options))
         if not any(map(tracked.may_track, values)) and not any(
             map(tracked.may_track, options.values())
         ):
@@ -82,8 +86,8 @@ def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         elif name in _OF_STRINGS and values:
             # Jinja's function would make a string of it in a way that is not tracked.
             result = function(*head, _string(values[0]), *values[1:], **options)
-        elif name in _SELECT or name == "tojson":
-            result = function(*head, *values, **options)
+        elif name == "tojson":
+            result = function(*values, **options)
         else:
             result = tracked.fuzzy(
                 function(*head, *tracked.plain(values), **tracked.plain(options))

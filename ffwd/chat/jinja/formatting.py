@@ -147,6 +147,9 @@ class _JsonWriter:
 
     def write(self, value: Any, depth: int) -> list[str]:
         if isinstance(value, tracked.Tracked):
+            text = tracked.raw(value)
+            if self._spelling(text) == text:
+                return ['"', value, '"']
             return ['"', tracked.expand(value, self._spelling), '"']
         if isinstance(value, Mapping):
             items = sorted(value.items()) if self._sort_keys else list(value.items())
@@ -176,5 +179,5 @@ class _JsonWriter:
             pieces.append("\n" + self._step * depth)
         return [*pieces, end]
 
-    def _spelling(self, character: str) -> str:
-        return json.dumps(character, ensure_ascii=self._ensure_ascii)[1:-1]
+    def _spelling(self, text: str) -> str:
+        return json.dumps(text, ensure_ascii=self._ensure_ascii)[1:-1]

@@ -45,6 +45,14 @@ def may_control(origin: int) -> bool:
     return origin == TEMPLATE or (origin >= _FIRST_MESSAGE and (origin - _FIRST_MESSAGE) % 2 == 1)
 
 
+def is_tag(text: str, place: int) -> bool:
+    """Whether the `TAG` is at a place, as far as the text knows.
+
+    A template may also write it (LFM2.5's does, behind tool calls).
+    """
+    return not isinstance(text, Tracked) or text._origins[place] in (TAG, TEMPLATE)
+
+
 class UntrackableError(Exception):
     """Text was turned into something that has no characters."""
 

@@ -90,7 +90,7 @@ fn forced(
     max_bytes: usize,
 ) -> Result<Forced, EngineError> {
     let mut threads = Threads::from_slice(automaton.threads(state));
-    if matcher.is_terminated() || matcher.forced_before().is_some() {
+    if matcher.is_terminated() || matcher.is_in_free_text() {
         return Ok(Forced::default());
     }
     let mut bytes = matcher.prefix_left().to_vec();
@@ -116,8 +116,8 @@ pub fn fast_forward_tokens(
     matcher: &Matcher,
     options: &FastForward,
 ) -> Result<Vec<TokenId>, FastForwardError> {
-    if let Some(before) = matcher.forced_before() {
-        return forced_after(matcher, before, options);
+    if matcher.is_in_free_text() {
+        return Ok(Vec::new());
     }
     let mut tokens = match options.method {
         Method::Exact { look_ahead } => exact(matcher, ForcedOptions { look_ahead })?,
@@ -129,27 +129,10 @@ pub fn fast_forward_tokens(
     Ok(tokens)
 }
 
-/// Tokens that come before the grammar's text, and what is forced after them.
-fn forced_after(
-    matcher: &Matcher,
-    before: &[TokenId],
-    options: &FastForward,
-) -> Result<Vec<TokenId>, FastForwardError> {
-    let mut tokens = before.to_vec();
-    let mut after = matcher.clone();
-    if !before.is_empty() && matches!(after.accept_all(before), Ok(true)) {
-        tokens.extend(fast_forward_tokens(&after, options)?);
-    }
-    if let Some(max) = options.max_tokens {
-        tokens.truncate(max);
-    }
-    Ok(tokens)
-}
-
 /// Whether it is plain that nothing is forced, which is cheap to see.
 pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> Result<bool, EngineError> {
-    if let Some(before) = matcher.forced_before() {
-        return Ok(before.is_empty());
+    if matcher.is_in_free_text() {
+        return Ok(true);
     }
     match (options.method, matcher.context()) {
         (Method::Exact { .. }, Some((canonicality, context))) => {

@@ -42,8 +42,16 @@ pub enum MatcherError {
     Prefill { byte: usize },
     #[error("what closes the free text must not be empty")]
     EmptyClose,
-    #[error("token {0} cannot close the free text: it is text, ends the output, or is outside the vocabulary")]
+    #[error(
+        "token {0} cannot close the free text: it is text where it begins the close, ends the \
+         output, or is outside the vocabulary"
+    )]
     BadClose(TokenId),
+    #[error(
+        "token {0} is no control token of free text: it is text, ends the output, or is outside \
+         the vocabulary"
+    )]
+    BadControl(TokenId),
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
@@ -277,10 +285,9 @@ impl Matcher {
         self.accepting && self.stage == Stage::Grammar && self.read == self.prefix.len()
     }
 
-    /// The tokens that must come next before the grammar's text; `None` in that text.
-    pub fn forced_before(&self) -> Option<&[TokenId]> {
-        let preamble = self.preamble.as_ref().filter(|_| self.stage != Stage::Grammar)?;
-        Some(preamble.forced(self.stage))
+    /// Whether the text is in the free text before the grammar's, where nothing is forced.
+    pub fn is_in_free_text(&self) -> bool {
+        self.stage != Stage::Grammar
     }
 
     /// Where the text is, in a state of the grammar.

@@ -40,22 +40,27 @@ impl Matcher {
         matcher.canonical = beginning.canonical;
         if let Some(opening) = &beginning.opening {
             let vocabulary = engine.vocabulary();
-            let closes = |token: TokenId| {
+            let is_control = |token: TokenId| {
                 let known = token.index() < vocabulary.width();
                 known && vocabulary.text(token).is_empty() && !vocabulary.is_eos(token)
             };
             match &opening.close {
                 Close::Text(text) if text.is_empty() => return Err(MatcherError::EmptyClose),
-                Close::Token(token) if !closes(*token) => {
-                    return Err(MatcherError::BadClose(*token));
+                Close::Text(_) => {}
+                Close::Tokens(tokens) => {
+                    let first = *tokens.first().ok_or(MatcherError::EmptyClose)?;
+                    if !is_control(first) {
+                        return Err(MatcherError::BadClose(first));
+                    }
+                    let is_text = |token: TokenId| !vocabulary.text(token).is_empty();
+                    let bad = |&token: &TokenId| !is_text(token) && !is_control(token);
+                    if let Some(bad) = tokens.iter().copied().find(bad) {
+                        return Err(MatcherError::BadClose(bad));
+                    }
                 }
-                Close::Text(_) | Close::Token(_) => {}
             }
-            for (position, &token) in opening.then.iter().enumerate() {
-                let width = vocabulary.width();
-                if token.index() >= width {
-                    return Err(MatcherError::OutOfRange { token, position, width });
-                }
+            if let Some(bad) = opening.controls.iter().copied().find(|&token| !is_control(token)) {
+                return Err(MatcherError::BadControl(bad));
             }
             let preamble = Preamble::new(vocabulary.clone(), opening.clone());
             matcher.stage = preamble.start();

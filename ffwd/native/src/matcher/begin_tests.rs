@@ -36,35 +36,32 @@ fn is_possible(compiled: &Compiled, beginning: &Beginning, tokens: &[TokenId]) -
     let vocabulary = compiled.engine.vocabulary();
     let mut tokens = tokens.iter().copied();
     let mut text: Vec<u8> = Vec::new();
-    if let Some(Opening { close, then }) = &beginning.opening {
-        let mut closed = false;
-        while !closed {
+    if let Some(Opening { close, controls }) = &beginning.opening {
+        let mut read: Vec<TokenId> = Vec::new();
+        loop {
             let Some(token) = tokens.next() else { return true };
+            let in_close = |close: &[TokenId]| close.contains(&token);
+            let is_known = match close {
+                Close::Tokens(close) => in_close(close) || controls.contains(&token),
+                Close::Text(_) => controls.contains(&token),
+            };
+            if vocabulary.text(token).is_empty() && !is_known {
+                return false;
+            }
+            read.push(token);
             match close {
-                Close::Token(close) if token == *close => closed = true,
-                _ if vocabulary.text(token).is_empty() => return false,
-                Close::Token(_) => {}
+                Close::Tokens(close) if read.ends_with(close) => break,
+                Close::Tokens(_) => {}
+                // Text does not go on across what is none.
+                Close::Text(_) if vocabulary.text(token).is_empty() => text.clear(),
                 Close::Text(close) => {
                     text.extend(vocabulary.text(token));
                     let at = text.windows(close.len()).position(|window| *window == **close);
                     if let Some(at) = at {
                         text.drain(..at + close.len());
-                        closed = true;
+                        break;
                     }
                 }
-            }
-        }
-        if !then.is_empty() && !text.is_empty() {
-            return false;
-        }
-        if matches!(close, Close::Token(_)) {
-            text.clear();
-        }
-        for &expected in then {
-            match tokens.next() {
-                None => return true,
-                Some(token) if token == expected => {}
-                Some(_) => return false,
             }
         }
     }
@@ -90,8 +87,10 @@ fn is_possible(compiled: &Compiled, beginning: &Beginning, tokens: &[TokenId]) -
 fn beginnings(compiled: &Compiled) -> Vec<Beginning> {
     let width = compiled.engine.vocabulary().width() as u32;
     let (one, two) = (TokenId(width - 3), TokenId(width - 2));
+    let some_text = TokenId(7);
     let text = |text: &str| Close::Text(text.as_bytes().into());
-    let opening = |close, then: &[TokenId]| Some(Opening { close, then: then.to_vec() });
+    let tokens = |tokens: &[TokenId]| Close::Tokens(tokens.into());
+    let opening = |close, controls: &[TokenId]| Some(Opening { close, controls: controls.into() });
     let with = |opening, prefix: &str, prefill: &str| Beginning {
         prefix: prefix.into(),
         prefill: prefill.into(),
@@ -102,8 +101,10 @@ fn beginnings(compiled: &Compiled) -> Vec<Beginning> {
         with(None, "ab", ""),
         with(None, "", r#"{"a":"x"#),
         with(None, "x", r#"{"a":"x"#),
-        with(opening(Close::Token(one), &[]), "", ""),
-        with(opening(Close::Token(one), &[two, one]), "\n", ""),
+        with(opening(tokens(&[one]), &[]), "", ""),
+        with(opening(tokens(&[one]), &[two]), "\n", ""),
+        with(opening(tokens(&[one, two, one]), &[]), "", r#"{"#),
+        with(opening(tokens(&[one, one, some_text, one]), &[]), "", ""),
         with(opening(text("abab"), &[]), "", ""),
         with(opening(text("a"), &[]), "b", r#"{"#),
         with(opening(text("ba"), &[two]), "", ""),
@@ -165,54 +166,32 @@ fn masks_and_accepted_tokens_are_what_the_bytes_say() {
 }
 
 #[test]
-fn tokens_that_follow_the_close_are_forced() {
-    let compiled = compiled(73);
-    let width = compiled.engine.vocabulary().width() as u32;
-    for beginning in beginnings(&compiled) {
-        let mut matcher = Matcher::beginning(compiled.clone(), &beginning).unwrap();
-        if let Some(Opening { close, then }) = &beginning.opening {
-            assert_eq!(matcher.forced_before(), Some(&[][..]));
-            assert!(!matcher.is_accepting());
-            let closing: Vec<TokenId> = match close {
-                Close::Token(token) => vec![*token],
-                Close::Text(text) => text
-                    .iter()
-                    .map(|byte| {
-                        let trie = compiled.engine.vocabulary().trie();
-                        trie.tokens_at(trie.find(&[*byte]).unwrap())[0]
-                    })
-                    .collect(),
-            };
-            assert!(matcher.accept_all(&closing).unwrap());
-            if !then.is_empty() {
-                assert_eq!(matcher.forced_before(), Some(&then[..]));
-                assert_eq!(matcher.allowed().unwrap(), then[..1]);
-                assert!(matcher.accept_all(then).unwrap());
-            }
-        }
-        assert_eq!(matcher.forced_before(), None);
-        assert_eq!(matcher.prefix_left(), &beginning.prefix[..]);
-        assert!(!matcher.accept(TokenId(width - 3)).unwrap());
-    }
-}
-
-#[test]
 fn beginnings_that_cannot_be_are_refused() {
     let compiled = compiled(74);
     let begin = |beginning: Beginning| Matcher::beginning(compiled.clone(), &beginning).map(drop);
     let width = compiled.engine.vocabulary().width() as u32;
-    let closed_by = |close, then: &[u32]| Beginning {
-        opening: Some(Opening { close, then: then.iter().copied().map(TokenId).collect() }),
+    let ids = |ids: &[u32]| -> Vec<TokenId> { ids.iter().copied().map(TokenId).collect() };
+    let closed_by = |close, controls: &[u32]| Beginning {
+        opening: Some(Opening { close, controls: ids(controls) }),
         ..Beginning::default()
     };
     let refused = begin(Beginning { prefill: br#"{"a":1"#.to_vec(), ..Beginning::default() });
     assert!(matches!(refused, Err(MatcherError::Prefill { byte: 5 })), "{refused:?}");
-    let text = Close::Text(Box::default());
-    assert!(matches!(begin(closed_by(text, &[])), Err(MatcherError::EmptyClose)));
-    for id in [0, width - 1, width, u32::MAX] {
-        let refused = begin(closed_by(Close::Token(TokenId(id)), &[]));
-        assert!(matches!(refused, Err(MatcherError::BadClose(TokenId(bad))) if bad == id));
+    for close in [Close::Text(Box::default()), Close::Tokens(Box::default())] {
+        assert!(matches!(begin(closed_by(close, &[])), Err(MatcherError::EmptyClose)));
     }
-    let refused = begin(closed_by(Close::Token(TokenId(width - 3)), &[width]));
-    assert!(matches!(refused, Err(MatcherError::OutOfRange { .. })), "{refused:?}");
+    let control = width - 3;
+    for bad in [width - 1, width, u32::MAX] {
+        for close in [vec![bad], vec![control, bad]] {
+            let refused = begin(closed_by(Close::Tokens(ids(&close).into()), &[]));
+            assert!(matches!(refused, Err(MatcherError::BadClose(TokenId(id))) if id == bad));
+        }
+    }
+    let refused = begin(closed_by(Close::Tokens(ids(&[0, control]).into()), &[]));
+    assert!(matches!(refused, Err(MatcherError::BadClose(TokenId(0)))), "{refused:?}");
+    for bad in [0, width - 1, width] {
+        let close = Close::Tokens(ids(&[control]).into());
+        let refused = begin(closed_by(close, &[control, bad]));
+        assert!(matches!(refused, Err(MatcherError::BadControl(TokenId(id))) if id == bad));
+    }
 }

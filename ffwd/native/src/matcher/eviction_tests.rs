@@ -119,7 +119,7 @@ fn what_comes_before_the_text_is_read_again_too() {
     let engine = Arc::new(Engine::new(vocabulary(42, 300), None, EngineConfig::default()));
     let (enough, little) = both(&engine, SCHEMAS[1], 1);
     let plain = Beginning::default();
-    let closed_by = |close| Some(Opening { close, then: Vec::new() });
+    let closed_by = |close| Some(Opening { close, controls: Vec::new() });
     let beginnings = [
         Beginning { prefix: b"ab".to_vec(), ..plain.clone() },
         Beginning { prefill: b"{\"a\":\"ab".to_vec(), ..plain.clone() },

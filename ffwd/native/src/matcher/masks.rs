@@ -92,12 +92,9 @@ impl Matcher {
         else {
             return Ok(());
         };
-        if matches!(self.stage, Stage::Then(_)) {
-            return Ok(());
-        }
         let restricted = masks.restrict(&context, row);
-        if let Some(preamble) = &self.preamble {
-            preamble.keep_close(self.stage, row);
+        if let Some(preamble) = self.preamble.as_ref().filter(|_| self.is_in_free_text()) {
+            preamble.keep_controls(row);
         }
         match restricted {
             Restricted::Canonical => {}

@@ -8,18 +8,27 @@ use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 /// What closes the free text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// A token that is not text.
-    Token(TokenId),
+    /// These tokens, one after the other; the first is no text.
+    Tokens(Box<[TokenId]>),
     /// Text, spelled by whatever tokens, as soon as it has come for the first time.
     Text(Box<[u8]>),
+}
+
+impl Close {
+    fn len(&self) -> usize {
+        match self {
+            Self::Tokens(tokens) => tokens.len(),
+            Self::Text(text) => text.len(),
+        }
+    }
 }
 
 /// A text that begins with free text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
     pub close: Close,
-    /// Tokens that follow what closes it, before anything else.
-    pub then: Vec<TokenId>,
+    /// Tokens that are no text and may come in it nevertheless.
+    pub controls: Vec<TokenId>,
 }
 
 /// Where a text stands that begins with free text.
@@ -27,13 +36,11 @@ pub struct Opening {
 pub enum Stage {
     /// In the text of the grammar, or in the prefix before it.
     Grammar,
-    /// In the free text, which ends with so many bytes of what closes it.
+    /// In the free text, which ends with so many bytes or tokens of what closes it.
     Free(u32),
-    /// After the free text and so many of the tokens that follow it.
-    Then(u32),
 }
 
-/// What a token does to a text that has not reached the grammar's.
+/// What a token does to free text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Refused,
@@ -49,9 +56,11 @@ type Closing = (TokenId, usize);
 #[derive(Debug)]
 pub struct Preamble {
     vocabulary: Arc<Vocabulary>,
-    opening: Opening,
-    /// For each number of bytes of what closes it: the longest proper suffix of these that it
-    /// begins with (Knuth, Morris and Pratt).
+    close: Close,
+    /// The tokens that are no text and may come, sorted.
+    controls: Box<[TokenId]>,
+    /// For each beginning of what closes it: the length of the longest proper suffix of that with
+    /// which it begins, too (Knuth, Morris and Pratt).
     falls_back: Box<[u32]>,
     /// The tokens that close the free text, for each number of bytes of what closes it so far.
     closing: Box<[OnceLock<Box<[Closing]>>]>,
@@ -59,21 +68,22 @@ pub struct Preamble {
 
 impl Preamble {
     pub fn new(vocabulary: Arc<Vocabulary>, opening: Opening) -> Self {
-        let text: &[u8] = match &opening.close {
-            Close::Token(_) => &[],
-            Close::Text(text) => text,
+        let Opening { close, controls } = opening;
+        let is_text = |token: &TokenId| !vocabulary.text(*token).is_empty();
+        let mut controls: Vec<TokenId> = match &close {
+            Close::Tokens(tokens) => controls.iter().chain(tokens.iter()).copied().collect(),
+            Close::Text(_) => controls,
         };
-        let mut falls_back = vec![0u32; text.len() + 1];
-        let mut matched = 0;
-        for at in 1..text.len() {
-            while matched > 0 && text[matched] != text[at] {
-                matched = falls_back[matched] as usize;
-            }
-            matched += usize::from(text[matched] == text[at]);
-            falls_back[at + 1] = matched as u32;
-        }
-        let closing = (0..text.len()).map(|_| OnceLock::new()).collect();
-        Self { vocabulary, opening, falls_back: falls_back.into(), closing }
+        controls.retain(|token| !is_text(token));
+        controls.sort_unstable();
+        controls.dedup();
+        let falls_back = match &close {
+            Close::Tokens(tokens) => suffixes(tokens),
+            Close::Text(text) => suffixes(text),
+        };
+        let bytes = if matches!(close, Close::Text(_)) { close.len() } else { 0 };
+        let closing = (0..bytes).map(|_| OnceLock::new()).collect();
+        Self { vocabulary, close, controls: controls.into(), falls_back, closing }
     }
 
     /// Before any token.
@@ -81,131 +91,111 @@ impl Preamble {
         Stage::Free(0)
     }
 
-    fn after_close(&self, rest: usize) -> Step {
-        match self.opening.then.is_empty() {
-            true => Step::Begins(rest),
-            // What follows are tokens: no text comes between.
-            false if rest == 0 => Step::Stays(Stage::Then(0)),
-            false => Step::Refused,
-        }
-    }
-
-    /// What a token does before the grammar's text.
+    /// What a token does to free text.
     pub fn step(&self, stage: Stage, token: TokenId) -> Step {
-        match stage {
-            Stage::Grammar => Step::Refused,
-            Stage::Then(done) => {
-                let done = done as usize;
-                if self.opening.then.get(done) != Some(&token) {
-                    Step::Refused
-                } else if done + 1 == self.opening.then.len() {
-                    Step::Begins(0)
-                } else {
-                    Step::Stays(Stage::Then(done as u32 + 1))
-                }
-            }
-            Stage::Free(matched) => {
-                if self.opening.close == Close::Token(token) {
-                    return self.after_close(0);
-                }
-                let text = self.vocabulary.text(token);
-                if text.is_empty() {
-                    return Step::Refused;
-                }
-                let mut matched = matched as usize;
+        let Stage::Free(matched) = stage else { return Step::Refused };
+        let mut matched = matched as usize;
+        let text = self.vocabulary.text(token);
+        if text.is_empty() && self.controls.binary_search(&token).is_err() {
+            return Step::Refused;
+        }
+        match &self.close {
+            Close::Tokens(tokens) => match advance(tokens, &self.falls_back, matched, token) {
+                Some(next) => matched = next,
+                None => return Step::Begins(0),
+            },
+            Close::Text(_) if text.is_empty() => matched = 0,
+            Close::Text(close) => {
                 for (at, &byte) in text.iter().enumerate() {
-                    match self.read(matched, byte) {
+                    match advance(close, &self.falls_back, matched, byte) {
                         Some(next) => matched = next,
-                        None => return self.after_close(text.len() - at - 1),
+                        None => return Step::Begins(text.len() - at - 1),
                     }
                 }
-                Step::Stays(Stage::Free(matched as u32))
             }
         }
+        Step::Stays(Stage::Free(matched as u32))
     }
 
-    /// How much of what closes the text it ends with after one more byte; `None` if all.
-    fn read(&self, mut matched: usize, byte: u8) -> Option<usize> {
-        let Close::Text(text) = &self.opening.close else { return Some(0) };
-        while matched > 0 && text[matched] != byte {
-            matched = self.falls_back[matched] as usize;
-        }
-        matched += usize::from(text[matched] == byte);
-        (matched < text.len()).then_some(matched)
-    }
-
-    /// The tokens that must come next.
-    pub fn forced(&self, stage: Stage) -> &[TokenId] {
-        match stage {
-            Stage::Then(done) => &self.opening.then[done as usize..],
-            Stage::Free(_) | Stage::Grammar => &[],
-        }
-    }
-
-    /// Overwrites a row with the tokens that may come next. `begins` says whether the grammar's text,
-    /// or its prefix, can begin with the last so many bytes of a token; it may fail.
+    /// Overwrites a row with the tokens that may come next in free text. `begins` says whether the
+    /// grammar's text, or its prefix, can begin with the last so many bytes of a token.
     pub fn fill<E>(
         &self,
         stage: Stage,
         row: &mut [u32],
         mut begins: impl FnMut(TokenId, usize) -> Result<bool, E>,
     ) -> Result<(), E> {
-        let Stage::Free(matched) = stage else {
-            row.fill(0);
-            set_bits(row, &self.forced(stage)[..self.forced(stage).len().min(1)]);
-            return Ok(());
-        };
         let words = self.vocabulary.texts();
         row[..words.len()].copy_from_slice(words);
         row[words.len()..].fill(0);
-        if let Close::Token(token) = self.opening.close {
-            set_bits(row, &[token]);
-            return Ok(());
-        }
+        self.keep_controls(row);
+        let Stage::Free(matched) = stage else { return Ok(()) };
         for &(token, rest) in self.closing(matched as usize) {
-            let allowed = match self.after_close(rest) {
-                Step::Begins(0) | Step::Stays(_) => true,
-                Step::Begins(rest) => begins(token, rest)?,
-                Step::Refused => false,
-            };
-            if !allowed {
+            if rest > 0 && !begins(token, rest)? {
                 row[token.index() / 32] &= !(1 << (token.0 % 32));
             }
         }
         Ok(())
     }
 
-    /// Sets what closes the free text at once in a mask that canonical tokens are left of.
-    pub fn keep_close(&self, stage: Stage, row: &mut [u32]) {
-        if let (Stage::Free(_), Close::Token(token)) = (stage, &self.opening.close) {
-            set_bits(row, &[*token]);
-        }
+    /// Sets what is no text in a mask that canonical tokens are left of.
+    pub fn keep_controls(&self, row: &mut [u32]) {
+        set_bits(row, &self.controls);
     }
 
     fn closing(&self, matched: usize) -> &[Closing] {
-        let Some(known) = self.closing.get(matched) else { return &[] };
+        let (Some(known), Close::Text(close)) = (self.closing.get(matched), &self.close) else {
+            return &[];
+        };
         known.get_or_init(|| {
             let mut found = Vec::new();
             let trie = self.vocabulary.trie();
             let mut pending = vec![(NodeId::ROOT, matched)];
             while let Some((node, matched)) = pending.pop() {
                 for (byte, child) in trie.children(node) {
-                    match self.read(matched, byte) {
+                    match advance(close, &self.falls_back, matched, byte) {
                         Some(next) => pending.push((child, next)),
-                        None => self.closed(trie, child, &mut found),
+                        None => closed(trie, child, &mut found),
                     }
                 }
             }
             found.into()
         })
     }
+}
 
-    /// All tokens that lead through a node of the trie or end there.
-    fn closed(&self, trie: &ByteTrie, node: NodeId, found: &mut Vec<Closing>) {
-        let mut pending = vec![(node, 0)];
-        while let Some((node, rest)) = pending.pop() {
-            found.extend(trie.tokens_at(node).iter().map(|&token| (token, rest)));
-            pending.extend(trie.children(node).map(|(_, child)| (child, rest + 1)));
-        }
+/// All tokens that lead through a node of the trie or end there.
+fn closed(trie: &ByteTrie, node: NodeId, found: &mut Vec<Closing>) {
+    let mut pending = vec![(node, 0)];
+    while let Some((node, rest)) = pending.pop() {
+        found.extend(trie.tokens_at(node).iter().map(|&token| (token, rest)));
+        pending.extend(trie.children(node).map(|(_, child)| (child, rest + 1)));
     }
+}
+
+fn suffixes<T: PartialEq>(pattern: &[T]) -> Box<[u32]> {
+    let mut falls_back = vec![0u32; pattern.len() + 1];
+    let mut matched = 0;
+    for at in 1..pattern.len() {
+        while matched > 0 && pattern[matched] != pattern[at] {
+            matched = falls_back[matched] as usize;
+        }
+        matched += usize::from(pattern[matched] == pattern[at]);
+        falls_back[at + 1] = matched as u32;
+    }
+    falls_back.into()
+}
+
+/// With how much of the pattern a text ends after one item more; `None` if with all of it.
+fn advance<T: PartialEq>(
+    pattern: &[T],
+    falls_back: &[u32],
+    mut matched: usize,
+    item: T,
+) -> Option<usize> {
+    while matched > 0 && pattern[matched] != item {
+        matched = falls_back[matched] as usize;
+    }
+    matched += usize::from(pattern[matched] == item);
+    (matched < pattern.len()).then_some(matched)
 }

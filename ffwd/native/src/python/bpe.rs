@@ -319,15 +319,15 @@ impl PyBpe {
         token_list(py, &tokens)
     }
 
-    /// The ids of tokens that texts are not encoded as: those that no merges lead to (where whole
-    /// pieces are looked up, texts may have them even so), and those whose own text is encoded as
-    /// other tokens.
+    /// The ids of tokens that texts are not encoded with: those that no merges lead to (where whole
+    /// pieces are looked up, texts may have them even so), and those for which no text was found that
+    /// has them, by themselves or between some characters.
     fn unused_tokens<'py>(
         &self,
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
         let unused = py.detach(|| self.tokenizer.unused_tokens());
-        Ok((token_list(py, &unused.unmerged)?, token_list(py, &unused.rewritten)?))
+        Ok((token_list(py, &unused.unmerged)?, token_list(py, &unused.unreachable)?))
     }
 
     /// How many tokens a text has: the length of what `encode` returns.

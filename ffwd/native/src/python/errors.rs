@@ -159,7 +159,7 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
         MatcherError::OutOfRange { token, .. } | MatcherError::AfterEnd { token, .. } => {
             with(py, TokenError::new_err(error.to_string()), "token", token.0)
         }
-        MatcherError::BadClose(token) => {
+        MatcherError::BadClose(token) | MatcherError::BadControl(token) => {
             with(py, TokenError::new_err(error.to_string()), "token", token.0)
         }
         MatcherError::Prefill { byte } => {

@@ -15,25 +15,24 @@ use crate::json_schema::{self, Policy, Registry, SchemaOptions};
 use crate::matcher::{Beginning, Close, Matcher, Opening};
 use crate::vocabulary::TokenId;
 
-/// What closes free text: a token id, or bytes.
-enum CloseArgument {
-    Token(u32),
-    Text(Vec<u8>),
-}
+/// What closes free text: a token id, several, or bytes.
+struct CloseArgument(Close);
 
 impl<'py> FromPyObject<'_, 'py> for CloseArgument {
     type Error = PyErr;
 
     fn extract(close: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(text) = close.cast::<PyBytes>() {
-            return Ok(Self::Text(text.as_bytes().to_vec()));
+            return Ok(Self(Close::Text(text.as_bytes().into())));
         }
-        close.extract().map(Self::Token).map_err(|_| {
+        let ids = close.extract::<u32>().map(|id| vec![id]).or_else(|_| close.extract());
+        let ids: Vec<u32> = ids.map_err(|_| {
             PyTypeError::new_err(format!(
-                "free_until must be a token id or bytes, not {}",
+                "free_until must be a token id, a list of them, or bytes, not {}",
                 close.get_type()
             ))
-        })
+        })?;
+        Ok(Self(Close::Tokens(ids.into_iter().map(TokenId).collect())))
     }
 }
 
@@ -64,18 +63,19 @@ impl PyCompiledGrammar {
     ///     prefill: The beginning of the grammar's text, where the prompt has it already: the
     ///         matcher goes on after it.
     ///     free_until: Before all that comes free text, such as a model's reasoning, up to this
-    ///         token (one that is no text, such as `</think>` in most vocabularies) or this text.
-    ///         The end tokens are not offered in it.
-    ///     then: The tokens that follow what closes the free text.
+    ///         token (one that is no text, such as `</think>` in most vocabularies), these tokens
+    ///         (the first of which is no text), or this text. End tokens are not offered in it.
+    ///     free_controls: Tokens that are no text and may come in the free text nevertheless, beside
+    ///         those of `free_until`.
     ///
     /// Raises:
     ///     VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
     ///     TextError: The grammar refuses the prefill, at `byte`; or `free_until` is empty.
-    ///     TokenError: A token that is text, ends the output or is not in the vocabulary cannot
-    ///         close the free text.
-    ///     ValueError: `then` without `free_until`.
+    ///     TokenError: A token of `free_until` or `free_controls` that cannot be one: it ends the
+    ///         output, is not in the vocabulary, or is text.
+    ///     ValueError: `free_controls` without `free_until`.
     #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None, prefill=None,
-                        free_until=None, then=Vec::new()))]
+                        free_until=None, free_controls=Vec::new()))]
     fn matcher(
         slf: &Bound<'_, Self>,
         canonical: bool,
@@ -83,7 +83,7 @@ impl PyCompiledGrammar {
         prefix: Option<&[u8]>,
         prefill: Option<&[u8]>,
         free_until: Option<CloseArgument>,
-        then: Vec<u32>,
+        free_controls: Vec<u32>,
     ) -> PyResult<PyMatcher> {
         let compiled = slf.get().compiled.clone();
         if canonical && compiled.engine.canonicality().is_none() {
@@ -94,14 +94,9 @@ impl PyCompiledGrammar {
         }
         let ids = |ids: Vec<u32>| ids.into_iter().map(TokenId).collect();
         let opening = match free_until {
-            Some(CloseArgument::Token(id)) => {
-                Some(Opening { close: Close::Token(TokenId(id)), then: ids(then) })
-            }
-            Some(CloseArgument::Text(text)) => {
-                Some(Opening { close: Close::Text(text.into()), then: ids(then) })
-            }
-            None if then.is_empty() => None,
-            None => return Err(PyValueError::new_err("then needs free_until")),
+            Some(CloseArgument(close)) => Some(Opening { close, controls: ids(free_controls) }),
+            None if free_controls.is_empty() => None,
+            None => return Err(PyValueError::new_err("free_controls needs free_until")),
         };
         let beginning = Beginning {
             canonical,

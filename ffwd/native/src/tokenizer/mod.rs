@@ -28,6 +28,8 @@ mod specials;
 mod split;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_texts;
 mod unused;
 
 use std::sync::Arc;

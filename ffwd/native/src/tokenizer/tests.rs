@@ -15,7 +15,7 @@ const SAMPLE: &str = "The cat sat on the mat, and the cat's hat sat on the cat. 
 
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-fn split(pattern: &str) -> StageSpec {
+pub(super) fn split(pattern: &str) -> StageSpec {
     StageSpec::Split {
         pattern: pattern.into(),
         dialect: Dialect::Oniguruma,
@@ -24,7 +24,7 @@ fn split(pattern: &str) -> StageSpec {
     }
 }
 
-fn parts(spec: BpeSpec, stages: Vec<StageSpec>) -> TokenizerParts {
+pub(super) fn parts(spec: BpeSpec, stages: Vec<StageSpec>) -> TokenizerParts {
     TokenizerParts {
         table: Arc::new(BpeTable::new(spec).unwrap()),
         stages,
@@ -36,12 +36,12 @@ fn parts(spec: BpeSpec, stages: Vec<StageSpec>) -> TokenizerParts {
     }
 }
 
-fn tokenizer(parts: TokenizerParts) -> Arc<Tokenizer> {
+pub(super) fn tokenizer(parts: TokenizerParts) -> Arc<Tokenizer> {
     Arc::new(Tokenizer::new(parts).unwrap())
 }
 
 /// Tokenizers of every kind, with small vocabularies.
-fn kinds() -> Vec<(&'static str, BpeSpec, Arc<Tokenizer>)> {
+pub(super) fn kinds() -> Vec<(&'static str, BpeSpec, Arc<Tokenizer>)> {
     let trained = train(SAMPLE.as_bytes(), 120);
     let mut whole = ranked(&[b"at", b"cat", b" c", b" cat", b"  ", b"    ", b"\n\n", b"ca", b"he"]);
     whole.whole_pieces = true;
@@ -76,7 +76,7 @@ fn kinds() -> Vec<(&'static str, BpeSpec, Arc<Tokenizer>)> {
     ]
 }
 
-fn texts() -> impl Strategy<Value = String> {
+pub(super) fn texts() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         4 => prop::sample::select(vec![
             "cat", "the", "at", " ", "  ", "\n", "\t", "'s", "'", "é", "日本", "の", "1", "234", "\"",
@@ -385,4 +385,23 @@ fn long_runs() {
             }
         }
     }
+}
+
+#[test]
+fn tokens_that_no_text_has() {
+    let tokens: [&[u8]; 6] = [b" I", b" I'", b" b", b"a b", b"xyz", b"\xC3\xA9\xC3"];
+    let cut = vec![split(r" ?\p{L}+('m)?|'")];
+    let unused = tokenizer(parts(ranked(&tokens), cut.clone())).unused_tokens();
+    // By itself ` I'` is cut in two; not so ` I'm`. What spans two words is in no text.
+    let ids = |ids: &[u32]| ids.iter().copied().map(TokenId).collect::<Vec<_>>();
+    assert_eq!(unused.unmerged, ids(&[260, 261]));
+    assert_eq!(unused.unreachable, ids(&[259, 260, 261]));
+
+    let whole = BpeSpec { whole_pieces: true, ..ranked(&tokens) };
+    let unused = tokenizer(parts(whole, cut)).unused_tokens();
+    assert_eq!(unused.unmerged, ids(&[260, 261]));
+    assert_eq!(unused.unreachable, ids(&[259, 261]));
+
+    let uncut = tokenizer(parts(ranked(&tokens), Vec::new())).unused_tokens();
+    assert_eq!(uncut.unreachable, ids(&[260, 261]));
 }
