@@ -41,7 +41,11 @@ impl<'py> FromPyObject<'_, 'py> for TokensArgument {
     fn extract(ids: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let token = |id: Bound<'py, PyAny>| id.extract().map(|TokenArgument(token)| token);
         if let Ok(list) = ids.cast::<PyList>() {
-            return list.iter().map(token).collect::<PyResult<_>>().map(Self);
+            let mut tokens = Vec::with_capacity(list.len());
+            for id in list.iter() {
+                tokens.push(token(id)?);
+            }
+            return Ok(Self(tokens));
         }
         if ids.is_instance_of::<PyString>() || ids.is_instance_of::<PyBytes>() {
             return Err(PyTypeError::new_err(format!(

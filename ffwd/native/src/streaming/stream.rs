@@ -78,16 +78,10 @@ impl DecodeStream {
     /// The text that several tokens add. If one of them is unknown, none changes anything.
     pub fn step_batch(&mut self, tokens: &[TokenId]) -> Result<&str, UnknownToken> {
         let Self { decoder, skip_special_tokens, first, unfinished, out } = self;
-        for &id in tokens {
-            decoder.token(id)?;
-        }
+        let bytes;
+        (bytes, *first) = decoder.gather(tokens, *skip_special_tokens, *first)?;
         out.clear();
-        for &id in tokens {
-            let token = decoder.token(id)?;
-            if !token.special || !*skip_special_tokens {
-                write(decoder, (id, token), first, unfinished, out);
-            }
-        }
+        unfinished.push(&bytes, out);
         Ok(out)
     }
 
