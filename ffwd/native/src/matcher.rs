@@ -24,7 +24,7 @@ pub use batch::fill_bitmasks;
 pub use begin::Beginning;
 use history::History;
 pub use preamble::{Close, Opening};
-use preamble::{Preamble, Stage};
+use preamble::{Preamble, Stage, Step};
 
 /// Where there is no room for another token, there is then for so much of all of them.
 const TOKENS_GROWTH: usize = 32;
@@ -99,9 +99,6 @@ struct Place {
     /// How many bytes of the prefix have been read.
     read: usize,
     stage: Stage,
-    /// Of the token that led here: how many of its last bytes belong to the grammar's text or its
-    /// prefix, where it is the one with which these begin.
-    begins: Option<usize>,
 }
 
 /// Where the grammar's text, or its prefix, begins.
@@ -290,10 +287,16 @@ impl Matcher {
         self.stage != Stage::Grammar
     }
 
+    /// Whether a place is in the grammar's text, with all of the prefix behind it.
+    #[inline]
+    fn is_in_text(&self, place: &Place) -> bool {
+        place.read == self.prefix.len() && place.stage == Stage::Grammar
+    }
+
     /// Where the text is, in a state of the grammar.
     #[inline]
     fn place_in(&self, state: StateId) -> Place {
-        Place { state, read: self.read, stage: self.stage, begins: None }
+        Place { state, read: self.read, stage: self.stage }
     }
 
     /// Whether an end token has been accepted.
@@ -319,13 +322,22 @@ impl Matcher {
         self.history.get_mut().push(next.state);
         self.stand(&generation, next.state);
         self.read = next.read;
-        self.stage = next.stage;
-        if let Some(rest) = next.begins {
-            self.begun = Begun { tokens: self.tokens.len(), rest };
+        if self.stage != next.stage {
+            self.enter(next.stage, token);
         }
         self.terminated =
             self.stage == Stage::Grammar && self.compiled.engine.vocabulary().is_eos(token);
         Ok(true)
+    }
+
+    /// A token has led to another place before the grammar's text, or to that text.
+    #[cold]
+    fn enter(&mut self, stage: Stage, token: TokenId) {
+        let step = self.preamble.as_ref().map(|preamble| preamble.step(self.stage, token));
+        if let Some(Step::Begins(rest)) = step {
+            self.begun = Begun { tokens: self.tokens.len(), rest };
+        }
+        self.stage = stage;
     }
 
     /// The text is now in this state, which is the last of its history.
@@ -356,6 +368,15 @@ impl Matcher {
         let mut place = self.place_in(state);
         let mut terminated = self.terminated;
         for (count, &token) in tokens.iter().enumerate() {
+            if !terminated && self.is_in_text(&place) {
+                // As `step` does it, but most tokens come this way.
+                if let Some(next) = generation.transitions.get(place.state, token) {
+                    let Some(next) = next else { return Ok(count) };
+                    place.state = next;
+                    terminated = vocabulary.is_eos(token);
+                    continue;
+                }
+            }
             let position = self.tokens.len() + count;
             match self.step(&generation, place, token, position)? {
                 Some(next) if !terminated => place = next,

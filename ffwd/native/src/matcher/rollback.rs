@@ -39,19 +39,28 @@ impl Matcher {
                 self.forget(length);
                 return Ok(());
             }
+            let vocabulary = self.compiled.engine.vocabulary();
             // What single states are not kept of is read again: less than a stride of tokens.
             let mut history = history.clone();
             history.shorten(length);
             for (position, &token) in self.tokens[..length].iter().enumerate().skip(known) {
                 let text = self.text_at(position, token);
-                let (_, unread) = text.split_at(self.prefix_part(position, text));
+                let unread = &text[self.prefix_part(position, text)..];
                 if !unread.is_empty() {
-                    let automaton = &generation.automaton;
-                    // They have been accepted here before.
-                    let Some(threads) = automaton.walk(automaton.threads(state), unread)? else {
-                        break;
+                    let is_whole = unread.len() == vocabulary.text(token).len();
+                    let known = is_whole.then(|| generation.transitions.get(state, token));
+                    state = match known.flatten().flatten() {
+                        Some(next) => next,
+                        None => {
+                            let automaton = &generation.automaton;
+                            // They have been accepted here before.
+                            let Some(threads) = automaton.walk(automaton.threads(state), unread)?
+                            else {
+                                break;
+                            };
+                            automaton.intern(threads)?
+                        }
                     };
-                    state = automaton.intern(threads)?;
                 }
                 history.push(state);
             }
@@ -71,6 +80,9 @@ impl Matcher {
 
     /// How much of the prefix the first tokens spell.
     fn read_after(&self, length: usize) -> usize {
+        if self.prefix.is_empty() {
+            return 0;
+        }
         let mut read = 0;
         let first = self.begun.tokens.saturating_sub(1).min(length);
         for (position, &token) in self.tokens[..length].iter().enumerate().skip(first) {

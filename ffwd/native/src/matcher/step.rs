@@ -25,7 +25,7 @@ impl Matcher {
         }
         if place.read == self.prefix.len() {
             if let Some(next) = generation.transitions.get(place.state, token) {
-                return Ok(next.map(|state| Place { state, begins: None, ..place }));
+                return Ok(next.map(|state| Place { state, ..place }));
             }
         }
         self.read_token(generation, place, token)
@@ -44,7 +44,7 @@ impl Matcher {
             Step::Refused => Ok(None),
             Step::Stays(stage) => Ok(Some(Place { stage, ..place })),
             Step::Begins(rest) => {
-                let place = Place { stage: Stage::Grammar, begins: Some(rest), ..place };
+                let place = Place { stage: Stage::Grammar, ..place };
                 if rest == 0 {
                     return Ok(Some(place));
                 }
@@ -67,7 +67,6 @@ impl Matcher {
         let vocabulary = self.compiled.engine.vocabulary();
         let text = vocabulary.text(token);
         let in_prefix = place.read < self.prefix.len();
-        let place = Place { begins: None, ..place };
         if text.is_empty() {
             let ends =
                 !in_prefix && vocabulary.is_eos(token) && automaton.is_accepting(place.state);
