@@ -9,6 +9,7 @@
 A compiled grammar may be shared between threads; a matcher belongs to one request.
 """
 
+from ffwd import chat as chat
 from ffwd import grammar as grammar
 from ffwd import metrics as metrics
 from ffwd import streaming as streaming

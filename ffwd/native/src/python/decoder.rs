@@ -85,7 +85,7 @@ pub fn detached<T: Send>(py: Python<'_>, tokens: &[TokenId], f: impl FnOnce() ->
 /// Raises:
 ///     VocabularyError: A special id that is no token, a first token outside of the vocabulary, or
 ///         4 GiB of tokens and more.
-#[pyclass(name = "Decoder", module = "ffwd", frozen)]
+#[pyclass(name = "Decoder", module = "ffwd.streaming", frozen)]
 pub struct PyDecoder {
     pub decoder: Arc<Decoder>,
 }
