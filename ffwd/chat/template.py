@@ -1,6 +1,6 @@
 """A model's own chat template: from a conversation to text, and to a prompt."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -40,6 +40,9 @@ from ffwd.tokenizer.table import TokenKind
 if TYPE_CHECKING:
     from jinja2 import Template
 
+_MAX_FOUND = 64
+"""How many sets of variables a template's answers are remembered for: clients may choose them."""
+
 
 class ChatTemplate:
     """A Jinja template, rendered as transformers renders it; transformers is not needed.
@@ -68,7 +71,7 @@ class ChatTemplate:
         if not self._sources:
             raise MissingTemplateError("no chat template is given")
         self._compiled: dict[str, Template] = {}
-        self._ends: WeakKeyDictionary[Any, dict[Any, Terminators]] = WeakKeyDictionary()
+        self._found: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
         for text in self._sources.values():
             self._template(text)
         self.source()
@@ -337,18 +340,38 @@ class ChatTemplate:
         found = find_thinking(tail, source=source, control=known, tokenizer=tokenizer)
         if found is None:
             return None
-        return replace(found, answer_prefix=find_answer_prefix(found, self._examples(job, known)))
+
+        def find() -> str:
+            return find_answer_prefix(found, self._examples(job, known))
+
+        prefix: str = self._once(job, tokenizer, found.closed_by, find)
+        return replace(found, answer_prefix=prefix)
 
     def _terminators(
         self, job: Job, tokenizer: "TemplateTokenizer", known: ControlTokens
     ) -> Terminators:
-        """What ends an answer; found once for a tokenizer, a template and a set of variables."""
-        memo = self._ends.setdefault(tokenizer, {})
-        source = self.source(tools=job.tools is not None)
-        key = (source, frozenset(job.variables))
+        """What ends an answer."""
 
-        if key not in memo:
-            memo[key] = find_terminators(self._examples(job, known), known)
+        def find() -> Terminators:
+            return find_terminators(self._examples(job, known), known)
+
+        found: Terminators = self._once(job, tokenizer, None, find)
+        return found
+
+    def _once(
+        self, job: Job, tokenizer: "TemplateTokenizer", what: str | None, find: Callable[[], Any]
+    ) -> Any:
+        """What `find` finds by rendering, once for a tokenizer, a template and its variables."""
+        memo = self._found.setdefault(tokenizer, {})
+        try:
+            key = (self.source(tools=job.tools is not None), what, _frozen(job.variables))
+            known = key in memo
+        except TypeError:  # a variable that cannot be a key
+            return find()
+        if not known:
+            if len(memo) >= _MAX_FOUND:
+                memo.clear()
+            memo[key] = find()
         return memo[key]
 
     def _plain(self, job: Job) -> Rendered:
@@ -386,6 +409,11 @@ class TemplateTokenizer(PromptTokenizer, Protocol):
     def id_to_token(self, token_id: int, /) -> str | None:
         """A token's name."""
         ...
+
+
+def _frozen(variables: Mapping[str, Any]) -> frozenset[tuple[str, type, Any]]:
+    """The values too, as a template may depend on them; 1 is not True."""
+    return frozenset((name, type(value), value) for name, value in variables.items())
 
 
 def _unlike(why: str) -> InjectionError:

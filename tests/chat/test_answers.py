@@ -207,3 +207,16 @@ def test_a_grammar_waits_for_the_answer_of_a_real_template() -> None:
     generated = [*thought, *prompt.thinking.close_token_ids, *matcher.fast_forward_tokens()]
     answer = start.answer([*generated, prompt.end_token_ids[0]])
     assert (answer.reasoning, answer.text, answer.complete) == ("Twelve?\n", '"ab"', True)
+
+
+def test_what_ends_an_answer_depends_on_the_values_of_variables() -> None:
+    """Also where the template has been rendered with other values of the same variables."""
+    source = (
+        "{% for message in messages %}{{ message.content }}"
+        "{{ '<|im_end|>' if short else '<|im_start|>' }}{% endfor %}"
+    )
+    own = tokenizer(path_of("Qwen-Qwen2.5-7B-Instruct"))
+    template = ChatTemplate(source)
+    for short in (True, False, [], True, 0):
+        prompt = template.render([HELLO], tokenizer=own, short=short)
+        assert (own.token_to_id("<|im_start|>") in prompt.end_token_ids) is not bool(short)
