@@ -36,7 +36,9 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     # Bits and numbers.
     "logits": frozenset(),
     "json_schema": frozenset({"error", "regex"}),
-    "automaton": frozenset({"error", "regex", "expr", "json_schema"}),
+    # Grammars as front ends write them.
+    "grammar": frozenset({"error", "regex"}),
+    "automaton": frozenset({"error", "regex", "expr", "json_schema", "grammar"}),
     # The only place where automaton and vocabulary meet.
     "mask": frozenset({"error", "regex", "expr", "vocabulary", "automaton"}),
     # A grammar and a vocabulary, compiled for each other.

@@ -13,6 +13,7 @@
 //! * [`canonical`] which tokens a text can have
 //! * [`logits`] bitmasks onto logits; knows bits and numbers, no token
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
+//! * [`grammar`] grammars as front ends write them: rules, lexemes, schemas, sets of tokens
 //! * [`automaton`] configurations and stacks over lexemes; knows no token
 //! * [`mask`] the only place where automaton and vocabulary meet
 //! * [`engine`] a vocabulary with what its grammars share, and compilation
@@ -26,6 +27,7 @@ pub mod engine;
 pub mod error;
 pub mod expr;
 pub mod fast_forward;
+pub mod grammar;
 pub mod json_schema;
 pub mod logits;
 pub mod mask;
