@@ -125,6 +125,9 @@ class GrammarBuilder:
     def text_until(
         self, stops: Sequence[str], excluding: Sequence[str], *, max_chars: int | None = None
     ) -> int: ...
+    def up_to_trigger(
+        self, trigger: str, triggers: Sequence[str], excluding: Sequence[str]
+    ) -> int: ...
     def json_schema(self, schema: str) -> int: ...
     def tokens(
         self, items: Sequence[int | str | tuple[int, int]], *, exclude: bool = False

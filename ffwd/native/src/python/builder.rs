@@ -108,6 +108,17 @@ impl PyGrammarBuilder {
         added(py, self.grammar.text(free_text::text_until(&stops, &excluding, max_chars)))
     }
 
+    /// Any text up to a trigger, where it is the first of several.
+    fn up_to_trigger(
+        &mut self,
+        py: Python<'_>,
+        trigger: &str,
+        triggers: Vec<String>,
+        excluding: Vec<String>,
+    ) -> PyResult<u32> {
+        added(py, self.grammar.text(free_text::up_to_trigger(trigger, &triggers, &excluding)))
+    }
+
     /// A JSON value that is valid against a schema, given as JSON text.
     fn json_schema(&mut self, py: Python<'_>, schema: &str) -> PyResult<u32> {
         added(py, self.grammar.json(schema, None))
