@@ -44,6 +44,7 @@ from ffwd.grammar import Regex as Regex
 from ffwd.grammar import any_text as any_text
 from ffwd.grammar import capture as capture
 from ffwd.grammar import choice as choice
+from ffwd.grammar import dispatch as dispatch
 from ffwd.grammar import ebnf as ebnf
 from ffwd.grammar import fidelity_report as fidelity_report
 from ffwd.grammar import gbnf as gbnf

@@ -2,6 +2,8 @@
 
 from ffwd.grammar._choice import Choice as Choice
 from ffwd.grammar._choice import choice as choice
+from ffwd.grammar._dispatch import Dispatch as Dispatch
+from ffwd.grammar._dispatch import dispatch as dispatch
 from ffwd.grammar._fidelity import Fidelity as Fidelity
 from ffwd.grammar._fidelity import KeywordFidelity as KeywordFidelity
 from ffwd.grammar._fidelity import fidelity_report as fidelity_report
