@@ -1,0 +1,83 @@
+"""Random texts of a composed grammar, drawn from its parts without compiling it as a whole.
+
+Only what has been there before grammars composed is asked of the engine: JSON Schemas and regular
+expressions, each on its own and byte by byte.
+"""
+
+import random
+from functools import cache
+
+import numpy as np
+
+import ffwd
+from ffwd import grammar as g
+
+ALPHABET = "abcXYZ 0159_-.,:;!?'\"\\/<>[]{}()=|\n\tä漢🙂"
+
+
+@cache
+def byte_vocabulary() -> ffwd.Vocabulary:
+    return ffwd.Vocabulary([*(bytes([byte]) for byte in range(256)), None], eos_token_ids=[256])
+
+
+@cache
+def compiled(grammar: ffwd.Grammar) -> ffwd.CompiledGrammar:
+    return ffwd.compile(grammar, byte_vocabulary())
+
+
+def walk(grammar: ffwd.Grammar, rng: random.Random, *, stop: float = 0.4) -> str:
+    """Bytes at random, each one that may come; it ends where it may with this probability."""
+    matcher = compiled(grammar).matcher()
+    bitmask = ffwd.allocate_bitmask(1, 257)
+    written = bytearray()
+    while True:
+        matcher.fill_bitmask(bitmask, 0)
+        allowed = np.flatnonzero(np.unpackbits(bitmask.view(np.uint8), bitorder="little")[:257])
+        if 256 in allowed and (len(allowed) == 1 or rng.random() < stop):
+            return written.decode()
+        choices = [int(token) for token in allowed if token != 256]
+        plain = [token for token in choices if chr(token) in ALPHABET and token > 32]
+        token = rng.choice(plain if plain and rng.random() < 0.8 else choices)
+        matcher.accept_token(token)
+        written.append(token)
+
+
+def sample(grammar: ffwd.Grammar, rng: random.Random, scope: dict[str, ffwd.Grammar] | None = None) -> str:
+    """One text. Names of control tokens are spelled."""
+    scope = scope or {}
+    match grammar:
+        case g.Text():
+            return grammar.text
+        case g.AnyText():
+            return any_text(grammar, rng)
+        case g.JsonSchema() | g.Regex():
+            return walk(grammar, rng)
+        case g.Span() | g.Limit():
+            return sample(grammar.content, rng, scope)
+        case g.Choice():
+            option = rng.choice(grammar.options)
+            return option if isinstance(option, str) else sample(option, rng, scope)
+        case g.Repeat():
+            most = grammar.min + 3 if grammar.max is None else min(grammar.max, grammar.min + 3)
+            texts = [sample(grammar.item, rng, scope) for _ in range(rng.randint(grammar.min, most))]
+            separators = [
+                "" if grammar.separator is None else sample(grammar.separator, rng, scope)
+                for _ in texts[1:]
+            ]
+            return "".join(a + b for a, b in zip(["", *separators], texts, strict=False))
+        case g.Rules():
+            inner = {**scope, **dict(grammar.definitions)}
+            return sample(inner[grammar.start], rng, inner)
+        case g.RuleReference():
+            return sample(scope[grammar.name], rng, scope)
+    if hasattr(grammar, "parts"):
+        return "".join(sample(part, rng, scope) for part in grammar.parts)
+    raise TypeError(type(grammar).__name__)
+
+
+def any_text(grammar: g.AnyText, rng: random.Random) -> str:
+    most = 12 if grammar.max_chars is None else min(grammar.max_chars, 12)
+    while True:
+        text = "".join(rng.choice(ALPHABET) for _ in range(rng.randint(0, most)))
+        if not any(excluded in text for excluded in grammar.excluding):
+            return text
