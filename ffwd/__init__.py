@@ -41,6 +41,7 @@ from ffwd.grammar import GrammarLike as GrammarLike
 from ffwd.grammar import JsonSchema as JsonSchema
 from ffwd.grammar import KeywordFidelity as KeywordFidelity
 from ffwd.grammar import Regex as Regex
+from ffwd.grammar import StructuralTagError as StructuralTagError
 from ffwd.grammar import any_text as any_text
 from ffwd.grammar import capture as capture
 from ffwd.grammar import choice as choice
@@ -60,6 +61,7 @@ from ffwd.grammar import rule as rule
 from ffwd.grammar import rules as rules
 from ffwd.grammar import seq as seq
 from ffwd.grammar import span as span
+from ffwd.grammar import structural_tag as structural_tag
 from ffwd.grammar import template as template
 from ffwd.grammar import text_until as text_until
 from ffwd.grammar import token as token

@@ -128,6 +128,16 @@ class GrammarBuilder:
     def up_to_trigger(
         self, trigger: str, triggers: Sequence[str], excluding: Sequence[str]
     ) -> int: ...
+    def string(
+        self,
+        *,
+        excluding: Sequence[str],
+        other_than: Sequence[str],
+        patterns: Sequence[str],
+        formats: Sequence[str],
+        min_chars: int = 0,
+        max_chars: int | None = None,
+    ) -> int: ...
     def json_schema(self, schema: str) -> int: ...
     def tokens(
         self, items: Sequence[int | str | tuple[int, int]], *, exclude: bool = False

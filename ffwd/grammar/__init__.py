@@ -43,6 +43,8 @@ from ffwd.grammar._spans import SpanKind as SpanKind
 from ffwd.grammar._spans import capture as capture
 from ffwd.grammar._spans import limit as limit
 from ffwd.grammar._spans import span as span
+from ffwd.grammar._structural_tags import StructuralTagError as StructuralTagError
+from ffwd.grammar._structural_tags import structural_tag as structural_tag
 from ffwd.grammar._template import template as template
 from ffwd.grammar._tokens import Tokens as Tokens
 from ffwd.grammar._tokens import token as token

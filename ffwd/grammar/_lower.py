@@ -17,6 +17,7 @@ from ffwd.grammar._repeat import Repeat
 from ffwd.grammar._rules import RuleReference, Rules
 from ffwd.grammar._sequence import Seq, Text
 from ffwd.grammar._spans import Limit, Span
+from ffwd.grammar._string import StringText
 from ffwd.grammar._tokens import Tokens
 from ffwd.grammar._writing import Writing
 
@@ -176,6 +177,14 @@ _BUILD: dict[type[Grammar], Callable[[Lowering, Any, list[int], Scope], int]] = 
     ),
     AnyText: lambda self, grammar, nodes, scope: self.builder.any_text(
         grammar.excluding, max_chars=grammar.max_chars
+    ),
+    StringText: lambda self, grammar, nodes, scope: self.builder.string(
+        excluding=grammar.excluding,
+        other_than=grammar.other_than,
+        patterns=grammar.patterns,
+        formats=grammar.formats,
+        min_chars=grammar.min_chars,
+        max_chars=grammar.max_chars,
     ),
     TextUntil: Lowering._text_until,
     Dispatch: Lowering._dispatch,

@@ -16,7 +16,6 @@ from ffwd.tools.families import (
     MISTRAL_V2,
     MISTRAL_V3,
     MISTRAL_V11,
-    MISTRAL_V13,
 )
 from ffwd.tools.format import (
     NAME,
@@ -78,7 +77,7 @@ def detect_format(source: FormatSource) -> ToolFormat:
 
 def _of_mistral(source: MistralFormat) -> ToolFormat:
     number = source.version.number
-    for least, found in ((13, MISTRAL_V13), (11, MISTRAL_V11), (3, MISTRAL_V3), (2, MISTRAL_V2)):
+    for least, found in ((11, MISTRAL_V11), (3, MISTRAL_V3), (2, MISTRAL_V2)):
         if number >= least:
             return found
     raise ToolFormatError("models of Mistral's version 1 call no tools")
@@ -113,7 +112,7 @@ def _probe_patterns(style: ToolFormat) -> list[str]:
 
     Where a call has no mark of its own it must be all that the answer begins with.
     """
-    call = _expression((*style.begin, *style.call), style)
+    call = _expression((*style.begin, *(style.shown or style.call)), style)
     return [call if style.text_start is None else rf"\A\s*{call}"]
 
 

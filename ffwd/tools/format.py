@@ -73,7 +73,7 @@ class TaggedArguments:
         before_value: What stands between its name and any other value.
         after_value: What ends an argument.
         excluding: What does not come in a string, for it would end it.
-        between: What stands between two arguments.
+        null_is_no_string: Whether a string `null`, in any case, would be read as null.
 
     """
 
@@ -82,7 +82,7 @@ class TaggedArguments:
     before_value: str
     after_value: str
     excluding: tuple[str, ...]
-    between: str = ""
+    null_is_no_string: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +148,7 @@ class ToolFormat:
         names: A regular expression for the names that tools can have.
         spelled_in_json: Whether the name stands in a JSON string.
         builtin: Tools that are called in a way of their own.
+        shown: How chat templates write a call, where they do so otherwise than models.
 
     """
 
@@ -166,6 +167,7 @@ class ToolFormat:
     names: str = r"[A-Za-z0-9_.:/-]{1,256}"
     spelled_in_json: bool = False
     builtin: tuple[BuiltinTool, ...] = ()
+    shown: tuple[Piece, ...] | None = None
 
     def __post_init__(self) -> None:
         for slot in (NAME, ARGUMENTS):

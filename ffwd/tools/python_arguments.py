@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ffwd.grammar import Grammar, choice, json_schema, lit, optional, repeat, rule, rules, seq
+from ffwd.tools.integers import plain_integer
 from ffwd.tools.schema import Document, key_pointer, unsupported
 
 # What vLLM's parsers take for the name of an argument.
@@ -113,6 +114,8 @@ class _Literals:
             return lit("None")
         if name == "boolean":
             return choice(["True", "False"])
+        if name == "integer" and (plain := plain_integer({**schema, "type": name})) is not None:
+            return plain
         if name in ("integer", "number", "string"):
             own = {key: schema[key] for key in _OF_SCALARS[name] if key in schema}
             return json_schema({"type": name, **own})

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 from ffwd.grammar import Grammar, any_text, choice, lit, optional, regex, repeat, seq
+from ffwd.grammar._string import StringText
 from ffwd.tools.format import TaggedArguments
+from ffwd.tools.integers import plain_integer
 from ffwd.tools.schema import Document, key_pointer, unsupported
-from ffwd.tools.text_patterns import format_text, pattern_text
 
 # A name must not end the tag that it stands in.
 _NAME = re.compile(r"[^\s<>\"'=/]{1,256}")
@@ -18,7 +20,7 @@ _ANNOTATIONS = frozenset(
     | {"contentEncoding"}
 )
 _OF_STRINGS = frozenset({"type", "enum", "const", "minLength", "maxLength", "pattern", "format"})
-_MAX_LENGTH = 100_000
+_NULLS = tuple("".join(letters) for letters in product("nN", "uU", "lL", "lL"))
 
 
 def tagged_arguments(style: TaggedArguments, schema: Mapping[str, Any]) -> Grammar:
@@ -55,7 +57,9 @@ def _argument(
     resolved, place = document.resolve(schema, pointer)
     if _is_string(resolved):
         return _between(style, name, style.before_string, _string(style, resolved, place))
-    return _between(style, name, style.before_value, document.value(schema, pointer))
+    plain = plain_integer(resolved)
+    value = document.value(schema, pointer) if plain is None else plain
+    return _between(style, name, style.before_value, value)
 
 
 def _between(style: TaggedArguments, name: Grammar, before: str, value: Grammar) -> Grammar:
@@ -86,25 +90,33 @@ def _string(style: TaggedArguments, schema: Mapping[str, Any], pointer: str) -> 
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     if values is not None:
         return _listed(style, schema, values, pointer)
-    least, most = schema.get("minLength", 0), schema.get("maxLength")
-    for keyword in ("pattern", "format"):
-        if keyword in schema and (least or most is not None):
-            raise _cannot(f"{keyword} with a length", pointer)
-    if "pattern" in schema and "format" in schema:
-        raise _cannot("pattern with format", pointer)
-    if "pattern" in schema:
-        return pattern_text(schema["pattern"], pointer)
-    found = format_text(schema.get("format"), pointer)
-    if found is not None:
-        return found
-    if not least:
-        return any_text(excluding=style.excluding, max_chars=most)
-    if least > _MAX_LENGTH or (most is not None and most < least):
-        raise _cannot("minLength", pointer)
-    rest = any_text(excluding=style.excluding, max_chars=None if most is None else most - least)
-    first = "".join(sorted({text[0] for text in style.excluding}))
-    # What is excluded cannot begin there, so it cannot reach into the rest either.
-    return regex(f"[^{re.escape(first)}]{{{least}}}") + rest
+    text = StringText(
+        excluding=style.excluding,
+        other_than=_NULLS if style.null_is_no_string else (),
+        patterns=_texts(schema, "pattern", pointer),
+        formats=_texts(schema, "format", pointer),
+        min_chars=_length(schema, "minLength", pointer) or 0,
+        max_chars=_length(schema, "maxLength", pointer),
+    )
+    plain = StringText(excluding=style.excluding, max_chars=text.max_chars)
+    # Nothing else is asked of most strings.
+    return any_text(excluding=text.excluding, max_chars=text.max_chars) if text == plain else text
+
+
+def _texts(schema: Mapping[str, Any], keyword: str, pointer: str) -> tuple[str, ...]:
+    value = schema.get(keyword)
+    if value is not None and not isinstance(value, str):
+        raise unsupported(f"{keyword} must be a string", f"{pointer}/{keyword}", keyword)
+    return () if value is None else (value,)
+
+
+def _length(schema: Mapping[str, Any], keyword: str, pointer: str) -> int | None:
+    value = schema.get(keyword)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
+        raise unsupported(f"{keyword} must be an integer", f"{pointer}/{keyword}", keyword)
+    return int(value)
 
 
 def _listed(
@@ -115,17 +127,15 @@ def _listed(
         texts = [text for text in texts if text in schema["enum"]]
     for text in texts:
         ends = [end for end in style.excluding if end in text]
-        if ends:
+        if ends or (style.null_is_no_string and text in _NULLS):
             raise unsupported(
-                f"the value {text!r} has {ends[0]!r} in it, which would end it",
-                pointer,
-                "enum",
+                f"the value {text!r} would be read as something else", f"{pointer}/enum", "enum"
             )
     for keyword in ("pattern", "format", "minLength", "maxLength"):
         if keyword in schema:
             raise _cannot(f"{keyword} with enum", pointer)
     if not texts:
-        raise unsupported("no string is listed", pointer, "enum")
+        raise unsupported("no string is listed", f"{pointer}/enum", "enum")
     return choice(texts)
 
 

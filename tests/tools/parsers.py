@@ -24,7 +24,6 @@ VLLM = {
     "mistral-v2": "mistral",
     "mistral-v3": "mistral",
     "mistral-v11": "mistral",
-    "mistral-v13": "mistral",
     "deepseek-v3": "deepseek_v3",
     "deepseek-v3.1": "deepseek_v31",
     "deepseek-v3.2": "deepseek_v32",
@@ -39,8 +38,7 @@ NAMES = {
     "llama3-json": ["<|python_tag|>"],
     "mistral-v2": ["[TOOL_CALLS]"],
     "mistral-v3": ["[TOOL_CALLS]"],
-    "mistral-v11": ["[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"],
-    "mistral-v13": ["[TOOL_CALLS]", "[ARGS]"],
+    "mistral-v11": ["[TOOL_CALLS]", "[ARGS]"],
     "deepseek-v3": ["<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"],
     "deepseek-v3.1": ["<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"],
     "hermes": ["<tool_call>", "</tool_call>"],
@@ -89,7 +87,8 @@ class Vllm:
             "parser": VLLM[style],
             "tools": tools,
             "vocabulary": NAMES.get(style, []),
-            "text": text,
+            # Serving keeps the token that ends a call of gpt-oss.
+            "text": text + "<|call|>" * (style == "harmony"),
         }
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -11,6 +11,7 @@ import numpy as np
 
 import ffwd
 from ffwd import grammar as g
+from ffwd.grammar._string import StringText
 
 ALPHABET = "abcXYZ 0159_-.,:;!?'\"\\/<>[]{}()=|\n\tä漢🙂"
 
@@ -42,7 +43,9 @@ def walk(grammar: ffwd.Grammar, rng: random.Random, *, stop: float = 0.4) -> str
         written.append(token)
 
 
-def sample(grammar: ffwd.Grammar, rng: random.Random, scope: dict[str, ffwd.Grammar] | None = None) -> str:
+def sample(
+    grammar: ffwd.Grammar, rng: random.Random, scope: dict[str, ffwd.Grammar] | None = None
+) -> str:
     """One text. Names of control tokens are spelled."""
     scope = scope or {}
     match grammar:
@@ -50,6 +53,8 @@ def sample(grammar: ffwd.Grammar, rng: random.Random, scope: dict[str, ffwd.Gram
             return grammar.text
         case g.AnyText():
             return any_text(grammar, rng)
+        case StringText():
+            return string(grammar, rng)
         case g.JsonSchema() | g.Regex():
             return walk(grammar, rng)
         case g.Span() | g.Limit():
@@ -59,7 +64,9 @@ def sample(grammar: ffwd.Grammar, rng: random.Random, scope: dict[str, ffwd.Gram
             return option if isinstance(option, str) else sample(option, rng, scope)
         case g.Repeat():
             most = grammar.min + 3 if grammar.max is None else min(grammar.max, grammar.min + 3)
-            texts = [sample(grammar.item, rng, scope) for _ in range(rng.randint(grammar.min, most))]
+            texts = [
+                sample(grammar.item, rng, scope) for _ in range(rng.randint(grammar.min, most))
+            ]
             separators = [
                 "" if grammar.separator is None else sample(grammar.separator, rng, scope)
                 for _ in texts[1:]
@@ -73,6 +80,16 @@ def sample(grammar: ffwd.Grammar, rng: random.Random, scope: dict[str, ffwd.Gram
     if hasattr(grammar, "parts"):
         return "".join(sample(part, rng, scope) for part in grammar.parts)
     raise TypeError(type(grammar).__name__)
+
+
+def string(grammar: StringText, rng: random.Random) -> str:
+    """A string of which only the length is bounded."""
+    assert not grammar.patterns
+    assert not grammar.formats
+    while True:
+        text = any_text(g.AnyText(grammar.excluding, grammar.max_chars), rng)
+        if text not in grammar.other_than and len(text) >= grammar.min_chars:
+            return text
 
 
 def any_text(grammar: g.AnyText, rng: random.Random) -> str:

@@ -7,7 +7,7 @@ SCALARS: dict[str, Any] = {
     "properties": {
         "city": {"type": "string", "maxLength": 8},
         "days": {"type": "integer", "minimum": 0, "maximum": 14},
-        "share": {"type": "number", "minimum": 0, "maximum": 1000, "multipleOf": 0.25},
+        "share": {"type": "number", "minimum": 0.25, "maximum": 1000, "multipleOf": 0.25},
         "metric": {"type": "boolean"},
         "unit": {"type": "string", "enum": ["C", "F", "kelvin"]},
     },

@@ -14,7 +14,6 @@ from ffwd.tools.families.minimax import MINIMAX_M2 as MINIMAX_M2
 from ffwd.tools.families.mistral import MISTRAL_V2 as MISTRAL_V2
 from ffwd.tools.families.mistral import MISTRAL_V3 as MISTRAL_V3
 from ffwd.tools.families.mistral import MISTRAL_V11 as MISTRAL_V11
-from ffwd.tools.families.mistral import MISTRAL_V13 as MISTRAL_V13
 from ffwd.tools.families.qwen import HERMES as HERMES
 from ffwd.tools.families.qwen import QWEN3_CODER as QWEN3_CODER
 from ffwd.tools.format import ToolFormat
@@ -29,7 +28,6 @@ FORMATS: dict[str, ToolFormat] = {
         QWEN3_CODER,
         MISTRAL_V2,
         MISTRAL_V3,
-        MISTRAL_V13,
         MISTRAL_V11,
         DEEPSEEK_V3,
         DEEPSEEK_V31,

@@ -72,9 +72,10 @@ LLAMA4_PYTHONIC = ToolFormat(
     "llama4_pythonic parser",
     call=(NAME, "(", ARGUMENTS, ")"),
     arguments=PythonArguments(),
+    # What closes `<|python_start|>` may be missing, but must not come without it.
     begin=(OneOf((("[",), ("<|python_start|>[",))),),
     separator=(", ",),
-    end=("]", OneOf(((), ("<|python_end|>",)))),
+    end=("]",),
     before=None,
     excluding=("<|python_start|>",),
     text_start=_NO_LIST,

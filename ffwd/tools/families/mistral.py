@@ -35,18 +35,12 @@ MISTRAL_V3 = ToolFormat(
 
 MISTRAL_V11 = ToolFormat(
     name="mistral-v11",
-    source=f"{_SOURCE}V11",
-    call=("[TOOL_CALLS]", NAME, OneOf(((), ("[CALL_ID]", _ID))), "[ARGS]", ARGUMENTS),
-    excluding=("[TOOL_CALLS]",),
-    names=_NAMES,
-)
-"""V11: Mistral Small 3.2, Magistral."""
-
-MISTRAL_V13 = ToolFormat(
-    name="mistral-v13",
-    source=f"{_SOURCE}V13",
+    source="mistral-common's grammar_factory, InstructTokenizerV11 and V13",
     call=("[TOOL_CALLS]", NAME, "[ARGS]", ARGUMENTS),
     excluding=("[TOOL_CALLS]",),
     names=_NAMES,
+    # V11 writes the ids of earlier calls. Models write none, and vLLM would take one for a part of
+    # the name.
+    shown=("[TOOL_CALLS]", NAME, OneOf(((), ("[CALL_ID]", _ID))), "[ARGS]", ARGUMENTS),
 )
-"""V13 and later: Devstral 2507, Ministral 3."""
+"""V11 and later: Mistral Small 3.2, Magistral, Devstral 2507, Ministral 3."""

@@ -5,7 +5,7 @@ use crate::regex::{Ast, CharClass};
 /// Any text in which none of these comes, and which ends so; before its end are at most so many
 /// characters.
 pub fn any_text(excluding: &[String], ending: &str, max_chars: Option<u32>) -> Ast {
-    let ended = Ast::concat([characters(max_chars), Ast::literal(ending)]);
+    let ended = Ast::concat([characters(0, max_chars), Ast::literal(ending)]);
     if excluding.is_empty() {
         return ended;
     }
@@ -21,8 +21,8 @@ pub fn any_text(excluding: &[String], ending: &str, max_chars: Option<u32>) -> A
 /// Any text up to the first place where one of the stops ends, without one of the others in it. Before
 /// the stop are at most so many characters.
 pub fn text_until(stops: &[String], excluding: &[String], max_chars: Option<u32>) -> Ast {
-    let ended = Ast::concat([characters(max_chars), any_of(stops)]);
-    let ended_before = Ast::concat([Ast::any_text(), any_of(stops), at_least(1)]);
+    let ended = Ast::concat([characters(0, max_chars), any_of(stops)]);
+    let ended_before = Ast::concat([Ast::any_text(), any_of(stops), characters(1, None)]);
     let mut parts = vec![ended, Ast::complement(ended_before)];
     if !excluding.is_empty() {
         parts.push(any_text(excluding, "", None));
@@ -40,7 +40,7 @@ pub fn up_to_trigger(trigger: &str, triggers: &[String], excluding: &[String]) -
     let length = trigger.chars().count();
     for other in triggers {
         let after = (length + 1).saturating_sub(other.chars().count());
-        let rest = at_least(u32::try_from(after).unwrap_or(u32::MAX));
+        let rest = characters(u32::try_from(after).unwrap_or(u32::MAX), None);
         let earlier = Ast::concat([Ast::any_text(), Ast::literal(other), rest]);
         parts.push(Ast::complement(earlier));
     }
@@ -50,12 +50,9 @@ pub fn up_to_trigger(trigger: &str, triggers: &[String], excluding: &[String]) -
     Ast::intersection(parts)
 }
 
-fn characters(max: Option<u32>) -> Ast {
-    Ast::repeat(Ast::Class(CharClass::any()), 0, max)
-}
-
-fn at_least(min: u32) -> Ast {
-    Ast::repeat(Ast::Class(CharClass::any()), min, None)
+/// Any text of so many characters.
+pub fn characters(min: u32, max: Option<u32>) -> Ast {
+    Ast::repeat(Ast::Class(CharClass::any()), min, max)
 }
 
 fn any_of(texts: &[String]) -> Ast {
@@ -147,7 +144,11 @@ mod tests {
                         (0..start.min(text.len())).any(|at| text[at..].starts_with(other.as_str()))
                     });
                     let expected = text.ends_with(trigger.as_str()) && !begins_earlier;
-                    assert_eq!(matches(&language, &text), expected, "{text:?} {triggers:?} {index}");
+                    assert_eq!(
+                        matches(&language, &text),
+                        expected,
+                        "{text:?} {triggers:?} {index}"
+                    );
                 }
             }
         }

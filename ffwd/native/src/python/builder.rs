@@ -7,7 +7,7 @@ use super::errors;
 use crate::error::LimitExceeded;
 use crate::grammar::Node;
 use crate::grammar::{free_text, Grammar, NodeId, RuleId, SpanKind, TokenItem, TokenSet};
-use crate::regex::{rust_dialect, Ast};
+use crate::regex::{ecma, formats, rust_dialect, Ast};
 
 /// A token: an id, the first and the last of some ids, or a name.
 #[derive(FromPyObject)]
@@ -117,6 +117,33 @@ impl PyGrammarBuilder {
         excluding: Vec<String>,
     ) -> PyResult<u32> {
         added(py, self.grammar.text(free_text::up_to_trigger(trigger, &triggers, &excluding)))
+    }
+
+    /// A text as it is, with what JSON Schema says of strings: bounds of its characters, patterns
+    /// and formats; without some texts in it, and not one of others.
+    #[pyo3(signature = (*, excluding, other_than, patterns, formats, min_chars=0, max_chars=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+    fn string(
+        &mut self,
+        py: Python<'_>,
+        excluding: Vec<String>,
+        other_than: Vec<String>,
+        patterns: Vec<String>,
+        formats: Vec<String>,
+        min_chars: u32,
+        max_chars: Option<u32>,
+    ) -> PyResult<u32> {
+        let mut parts = vec![free_text::any_text(&excluding, "", None)];
+        for pattern in &patterns {
+            let language = py.detach(|| ecma::search(pattern));
+            parts.push(language.map_err(|error| errors::pattern(py, pattern, &error))?);
+        }
+        // A format that is not known says nothing, as in JSON Schema.
+        parts.extend(formats.iter().filter_map(|name| formats::format(name)));
+        parts.push(free_text::characters(min_chars, max_chars));
+        let others = other_than.iter().map(|text| Ast::literal(text));
+        parts.push(Ast::complement(Ast::alternation(others)));
+        added(py, self.grammar.text(Ast::intersection(parts)))
     }
 
     /// A JSON value that is valid against a schema, given as JSON text.

@@ -1,0 +1,16 @@
+"""What is wrong with a structural tag, and where."""
+
+from ffwd._native import GrammarError
+
+
+class StructuralTagError(GrammarError):
+    """A structural tag that cannot be read. `pointer` is the JSON pointer of the place."""
+
+    pointer: str = ""
+
+    @classmethod
+    def at(cls, pointer: str, message: str) -> "StructuralTagError":
+        """An error at a place of the tag."""
+        error = cls(f"{message} (at {pointer!r})" if pointer else message)
+        error.pointer = pointer
+        return error
