@@ -7,8 +7,13 @@
 //! source of the rule.
 
 pub mod error;
+pub mod fold;
 mod include;
+#[cfg(test)]
+pub(crate) mod oracle;
 pub mod source;
+#[cfg(test)]
+mod test_fold;
 
 use std::sync::Arc;
 
