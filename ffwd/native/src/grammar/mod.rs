@@ -7,6 +7,7 @@
 //! source of the rule.
 
 pub mod error;
+pub mod free_text;
 mod include;
 pub mod source;
 
