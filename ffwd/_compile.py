@@ -56,8 +56,8 @@ def compile(
         )
     if isinstance(grammar, Regex):
         return compile_regex(grammar.pattern, vocabulary, memory_bytes=memory_bytes)
-    if isinstance(grammar, Choice):
-        return compile_choice(grammar.options, vocabulary, memory_bytes=memory_bytes)
+    if isinstance(grammar, Choice) and grammar.texts is not None:
+        return compile_choice(grammar.texts, vocabulary, memory_bytes=memory_bytes)
     raise TypeError(
         "grammar must come from json_schema, regex or choice, "
         f"and is of type {type(grammar).__name__}"

@@ -57,6 +57,8 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "python": frozenset(
         {"error", "vocabulary", "bpe", "pretokenizer", "tokenizer", "canonical", "json_schema"}
         | {"streaming", "logits", "automaton", "engine", "matcher", "fast_forward"}
+        # The grammars that Python puts together, and the patterns in them.
+        | {"regex", "grammar"}
     ),
 }
 

@@ -3,10 +3,7 @@
 use super::values::{Arguments, Value, ValueKind};
 use crate::gbnf::text::Cursor;
 use crate::grammar::{GrammarError, GrammarErrorKind};
-use crate::regex::{ecma, Ast, CharClass, PatternErrorKind};
-
-/// Chunks of one `Substring`.
-const MAX_CHUNKS: usize = 256;
+use crate::regex::{self, Ast, CharClass, Dialect, PatternErrorKind, PatternOptions};
 
 /// The texts that a regular expression matches from their start to their end.
 pub(super) fn regex(
@@ -18,50 +15,52 @@ pub(super) fn regex(
     else {
         return Err(cursor.fault(offset, "Regex needs one string, as in Regex(\"[0-9]+\")"));
     };
-    let mut language = whole(cursor, pattern, *at)?;
+    // Without the argument a dot is any character.
+    let mut flags = "s".to_owned();
+    let mut json_string = false;
     for (name, value) in &arguments.named {
         match (*name, &value.kind) {
-            ("json_string", ValueKind::Boolean(false)) => {}
-            ("json_string", ValueKind::Boolean(true)) => {
-                let inner = CharClass::new([(0, 0x1f), (0x22, 0x22), (0x5c, 0x5c)]).negate();
-                let inner = Ast::repeat(Ast::class(inner), 0, None);
-                language = Ast::intersection([language, inner]);
-            }
+            ("json_string", &ValueKind::Boolean(wanted)) => json_string = wanted,
             ("json_string", _) => {
                 return Err(cursor.fault(value.offset, "json_string must be true or false"));
             }
-            _ => {}
+            (_, ValueKind::Text(letters)) => {
+                if let Some(other) = letters.chars().find(|letter| !"isu".contains(*letter)) {
+                    let message = format!("there is no flag {other:?}: there are i, s and u");
+                    return Err(cursor.fault(value.offset, message));
+                }
+                // Patterns are of code points anyway.
+                flags = letters.replace('u', "");
+            }
+            _ => return Err(cursor.fault(value.offset, "flags must be a string, such as \"is\"")),
         }
     }
-    Ok(language)
-}
-
-fn whole(cursor: &Cursor<'_>, pattern: &str, offset: usize) -> Result<Ast, GrammarError> {
-    ecma::search(&format!("^(?:{pattern})$")).map_err(|error| {
+    let options = PatternOptions::new(Dialect::Ecma).with_flags(&flags);
+    let language = regex::parse(pattern, &options).map_err(|error| {
+        let message = format!("{} (at character {} of the pattern)", error.message, error.offset);
         let kind = match error.kind {
             PatternErrorKind::Invalid => GrammarErrorKind::Pattern,
             PatternErrorKind::Unsupported(feature) => GrammarErrorKind::Unsupported(feature),
             PatternErrorKind::TooLarge(limit) => GrammarErrorKind::Limit(limit),
         };
-        let at = error.offset.saturating_sub(4);
-        let message = format!("{} (at character {at} of the pattern)", error.message);
-        cursor.error(offset, kind, message)
-    })
+        cursor.error(*at, kind, message)
+    })?;
+    if !json_string {
+        return Ok(language);
+    }
+    // What stands as itself in a JSON string.
+    let plain = CharClass::new([(0, 0x1f), (0x22, 0x22), (0x5c, 0x5c)]).negate();
+    Ok(Ast::intersection([language, Ast::repeat(Ast::class(plain), 0, None)]))
 }
 
 /// The runs of neighbours in a list of texts, and the empty one.
 pub(super) fn substring(cursor: &Cursor<'_>, chunks: &[Value<'_>]) -> Result<Ast, GrammarError> {
-    let mut runs = Ast::Epsilon;
-    let mut all = vec![Ast::Epsilon];
-    if let Some(value) = chunks.get(MAX_CHUNKS) {
-        return Err(cursor.limit(value.offset, "chunks of one Substring", MAX_CHUNKS));
-    }
-    for value in chunks.iter().rev() {
+    let mut texts = Vec::with_capacity(chunks.len());
+    for value in chunks {
         let ValueKind::Text(chunk) = &value.kind else {
             return Err(cursor.fault(value.offset, "a string must stand here"));
         };
-        runs = Ast::optional(Ast::concat([Ast::literal(chunk), runs]));
-        all.push(runs.clone());
+        texts.push(chunk.clone());
     }
-    Ok(Ast::alternation(all))
+    Ok(regex::substring_of(&texts))
 }

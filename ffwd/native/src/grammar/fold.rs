@@ -78,6 +78,7 @@ fn weight(language: &Ast) -> (usize, usize) {
         Ast::Empty | Ast::Epsilon | Ast::Magnitude(_) => (1, 1),
         Ast::Class(class) => (1 + class.ranges().len() / RANGES, 1),
         Ast::Literal(text) => (1 + text.len() / BYTES, 1),
+        Ast::Substring(chunks) => (1 + chunks.texts().len() + chunks.num_bytes() / BYTES, 1),
         Ast::Concat(parts) | Ast::Alternation(parts) | Ast::Intersection(parts) => {
             let parts = parts.iter().map(weight);
             let (sum, deepest) = parts.fold((1usize, 0), |(sum, deepest), (weight, depth)| {

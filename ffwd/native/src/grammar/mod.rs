@@ -8,6 +8,7 @@
 
 pub mod error;
 pub mod fold;
+pub mod free_text;
 pub mod graph;
 mod include;
 mod left_corners;

@@ -6,6 +6,7 @@ mod bpe_incremental;
 mod bpe_model;
 mod bpe_parts;
 mod bpe_texts;
+mod builder;
 mod decoder;
 mod errors;
 mod grammar;
@@ -36,6 +37,8 @@ mod _native {
     use super::bpe_model::PyBpeModel;
     #[pymodule_export]
     use super::bpe_texts::{encode_batch, encode_parts, encode_with_offsets};
+    #[pymodule_export]
+    use super::builder::PyGrammarBuilder;
     #[pymodule_export]
     use super::decoder::PyDecoder;
     #[pymodule_export]

@@ -1,0 +1,190 @@
+//! `GrammarBuilder`: grammars that Python puts together, node by node.
+
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+
+use super::errors;
+use crate::error::LimitExceeded;
+use crate::grammar::Node;
+use crate::grammar::{free_text, Grammar, NodeId, RuleId, SpanKind, TokenItem, TokenSet};
+use crate::regex::{rust_dialect, Ast};
+
+/// A token: an id, the first and the last of some ids, or a name.
+#[derive(FromPyObject)]
+enum TokenArgument {
+    Id(u32),
+    Ids(u32, u32),
+    Name(String),
+}
+
+impl From<TokenArgument> for TokenItem {
+    fn from(token: TokenArgument) -> Self {
+        match token {
+            TokenArgument::Id(id) => Self::Ids(id, id),
+            TokenArgument::Ids(first, last) => Self::Ids(first, last),
+            TokenArgument::Name(name) => Self::Named(name.into()),
+        }
+    }
+}
+
+/// A grammar in the making. Each method adds a node and returns its number; equal nodes have equal
+/// numbers.
+#[pyclass(name = "GrammarBuilder", module = "ffwd._native")]
+#[derive(Default)]
+pub struct PyGrammarBuilder {
+    pub grammar: Grammar,
+}
+
+impl PyGrammarBuilder {
+    fn node(&self, id: u32) -> PyResult<NodeId> {
+        if (id as usize) < self.grammar.num_nodes() {
+            return Ok(NodeId(id));
+        }
+        Err(PyIndexError::new_err(format!("the grammar has no node {id}")))
+    }
+
+    fn nodes(&self, ids: Vec<u32>) -> PyResult<Vec<NodeId>> {
+        ids.into_iter().map(|id| self.node(id)).collect()
+    }
+
+    fn known_rule(&self, id: u32) -> PyResult<RuleId> {
+        if (id as usize) < self.grammar.rules.len() {
+            return Ok(RuleId(id));
+        }
+        Err(PyIndexError::new_err(format!("the grammar has no rule {id}")))
+    }
+}
+
+fn added(py: Python<'_>, node: Result<NodeId, LimitExceeded>) -> PyResult<u32> {
+    node.map(|node| node.0).map_err(|limit| errors::limit(py, &limit))
+}
+
+#[pymethods]
+impl PyGrammarBuilder {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// A text, verbatim.
+    fn text(&mut self, py: Python<'_>, text: &str) -> PyResult<u32> {
+        added(py, self.grammar.text(Ast::literal(text)))
+    }
+
+    /// One of several texts.
+    fn texts(&mut self, py: Python<'_>, texts: Vec<String>) -> PyResult<u32> {
+        let language = Ast::alternation(texts.iter().map(|text| Ast::literal(text)));
+        added(py, self.grammar.text(language))
+    }
+
+    /// A text that a pattern matches from its first to its last character.
+    fn regex(&mut self, py: Python<'_>, pattern: &str) -> PyResult<u32> {
+        let language = py.detach(|| rust_dialect::anchored(pattern));
+        let language = language.map_err(|error| errors::pattern(py, pattern, &error))?;
+        added(py, self.grammar.text(language))
+    }
+
+    /// Any text in which none of these comes, and which ends so.
+    #[pyo3(signature = (excluding, *, ending="", max_chars=None))]
+    fn any_text(
+        &mut self,
+        py: Python<'_>,
+        excluding: Vec<String>,
+        ending: &str,
+        max_chars: Option<u32>,
+    ) -> PyResult<u32> {
+        added(py, self.grammar.text(free_text::any_text(&excluding, ending, max_chars)))
+    }
+
+    /// Any text up to the first place where a stop ends.
+    #[pyo3(signature = (stops, excluding, *, max_chars=None))]
+    fn text_until(
+        &mut self,
+        py: Python<'_>,
+        stops: Vec<String>,
+        excluding: Vec<String>,
+        max_chars: Option<u32>,
+    ) -> PyResult<u32> {
+        added(py, self.grammar.text(free_text::text_until(&stops, &excluding, max_chars)))
+    }
+
+    /// A JSON value that is valid against a schema, given as JSON text.
+    fn json_schema(&mut self, py: Python<'_>, schema: &str) -> PyResult<u32> {
+        added(py, self.grammar.json(schema, None))
+    }
+
+    /// One token of these, or, with `exclude`, any but these.
+    #[pyo3(signature = (items, *, exclude=false))]
+    fn tokens(
+        &mut self,
+        py: Python<'_>,
+        items: Vec<TokenArgument>,
+        exclude: bool,
+    ) -> PyResult<u32> {
+        let items = items.into_iter().map(TokenItem::from).collect();
+        let tokens = TokenSet { items, exclude, place: None };
+        added(py, self.grammar.add(Node::Tokens(tokens.into())))
+    }
+
+    /// One after the other.
+    fn seq(&mut self, py: Python<'_>, parts: Vec<u32>) -> PyResult<u32> {
+        let parts = self.nodes(parts)?;
+        added(py, self.grammar.seq(parts))
+    }
+
+    /// Any of these.
+    fn choice(&mut self, py: Python<'_>, parts: Vec<u32>) -> PyResult<u32> {
+        let parts = self.nodes(parts)?;
+        added(py, self.grammar.choice(parts))
+    }
+
+    /// From `min` to `max` times; without `max` any number of times.
+    #[pyo3(signature = (inner, min, max=None))]
+    fn repeat(&mut self, py: Python<'_>, inner: u32, min: u32, max: Option<u32>) -> PyResult<u32> {
+        if max.is_some_and(|max| max < min) {
+            return Err(PyValueError::new_err("max must not be less than min"));
+        }
+        let inner = self.node(inner)?;
+        added(py, self.grammar.repeat(inner, min, max))
+    }
+
+    /// The number of a new rule, whose body `define` gives.
+    fn declare(&mut self, py: Python<'_>, name: &str) -> PyResult<u32> {
+        let rule = self.grammar.declare(name, None);
+        rule.map(|rule| rule.0).map_err(|limit| errors::limit(py, &limit))
+    }
+
+    fn define(&mut self, rule: u32, body: u32) -> PyResult<()> {
+        let (rule, body) = (self.known_rule(rule)?, self.node(body)?);
+        self.grammar.define(rule, body);
+        Ok(())
+    }
+
+    /// What a rule says.
+    fn rule(&mut self, py: Python<'_>, rule: u32) -> PyResult<u32> {
+        let rule = self.known_rule(rule)?;
+        added(py, self.grammar.rule(rule))
+    }
+
+    /// What is inside, reported as `kind` under a name.
+    fn span(&mut self, py: Python<'_>, kind: &str, name: &str, inner: u32) -> PyResult<u32> {
+        let kind = match kind {
+            "capture" => SpanKind::Capture,
+            "reasoning" => SpanKind::Reasoning,
+            "content" => SpanKind::Content,
+            "tool_call" => SpanKind::ToolCall,
+            "tool_name" => SpanKind::ToolName,
+            "tool_arguments" => SpanKind::ToolArguments,
+            "json" => SpanKind::Json,
+            other => return Err(PyValueError::new_err(format!("no kind of span is {other:?}"))),
+        };
+        let inner = self.node(inner)?;
+        added(py, self.grammar.span(kind, name, inner))
+    }
+
+    /// What is inside, in at most so many tokens.
+    fn limit(&mut self, py: Python<'_>, inner: u32, max_tokens: u32) -> PyResult<u32> {
+        let inner = self.node(inner)?;
+        added(py, self.grammar.limit(max_tokens, inner))
+    }
+}
