@@ -38,6 +38,9 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "json_schema": frozenset({"error", "regex"}),
     # Grammars as front ends write them.
     "grammar": frozenset({"error", "regex"}),
+    # What others write grammars in.
+    "gbnf": frozenset({"error", "regex", "grammar"}),
+    "ebnf": frozenset({"error", "regex", "grammar", "gbnf"}),
     "automaton": frozenset({"error", "regex", "expr", "json_schema", "grammar"}),
     # The only place where automaton and vocabulary meet.
     "mask": frozenset({"error", "regex", "expr", "vocabulary", "automaton"}),
