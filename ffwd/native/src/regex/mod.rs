@@ -24,9 +24,11 @@ mod piece;
 pub mod rust_dialect;
 mod size;
 mod stepped_numbers;
+pub mod substring;
 
 pub use ast::{Ast, CharClass, Look};
 pub use decimal::{Decimal, DecimalError};
 pub use error::{PatternError, PatternErrorKind};
 pub use magnitude::Magnitude;
 pub use number_kinds::NumberKinds;
+pub use substring::substring_of;
