@@ -87,7 +87,8 @@ pub(super) enum Value<'t> {
     Template(&'t str, Vec<Element<'t>>),
     Text { text: String, ignore_case: bool },
     Range(char, char),
-    Regex { pattern: &'t str, flags: &'t str },
+    /// A pattern that begins at a byte.
+    Regex { at: usize, pattern: &'t str, flags: &'t str },
     /// `<...>`, with the brackets.
     Special(&'t str),
     Reference(&'t str),

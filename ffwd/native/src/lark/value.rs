@@ -22,7 +22,7 @@ pub(super) fn read<'t>(cursor: &mut Cursor<'t>) -> Result<Value<'t>, Fault> {
         }
         Token::Regex { pattern, flags } => {
             cursor.advance();
-            Ok(Value::Regex { pattern, flags })
+            Ok(Value::Regex { at: at + 1, pattern, flags })
         }
         Token::Special(token) => {
             cursor.advance();
