@@ -38,6 +38,7 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "json_schema": frozenset({"error", "regex"}),
     # Grammars as front ends write them.
     "grammar": frozenset({"error", "regex"}),
+    "lark": frozenset({"error", "regex", "grammar"}),
     "automaton": frozenset({"error", "regex", "expr", "json_schema", "grammar"}),
     # The only place where automaton and vocabulary meet.
     "mask": frozenset({"error", "regex", "expr", "vocabulary", "automaton"}),

@@ -8,10 +8,20 @@ pub(super) enum Item<'t> {
     Definition(Definition<'t>),
     Ignore(Choice<'t>),
     /// A terminal of a library, and what it is called here.
-    Import { at: usize, path: String, name: &'t str },
-    Declare { at: usize, name: &'t str },
+    Import {
+        at: usize,
+        path: String,
+        name: &'t str,
+    },
+    Declare {
+        at: usize,
+        name: &'t str,
+    },
     /// The JSON text after `%llguidance`.
-    Options { at: usize, text: &'t str },
+    Options {
+        at: usize,
+        text: &'t str,
+    },
 }
 
 /// A rule or a terminal.
@@ -85,10 +95,17 @@ pub(super) enum Value<'t> {
     Parametric(&'t str, Argument),
     /// A template with what its placeholders stand for.
     Template(&'t str, Vec<Element<'t>>),
-    Text { text: String, ignore_case: bool },
+    Text {
+        text: String,
+        ignore_case: bool,
+    },
     Range(char, char),
     /// A pattern that begins at a byte.
-    Regex { at: usize, pattern: &'t str, flags: &'t str },
+    Regex {
+        at: usize,
+        pattern: &'t str,
+        flags: &'t str,
+    },
     /// `<...>`, with the brackets.
     Special(&'t str),
     Reference(&'t str),

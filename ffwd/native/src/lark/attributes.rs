@@ -21,8 +21,9 @@ pub(super) fn read<'t>(
             "lazy" => attributes.lazy = true,
             "capture" => {
                 let given = if cursor.take_sign("=") { Some(text(cursor)?) } else { None };
-                attributes.capture =
-                    given.or_else(|| attributes.capture.take()).or_else(|| Some(definition.name.into()));
+                attributes.capture = given
+                    .or_else(|| attributes.capture.take())
+                    .or_else(|| Some(definition.name.into()));
             }
             "suffix" | "stop" => {
                 if attributes.ending.is_some() {

@@ -69,7 +69,12 @@ impl<'t> Languages<'t> {
     }
 
     /// A pattern of the `regex` crate, which begins at a byte.
-    pub fn regex(&mut self, at: usize, pattern: &'t str, flags: &'t str) -> Result<Language, Fault> {
+    pub fn regex(
+        &mut self,
+        at: usize,
+        pattern: &'t str,
+        flags: &'t str,
+    ) -> Result<Language, Fault> {
         if let Some(known) = self.patterns.get(&(pattern, flags)) {
             return Ok(known.clone());
         }

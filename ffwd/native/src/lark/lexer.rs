@@ -5,14 +5,22 @@ use serde::de::IgnoredAny;
 use super::fault::Fault;
 use super::token::{Spanned, Token};
 
-const SIGNS: [&str; 22] = [
+const SIGNS: [&str; 21] = [
     "->", "::", "..", ":", ",", ".", "(", ")", "{", "}", "[", "]", "~", "|", "&", "=", "?", "*",
-    "+", "!", "_", ";",
+    "+", "!", "_",
 ];
 
 const DIRECTIVES: [&str; 10] = [
-    "%ignore", "%import", "%declare", "%override", "%extend", "%json", "%regex", "%llguidance",
-    "%lark", "%if",
+    "%ignore",
+    "%import",
+    "%declare",
+    "%override",
+    "%extend",
+    "%json",
+    "%regex",
+    "%llguidance",
+    "%lark",
+    "%if",
 ];
 
 /// All tokens of a text.
@@ -139,7 +147,8 @@ impl<'t> Lexer<'t> {
         let lower = letters.bytes().any(|byte| byte.is_ascii_lowercase());
         let upper = letters.bytes().any(|byte| byte.is_ascii_uppercase());
         if lower == upper || !letters.starts_with(|first: char| first.is_ascii_alphabetic()) {
-            let message = "a name is in lower case (a rule) or in upper case (a terminal), and its \
+            let message =
+                "a name is in lower case (a rule) or in upper case (a terminal), and its \
                            first letter comes first or after one underscore";
             return Err(Fault::syntax(at, message));
         }
@@ -174,7 +183,8 @@ impl<'t> Lexer<'t> {
                     return Err(Fault::syntax(at, "the string is not closed on its line by `\"`"));
                 }
                 Some(0..=0x1f | 0x7f) => {
-                    let message = "a control character in a string is written as an escape, such as \
+                    let message =
+                        "a control character in a string is written as an escape, such as \
                                    `\\t` or `\\u0000`";
                     return Err(Fault::syntax(end, message));
                 }

@@ -145,7 +145,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
     fn start(&mut self, scope: &mut Scope<'g, 't>, at: usize) -> Result<NodeId, Fault> {
         match scope.definitions.names.get("start") {
             Some(&Named::Rule(rule)) if rule.parametric || !rule.placeholders.is_empty() => {
-                let message = "the rule `start` has no parameter and is no template";
+                let message = "the rule `start` can neither have a parameter nor be a template";
                 Err(Fault::syntax(rule.at, message))
             }
             Some(&Named::Rule(rule)) => {
@@ -279,7 +279,11 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         };
         let node = self.limited(definition, node)?;
         let node = self.captured(definition, node, SpanPart::Whole)?;
-        if lexeme { self.skipping(scope, at, node) } else { Ok(node) }
+        if lexeme {
+            self.skipping(scope, at, node)
+        } else {
+            Ok(node)
+        }
     }
 
     /// The body of a rule that ends as soon as it can, or with an ending: one lexeme.
@@ -292,7 +296,8 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         let attributes = &definition.attributes;
         let Scope { definitions, terminals, .. } = scope;
         let body = terminals.inline(definitions, &mut self.languages, &definition.body)?;
-        let empty = |value: &Value<'_>| matches!(value, Value::Text { text, .. } if text.is_empty());
+        let empty =
+            |value: &Value<'_>| matches!(value, Value::Text { text, .. } if text.is_empty());
         let (mut lazy, mut part, mut ending) = (attributes.lazy, SpanPart::Whole, None);
         let mut language = body;
         if let Some(given) = attributes.ending.as_ref().filter(|given| !empty(&given.value)) {

@@ -68,19 +68,17 @@ fn statement<'t>(cursor: &mut Cursor<'t>, items: &mut Vec<Item<'t>>) -> Result<(
             return Err(Fault::unsupported(at, "changing imported rules", message));
         }
         _ => {
-            let message = format!("`{name}` stands within a rule; expected a rule, a terminal, \
-                                   `%ignore`, `%import`, `%declare` or `%llguidance`");
+            let message = format!(
+                "`{name}` stands within a rule; expected a rule, a terminal, \
+                                   `%ignore`, `%import`, `%declare` or `%llguidance`"
+            );
             return Err(Fault::syntax(at, message));
         }
     }
     Ok(())
 }
 
-fn import<'t>(
-    cursor: &mut Cursor<'t>,
-    at: usize,
-    items: &mut Vec<Item<'t>>,
-) -> Result<(), Fault> {
+fn import<'t>(cursor: &mut Cursor<'t>, at: usize, items: &mut Vec<Item<'t>>) -> Result<(), Fault> {
     const NAME: &str = "the name of a library or of a terminal in it";
     let mut path = String::new();
     if cursor.take_sign(".") {

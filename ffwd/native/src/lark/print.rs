@@ -36,7 +36,9 @@ impl Printer<'_> {
         match self.grammar.node(id) {
             Node::Seq(parts) => format!("({})", all(parts, " ")),
             Node::Choice(parts) => format!("({})", all(parts, " | ")),
-            Node::Repeat { inner, min, max } => format!("{}{}", self.node(*inner), count(*min, *max)),
+            Node::Repeat { inner, min, max } => {
+                format!("{}{}", self.node(*inner), count(*min, *max))
+            }
             Node::Rule(rule, argument) => {
                 let name = &self.grammar.rules[rule.0 as usize].name;
                 format!("{name}#{}{}", rule.0, argument_text(argument))
@@ -134,9 +136,8 @@ fn condition_text(condition: &Condition) -> String {
 }
 
 fn language(ast: &Ast) -> String {
-    let all = |parts: &[Ast], between: &str| {
-        parts.iter().map(language).collect::<Vec<_>>().join(between)
-    };
+    let all =
+        |parts: &[Ast], between: &str| parts.iter().map(language).collect::<Vec<_>>().join(between);
     match ast {
         Ast::Empty => "none".into(),
         Ast::Epsilon => "\"\"".into(),

@@ -53,7 +53,8 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
             match rest {
                 Some("") => {}
                 Some(_) if Self::ignores(scope) => {
-                    let message = "what follows a rule with `stop` begins with its ending and goes \
+                    let message =
+                        "what follows a rule with `stop` begins with its ending and goes \
                                    on: use `suffix`, and what is left of the string";
                     return Err(Fault::unsupported(element.at, "`stop` within a string", message));
                 }
@@ -83,8 +84,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
             }
             not @ Atom::Not(_) => {
                 let Scope { definitions, terminals, .. } = scope;
-                let language =
-                    terminals.inline_atom(definitions, &mut self.languages, at, not)?;
+                let language = terminals.inline_atom(definitions, &mut self.languages, at, not)?;
                 self.lexeme(scope, at, language)?
             }
             Atom::Value(value) => self.value(scope, around, at, value)?,
@@ -195,8 +195,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
                     return Err(Fault::syntax(at, message));
                 }
                 if !rule.placeholders.is_empty() {
-                    let message =
-                        format!("the rule `{name}` is a template: write `{name}{{...}}`");
+                    let message = format!("the rule `{name}` is a template: write `{name}{{...}}`");
                     return Err(Fault::syntax(at, message));
                 }
                 let rule = self.rule(scope, rule, Vec::new())?;
@@ -209,12 +208,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
     }
 
     /// A grammar that was given with this one.
-    fn other(
-        &mut self,
-        scope: &Scope<'g, 't>,
-        at: usize,
-        name: &'t str,
-    ) -> Result<NodeId, Fault> {
+    fn other(&mut self, scope: &Scope<'g, 't>, at: usize, name: &'t str) -> Result<NodeId, Fault> {
         if let Some(&known) = self.included.get(name) {
             return self.skipping(scope, at, known);
         }

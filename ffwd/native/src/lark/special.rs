@@ -41,7 +41,8 @@ fn range_of(at: usize, range: &str) -> Result<TokenItem, Fault> {
             Err(Fault::syntax(at, format!("the range of ids {range} ends before it begins")))
         }
         _ => {
-            let message = "the ids of tokens are numbers and ranges, such as `<[12,128000-128255]>`";
+            let message =
+                "the ids of tokens are numbers and ranges, such as `<[12,128000-128255]>`";
             Err(Fault::syntax(at, message))
         }
     }

@@ -25,9 +25,7 @@ pub(super) fn language(at: usize, text: &str) -> Result<Ast, Fault> {
             chunks.iter().map(chunk).collect::<Option<Vec<_>>>()
         }
         ("substring_words", Value::String(text)) => Some(chunks_of(text, Unit::Words)),
-        ("substring_chars", Value::String(text)) => {
-            Some(chunks_of(text, Unit::Characters))
-        }
+        ("substring_chars", Value::String(text)) => Some(chunks_of(text, Unit::Characters)),
         _ => None,
     };
     chunks.map(|chunks| substring_of(&chunks)).ok_or_else(|| Fault::syntax(at, FORMS))

@@ -53,7 +53,8 @@ impl<'t> Terminals<'t> {
                     return Err(Fault::syntax(at, message));
                 }
                 Some(Named::Declared) => {
-                    let message = format!("`{name}` is declared, and has no text within a terminal");
+                    let message =
+                        format!("`{name}` is declared, and has no text within a terminal");
                     return Err(Fault::unsupported(at, "declared terminals in terminals", message));
                 }
                 None => return Err(unknown(at, name)),

@@ -17,9 +17,15 @@ pub(super) enum Token<'t> {
     /// A sign of the syntax.
     Sign(&'static str),
     /// A string between its quotes, as it is written.
-    Text { inner: &'t str, ignore_case: bool },
+    Text {
+        inner: &'t str,
+        ignore_case: bool,
+    },
     /// A regular expression between its slashes, as it is written.
-    Regex { pattern: &'t str, flags: &'t str },
+    Regex {
+        pattern: &'t str,
+        flags: &'t str,
+    },
     Number(&'t str),
     /// `<...>`, with the brackets.
     Special(&'t str),
