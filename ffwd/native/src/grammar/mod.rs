@@ -7,8 +7,14 @@
 //! source of the rule.
 
 pub mod error;
+pub mod graph;
 mod include;
+mod left_corners;
+mod parameter;
 pub mod source;
+pub mod symbols;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
