@@ -191,12 +191,10 @@ def is_valid(grammar: JsonSchema, text: str) -> bool:
     uri, _, fragment = reference.partition("#")
     if uri in documents and uri:
         # What jsonschema would need a registry for.
-        schema = {**documents[uri], "$defs": {**documents[uri].get("$defs", {})}}
-        whole = {key: schema[key] for key in ("$defs", "definitions", "properties") if key in schema}
         place: Any = documents[uri]
         for key in fragment.split("/")[1:]:
             place = place[key]
-        schema = {"allOf": [place], **{"$defs": whole["$defs"]}}
+        schema = {"allOf": [place], "$defs": documents[uri].get("$defs", {})}
     return jsonschema.Draft202012Validator(schema).is_valid(value)
 
 

@@ -1,5 +1,6 @@
 """Structural tags of every format, with texts that belong to them."""
 
+# ruff: noqa: RUF001
 from typing import Any, TypeAlias
 
 Format: TypeAlias = dict[str, Any]

@@ -62,11 +62,22 @@ def structural_tag(
     if fields.has("format"):
         grammar = reader.read(fields.value("format"), "/format", Around())
     elif fields.has("structures") or fields.has("triggers"):
-        grammar = reader.read(_triggered(fields), "", Around())
+        grammar = _older(reader, fields)
     else:
         raise StructuralTagError.at("", "a structural tag needs 'format'")
     reader.check_unread(fields)
     return grammar
+
+
+def _older(reader: Reader, fields: Fields) -> Grammar:
+    try:
+        return reader.read(_triggered(fields), "", Around())
+    except StructuralTagError as error:
+        # The place in the older form.
+        pointer = error.pointer.replace("/content/json_schema", "/schema", 1)
+        if pointer == "/tags" or pointer.startswith("/tags/"):
+            pointer = "/structures" + pointer.removeprefix("/tags")
+        raise StructuralTagError.at(pointer, error.reason) from None
 
 
 def _triggered(fields: Fields) -> dict[str, Any]:

@@ -6,8 +6,11 @@ use pyo3::prelude::*;
 use super::errors;
 use crate::error::LimitExceeded;
 use crate::grammar::Node;
-use crate::grammar::{free_text, Grammar, NodeId, RuleId, SpanKind, TokenItem, TokenSet};
+use crate::grammar::{
+    free_text, Grammar, GrammarError, NodeId, RuleId, SpanKind, TokenItem, TokenSet,
+};
 use crate::regex::{ecma, formats, rust_dialect, Ast};
+use crate::{ebnf, gbnf, lark};
 
 /// A token: an id, the first and the last of some ids, or a name.
 #[derive(FromPyObject)]
@@ -52,6 +55,26 @@ impl PyGrammarBuilder {
             return Ok(RuleId(id));
         }
         Err(PyIndexError::new_err(format!("the grammar has no rule {id}")))
+    }
+}
+
+impl PyGrammarBuilder {
+    /// Copies a grammar that is read here.
+    fn included(
+        &mut self,
+        py: Python<'_>,
+        parse: impl FnOnce() -> Result<Grammar, GrammarError> + Send,
+    ) -> PyResult<u32> {
+        let grammar = &mut self.grammar;
+        let node = py.detach(|| {
+            let read = parse()?;
+            Ok(match grammar.include(&read)? {
+                Some(node) => node,
+                // What has no start has no text.
+                None => grammar.choice(Vec::new())?,
+            })
+        });
+        node.map(|node| node.0).map_err(|error| errors::grammar(py, &error))
     }
 }
 
@@ -117,6 +140,23 @@ impl PyGrammarBuilder {
         excluding: Vec<String>,
     ) -> PyResult<u32> {
         added(py, self.grammar.text(free_text::up_to_trigger(trigger, &triggers, &excluding)))
+    }
+
+    /// A grammar in Lark's notation.
+    fn lark(&mut self, py: Python<'_>, text: &str) -> PyResult<u32> {
+        self.included(py, || lark::parse(text))
+    }
+
+    /// A grammar in llama.cpp's notation.
+    #[pyo3(signature = (text, root="root"))]
+    fn gbnf(&mut self, py: Python<'_>, text: &str, root: &str) -> PyResult<u32> {
+        self.included(py, || gbnf::parse(text, root))
+    }
+
+    /// A grammar in EBNF as XGrammar reads it.
+    #[pyo3(signature = (text, root="root"))]
+    fn ebnf(&mut self, py: Python<'_>, text: &str, root: &str) -> PyResult<u32> {
+        self.included(py, || ebnf::parse(text, root))
     }
 
     /// A text as it is, with what JSON Schema says of strings: bounds of its characters, patterns

@@ -7,16 +7,15 @@
 
 use std::collections::HashMap;
 
-use super::anchors::searched;
+use super::anchors::{searched, whole};
 use super::ecma_class::{control, digits, hexadecimal, line_ends, property, spaces, words};
-use super::error::{CLASS_RANGES, NESTED_GROUPS};
+use super::error::{CLASS_RANGES, MAX_PATTERN, NESTED_GROUPS};
 use super::node::Node;
+use super::pattern::PatternOptions;
 use super::{Ast, CharClass, PatternError};
 
 /// Groups that may nest.
 const MAX_NESTING: usize = 200;
-/// Characters that a pattern may have.
-const MAX_LENGTH: usize = 1 << 16;
 /// Ranges that all classes of a pattern may have together.
 const MAX_RANGES: usize = 1 << 19;
 
@@ -24,13 +23,23 @@ const MAX_RANGES: usize = 1 << 19;
 ///
 /// Backreferences, and lookaheads in a lookbehind, are refused by name.
 pub fn search(pattern: &str) -> Result<Ast, PatternError> {
-    searched(&parse(pattern)?)
+    searched(&node(pattern)?)
 }
 
-fn parse(pattern: &str) -> Result<Node, PatternError> {
-    let characters: Vec<char> = pattern.chars().take(MAX_LENGTH + 1).collect();
-    if characters.len() > MAX_LENGTH {
-        return Err(PatternError::too_large(MAX_LENGTH, "characters of a pattern", MAX_LENGTH));
+/// The language of a pattern.
+pub(super) fn parse(pattern: &str, options: &PatternOptions) -> Result<Ast, PatternError> {
+    let node = node(pattern)?;
+    if options.search {
+        searched(&node)
+    } else {
+        whole(&node)
+    }
+}
+
+fn node(pattern: &str) -> Result<Node, PatternError> {
+    let characters: Vec<char> = pattern.chars().take(MAX_PATTERN + 1).collect();
+    if characters.len() > MAX_PATTERN {
+        return Err(PatternError::too_large(MAX_PATTERN, "characters of a pattern", MAX_PATTERN));
     }
     match Parser::new(&characters, false).parse() {
         Err(PatternError { kind: super::PatternErrorKind::Invalid, .. }) => {
@@ -327,7 +336,7 @@ impl<'p> Parser<'p> {
         match self.peek() {
             Some(letter @ ('b' | 'B')) => {
                 self.at += 1;
-                return Ok(Node::WordBoundary { negative: letter == 'B' });
+                return Ok(Node::WordBoundary { negative: letter == 'B', words: words() });
             }
             Some('k') if self.named_groups || !self.lenient => {
                 if !self.named_groups {
