@@ -121,6 +121,12 @@ def _parameters(function: Mapping[str, Any], name: str, index: int) -> Mapping[s
         )
     if not given:
         return NO_PARAMETERS
-    # Arguments are an object whatever the schema says; one that asks for something else is found
-    # when it is compiled.
-    return {**given, "type": "object"} if "type" not in given else dict(given)
+    kinds = given.get("type", "object")
+    if kinds != "object" and not (isinstance(kinds, list) and "object" in kinds):
+        raise RefusedTool(
+            f"arguments are an object, and the schema's type is {kinds!r}",
+            name=name,
+            index=index,
+            pointer="/type",
+        )
+    return {**given, "type": "object"}
