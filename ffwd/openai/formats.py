@@ -14,6 +14,7 @@ from ffwd.grammar import (
     lark,
     regex,
     span,
+    structural_tag,
 )
 from ffwd.openai.strict import check_strict
 
@@ -32,7 +33,8 @@ def response_format(
             stands. Servers' own types: `{"type": "regex", "value": …}` (TGI, the dialect of
             `ffwd.regex`), `{"type": "json", "value": …}` (TGI), `{"type": "grammar", "grammar": …}`
             (Fireworks, GBNF), and `{"type": "grammar", "syntax": "lark" | "regex", "definition":
-            …}` (OpenAI's custom tools), with `"gbnf"` and `"ebnf"` as further syntaxes.
+            …}` (OpenAI's custom tools), with `"gbnf"` and `"ebnf"` as further syntaxes, and
+            `{"type": "structural_tag", …}` (vLLM and SGLang, `ffwd.structural_tag`).
         whitespace: Where whitespace may stand in JSON; see `ffwd.json_schema`.
         policy: What happens to keywords of a schema that are not supported; see
             `ffwd.json_schema`.
@@ -110,6 +112,10 @@ def _grammar(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) 
     return read[syntax](_string(inner, "definition"))
 
 
+def _structural_tag(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+    return structural_tag(dict(format))
+
+
 _READERS: dict[str, Callable[[Mapping[str, Any], Whitespace, Policy], Grammar]] = {
     "text": _text,
     "json_object": _json_object,
@@ -117,6 +123,7 @@ _READERS: dict[str, Callable[[Mapping[str, Any], Whitespace, Policy], Grammar]] 
     "json": _json_value,
     "regex": _regex,
     "grammar": _grammar,
+    "structural_tag": _structural_tag,
 }
 
 

@@ -22,6 +22,8 @@ _REFUSED = (
     "minProperties",
     "maxProperties",
 )
+# Deeper than any schema that can be compiled; pointers grow with it.
+_MAX_NESTING = 512
 _ONE = ("items", "additionalItems", "contains")
 _LISTED = ("anyOf", "prefixItems")
 _NAMED = ("properties", "$defs", "definitions")
@@ -88,6 +90,8 @@ def _schemas(schema: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str
         found, pointer = coming.pop()
         if not isinstance(found, Mapping):
             continue
+        if pointer.count("/") > 2 * _MAX_NESTING:
+            raise StrictSchemaError(f"nested more than {_MAX_NESTING} deep", "")
         yield found, pointer
         for keyword in _NAMED:
             if isinstance(named := found.get(keyword), Mapping):

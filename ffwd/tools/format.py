@@ -73,7 +73,8 @@ class TaggedArguments:
         before_value: What stands between its name and any other value.
         after_value: What ends an argument.
         excluding: What does not come in a string, for it would end it.
-        null_is_no_string: Whether a string `null`, in any case, would be read as null.
+        words: Strings that would be read as something else, such as `null`, in any case.
+        trimmed: Whether whitespace around a string is taken away when it is read.
 
     """
 
@@ -82,7 +83,8 @@ class TaggedArguments:
     before_value: str
     after_value: str
     excluding: tuple[str, ...]
-    null_is_no_string: bool = False
+    words: tuple[str, ...] = ()
+    trimmed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

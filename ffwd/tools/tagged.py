@@ -1,7 +1,7 @@
 """Arguments between tags: strings as they are, all else as JSON."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -20,7 +20,8 @@ _ANNOTATIONS = frozenset(
     | {"contentEncoding"}
 )
 _OF_STRINGS = frozenset({"type", "enum", "const", "minLength", "maxLength", "pattern", "format"})
-_NULLS = tuple("".join(letters) for letters in product("nN", "uU", "lL", "lL"))
+# Nothing, or something that is not whitespace at both ends.
+_TRIMMED = r"^(?:\S(?:[\s\S]*\S)?)?$"
 
 
 def tagged_arguments(style: TaggedArguments, schema: Mapping[str, Any]) -> Grammar:
@@ -92,8 +93,8 @@ def _string(style: TaggedArguments, schema: Mapping[str, Any], pointer: str) -> 
         return _listed(style, schema, values, pointer)
     text = StringText(
         excluding=style.excluding,
-        other_than=_NULLS if style.null_is_no_string else (),
-        patterns=_texts(schema, "pattern", pointer),
+        other_than=tuple(each for word in style.words for each in _in_any_case(word)),
+        patterns=(_TRIMMED,) * style.trimmed + _texts(schema, "pattern", pointer),
         formats=_texts(schema, "format", pointer),
         min_chars=_length(schema, "minLength", pointer) or 0,
         max_chars=_length(schema, "maxLength", pointer),
@@ -101,6 +102,11 @@ def _string(style: TaggedArguments, schema: Mapping[str, Any], pointer: str) -> 
     plain = StringText(excluding=style.excluding, max_chars=text.max_chars)
     # Nothing else is asked of most strings.
     return any_text(excluding=text.excluding, max_chars=text.max_chars) if text == plain else text
+
+
+def _in_any_case(word: str) -> Iterator[str]:
+    pairs = ((letter.lower(), letter.upper()) for letter in word)
+    return ("".join(letters) for letters in product(*pairs))
 
 
 def _texts(schema: Mapping[str, Any], keyword: str, pointer: str) -> tuple[str, ...]:
@@ -127,7 +133,8 @@ def _listed(
         texts = [text for text in texts if text in schema["enum"]]
     for text in texts:
         ends = [end for end in style.excluding if end in text]
-        if ends or (style.null_is_no_string and text in _NULLS):
+        trims = style.trimmed and text != text.strip()
+        if ends or trims or text.lower() in style.words:
             raise unsupported(
                 f"the value {text!r} would be read as something else", f"{pointer}/enum", "enum"
             )

@@ -102,4 +102,5 @@ class Vllm:
 
     def close(self) -> None:
         """End the process."""
-        self._process.communicate()
+        self._process.kill()
+        self._process.wait()

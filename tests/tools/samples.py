@@ -5,7 +5,9 @@ expressions, each on its own and byte by byte.
 """
 
 import random
-from functools import cache
+import re
+from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 
@@ -43,11 +45,31 @@ def walk(grammar: ffwd.Grammar, rng: random.Random, *, stop: float = 0.4) -> str
         written.append(token)
 
 
+@dataclass
+class Sample:
+    """A text, and the calls that are marked in it: names, and arguments as they are written."""
+
+    text: str
+    calls: list[tuple[str, str]]
+
+
+def answer(grammar: ffwd.Grammar, rng: random.Random) -> Sample:
+    """One text with its calls."""
+    found = Sample("", [])
+    found.text = sample(grammar, rng, calls=found.calls)
+    return found
+
+
 def sample(
-    grammar: ffwd.Grammar, rng: random.Random, scope: dict[str, ffwd.Grammar] | None = None
+    grammar: ffwd.Grammar,
+    rng: random.Random,
+    scope: dict[str, ffwd.Grammar] | None = None,
+    *,
+    calls: list[tuple[str, str]] | None = None,
 ) -> str:
-    """One text. Names of control tokens are spelled."""
+    """One text. Names of control tokens are spelled; calls are added to `calls`."""
     scope = scope or {}
+    draw = partial(sample, rng=rng, calls=calls)
     match grammar:
         case g.Text():
             return grammar.text
@@ -58,37 +80,39 @@ def sample(
         case g.JsonSchema() | g.Regex():
             return walk(grammar, rng)
         case g.Span() | g.Limit():
-            return sample(grammar.content, rng, scope)
+            text = draw(grammar.content, scope=scope)
+            of_arguments = isinstance(grammar, g.Span) and grammar.kind == "tool_arguments"
+            if of_arguments and calls is not None:
+                calls.append((grammar.name, text))
+            return text
         case g.Choice():
             option = rng.choice(grammar.options)
-            return option if isinstance(option, str) else sample(option, rng, scope)
+            return option if isinstance(option, str) else draw(option, scope=scope)
         case g.Repeat():
             most = grammar.min + 3 if grammar.max is None else min(grammar.max, grammar.min + 3)
-            texts = [
-                sample(grammar.item, rng, scope) for _ in range(rng.randint(grammar.min, most))
-            ]
+            texts = [draw(grammar.item, scope=scope) for _ in range(rng.randint(grammar.min, most))]
             separators = [
-                "" if grammar.separator is None else sample(grammar.separator, rng, scope)
+                "" if grammar.separator is None else draw(grammar.separator, scope=scope)
                 for _ in texts[1:]
             ]
             return "".join(a + b for a, b in zip(["", *separators], texts, strict=False))
         case g.Rules():
             inner = {**scope, **dict(grammar.definitions)}
-            return sample(inner[grammar.start], rng, inner)
+            return draw(inner[grammar.start], scope=inner)
         case g.RuleReference():
-            return sample(scope[grammar.name], rng, scope)
+            return draw(scope[grammar.name], scope=scope)
     if hasattr(grammar, "parts"):
-        return "".join(sample(part, rng, scope) for part in grammar.parts)
+        return "".join(draw(part, scope=scope) for part in grammar.parts)
     raise TypeError(type(grammar).__name__)
 
 
 def string(grammar: StringText, rng: random.Random) -> str:
     """A string of which only the length is bounded."""
-    assert not grammar.patterns
     assert not grammar.formats
     while True:
         text = any_text(g.AnyText(grammar.excluding, grammar.max_chars), rng)
-        if text not in grammar.other_than and len(text) >= grammar.min_chars:
+        fits = all(re.search(pattern, text) for pattern in grammar.patterns)
+        if fits and text not in grammar.other_than and len(text) >= grammar.min_chars:
             return text
 
 

@@ -4,12 +4,14 @@ Run with the packages of `make parsers` on the path. A line is {"parser", "tools
 "text"}; for the parser `openai`, text becomes ids by openai-harmony's own encoding.
 """
 
+import functools
 import json
 import logging
 import sys
 
 logging.disable(logging.CRITICAL)
 
+from openai_harmony import HarmonyEncodingName, load_harmony_encoding  # noqa: E402
 from vllm.entrypoints.openai.chat_completion.protocol import (  # noqa: E402
     ChatCompletionRequest,
 )
@@ -26,6 +28,11 @@ class Vocabulary:
         return self._ids
 
 
+@functools.cache
+def harmony():
+    return load_harmony_encoding(HarmonyEncodingName.HARMONY_GPT_OSS)
+
+
 def parse(line):
     request = ChatCompletionRequest(
         messages=[{"role": "user", "content": "question"}], model="model", tools=line["tools"]
@@ -35,10 +42,7 @@ def parse(line):
     )
     options = {}
     if line["parser"] == "openai":
-        from openai_harmony import HarmonyEncodingName, load_harmony_encoding
-
-        encoding = load_harmony_encoding(HarmonyEncodingName.HARMONY_GPT_OSS)
-        options["token_ids"] = encoding.encode(line["text"], allowed_special="all")
+        options["token_ids"] = harmony().encode(line["text"], allowed_special="all")
     found = parser.extract_tool_calls(line["text"], request, **options)
     return {
         "content": found.content,

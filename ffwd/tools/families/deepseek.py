@@ -46,6 +46,7 @@ DEEPSEEK_V32 = ToolFormat(
         before_value='" string="false">',
         after_value="</｜DSML｜parameter>\n",
         excluding=("</｜DSML｜",),
+        words=("null",),
     ),
     begin=("<｜DSML｜function_calls>\n",),
     end=("</｜DSML｜function_calls>",),

@@ -12,6 +12,8 @@ MINIMAX_M2 = ToolFormat(
         before_value='">',
         after_value="</parameter>\n",
         excluding=("</parameter>", "</invoke>", "</minimax:tool_call>"),
+        words=("null", "none", "nil"),
+        trimmed=True,
     ),
     begin=("<minimax:tool_call>\n",),
     end=("</minimax:tool_call>",),

@@ -23,7 +23,7 @@ QWEN3_CODER = ToolFormat(
         before_value=">\n",
         after_value="\n</parameter>\n",
         excluding=("</parameter>", "<parameter=", "</function>", "</tool_call>"),
-        null_is_no_string=True,
+        words=("null",),
     ),
     separator=("\n",),
     excluding=("<tool_call>", "<function="),
