@@ -9,6 +9,7 @@
 pub mod error;
 pub mod free_text;
 mod include;
+pub mod regular;
 pub mod source;
 
 use std::sync::Arc;
