@@ -66,9 +66,9 @@ class Complement(Grammar):
 def intersection(*parts: GrammarLike) -> Grammar:
     """Text that belongs to each of several grammars. `a & b` is `intersection(a, b)`.
 
-    The grammars must be regular: texts, `regex`, `substring_of`, and choices, sequences, repetitions,
-    intersections and complements of such, also as rules that do not use themselves. `ffwd.compile`
-    refuses others by name.
+    The grammars must be regular: texts, `regex`, `substring_of`, and choices, sequences,
+    repetitions, intersections and complements of such, also as rules that do not use themselves.
+    `ffwd.compile` refuses others by name.
 
     Args:
         parts: Grammars and texts; at least one.

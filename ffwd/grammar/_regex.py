@@ -56,18 +56,14 @@ class Regex(Grammar):
 
     @property
     def characters(self) -> list[tuple[str, str]]:
-        """The names of characters that the pattern uses, of the dialect that has such, and what they
-        name. A name that means nothing is left to the reader of the pattern."""
+        """What the pattern's names of characters mean, if its dialect has such.
+
+        A name that means nothing is left to the reader of the pattern.
+        """
         if self.dialect != "python" or "\\N" not in self.pattern:
             return []
-        found = []
-        for name in dict.fromkeys(NAMED.findall(self.pattern)):
-            try:
-                found.append((name, unicodedata.lookup(name)))
-            except KeyError:
-                continue
-        # A sequence of several characters has a name too, which Python's `re` refuses.
-        return [(name, character) for name, character in found if len(character) == 1]
+        named = {name: _named(name) for name in NAMED.findall(self.pattern)}
+        return [(name, character) for name, character in named.items() if character]
 
 
 def regex(
@@ -99,3 +95,13 @@ def regex(
 
     """
     return Regex(pattern, dialect, search, flags)
+
+
+def _named(name: str) -> str:
+    """The character with this name; empty if there is none."""
+    try:
+        character = unicodedata.lookup(name)
+    except KeyError:
+        return ""
+    # A sequence of several characters has a name too, which `re` refuses.
+    return character if len(character) == 1 else ""

@@ -39,19 +39,19 @@ class Substring(Grammar):
 
 
 def substring_of(text: str | Sequence[str], *, by: Unit | None = None) -> Substring:
-    """Any part of a text, for answers that quote: the empty one, and all runs of neighbouring chunks.
+    """Any part of a text, for answers that quote: all runs of its chunks, and the empty one.
 
     What it takes grows with the length of the text and no faster.
 
     Args:
         text: The text, or its chunks.
         by: What a part consists of: `"words"` (runs of letters, digits and `_`, runs of white
-            space, and runs of anything else), `"chars"`, or `"chunks"`, which are given. The default
-            is `"words"` for a str and `"chunks"` for anything else.
+            space, and runs of anything else), `"chars"`, or `"chunks"`, which are given. By default
+            `"words"` for a str and `"chunks"` for anything else.
 
     Raises:
         GrammarError: A lone surrogate in the text, at `line` and `column`.
-        TypeError: `text` is neither a str nor a sequence of them, or a str is to be cut into chunks.
+        TypeError: `text` is neither a str nor a sequence of them, or is a str with `by="chunks"`.
         ValueError: An unknown `by`.
 
     """
