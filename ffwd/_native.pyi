@@ -38,6 +38,7 @@ __all__ = [
     "VocabularyError",
     "__version__",
     "compile_choice",
+    "compile_grammar",
     "compile_json_schema",
     "compile_language",
     "compile_regex",
@@ -177,7 +178,10 @@ class Vocabulary:
         width: int | None = None,
         encode: Callable[[bytes], Sequence[int]] | None = None,
         bpe: Bpe | None = None,
+        token_names: Mapping[str, int] = ...,
     ) -> Vocabulary: ...
+    @property
+    def token_names(self) -> dict[str, int]: ...
     @property
     def bpe(self) -> Bpe | None: ...
     @property
@@ -552,6 +556,20 @@ def compile_regex(
     flags: str = "",
     search: bool = False,
     characters: Sequence[tuple[str, str]] = ...,
+    memory_bytes: int | None = None,
+) -> CompiledGrammar: ...
+def compile_grammar(
+    builder: GrammarBuilder,
+    node: int,
+    vocabulary: Vocabulary,
+    *,
+    whitespace: str = "flexible",
+    max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: str | None = None,
+    any_order: bool = False,
+    registry: Sequence[tuple[str, str]] = ...,
+    lenient: bool = False,
     memory_bytes: int | None = None,
 ) -> CompiledGrammar: ...
 def compile_language(

@@ -66,6 +66,13 @@ impl PyGrammarBuilder {
 }
 
 impl PyGrammarBuilder {
+    /// The grammar, with a node as its start.
+    pub fn starting(&self, node: u32) -> PyResult<Grammar> {
+        let mut grammar = self.grammar.clone();
+        grammar.start = Some(self.node(node)?);
+        Ok(grammar)
+    }
+
     /// Copies a grammar that is read here.
     fn included(
         &mut self,
