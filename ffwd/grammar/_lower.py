@@ -1,6 +1,6 @@
 """Grammars as Python has them, given to the native core node by node."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -12,12 +12,15 @@ from ffwd.grammar._errors import grammar_error
 from ffwd.grammar._free_text import AnyText, TextUntil
 from ffwd.grammar._front_ends import Ebnf, Gbnf, Lark
 from ffwd.grammar._grammar import Grammar
-from ffwd.grammar._kinds import JsonSchema, Regex
+from ffwd.grammar._kinds import JsonSchema
+from ffwd.grammar._languages import Complement, Intersection
+from ffwd.grammar._regex import Regex
 from ffwd.grammar._repeat import Repeat
 from ffwd.grammar._rules import RuleReference, Rules
 from ffwd.grammar._sequence import Seq, Text
 from ffwd.grammar._spans import Limit, Span
 from ffwd.grammar._string import StringText
+from ffwd.grammar._substring import Substring
 from ffwd.grammar._tokens import Tokens
 from ffwd.grammar._writing import Writing
 
@@ -142,7 +145,7 @@ class Lowering:
         return add.choice([free, *ends])
 
     def _has_tokens(self, text: str, controls: bool) -> bool:
-        return controls and any(is_token for _, is_token in self.controls.split(text))
+        return controls and self.controls.has(text)
 
     def _up_to_tokens(self, stop: str, excluding: list[str], max_chars: int | None) -> int:
         """Free text up to a stop with a control token in it.
@@ -150,7 +153,7 @@ class Lowering:
         The free text runs up to the first token, and has at its end what comes before that.
         """
         pieces = self.controls.split(stop)
-        ending = "" if pieces[0][1] else pieces[0][0]
+        ending = pieces[0][0] if pieces and not pieces[0][1] else ""
         free = self.builder.any_text(excluding, ending=ending, max_chars=max_chars)
         return self.builder.seq([free, self._pieces(pieces[1:] if ending else pieces)])
 
@@ -170,7 +173,16 @@ _BUILD: dict[type[Grammar], Callable[[Lowering, Any, list[int], Scope], int]] = 
     Seq: lambda self, grammar, nodes, scope: self.builder.seq(nodes),
     Choice: Lowering._choice,
     Repeat: Lowering._repeat,
-    Regex: lambda self, grammar, nodes, scope: self.builder.regex(grammar.pattern),
+    Regex: lambda self, grammar, nodes, scope: self.builder.regex(
+        grammar.pattern,
+        dialect=grammar.dialect,
+        flags=grammar.flags,
+        search=grammar.search,
+        characters=grammar.characters,
+    ),
+    Substring: lambda self, grammar, nodes, scope: self.builder.substring(grammar.chunks),
+    Intersection: lambda self, grammar, nodes, scope: self.builder.intersection(nodes),
+    Complement: lambda self, grammar, nodes, scope: self.builder.complement(nodes[0]),
     JsonSchema: Lowering._json_schema,
     Tokens: lambda self, grammar, nodes, scope: self.builder.tokens(
         grammar.items, exclude=grammar.exclude
@@ -208,14 +220,17 @@ def _rules(lowering: Lowering, grammar: Rules, nodes: list[int], scope: Scope) -
 _BUILD[Rules] = _rules
 
 
-def lower(grammar: Grammar, controls: Collection[str]) -> tuple[GrammarBuilder, int, Writing]:
+def lower(
+    grammar: Grammar, controls: Collection[str] = (), ends: Set[str] = frozenset()
+) -> tuple[GrammarBuilder, int, Writing]:
     """A grammar for the native core: the builder that has it, its node, and how JSON is written.
 
     Args:
         grammar: The grammar.
         controls: The names of the vocabulary's control tokens.
+        ends: Those of them that end the output.
 
     """
-    lowering = Lowering(GrammarBuilder(), Controls(controls))
+    lowering = Lowering(GrammarBuilder(), Controls(controls, ends))
     start = lowering.add(grammar)
     return lowering.builder, start, lowering.writing

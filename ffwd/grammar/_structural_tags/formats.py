@@ -9,7 +9,7 @@ from ffwd.grammar._dispatch import dispatch
 from ffwd.grammar._free_text import any_text
 from ffwd.grammar._front_ends import ebnf
 from ffwd.grammar._grammar import Grammar
-from ffwd.grammar._kinds import regex
+from ffwd.grammar._regex import regex
 from ffwd.grammar._repeat import optional, repeat
 from ffwd.grammar._sequence import lit, seq
 from ffwd.grammar._spans import limit
@@ -152,7 +152,7 @@ def _const_string(reader: Reader, fields: Fields, around: Around) -> Grammar:
 
 
 def _regex(reader: Reader, fields: Fields, around: Around) -> Grammar:
-    return regex(fields.text("pattern"))
+    return regex(fields.text("pattern"), dialect="ecma")
 
 
 def _grammar(reader: Reader, fields: Fields, around: Around) -> Grammar:

@@ -6,7 +6,7 @@ from typing import Any
 from ffwd.grammar._choice import choice
 from ffwd.grammar._free_text import any_text
 from ffwd.grammar._grammar import Grammar
-from ffwd.grammar._kinds import regex
+from ffwd.grammar._regex import regex
 from ffwd.grammar._repeat import optional, repeat
 from ffwd.grammar._rules import rule, rules
 from ffwd.grammar._sequence import lit, seq
