@@ -1,6 +1,7 @@
 //! `Vocabulary`: an engine for one tokenizer.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -53,6 +54,8 @@ fn check_same(vocabulary: &Vocabulary, tokenizer: &Tokenizer) -> PyResult<()> {
 ///     width: The number of logits of the model; by default the number of tokens.
 ///     encode: From UTF-8 bytes to the tokenizer's ids for them, without special tokens and as in
 ///         the middle of a text. Needed for `fast_forward_tokens` only.
+///     special_tokens: Tokens by their names, such as `<|im_end|>`, by which grammars may ask for
+///         them.
 ///     bpe: Instead of `encode`: the tokenizer itself, compiled. Where it is exact, forced tokens
 ///         are exact too, and there are canonical masks.
 ///
@@ -69,7 +72,8 @@ pub struct PyVocabulary {
 #[pymethods]
 impl PyVocabulary {
     #[new]
-    #[pyo3(signature = (tokens, *, eos_token_ids, width=None, encode=None, bpe=None))]
+    #[pyo3(signature = (tokens, *, eos_token_ids, width=None, encode=None, bpe=None,
+                        special_tokens=HashMap::new()))]
     fn new(
         py: Python<'_>,
         tokens: &Bound<'_, PySequence>,
@@ -77,6 +81,7 @@ impl PyVocabulary {
         width: Option<usize>,
         encode: Option<Py<PyAny>>,
         bpe: Option<Py<PyBpe>>,
+        special_tokens: HashMap<String, u32>,
     ) -> PyResult<Self> {
         if encode.is_some() && bpe.is_some() {
             return Err(PyValueError::new_err("encode and bpe are both given: bpe encodes itself"));
@@ -99,6 +104,10 @@ impl PyVocabulary {
         let eos: Vec<TokenId> = eos_token_ids.into_iter().map(TokenId).collect();
         let vocabulary = py
             .detach(|| Vocabulary::new(&texts, &eos, width))
+            .map(|vocabulary| {
+                let names = special_tokens.into_iter();
+                vocabulary.with_names(names.map(|(name, id)| (name, TokenId(id))))
+            })
             .map_err(|error| VocabularyError::new_err(error.to_string()))?;
         let encoder = encode.map(|encode| Box::new(PyEncoder(encode)) as Box<dyn Encoder>);
         let mut engine = Engine::new(vocabulary, encoder, EngineConfig::default());
