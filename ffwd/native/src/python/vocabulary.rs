@@ -1,7 +1,7 @@
 //! `Vocabulary`: an engine for one tokenizer.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -54,8 +54,7 @@ fn check_same(vocabulary: &Vocabulary, tokenizer: &Tokenizer) -> PyResult<()> {
 ///     width: The number of logits of the model; by default the number of tokens.
 ///     encode: From UTF-8 bytes to the tokenizer's ids for them, without special tokens and as in
 ///         the middle of a text. Needed for `fast_forward_tokens` only.
-///     special_tokens: Tokens by their names, such as `<|im_end|>`, by which grammars may ask for
-///         them.
+///     token_names: Ids by the names that grammars may call tokens by, such as `<|im_end|>`.
 ///     bpe: Instead of `encode`: the tokenizer itself, compiled. Where it is exact, forced tokens
 ///         are exact too, and there are canonical masks.
 ///
@@ -67,13 +66,14 @@ fn check_same(vocabulary: &Vocabulary, tokenizer: &Tokenizer) -> PyResult<()> {
 pub struct PyVocabulary {
     pub engine: Arc<Engine>,
     bpe: Option<Py<PyBpe>>,
+    token_names: BTreeMap<String, u32>,
 }
 
 #[pymethods]
 impl PyVocabulary {
     #[new]
     #[pyo3(signature = (tokens, *, eos_token_ids, width=None, encode=None, bpe=None,
-                        special_tokens=HashMap::new()))]
+                        token_names=BTreeMap::new()))]
     fn new(
         py: Python<'_>,
         tokens: &Bound<'_, PySequence>,
@@ -81,7 +81,7 @@ impl PyVocabulary {
         width: Option<usize>,
         encode: Option<Py<PyAny>>,
         bpe: Option<Py<PyBpe>>,
-        special_tokens: HashMap<String, u32>,
+        token_names: BTreeMap<String, u32>,
     ) -> PyResult<Self> {
         if encode.is_some() && bpe.is_some() {
             return Err(PyValueError::new_err("encode and bpe are both given: bpe encodes itself"));
@@ -104,11 +104,15 @@ impl PyVocabulary {
         let eos: Vec<TokenId> = eos_token_ids.into_iter().map(TokenId).collect();
         let vocabulary = py
             .detach(|| Vocabulary::new(&texts, &eos, width))
-            .map(|vocabulary| {
-                let names = special_tokens.into_iter();
-                vocabulary.with_names(names.map(|(name, id)| (name, TokenId(id))))
-            })
             .map_err(|error| VocabularyError::new_err(error.to_string()))?;
+        let width = vocabulary.width();
+        if let Some((name, id)) = token_names.iter().find(|(_, &id)| id as usize >= width) {
+            return Err(VocabularyError::new_err(format!(
+                "the token {name:?} has the id {id}, and there are {width}"
+            )));
+        }
+        let named = token_names.iter().map(|(name, &id)| (name.clone(), TokenId(id)));
+        let vocabulary = vocabulary.with_names(named);
         let encoder = encode.map(|encode| Box::new(PyEncoder(encode)) as Box<dyn Encoder>);
         let mut engine = Engine::new(vocabulary, encoder, EngineConfig::default());
         if let Some(bpe) = &bpe {
@@ -120,7 +124,13 @@ impl PyVocabulary {
         }
         let engine = Arc::new(engine);
         py.detach(|| engine.prepare()).map_err(|error| super::errors::compile(py, &error))?;
-        Ok(Self { engine, bpe })
+        Ok(Self { engine, bpe, token_names })
+    }
+
+    /// Ids by the names that grammars may call tokens by.
+    #[getter]
+    fn token_names(&self) -> BTreeMap<String, u32> {
+        self.token_names.clone()
     }
 
     /// The compiled tokenizer that was given.
