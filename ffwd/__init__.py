@@ -12,8 +12,10 @@ A compiled grammar may be shared between threads; a matcher belongs to one reque
 from ffwd import chat as chat
 from ffwd import grammar as grammar
 from ffwd import metrics as metrics
+from ffwd import openai as openai
 from ffwd import streaming as streaming
 from ffwd import tokenizer as tokenizer
+from ffwd import tools as tools
 from ffwd._bitmask import allocate_bitmask as allocate_bitmask
 from ffwd._compile import compile as compile
 from ffwd._logits import apply_token_bitmask_inplace as apply_token_bitmask_inplace
