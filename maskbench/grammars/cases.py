@@ -87,6 +87,4 @@ def _case(
     grammar = body.strip("\n") if kind == "regex" else body.rstrip("\n") + "\n"
     if not name.strip() or not grammar.strip() or not accepted:
         raise CorpusError(f"{place}: a case needs a name, a grammar and an accepted text")
-    return GrammarCase(
-        name.strip(), kind, grammar, frozenset(tags.split()), accepted, rejected
-    )
+    return GrammarCase(name.strip(), kind, grammar, frozenset(tags.split()), accepted, rejected)
