@@ -42,9 +42,11 @@ from ffwd.grammar import Regex as Regex
 from ffwd.grammar import any_text as any_text
 from ffwd.grammar import capture as capture
 from ffwd.grammar import choice as choice
+from ffwd.grammar import complement as complement
 from ffwd.grammar import ebnf as ebnf
 from ffwd.grammar import fidelity_report as fidelity_report
 from ffwd.grammar import gbnf as gbnf
+from ffwd.grammar import intersection as intersection
 from ffwd.grammar import json_schema as json_schema
 from ffwd.grammar import lark as lark
 from ffwd.grammar import limit as limit
@@ -57,6 +59,7 @@ from ffwd.grammar import rule as rule
 from ffwd.grammar import rules as rules
 from ffwd.grammar import seq as seq
 from ffwd.grammar import span as span
+from ffwd.grammar import substring_of as substring_of
 from ffwd.grammar import template as template
 from ffwd.grammar import text_until as text_until
 from ffwd.grammar import token as token

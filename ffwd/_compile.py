@@ -5,9 +5,19 @@ from ffwd._native import (
     Vocabulary,
     compile_choice,
     compile_json_schema,
+    compile_language,
     compile_regex,
 )
-from ffwd.grammar import Choice, Grammar, JsonSchema, Regex
+from ffwd.grammar import (
+    Choice,
+    Complement,
+    Grammar,
+    Intersection,
+    JsonSchema,
+    Regex,
+    Substring,
+)
+from ffwd.grammar._lower import lower
 
 DEFAULT_MEMORY_BYTES = 256 << 20
 
@@ -55,7 +65,18 @@ def compile(
             memory_bytes=memory_bytes,
         )
     if isinstance(grammar, Regex):
-        return compile_regex(grammar.pattern, vocabulary, memory_bytes=memory_bytes)
+        return compile_regex(
+            grammar.pattern,
+            vocabulary,
+            dialect=grammar.dialect,
+            flags=grammar.flags,
+            search=grammar.search,
+            characters=grammar.characters,
+            memory_bytes=memory_bytes,
+        )
+    if isinstance(grammar, (Substring, Intersection, Complement)):
+        builder, start, _ = lower(grammar, ())
+        return compile_language(builder, start, vocabulary, memory_bytes=memory_bytes)
     if isinstance(grammar, Choice) and grammar.texts is not None:
         return compile_choice(grammar.texts, vocabulary, memory_bytes=memory_bytes)
     raise TypeError(

@@ -39,6 +39,7 @@ __all__ = [
     "__version__",
     "compile_choice",
     "compile_json_schema",
+    "compile_language",
     "compile_regex",
     "encode_batch",
     "encode_parts",
@@ -47,6 +48,7 @@ __all__ = [
     "json_schema_fidelity",
     "mask_logits",
     "observe_streams",
+    "text_chunks",
 ]
 
 __version__: str
@@ -118,7 +120,18 @@ class GrammarBuilder:
     def __new__(cls) -> GrammarBuilder: ...
     def text(self, text: str) -> int: ...
     def texts(self, texts: Sequence[str]) -> int: ...
-    def regex(self, pattern: str) -> int: ...
+    def regex(
+        self,
+        pattern: str,
+        *,
+        dialect: str = "rust",
+        flags: str = "",
+        search: bool = False,
+        characters: Sequence[tuple[str, str]] = ...,
+    ) -> int: ...
+    def substring(self, chunks: Sequence[str]) -> int: ...
+    def intersection(self, parts: Sequence[int]) -> int: ...
+    def complement(self, inner: int) -> int: ...
     def any_text(
         self, excluding: Sequence[str], *, ending: str = "", max_chars: int | None = None
     ) -> int: ...
@@ -516,8 +529,23 @@ def compile_json_schema(
     memory_bytes: int | None = None,
 ) -> CompiledGrammar: ...
 def compile_regex(
-    pattern: str, vocabulary: Vocabulary, *, memory_bytes: int | None = None
+    pattern: str,
+    vocabulary: Vocabulary,
+    *,
+    dialect: str = "rust",
+    flags: str = "",
+    search: bool = False,
+    characters: Sequence[tuple[str, str]] = ...,
+    memory_bytes: int | None = None,
 ) -> CompiledGrammar: ...
+def compile_language(
+    builder: GrammarBuilder,
+    node: int,
+    vocabulary: Vocabulary,
+    *,
+    memory_bytes: int | None = None,
+) -> CompiledGrammar: ...
+def text_chunks(text: str, by: str) -> list[str]: ...
 def compile_choice(
     options: Sequence[str], vocabulary: Vocabulary, *, memory_bytes: int | None = None
 ) -> CompiledGrammar: ...

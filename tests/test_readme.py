@@ -121,6 +121,14 @@ def test_the_page_of_chat_templates_runs(
     run(block, model_folder, monkeypatch)
 
 
+def test_the_page_of_regular_expressions_runs(
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It shows grammars that compile."""
+    (block,) = blocks("python", "docs/regex.md")
+    run("import ffwd\n" + block, model_folder, monkeypatch)
+
+
 def test_every_python_block_is_run() -> None:
     """A fourth one would need a test of its own."""
     assert len(blocks("python")) == 3

@@ -13,7 +13,8 @@ class Grammar:
 
     Everything that `ffwd.compile` takes is one, and all are immutable, hashable and equal by value.
     Any may be part of any other, whatever it was read from. `a + b` is `seq(a, b)`, and `a | b` is
-    `choice([a, b])`; a str beside a grammar is that text.
+    `choice([a, b])`; a str beside a grammar is that text. Of regular grammars, `a & b` is
+    `intersection(a, b)`, and `~a` is `complement(a)`.
     """
 
     _function: ClassVar[str] = ""
@@ -83,6 +84,21 @@ class Grammar:
         from ffwd.grammar._choice import either
 
         return either(other, self) if isinstance(other, str) else NotImplemented
+
+    def __and__(self, other: "GrammarLike") -> "Grammar":
+        from ffwd.grammar._languages import intersection
+
+        return intersection(self, other) if isinstance(other, (Grammar, str)) else NotImplemented
+
+    def __rand__(self, other: str) -> "Grammar":
+        from ffwd.grammar._languages import intersection
+
+        return intersection(other, self) if isinstance(other, str) else NotImplemented
+
+    def __invert__(self) -> "Grammar":
+        from ffwd.grammar._languages import complement
+
+        return complement(self)
 
     def __getstate__(self) -> dict[str, Any]:
         # Hashes of strings differ from process to process.

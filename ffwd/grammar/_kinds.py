@@ -1,10 +1,9 @@
-"""JSON Schemas and regular expressions, as immutable descriptions."""
+"""JSON Schemas, as immutable descriptions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from ffwd.grammar._errors import refuse_surrogates
 from ffwd.grammar._grammar import Grammar
 from ffwd.grammar._text import invalid_schema, lone_surrogate, schema_text
 
@@ -102,28 +101,6 @@ class JsonSchema(Grammar):
         return " " * self.indent if isinstance(self.indent, int) else self.indent
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Regex(Grammar):
-    """Text that a regular expression matches from its first to its last character.
-
-    Made by `regex`.
-
-    Attributes:
-        pattern: The expression, in the dialect of Rust's regex-syntax.
-
-    """
-
-    pattern: str
-
-    _function = "regex"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.pattern, str):
-            raise TypeError(f"pattern must be a str, not {type(self.pattern).__name__}")
-        refuse_surrogates(self.pattern, "the pattern")
-        super().__post_init__()
-
-
 def json_schema(
     schema: str | bool | dict[str, Any],
     *,
@@ -189,21 +166,6 @@ def json_schema(
         ),
         policy=policy,
     )
-
-
-def regex(pattern: str) -> Regex:
-    """Text that a regular expression matches from its first to its last character.
-
-    Args:
-        pattern: The expression, in the dialect of Rust's regex-syntax: no look-around and no
-            back-references. `ffwd.compile` reads it, and raises `GrammarError` where it cannot.
-
-    Raises:
-        GrammarError: A lone surrogate in the pattern, at `line` and `column`.
-        TypeError: `pattern` is not a str.
-
-    """
-    return Regex(pattern)
 
 
 def _check_separators(separators: tuple[str, str]) -> None:

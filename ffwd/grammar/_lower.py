@@ -11,11 +11,14 @@ from ffwd.grammar._errors import grammar_error
 from ffwd.grammar._free_text import AnyText, TextUntil
 from ffwd.grammar._front_ends import Ebnf, Gbnf, Lark
 from ffwd.grammar._grammar import Grammar
-from ffwd.grammar._kinds import JsonSchema, Regex
+from ffwd.grammar._kinds import JsonSchema
+from ffwd.grammar._languages import Complement, Intersection
+from ffwd.grammar._regex import Regex
 from ffwd.grammar._repeat import Repeat
 from ffwd.grammar._rules import RuleReference, Rules
 from ffwd.grammar._sequence import Seq, Text
 from ffwd.grammar._spans import Limit, Span
+from ffwd.grammar._substring import Substring
 from ffwd.grammar._tokens import Tokens
 from ffwd.grammar._writing import Writing
 
@@ -144,7 +147,16 @@ _BUILD: dict[type[Grammar], Callable[[Lowering, Any, list[int], Scope], int]] = 
     Seq: lambda self, grammar, nodes, scope: self.builder.seq(nodes),
     Choice: Lowering._choice,
     Repeat: Lowering._repeat,
-    Regex: lambda self, grammar, nodes, scope: self.builder.regex(grammar.pattern),
+    Regex: lambda self, grammar, nodes, scope: self.builder.regex(
+        grammar.pattern,
+        dialect=grammar.dialect,
+        flags=grammar.flags,
+        search=grammar.search,
+        characters=grammar.characters,
+    ),
+    Substring: lambda self, grammar, nodes, scope: self.builder.substring(grammar.chunks),
+    Intersection: lambda self, grammar, nodes, scope: self.builder.intersection(nodes),
+    Complement: lambda self, grammar, nodes, scope: self.builder.complement(nodes[0]),
     JsonSchema: Lowering._json_schema,
     Tokens: lambda self, grammar, nodes, scope: self.builder.tokens(
         grammar.items, exclude=grammar.exclude

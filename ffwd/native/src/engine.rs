@@ -435,6 +435,11 @@ impl Engine {
         self.compile(Grammar::Text(ast), "the regular expression")
     }
 
+    /// A whole text of a regular language.
+    pub fn compile_language(self: &Arc<Self>, language: Ast) -> Result<Compiled, CompileError> {
+        self.compile(Grammar::Text(language), "the regular expression")
+    }
+
     /// One of the texts.
     pub fn compile_choice(self: &Arc<Self>, options: &[String]) -> Result<Compiled, CompileError> {
         let ast = Ast::alternation(options.iter().map(|option| Ast::literal(option)));

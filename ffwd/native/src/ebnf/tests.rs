@@ -61,8 +61,9 @@ const SYNTAX: &[Case] = &[
         &["abc", ""],
     ),
     // Macros.
-    (r#"root ::= Regex("a.c|\\d{2}")"#, &["abc", "12"], &["a", "abcd", "1"]),
-    (r#"root ::= "x" Regex("a.", flags="u") "y""#, &["xaby"], &["xa\ny"]),
+    (r#"root ::= Regex("a.c|\\d{2}")"#, &["abc", "a\nc", "12"], &["a", "abcd", "1"]),
+    (r#"root ::= "x" Regex("a.", flags="iu") "y""#, &["xaby", "xABy"], &["xa\ny"]),
+    (r#"root ::= Regex("a.", flags="si")"#, &["A\n"], &["a"]),
     (r#"root ::= Regex(".+", json_string=true)"#, &["aé"], &["\"", "\\", "\n", ""]),
     (
         r#"root ::= "x" Substring("ab", "", "c", "ab") "y""#,

@@ -15,6 +15,7 @@ mod left_corners;
 #[cfg(test)]
 pub(crate) mod oracle;
 mod parameter;
+pub mod regular;
 pub mod source;
 pub mod symbols;
 #[cfg(test)]

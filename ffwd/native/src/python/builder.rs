@@ -3,11 +3,11 @@
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
-use super::errors;
+use super::{errors, pattern};
 use crate::error::LimitExceeded;
 use crate::grammar::Node;
-use crate::grammar::{free_text, Grammar, NodeId, RuleId, SpanKind, TokenItem, TokenSet};
-use crate::regex::{rust_dialect, Ast};
+use crate::grammar::{free_text, regular, Grammar, NodeId, RuleId, SpanKind, TokenItem, TokenSet};
+use crate::regex::{substring_of, Ast};
 
 /// A token: an id, the first and the last of some ids, or a name.
 #[derive(FromPyObject)]
@@ -47,6 +47,13 @@ impl PyGrammarBuilder {
         ids.into_iter().map(|id| self.node(id)).collect()
     }
 
+    /// The language of a node, which must be regular.
+    pub fn language(&self, py: Python<'_>, id: u32) -> PyResult<Ast> {
+        let id = self.node(id)?;
+        let language = py.detach(|| regular::language(&self.grammar, id));
+        language.map_err(|error| errors::grammar(py, &error))
+    }
+
     fn known_rule(&self, id: u32) -> PyResult<RuleId> {
         if (id as usize) < self.grammar.rules.len() {
             return Ok(RuleId(id));
@@ -77,11 +84,38 @@ impl PyGrammarBuilder {
         added(py, self.grammar.text(language))
     }
 
-    /// A text that a pattern matches from its first to its last character.
-    fn regex(&mut self, py: Python<'_>, pattern: &str) -> PyResult<u32> {
-        let language = py.detach(|| rust_dialect::anchored(pattern));
-        let language = language.map_err(|error| errors::pattern(py, pattern, &error))?;
+    /// A text that a pattern matches; see [`pattern::read`].
+    #[pyo3(signature = (pattern, *, dialect="rust", flags="", search=false, characters=Vec::new()))]
+    fn regex(
+        &mut self,
+        py: Python<'_>,
+        pattern: &str,
+        dialect: &str,
+        flags: &str,
+        search: bool,
+        characters: Vec<(String, char)>,
+    ) -> PyResult<u32> {
+        let language = pattern::read(py, pattern, dialect, flags, search, characters)?;
         added(py, self.grammar.text(language))
+    }
+
+    /// Any run of neighbouring chunks of a text.
+    fn substring(&mut self, py: Python<'_>, chunks: Vec<String>) -> PyResult<u32> {
+        let language = py.detach(|| substring_of(&chunks));
+        added(py, self.grammar.text(language))
+    }
+
+    /// What belongs to the languages of all of these nodes.
+    fn intersection(&mut self, py: Python<'_>, parts: Vec<u32>) -> PyResult<u32> {
+        let languages: Vec<Ast> =
+            parts.into_iter().map(|part| self.language(py, part)).collect::<PyResult<_>>()?;
+        added(py, self.grammar.text(Ast::intersection(languages)))
+    }
+
+    /// Any text that does not belong to the language of a node.
+    fn complement(&mut self, py: Python<'_>, inner: u32) -> PyResult<u32> {
+        let language = self.language(py, inner)?;
+        added(py, self.grammar.text(Ast::complement(language)))
     }
 
     /// Any text in which none of these comes, and which ends so.

@@ -6,8 +6,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use super::builder::PyGrammarBuilder;
 use super::errors::{self, VocabularyError};
 use super::matcher::PyMatcher;
+use super::pattern;
 use super::vocabulary::PyVocabulary;
 use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{CompileError, Compiled};
@@ -243,17 +245,40 @@ pub fn json_schema_fidelity(
         .collect())
 }
 
-/// Compiles a regular expression in the dialect of Rust's `regex` crate, for whole texts.
+/// Compiles a regular expression; see [`pattern::read`].
 #[pyfunction]
-#[pyo3(signature = (pattern, vocabulary, *, memory_bytes=None))]
+#[pyo3(signature = (pattern, vocabulary, *, dialect="rust", flags="", search=false,
+                    characters=Vec::new(), memory_bytes=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn compile_regex(
     py: Python<'_>,
     pattern: &str,
     vocabulary: &Bound<'_, PyVocabulary>,
+    dialect: &str,
+    flags: &str,
+    search: bool,
+    characters: Vec<(String, char)>,
     memory_bytes: Option<usize>,
 ) -> PyResult<PyCompiledGrammar> {
+    let language = pattern::read(py, pattern, dialect, flags, search, characters)?;
     let engine = &vocabulary.get().engine;
-    let compiled = py.detach(|| engine.compile_regex(pattern));
+    let compiled = py.detach(|| engine.compile_language(language));
+    wrap(py, vocabulary, compiled, memory_bytes)
+}
+
+/// Compiles a node of a builder that is a regular language.
+#[pyfunction]
+#[pyo3(signature = (builder, node, vocabulary, *, memory_bytes=None))]
+pub fn compile_language(
+    py: Python<'_>,
+    builder: &Bound<'_, PyGrammarBuilder>,
+    node: u32,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    memory_bytes: Option<usize>,
+) -> PyResult<PyCompiledGrammar> {
+    let language = builder.borrow().language(py, node)?;
+    let engine = &vocabulary.get().engine;
+    let compiled = py.detach(|| engine.compile_language(language));
     wrap(py, vocabulary, compiled, memory_bytes)
 }
 

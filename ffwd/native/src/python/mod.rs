@@ -12,6 +12,7 @@ mod errors;
 mod grammar;
 mod logits;
 mod matcher;
+mod pattern;
 mod stop_decoder;
 mod stream_events;
 mod streaming;
@@ -49,12 +50,15 @@ mod _native {
     };
     #[pymodule_export]
     use super::grammar::{
-        compile_choice, compile_json_schema, compile_regex, json_schema_fidelity, PyCompiledGrammar,
+        compile_choice, compile_json_schema, compile_language, compile_regex, json_schema_fidelity,
+        PyCompiledGrammar,
     };
     #[pymodule_export]
     use super::logits::mask_logits;
     #[pymodule_export]
     use super::matcher::PyMatcher;
+    #[pymodule_export]
+    use super::pattern::text_chunks;
     #[pymodule_export]
     use super::stop_decoder::{PyHeld, PyStopDecoder, PyStopped, PyStoppedWithText, PyTextOutput};
     #[pymodule_export]

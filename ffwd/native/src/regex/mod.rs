@@ -6,6 +6,7 @@
 
 mod anchors;
 pub mod ast;
+mod case;
 mod context;
 pub mod decimal;
 mod digit_range;

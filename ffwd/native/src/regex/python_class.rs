@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use super::case::CaseMap;
 use super::ecma_class::{digits, property, words};
 use super::CharClass;
 
@@ -39,41 +40,13 @@ pub(super) fn fold(class: &CharClass, ascii: bool) -> CharClass {
         });
         return class.union(&both[0]).union(&both[1]);
     }
-    let cases = cases();
-    let mut lowered: Vec<(u32, u32)> = Vec::new();
-    let mut gone: Vec<(u32, u32)> = Vec::new();
-    for &(code, lower) in &cases.lower {
-        if has(class, code) {
-            lowered.push((lower, lower));
-        }
-        gone.push((code, code));
-    }
-    let gone = CharClass::new(gone);
-    let mut lower = class.intersect(&gone.negate()).union(&CharClass::new(lowered));
-    let alike = cases.alike.iter().filter(|group| group.iter().any(|&code| has(&lower, code)));
-    let alike: Vec<(u32, u32)> = alike.flatten().map(|&code| (code, code)).collect();
-    lower = lower.union(&CharClass::new(alike));
-    let upper = cases.lower.iter().filter(|&&(_, code)| has(&lower, code));
-    lower.union(&CharClass::new(upper.map(|&(code, _)| (code, code))))
+    cases().closure(class)
 }
 
-fn has(class: &CharClass, code: u32) -> bool {
-    let ranges = class.ranges();
-    let after = ranges.partition_point(|&(low, _)| low <= code);
-    after > 0 && code <= ranges[after - 1].1
-}
-
-struct Cases {
-    /// Characters that have another lower case, and that.
-    lower: Vec<(u32, u32)>,
-    /// Lower cases that have the same upper case.
-    alike: Vec<Vec<u32>>,
-}
-
-fn cases() -> &'static Cases {
-    static CASES: OnceLock<Cases> = OnceLock::new();
+fn cases() -> &'static CaseMap {
+    static CASES: OnceLock<CaseMap> = OnceLock::new();
     CASES.get_or_init(|| {
-        let mut lower = Vec::new();
+        let mut moved = Vec::new();
         let mut by_upper: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         // There are no letters with a case beyond.
         for character in (0..0x2_0000).filter_map(char::from_u32) {
@@ -83,7 +56,7 @@ fn cases() -> &'static Cases {
                 _ => character.to_lowercase().next().unwrap_or(character),
             };
             if small != character {
-                lower.push((character as u32, small as u32));
+                moved.push((character as u32, small as u32));
             }
             if small != character || character.to_uppercase().ne([character]) {
                 by_upper.entry(character.to_uppercase().collect()).or_default().push(small as u32);
@@ -93,7 +66,7 @@ fn cases() -> &'static Cases {
             group.sort_unstable();
             group.dedup();
         }
-        Cases { lower, alike: by_upper.into_values().filter(|group| group.len() > 1).collect() }
+        CaseMap { moved, alike: by_upper.into_values().filter(|group| group.len() > 1).collect() }
     })
 }
 
