@@ -8,9 +8,15 @@
 
 pub mod error;
 pub mod free_text;
+pub mod graph;
 mod include;
+mod left_corners;
+mod parameter;
 pub mod regular;
 pub mod source;
+pub mod symbols;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
