@@ -80,7 +80,8 @@ fn templates_that_grow_are_refused() {
     let text = "start: t{\"a\"}\nt{x}: x | t{u{x}}\nu{x}: \"(\" x \")\"";
     assert_eq!(limit(text), Some("uses of templates"));
     let many = "a ".repeat(1000);
-    let text = format!("start: t{{\"a\"}}\nt{{x}}: {many} | t{{u{{x}}}}\nu{{x}}: \"(\" x \")\"\na: \"a\"");
+    let text =
+        format!("start: t{{\"a\"}}\nt{{x}}: {many} | t{{u{{x}}}}\nu{{x}}: \"(\" x \")\"\na: \"a\"");
     assert_eq!(limit(&text), Some("elements of a Lark grammar"));
 }
 
