@@ -7,9 +7,11 @@ use crate::error::LimitExceeded;
 use crate::regex::{rust_dialect, Ast, CharClass};
 
 /// How many bytes all terminals of a grammar may take, shared parts counted as often as they occur.
-const MAX_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// How deep the language of a terminal may nest.
 const MAX_DEPTH: usize = 500;
+/// How deep groups of a pattern may nest.
+const MAX_NESTING: u32 = 200;
 /// About how much a part takes in the list of its whole.
 const PART: usize = std::mem::size_of::<Ast>() + 16;
 
@@ -82,6 +84,7 @@ impl<'t> Languages<'t> {
             let message = "the flag `l` is not supported: patterns know no locale";
             return Err(Fault::unsupported(at, "the flag `l` of patterns", message));
         }
+        refuse_looks(at, pattern, flags)?;
         let language = if flags.is_empty() {
             rust_dialect::anchored(pattern).map_err(|error| Fault::pattern(at, pattern, 0, &error))
         } else {
@@ -141,6 +144,35 @@ impl<'t> Languages<'t> {
         let (bytes, depth) = (PART + inner.bytes, inner.depth + 1);
         self.language(at, bytes, depth, || Ast::complement(inner.ast))
     }
+}
+
+/// Word boundaries and line anchors depend on the text around a lexeme, which a lexer does not see.
+fn refuse_looks(at: usize, pattern: &str, flags: &str) -> Result<(), Fault> {
+    let boundary = ["\\b", "\\B", "\\<", "\\>"].iter().filter_map(|sign| pattern.find(sign)).min();
+    if boundary.is_none() && !flags.contains('m') && !pattern.contains("(?") {
+        return Ok(());
+    }
+    let mut parser = regex_syntax::ParserBuilder::new()
+        .nest_limit(MAX_NESTING)
+        .multi_line(flags.contains('m'))
+        .ignore_whitespace(flags.contains('x'))
+        .build();
+    // What cannot be read is refused where it is read.
+    let Ok(read) = parser.parse(pattern) else { return Ok(()) };
+    let looks = read.properties().look_set();
+    if looks.contains_word() {
+        let message =
+            "word boundaries are not supported in lexemes, which do not see what is around \
+                       them: the longest match ends a word";
+        let place = at + boundary.unwrap_or(0);
+        return Err(Fault::unsupported(place, "word boundary", message));
+    }
+    if looks.contains_anchor_line() {
+        let message = "line anchors are not supported in lexemes, which do not see what is around \
+                       them: match the line ends";
+        return Err(Fault::unsupported(at, "multi-line anchor", message));
+    }
+    Ok(())
 }
 
 /// How deep a language nests that a pattern stands for; patterns do not nest deep.

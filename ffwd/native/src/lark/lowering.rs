@@ -17,7 +17,7 @@ use crate::grammar::{
 use crate::regex::Ast;
 
 /// How many elements of rules are read, those of templates as often as they are used.
-const MAX_ELEMENTS: usize = 8_000_000;
+const MAX_ELEMENTS: usize = 4_000_000;
 /// How many uses of templates with different values there may be.
 const MAX_INSTANCES: usize = 100_000;
 
@@ -43,6 +43,8 @@ pub(super) struct Scope<'g, 't> {
     skip: Option<NodeId>,
     /// The nodes of terminals that rules use.
     lexemes: FxHashMap<&'t str, NodeId>,
+    /// The nodes of patterns that stand in rules, by pattern and flags.
+    pub patterns: FxHashMap<(&'t str, &'t str), NodeId>,
     rules: FxHashMap<&'t str, RuleId>,
     /// Templates by what their placeholders stand for.
     instances: FxHashMap<(&'t str, Vec<NodeId>), RuleId>,
@@ -117,7 +119,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         let mut skip = None;
         if let Some(language) = ignored {
             let most = if definitions.options.skip_once { Some(1) } else { None };
-            let one = self.grammar.terminal(language, id, false).map_err(limit)?;
+            let one = self.grammar.ignored(language, id).map_err(limit)?;
             skip = Some(self.grammar.repeat(one, 0, most).map_err(limit)?);
         }
         let initial = skip.filter(|_| definitions.options.initial_skip);
@@ -127,6 +129,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
             id,
             skip,
             lexemes: FxHashMap::default(),
+            patterns: FxHashMap::default(),
             rules: FxHashMap::default(),
             instances: FxHashMap::default(),
             pending: VecDeque::new(),

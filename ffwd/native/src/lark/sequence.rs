@@ -152,7 +152,16 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
                 let language = self.languages.text(at, text, *ignore_case)?;
                 self.lexeme(scope, at, language)
             }
-            Value::Range(..) | Value::Regex { .. } | Value::Substring(_) => {
+            &Value::Regex { at, pattern, flags } => {
+                if let Some(&known) = scope.patterns.get(&(pattern, flags)) {
+                    return Ok(known);
+                }
+                let language = self.languages.regex(at, pattern, flags)?;
+                let node = self.lexeme(scope, at, language)?;
+                scope.patterns.insert((pattern, flags), node);
+                Ok(node)
+            }
+            Value::Range(..) | Value::Substring(_) => {
                 let language = scope.terminals.value(&mut self.languages, at, value)?;
                 self.lexeme(scope, at, language)
             }

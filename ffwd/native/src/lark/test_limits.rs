@@ -60,7 +60,7 @@ fn chains_of_terminals_are_bounded() {
         }
         text + &format!("A{length}: \"a\"")
     };
-    assert!(parse(&chain(50_000, "N")).is_ok());
+    assert!(parse(&chain(30_000, "N")).is_ok());
     assert!(parse(&chain(400, "N+")).is_ok());
     assert_eq!(limit(&chain(30_000, "N+")), Some("nesting of a terminal of a Lark grammar"));
     assert_eq!(limit(&chain(30_000, "\"x\" N")), Some(BYTES));
@@ -79,8 +79,9 @@ fn chains_of_rules_may_be_long() {
 fn templates_that_grow_are_refused() {
     let text = "start: t{\"a\"}\nt{x}: x | t{u{x}}\nu{x}: \"(\" x \")\"";
     assert_eq!(limit(text), Some("uses of templates"));
-    let many = "\"a\" ".repeat(1000);
-    let text = format!("start: t{{\"a\"}}\nt{{x}}: {many} | t{{u{{x}}}}\nu{{x}}: \"(\" x \")\"");
+    let many = "a ".repeat(1000);
+    let text =
+        format!("start: t{{\"a\"}}\nt{{x}}: {many} | t{{u{{x}}}}\nu{{x}}: \"(\" x \")\"\na: \"a\"");
     assert_eq!(limit(&text), Some("elements of a Lark grammar"));
 }
 
@@ -101,6 +102,6 @@ fn large_grammars_are_read_in_linear_time() {
         assert!(parse(&text).is_ok(), "{}", &text[..40]);
     }
     assert_eq!(limit(&" ".repeat(MAX_LENGTH + 1)), Some("bytes of a Lark grammar"));
-    let distinct: String = (0..60_000).map(|index| format!("/\\w{index}/ ")).collect();
+    let distinct: String = (0..20_000).map(|index| format!("/\\w{index}/ ")).collect();
     assert_eq!(limit(&format!("start: {distinct}")), Some(BYTES));
 }

@@ -295,3 +295,12 @@ fn common_terminals_are_those_of_lark() {
         assert!(parse(&format!("%import common.{name}\nstart: {name}")).is_ok(), "{name}");
     }
 }
+
+#[test]
+fn grammars_of_the_documentation_are_accepted() {
+    let document = include_str!("../../../../docs/lark.md");
+    let mut examples = document.split("```lark\n").skip(1);
+    let read = |example: &str| parse(example.split("```").next().unwrap_or_default());
+    assert!(examples.all(|example| read(example).is_ok()));
+    assert_eq!(document.matches("```lark\n").count(), 5);
+}
