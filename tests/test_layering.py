@@ -38,6 +38,10 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "json_schema": frozenset({"error", "regex"}),
     # Grammars as front ends write them.
     "grammar": frozenset({"error", "regex"}),
+    # What others write grammars in.
+    "gbnf": frozenset({"error", "regex", "grammar"}),
+    "ebnf": frozenset({"error", "regex", "grammar", "gbnf"}),
+    "lark": frozenset({"error", "regex", "grammar"}),
     "automaton": frozenset({"error", "regex", "expr", "json_schema", "grammar"}),
     # The only place where automaton and vocabulary meet.
     "mask": frozenset({"error", "regex", "expr", "vocabulary", "automaton"}),
@@ -58,7 +62,7 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
         {"error", "vocabulary", "bpe", "pretokenizer", "tokenizer", "canonical", "json_schema"}
         | {"streaming", "logits", "automaton", "engine", "matcher", "fast_forward", "saved"}
         # The grammars that Python puts together, and the patterns in them.
-        | {"regex", "grammar"}
+        | {"regex", "grammar", "lark", "gbnf", "ebnf"}
     ),
 }
 
