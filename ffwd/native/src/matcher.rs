@@ -132,6 +132,8 @@ pub struct Matcher {
     begun: Begun,
     canonical: bool,
     tracked: Option<Tracked>,
+    /// How the text began, if otherwise than with the grammar's first byte.
+    began: Option<Arc<Beginning>>,
 }
 
 impl Clone for Matcher {
@@ -148,6 +150,7 @@ impl Clone for Matcher {
             prefill: self.prefill.clone(),
             preamble: self.preamble.clone(),
             tracked: self.tracked.clone(),
+            began: self.began.clone(),
             ..*self
         }
     }
@@ -177,6 +180,7 @@ impl Matcher {
             begun: Begun::default(),
             canonical: false,
             tracked,
+            began: None,
             compiled,
         }
     }

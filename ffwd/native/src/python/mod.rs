@@ -45,8 +45,8 @@ mod _native {
     #[pymodule_export]
     use super::errors::{
         BitmaskError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError, SchemaError,
-        StopSequenceError, StreamInUseError, TextError, TokenError, UnsatisfiableSchemaError,
-        UnsupportedSchemaError, VocabularyError,
+        SerializationError, StopSequenceError, StreamInUseError, TextError, TokenError,
+        UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
     };
     #[pymodule_export]
     use super::grammar::{
