@@ -12,8 +12,10 @@ A compiled grammar may be shared between threads; a matcher belongs to one reque
 from ffwd import chat as chat
 from ffwd import grammar as grammar
 from ffwd import metrics as metrics
+from ffwd import openai as openai
 from ffwd import streaming as streaming
 from ffwd import tokenizer as tokenizer
+from ffwd import tools as tools
 from ffwd._bitmask import allocate_bitmask as allocate_bitmask
 from ffwd._compile import compile as compile
 from ffwd._logits import apply_token_bitmask_inplace as apply_token_bitmask_inplace
@@ -39,10 +41,12 @@ from ffwd.grammar import GrammarLike as GrammarLike
 from ffwd.grammar import JsonSchema as JsonSchema
 from ffwd.grammar import KeywordFidelity as KeywordFidelity
 from ffwd.grammar import Regex as Regex
+from ffwd.grammar import StructuralTagError as StructuralTagError
 from ffwd.grammar import any_text as any_text
 from ffwd.grammar import capture as capture
 from ffwd.grammar import choice as choice
 from ffwd.grammar import complement as complement
+from ffwd.grammar import dispatch as dispatch
 from ffwd.grammar import ebnf as ebnf
 from ffwd.grammar import fidelity_report as fidelity_report
 from ffwd.grammar import gbnf as gbnf
@@ -59,6 +63,7 @@ from ffwd.grammar import rule as rule
 from ffwd.grammar import rules as rules
 from ffwd.grammar import seq as seq
 from ffwd.grammar import span as span
+from ffwd.grammar import structural_tag as structural_tag
 from ffwd.grammar import substring_of as substring_of
 from ffwd.grammar import template as template
 from ffwd.grammar import text_until as text_until

@@ -38,6 +38,7 @@ __all__ = [
     "VocabularyError",
     "__version__",
     "compile_choice",
+    "compile_grammar",
     "compile_json_schema",
     "compile_language",
     "compile_regex",
@@ -138,6 +139,22 @@ class GrammarBuilder:
     def text_until(
         self, stops: Sequence[str], excluding: Sequence[str], *, max_chars: int | None = None
     ) -> int: ...
+    def lark(self, text: str) -> int: ...
+    def gbnf(self, text: str, root: str = "root") -> int: ...
+    def ebnf(self, text: str, root: str = "root") -> int: ...
+    def up_to_trigger(
+        self, trigger: str, triggers: Sequence[str], excluding: Sequence[str]
+    ) -> int: ...
+    def string(
+        self,
+        *,
+        excluding: Sequence[str],
+        other_than: Sequence[str],
+        patterns: Sequence[str],
+        formats: Sequence[str],
+        min_chars: int = 0,
+        max_chars: int | None = None,
+    ) -> int: ...
     def json_schema(self, schema: str) -> int: ...
     def tokens(
         self, items: Sequence[int | str | tuple[int, int]], *, exclude: bool = False
@@ -161,7 +178,10 @@ class Vocabulary:
         width: int | None = None,
         encode: Callable[[bytes], Sequence[int]] | None = None,
         bpe: Bpe | None = None,
+        token_names: Mapping[str, int] = ...,
     ) -> Vocabulary: ...
+    @property
+    def token_names(self) -> dict[str, int]: ...
     @property
     def bpe(self) -> Bpe | None: ...
     @property
@@ -536,6 +556,20 @@ def compile_regex(
     flags: str = "",
     search: bool = False,
     characters: Sequence[tuple[str, str]] = ...,
+    memory_bytes: int | None = None,
+) -> CompiledGrammar: ...
+def compile_grammar(
+    builder: GrammarBuilder,
+    node: int,
+    vocabulary: Vocabulary,
+    *,
+    whitespace: str = "flexible",
+    max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: str | None = None,
+    any_order: bool = False,
+    registry: Sequence[tuple[str, str]] = ...,
+    lenient: bool = False,
     memory_bytes: int | None = None,
 ) -> CompiledGrammar: ...
 def compile_language(

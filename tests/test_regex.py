@@ -300,19 +300,14 @@ def test_hostile_patterns_end(dialect: Literal["rust", "ecma", "python"], search
         "|" * 60_000,
     ]:
         try:
-            found = matcher_of(regex(text, dialect=dialect, search=search))
+            matcher_of(regex(text, dialect=dialect, search=search))("a" * 40 + "b")
         except (ffwd.GrammarError, ffwd.LimitExceededError):
             continue
-        found("a" * 40 + "b")
 
 
 def test_the_page_names_every_dialect_and_flag() -> None:
     """As the code has them."""
     page = (Path(__file__).parent.parent / "docs/regex.md").read_text(encoding="utf-8")
-    from ffwd.grammar._regex import FLAGS as flags_of
-
-    assert (
-        f"| flags | {' | '.join(f'`{chr(32).join(flags)}`' for flags in flags_of.values())} |"
-        in page
-    )
-    assert choice(["a"]) != choice(["b"])
+    flags = [f"`{' '.join(letters)}`" for letters in _regex.FLAGS.values()]
+    assert f"| flags | {' | '.join(flags)} |" in page
+    assert all(f'`"{dialect}"`' in page for dialect in _regex.FLAGS)

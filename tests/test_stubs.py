@@ -17,7 +17,8 @@ STUB = Path(ffwd.__file__).parent / "_native.pyi"
 # `ffwd.metrics` call. Nobody needs them by name.
 INTERNAL = {"compile_json_schema", "compile_regex", "compile_choice", "json_schema_fidelity"}
 INTERNAL |= {"mask_logits", "encode_batch", "encode_parts", "encode_with_offsets"}
-INTERNAL |= {"observe_streams", "GrammarBuilder"}
+INTERNAL |= {"observe_streams", "GrammarBuilder", "compile_grammar"}
+INTERNAL |= {"compile_language", "text_chunks"}
 # What `ffwd.tokenizer` makes public, and what `ffwd.tokenizer.Bpe` is made of.
 OF_TOKENIZER = {"AppendEncoder", "IntervalCounter", "PrependEncoder"}
 UNDER_BPE = {"Bpe", "BpeModel"}

@@ -2,6 +2,8 @@
 
 from ffwd.grammar._choice import Choice as Choice
 from ffwd.grammar._choice import choice as choice
+from ffwd.grammar._dispatch import Dispatch as Dispatch
+from ffwd.grammar._dispatch import dispatch as dispatch
 from ffwd.grammar._fidelity import Fidelity as Fidelity
 from ffwd.grammar._fidelity import KeywordFidelity as KeywordFidelity
 from ffwd.grammar._fidelity import fidelity_report as fidelity_report
@@ -46,6 +48,8 @@ from ffwd.grammar._spans import SpanKind as SpanKind
 from ffwd.grammar._spans import capture as capture
 from ffwd.grammar._spans import limit as limit
 from ffwd.grammar._spans import span as span
+from ffwd.grammar._structural_tags import StructuralTagError as StructuralTagError
+from ffwd.grammar._structural_tags import structural_tag as structural_tag
 from ffwd.grammar._substring import Substring as Substring
 from ffwd.grammar._substring import Unit as Unit
 from ffwd.grammar._substring import substring_of as substring_of

@@ -88,7 +88,7 @@ def any_text(*, excluding: str | Sequence[str] = (), max_chars: int | None = Non
         TypeError: One is not a str, or `max_chars` not an int.
 
     """
-    return AnyText(_texts(excluding, "excluding"), max_chars)
+    return AnyText(texts_of(excluding, "excluding"), max_chars)
 
 
 def text_until(
@@ -118,7 +118,7 @@ def text_until(
     """
     if not isinstance(include, bool):
         raise TypeError(f"include must be a bool, not {type(include).__name__}")
-    stops, others = _texts(stop, "stop"), _texts(excluding, "excluding")
+    stops, others = texts_of(stop, "stop"), texts_of(excluding, "excluding")
     until = TextUntil(stops, others, max_chars, controls)
     return until if include else AnyText(stops + others, max_chars)
 
@@ -135,7 +135,8 @@ def check_texts(texts: object, what: str) -> None:
         refuse_surrogates(text, what)
 
 
-def _texts(texts: str | Sequence[str], what: str) -> tuple[str, ...]:
+def texts_of(texts: str | Sequence[str], what: str) -> tuple[str, ...]:
+    """One text, or several, as several."""
     if isinstance(texts, str):
         return (texts,)
     if isinstance(texts, (bytes, Grammar)):

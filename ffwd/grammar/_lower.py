@@ -1,12 +1,13 @@
 """Grammars as Python has them, given to the native core node by node."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ffwd._native import GrammarBuilder
 from ffwd.grammar._choice import Choice
 from ffwd.grammar._controls import Controls, Piece
+from ffwd.grammar._dispatch import Dispatch
 from ffwd.grammar._errors import grammar_error
 from ffwd.grammar._free_text import AnyText, TextUntil
 from ffwd.grammar._front_ends import Ebnf, Gbnf, Lark
@@ -18,6 +19,7 @@ from ffwd.grammar._repeat import Repeat
 from ffwd.grammar._rules import RuleReference, Rules
 from ffwd.grammar._sequence import Seq, Text
 from ffwd.grammar._spans import Limit, Span
+from ffwd.grammar._string import StringText
 from ffwd.grammar._substring import Substring
 from ffwd.grammar._tokens import Tokens
 from ffwd.grammar._writing import Writing
@@ -117,19 +119,43 @@ class Lowering:
 
     def _text_until(self, grammar: TextUntil, nodes: list[int], scope: Scope) -> int:
         stops, most = grammar.stops, grammar.max_chars
-        split = self.controls.split if grammar.controls else lambda text: [(text, False)]
-        plain = [stop for stop in stops if not any(is_token for _, is_token in split(stop))]
+        plain = [stop for stop in stops if not self._has_tokens(stop, grammar.controls)]
         others = [stop for stop in stops if stop not in plain]
         excluding = [*grammar.excluding, *others]
+        ends = [self._up_to_tokens(stop, [*plain, *excluding], most) for stop in others]
+        if plain:
+            ends.append(self.builder.text_until(plain, excluding, max_chars=most))
+        return self.builder.choice(ends)
+
+    def _dispatch(self, grammar: Dispatch, nodes: list[int], scope: Scope) -> int:
+        triggers = list(dict.fromkeys(trigger for trigger, _ in grammar.cases))
+        plain = [t for t in triggers if not self._has_tokens(t, grammar.controls)]
+        excluding = [*grammar.excluding, *(t for t in triggers if t not in plain)]
         add = self.builder
-        ends = [add.text_until(plain, excluding, max_chars=most)] if plain else []
-        for stop in others:
-            # The free text runs up to the first token, and has what comes before that at its end.
-            pieces = split(stop)
-            ending = "" if pieces[0][1] else pieces[0][0]
-            free = add.any_text([*plain, *excluding], ending=ending, max_chars=most)
-            ends.append(add.seq([free, self._pieces(pieces[1:] if ending else pieces)]))
-        return add.choice(ends)
+        free = add.any_text([*plain, *excluding])
+        ends = []
+        for (trigger, _), node in zip(grammar.cases, nodes, strict=True):
+            if trigger in plain:
+                end = add.up_to_trigger(trigger, plain, excluding)
+            else:
+                end = self._up_to_tokens(trigger, [*plain, *excluding], None)
+            ends.append(add.seq([end, node]))
+        if grammar.loop:
+            return add.seq([add.repeat(add.choice(ends), 0), free])
+        return add.choice([free, *ends])
+
+    def _has_tokens(self, text: str, controls: bool) -> bool:
+        return controls and self.controls.has(text)
+
+    def _up_to_tokens(self, stop: str, excluding: list[str], max_chars: int | None) -> int:
+        """Free text up to a stop with a control token in it.
+
+        The free text runs up to the first token, and has at its end what comes before that.
+        """
+        pieces = self.controls.split(stop)
+        ending = pieces[0][0] if pieces and not pieces[0][1] else ""
+        free = self.builder.any_text(excluding, ending=ending, max_chars=max_chars)
+        return self.builder.seq([free, self._pieces(pieces[1:] if ending else pieces)])
 
     def _json_schema(self, grammar: JsonSchema, nodes: list[int], scope: Scope) -> int:
         self.writing.take(grammar)
@@ -164,7 +190,16 @@ _BUILD: dict[type[Grammar], Callable[[Lowering, Any, list[int], Scope], int]] = 
     AnyText: lambda self, grammar, nodes, scope: self.builder.any_text(
         grammar.excluding, max_chars=grammar.max_chars
     ),
+    StringText: lambda self, grammar, nodes, scope: self.builder.string(
+        excluding=grammar.excluding,
+        other_than=grammar.other_than,
+        patterns=grammar.patterns,
+        formats=grammar.formats,
+        min_chars=grammar.min_chars,
+        max_chars=grammar.max_chars,
+    ),
     TextUntil: Lowering._text_until,
+    Dispatch: Lowering._dispatch,
     RuleReference: lambda self, grammar, nodes, scope: self.builder.rule(scope[grammar.name]),
     Span: lambda self, grammar, nodes, scope: self.builder.span(
         grammar.kind, grammar.name, nodes[0]
@@ -185,14 +220,17 @@ def _rules(lowering: Lowering, grammar: Rules, nodes: list[int], scope: Scope) -
 _BUILD[Rules] = _rules
 
 
-def lower(grammar: Grammar, controls: Collection[str]) -> tuple[GrammarBuilder, int, Writing]:
+def lower(
+    grammar: Grammar, controls: Collection[str] = (), ends: Set[str] = frozenset()
+) -> tuple[GrammarBuilder, int, Writing]:
     """A grammar for the native core: the builder that has it, its node, and how JSON is written.
 
     Args:
         grammar: The grammar.
         controls: The names of the vocabulary's control tokens.
+        ends: Those of them that end the output.
 
     """
-    lowering = Lowering(GrammarBuilder(), Controls(controls))
+    lowering = Lowering(GrammarBuilder(), Controls(controls, ends))
     start = lowering.add(grammar)
     return lowering.builder, start, lowering.writing

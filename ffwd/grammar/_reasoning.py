@@ -2,7 +2,7 @@
 
 from ffwd.grammar._free_text import any_text
 from ffwd.grammar._grammar import Grammar, GrammarLike, as_grammar
-from ffwd.grammar._kinds import regex
+from ffwd.grammar._regex import regex
 from ffwd.grammar._repeat import check_count
 from ffwd.grammar._sequence import lit, seq
 from ffwd.grammar._spans import limit, span

@@ -5,7 +5,7 @@ use crate::regex::{Ast, CharClass};
 /// Any text in which none of these comes, and which ends so; before its end are at most so many
 /// characters.
 pub fn any_text(excluding: &[String], ending: &str, max_chars: Option<u32>) -> Ast {
-    let ended = Ast::concat([characters(max_chars), Ast::literal(ending)]);
+    let ended = Ast::concat([characters(0, max_chars), Ast::literal(ending)]);
     if excluding.is_empty() {
         return ended;
     }
@@ -21,9 +21,8 @@ pub fn any_text(excluding: &[String], ending: &str, max_chars: Option<u32>) -> A
 /// Any text up to the first place where one of the stops ends, without one of the others in it. Before
 /// the stop are at most so many characters.
 pub fn text_until(stops: &[String], excluding: &[String], max_chars: Option<u32>) -> Ast {
-    let ended = Ast::concat([characters(max_chars), any_of(stops)]);
-    let more = Ast::repeat(Ast::Class(CharClass::any()), 1, None);
-    let ended_before = Ast::concat([Ast::any_text(), any_of(stops), more]);
+    let ended = Ast::concat([characters(0, max_chars), any_of(stops)]);
+    let ended_before = Ast::concat([Ast::any_text(), any_of(stops), characters(1, None)]);
     let mut parts = vec![ended, Ast::complement(ended_before)];
     if !excluding.is_empty() {
         parts.push(any_text(excluding, "", None));
@@ -31,8 +30,29 @@ pub fn text_until(stops: &[String], excluding: &[String], max_chars: Option<u32>
     Ast::intersection(parts)
 }
 
-fn characters(max: Option<u32>) -> Ast {
-    Ast::repeat(Ast::Class(CharClass::any()), 0, max)
+/// Any text up to a trigger, which is one of several, without one of the others in it.
+///
+/// The first trigger to end counts, and of those that end together the longest. One that began within
+/// a longer one does not keep that from going on.
+pub fn up_to_trigger(trigger: &str, triggers: &[String], excluding: &[String]) -> Ast {
+    let mut parts = vec![Ast::concat([Ast::any_text(), Ast::literal(trigger)])];
+    // No other one begins before this one and ends before or with it.
+    let length = trigger.chars().count();
+    for other in triggers {
+        let after = (length + 1).saturating_sub(other.chars().count());
+        let rest = characters(u32::try_from(after).unwrap_or(u32::MAX), None);
+        let earlier = Ast::concat([Ast::any_text(), Ast::literal(other), rest]);
+        parts.push(Ast::complement(earlier));
+    }
+    if !excluding.is_empty() {
+        parts.push(any_text(excluding, "", None));
+    }
+    Ast::intersection(parts)
+}
+
+/// Any text of so many characters.
+pub fn characters(min: u32, max: Option<u32>) -> Ast {
+    Ast::repeat(Ast::Class(CharClass::any()), min, max)
 }
 
 fn any_of(texts: &[String]) -> Ast {
@@ -101,6 +121,35 @@ mod tests {
                     && before
                     && excluding.iter().all(|part| !text.contains(part));
                 assert_eq!(matches(&language, &text), expected, "{text:?} {stops:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_trigger_counts_and_of_several_the_longest() {
+        for triggers in [
+            vec!["ab"],
+            vec!["aa"],
+            vec!["b", "ab"],
+            vec!["abc", "b"],
+            vec!["a", "ab"],
+            vec!["ca", "abc", "bb"],
+        ] {
+            let triggers = owned(&triggers);
+            for (index, trigger) in triggers.iter().enumerate() {
+                let language = up_to_trigger(trigger, &triggers, &[]);
+                for text in all(6) {
+                    let start = text.len().wrapping_sub(trigger.len());
+                    let begins_earlier = triggers.iter().any(|other| {
+                        (0..start.min(text.len())).any(|at| text[at..].starts_with(other.as_str()))
+                    });
+                    let expected = text.ends_with(trigger.as_str()) && !begins_earlier;
+                    assert_eq!(
+                        matches(&language, &text),
+                        expected,
+                        "{text:?} {triggers:?} {index}"
+                    );
+                }
             }
         }
     }

@@ -85,7 +85,8 @@ pub enum Lexing {
     /// Wherever the language allows it: the texts are all of the concatenations.
     Anywhere,
     /// Where none of the lexemes of the scope that may begin at the same place can go on, as a lexer
-    /// does. A lazy one ends as soon as it can, and the others with it.
+    /// does: all that match up to there are read, and if none does, there is no way on. A lazy one
+    /// ends as soon as it can, and only lazy ones that end there as well are read with it.
     Longest { scope: ScopeId, lazy: bool },
 }
 
@@ -189,6 +190,18 @@ pub struct Span {
     pub kind: SpanKind,
     /// The name of a capture, or of the tool, where it is known beforehand.
     pub name: Arc<str>,
+    pub part: SpanPart,
+}
+
+/// How much of the text is reported.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SpanPart {
+    #[default]
+    Whole,
+    /// All before its ending: the longest text of this language that it ends with.
+    BeforeEnding(Ast),
+    /// Only that ending.
+    Ending(Ast),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -339,7 +352,17 @@ impl Grammar {
         name: &str,
         inner: NodeId,
     ) -> Result<NodeId, LimitExceeded> {
-        self.spans.push(Span { kind, name: name.into() });
+        self.span_part(kind, name, SpanPart::Whole, inner)
+    }
+
+    pub fn span_part(
+        &mut self,
+        kind: SpanKind,
+        name: &str,
+        part: SpanPart,
+        inner: NodeId,
+    ) -> Result<NodeId, LimitExceeded> {
+        self.spans.push(Span { kind, name: name.into(), part });
         self.add(Node::Span(SpanId(self.spans.len() as u32 - 1), inner))
     }
 

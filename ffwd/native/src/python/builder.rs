@@ -6,8 +6,11 @@ use pyo3::prelude::*;
 use super::{errors, pattern};
 use crate::error::LimitExceeded;
 use crate::grammar::Node;
-use crate::grammar::{free_text, regular, Grammar, NodeId, RuleId, SpanKind, TokenItem, TokenSet};
-use crate::regex::{substring_of, Ast};
+use crate::grammar::{
+    free_text, regular, Grammar, GrammarError, NodeId, RuleId, SpanKind, TokenItem, TokenSet,
+};
+use crate::regex::{ecma, formats, substring_of, Ast};
+use crate::{ebnf, gbnf, lark};
 
 /// A token: an id, the first and the last of some ids, or a name.
 #[derive(FromPyObject)]
@@ -59,6 +62,33 @@ impl PyGrammarBuilder {
             return Ok(RuleId(id));
         }
         Err(PyIndexError::new_err(format!("the grammar has no rule {id}")))
+    }
+}
+
+impl PyGrammarBuilder {
+    /// The grammar, with a node as its start.
+    pub fn starting(&self, node: u32) -> PyResult<Grammar> {
+        let mut grammar = self.grammar.clone();
+        grammar.start = Some(self.node(node)?);
+        Ok(grammar)
+    }
+
+    /// Copies a grammar that is read here.
+    fn included(
+        &mut self,
+        py: Python<'_>,
+        parse: impl FnOnce() -> Result<Grammar, GrammarError> + Send,
+    ) -> PyResult<u32> {
+        let grammar = &mut self.grammar;
+        let node = py.detach(|| {
+            let read = parse()?;
+            Ok(match grammar.include(&read)? {
+                Some(node) => node,
+                // What has no start has no text.
+                None => grammar.choice(Vec::new())?,
+            })
+        });
+        node.map(|node| node.0).map_err(|error| errors::grammar(py, &error))
     }
 }
 
@@ -140,6 +170,61 @@ impl PyGrammarBuilder {
         max_chars: Option<u32>,
     ) -> PyResult<u32> {
         added(py, self.grammar.text(free_text::text_until(&stops, &excluding, max_chars)))
+    }
+
+    /// Any text up to a trigger, where it is the first of several.
+    fn up_to_trigger(
+        &mut self,
+        py: Python<'_>,
+        trigger: &str,
+        triggers: Vec<String>,
+        excluding: Vec<String>,
+    ) -> PyResult<u32> {
+        added(py, self.grammar.text(free_text::up_to_trigger(trigger, &triggers, &excluding)))
+    }
+
+    /// A grammar in Lark's notation.
+    fn lark(&mut self, py: Python<'_>, text: &str) -> PyResult<u32> {
+        self.included(py, || lark::parse(text))
+    }
+
+    /// A grammar in llama.cpp's notation.
+    #[pyo3(signature = (text, root="root"))]
+    fn gbnf(&mut self, py: Python<'_>, text: &str, root: &str) -> PyResult<u32> {
+        self.included(py, || gbnf::parse(text, root))
+    }
+
+    /// A grammar in EBNF as XGrammar reads it.
+    #[pyo3(signature = (text, root="root"))]
+    fn ebnf(&mut self, py: Python<'_>, text: &str, root: &str) -> PyResult<u32> {
+        self.included(py, || ebnf::parse(text, root))
+    }
+
+    /// A text as it is, with what JSON Schema says of strings: bounds of its characters, patterns
+    /// and formats; without some texts in it, and not one of others.
+    #[pyo3(signature = (*, excluding, other_than, patterns, formats, min_chars=0, max_chars=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+    fn string(
+        &mut self,
+        py: Python<'_>,
+        excluding: Vec<String>,
+        other_than: Vec<String>,
+        patterns: Vec<String>,
+        formats: Vec<String>,
+        min_chars: u32,
+        max_chars: Option<u32>,
+    ) -> PyResult<u32> {
+        let mut parts = vec![free_text::any_text(&excluding, "", None)];
+        for pattern in &patterns {
+            let language = py.detach(|| ecma::search(pattern));
+            parts.push(language.map_err(|error| errors::pattern(py, pattern, &error))?);
+        }
+        // A format that is not known says nothing, as in JSON Schema.
+        parts.extend(formats.iter().filter_map(|name| formats::format(name)));
+        parts.push(free_text::characters(min_chars, max_chars));
+        let others = other_than.iter().map(|text| Ast::literal(text));
+        parts.push(Ast::complement(Ast::alternation(others)));
+        added(py, self.grammar.text(Ast::intersection(parts)))
     }
 
     /// A JSON value that is valid against a schema, given as JSON text.

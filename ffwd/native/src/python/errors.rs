@@ -150,6 +150,7 @@ pub fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
             at_place(py, GrammarError::new_err(error.to_string()), (*line, *column))
         }
         CompileError::Engine(error) => engine(py, error),
+        CompileError::Grammar(error) => grammar(py, error),
         CompileError::Unsatisfiable(_) => GrammarError::new_err(error.to_string()),
     }
 }

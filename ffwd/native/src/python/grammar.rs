@@ -12,7 +12,7 @@ use super::matcher::PyMatcher;
 use super::pattern;
 use super::vocabulary::PyVocabulary;
 use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
-use crate::engine::{CompileError, Compiled};
+use crate::engine::{CompileError, Compiled, GrammarOptions};
 use crate::json_schema::{self, Policy, Registry, SchemaOptions};
 use crate::matcher::{Beginning, Close, Matcher, Opening};
 use crate::vocabulary::TokenId;
@@ -182,6 +182,23 @@ pub fn compile_json_schema(
     lenient: bool,
     memory_bytes: Option<usize>,
 ) -> PyResult<PyCompiledGrammar> {
+    let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
+    let engine = &vocabulary.get().engine;
+    let compiled = py.detach(|| {
+        let registry = Arc::new(Registry::new(registry));
+        engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
+    });
+    wrap(py, vocabulary, compiled, memory_bytes)
+}
+
+/// How JSON is written; see [`compile_json_schema`].
+fn writing(
+    whitespace: &str,
+    max_whitespace: u32,
+    separators: Option<(String, String)>,
+    indent: Option<&str>,
+    any_order: bool,
+) -> PyResult<Writing> {
     let mode = match (separators, whitespace) {
         (Some((item, key)), _) => {
             let layout = Layout::new(&item, &key, indent).ok_or_else(|| {
@@ -201,12 +218,38 @@ pub fn compile_json_schema(
             )))
         }
     };
+    let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
+    Ok(Writing { whitespace: Whitespace { mode }, property_order })
+}
+
+/// Compiles what a builder holds, from one of its nodes on. The options of JSON are those of
+/// [`compile_json_schema`], for all schemas in it.
+#[pyfunction]
+#[pyo3(signature = (builder, node, vocabulary, *, whitespace="flexible", max_whitespace=64,
+                    separators=None, indent=None, any_order=false, registry=Vec::new(),
+                    lenient=false, memory_bytes=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+pub fn compile_grammar(
+    py: Python<'_>,
+    builder: &Bound<'_, PyGrammarBuilder>,
+    node: u32,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    whitespace: &str,
+    max_whitespace: u32,
+    separators: Option<(String, String)>,
+    indent: Option<&str>, // only looked at where separators are given
+    any_order: bool,
+    registry: Vec<(String, String)>,
+    lenient: bool,
+    memory_bytes: Option<usize>,
+) -> PyResult<PyCompiledGrammar> {
+    let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
+    let grammar = builder.borrow().starting(node)?;
     let engine = &vocabulary.get().engine;
     let compiled = py.detach(|| {
         let registry = Arc::new(Registry::new(registry));
-        let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
-        let writing = Writing { whitespace: Whitespace { mode }, property_order };
-        engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
+        let options = GrammarOptions { writing, registry, policy: policy(lenient) };
+        engine.compile_grammar(&grammar, options)
     });
     wrap(py, vocabulary, compiled, memory_bytes)
 }

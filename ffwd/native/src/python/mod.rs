@@ -50,8 +50,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::grammar::{
-        compile_choice, compile_json_schema, compile_language, compile_regex, json_schema_fidelity,
-        PyCompiledGrammar,
+        compile_choice, compile_grammar, compile_json_schema, compile_language, compile_regex,
+        json_schema_fidelity, PyCompiledGrammar,
     };
     #[pymodule_export]
     use super::logits::mask_logits;
