@@ -7,12 +7,19 @@
 //! source of the rule.
 
 pub mod error;
+pub mod fold;
+pub mod free_text;
 pub mod graph;
 mod include;
 mod left_corners;
+#[cfg(test)]
+pub(crate) mod oracle;
 mod parameter;
+pub mod regular;
 pub mod source;
 pub mod symbols;
+#[cfg(test)]
+mod test_fold;
 #[cfg(test)]
 mod tests;
 

@@ -192,8 +192,38 @@ impl Symbols {
             Symbol::Empty => Ok(SymbolId::EMPTY),
             Symbol::Star(_) => Ok(inner),
             &Symbol::NonEmpty(inner) => self.star(inner),
+            Symbol::Choice(parts) => {
+                let kept = self.not_repeated(parts);
+                let inner = self.choice(kept, false)?;
+                self.intern(Symbol::Star(inner), true)
+            }
             _ => self.intern(Symbol::Star(inner), true),
         }
+    }
+
+    /// The parts of a repeated choice without those that are several others, one after the other.
+    fn not_repeated(&self, parts: &[SymbolId]) -> Vec<SymbolId> {
+        let bare = |id: SymbolId| match self.get(id) {
+            &Symbol::NonEmpty(inner) => inner,
+            _ => id,
+        };
+        let bare_parts: FxHashSet<SymbolId> = parts.iter().map(|&part| bare(part)).collect();
+        let mut kept = Vec::with_capacity(parts.len());
+        for &part in parts {
+            let mut rest = bare(part);
+            let mut repeats = false;
+            while let &Symbol::Seq(first, then) = self.get(rest) {
+                repeats = bare_parts.contains(&bare(first));
+                rest = bare(then);
+                if !repeats {
+                    break;
+                }
+            }
+            if !(repeats && bare_parts.contains(&rest)) {
+                kept.push(part);
+            }
+        }
+        kept
     }
 
     fn repeat(

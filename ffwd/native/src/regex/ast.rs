@@ -16,6 +16,13 @@ const SURROGATE_FIRST: u32 = 0xD800;
 const SURROGATE_LAST: u32 = 0xDFFF;
 const SCALAR_LAST: u32 = 0x10FFFF;
 
+impl Default for CharClass {
+    /// No character.
+    fn default() -> Self {
+        Self::new([])
+    }
+}
+
 impl CharClass {
     /// The class of the given inclusive ranges, in any order, overlapping or not.
     /// Surrogates and values past U+10FFFF are dropped.
