@@ -66,6 +66,13 @@ pub struct Preamble {
     closing: Box<[OnceLock<Box<[Closing]>>]>,
 }
 
+/// What closes free text, but for what has come of it.
+#[derive(Clone, Copy, Debug)]
+pub enum Rest<'p> {
+    Tokens(&'p [TokenId]),
+    Text(&'p [u8]),
+}
+
 impl Preamble {
     pub fn new(vocabulary: Arc<Vocabulary>, opening: Opening) -> Self {
         let Opening { close, controls } = opening;
@@ -89,6 +96,14 @@ impl Preamble {
     /// Before any token.
     pub fn start(&self) -> Stage {
         Stage::Free(0)
+    }
+
+    /// What is left of what closes the free text.
+    pub fn rest(&self, matched: u32) -> Rest<'_> {
+        match &self.close {
+            Close::Tokens(tokens) => Rest::Tokens(&tokens[matched as usize..]),
+            Close::Text(text) => Rest::Text(&text[matched as usize..]),
+        }
     }
 
     /// What a token does to free text.
