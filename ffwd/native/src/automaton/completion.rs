@@ -1,13 +1,15 @@
 //! How a text can end: for a configuration, bytes after which the text is complete.
 //!
-//! The search goes over stacks, best first. From a stack it goes on with each lexeme that may begin
-//! there, in the short texts that the lexeme knows ([`crate::expr::Lexeme::endings`]), to the stack
-//! that [`Automaton::exit`] says. An estimate of what each frame still needs ([`super::estimate`])
-//! leads it. What it finds are texts of the grammar, for it goes where texts go. They are mostly
-//! shortest ones, as far as the estimates are exact, and short ones otherwise.
+//! From a stack the text goes on with each lexeme that may begin there, in the short texts that the
+//! lexeme knows ([`crate::expr::Lexeme::endings`]), to the stack that [`Automaton::exit`] says. A search,
+//! best first, goes on so until something is off the stack, and then anew from there. An estimate of
+//! what each frame still needs ([`super::estimate`]) leads it. What it finds are texts of the grammar,
+//! for it goes where texts go. They are mostly shortest ones, as far as the estimates are exact, and
+//! short ones otherwise.
 //!
-//! Each stack on the way remembers how it goes on, so a search ends where it meets one that is known.
-//! A new kind of frame needs an estimate, or has none: then it is searched like anything else.
+//! What is found from a stack depends on the stack alone, not on what has been looked for before: so
+//! a text that is read again elsewhere is completed in the same way. A new kind of frame needs an
+//! estimate, or has none: then it is searched like anything else.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +31,7 @@ use crate::expr::{Lexeme, Verdict};
 /// are compared with.
 pub(super) type Between = (StackId, TextId);
 
-/// A lexeme's text, and what follows it.
+/// A text, and what follows it.
 #[derive(Clone, Debug)]
 pub(super) struct Edge {
     pub text: Arc<[u8]>,
@@ -39,9 +41,10 @@ pub(super) struct Edge {
 /// How a text goes on that is between two lexemes.
 #[derive(Clone, Debug)]
 struct Known {
-    /// Of all that follows.
-    length: u32,
-    edge: Edge,
+    /// To where something is off the stack. `None` where that was not found.
+    edge: Option<Edge>,
+    /// Of all that follows, once it has been asked for.
+    length: Option<Option<u32>>,
 }
 
 /// What is known of how texts end.
@@ -59,9 +62,6 @@ const MAX_KEYS: usize = 32;
 /// How many beginnings of a key without a name are tried.
 const MAX_BEGINNINGS: usize = 2_000;
 
-/// The text that ends here already.
-const ENDED: Between = (StackId::END, TextId::NONE);
-
 /// A stack that the search has come to.
 struct Visit {
     at: Between,
@@ -77,11 +77,14 @@ impl Automaton {
     /// # Errors
     /// A limit of what is built on the way is passed.
     pub fn completion(&self, threads: &[Thread]) -> Result<Option<Vec<u8>>, EngineError> {
-        let Some((text, mut at)) = self.search(threads)? else { return Ok(None) };
-        let mut bytes = text.concat();
-        let known = self.completions.known.lock();
+        if self.accepts(threads)? {
+            return Ok(Some(Vec::new()));
+        }
+        let Some((first, _)) = self.first_edge(threads)? else { return Ok(None) };
+        let mut bytes = first.text.to_vec();
+        let mut at = first.to;
         while at.0 != StackId::END {
-            let Some(Known { edge, .. }) = known.get(&at) else { return Ok(None) };
+            let Some(edge) = self.way_off(at)? else { return Ok(None) };
             bytes.extend_from_slice(&edge.text);
             at = edge.to;
         }
@@ -93,96 +96,122 @@ impl Automaton {
     /// # Errors
     /// As there.
     pub fn completion_length(&self, threads: &[Thread]) -> Result<Option<usize>, EngineError> {
-        let Some((text, at)) = self.search(threads)? else { return Ok(None) };
-        let known = self.completions.known.lock();
-        let rest = if at.0 == StackId::END { Some(0) } else { known.get(&at).map(|k| k.length) };
-        Ok(rest.map(|rest| text.iter().map(|part| part.len()).sum::<usize>() + rest as usize))
+        if self.accepts(threads)? {
+            return Ok(Some(0));
+        }
+        Ok(self.first_edge(threads)?.map(|(_, length)| length as usize))
     }
 
-    /// The first lexemes of a completion, and a place from which on it is known.
-    fn search(&self, threads: &[Thread]) -> Result<Option<(Vec<Arc<[u8]>>, Between)>, EngineError> {
-        if self.accepts(threads)? {
-            return Ok(Some((Vec::new(), ENDED)));
-        }
-        let mut visits: Vec<Visit> = Vec::new();
-        let mut shortest: FxHashMap<Between, usize> = FxHashMap::default();
-        // By about how long the whole is, then by what is left, then the newest first.
-        let mut queue: BinaryHeap<Reverse<(u64, u64, Reverse<usize>)>> = BinaryHeap::new();
-        let mut edges: Vec<Edge> = Vec::new();
+    /// With what the completion of a configuration begins, and how long all of it is.
+    fn first_edge(&self, threads: &[Thread]) -> Result<Option<(Edge, u32)>, EngineError> {
+        let mut edges = Vec::new();
         for thread in threads {
             self.edges(thread, &mut edges)?;
         }
-        let mut from = usize::MAX;
-        let mut length = 0;
-        loop {
-            for Edge { text, to } in edges.drain(..) {
-                let length = length + text.len() as u32;
-                let worse = |&at: &usize| visits[at].length <= length;
-                if shortest.get(&to).is_some_and(worse) {
-                    continue;
+        let mut promising: Vec<(u32, Edge)> = Vec::with_capacity(edges.len());
+        for edge in in_order(edges) {
+            let length = (edge.text.len() as u32).saturating_add(self.estimate(edge.to.0)?);
+            promising.push((length, edge));
+        }
+        promising.sort_by_key(|&(length, _)| length);
+        let mut best: Option<(Edge, u32)> = None;
+        for (least, edge) in promising {
+            if best.as_ref().is_some_and(|&(_, length)| length <= least) {
+                break;
+            }
+            let Some(rest) = self.length_from(edge.to)? else { continue };
+            let length = (edge.text.len() as u32).saturating_add(rest);
+            if best.as_ref().is_none_or(|&(_, known)| length < known) {
+                best = Some((edge, length));
+            }
+        }
+        Ok(best)
+    }
+
+    /// The length of the completion of a text that is between two lexemes.
+    fn length_from(&self, start: Between) -> Result<Option<u32>, EngineError> {
+        let mut way: Vec<(Between, u32)> = Vec::new();
+        let mut at = start;
+        let mut length = loop {
+            if at.0 == StackId::END {
+                break Some(0);
+            }
+            if let Some(known) = self.completions.known.lock().get(&at).and_then(|k| k.length) {
+                break known;
+            }
+            match self.way_off(at)? {
+                Some(edge) => {
+                    way.push((at, edge.text.len() as u32));
+                    at = edge.to;
                 }
-                let known = self.completions.known.lock().get(&to).map(|known| known.length);
-                let (left, priority) = match known {
-                    Some(left) => (u64::from(left), u64::from(left)),
-                    None => {
-                        let left = u64::from(self.estimate(to.0)?);
-                        // Where estimates are too small, rather on than aside.
-                        (left, left + left / 4)
-                    }
-                };
-                shortest.insert(to, visits.len());
-                let whole = u64::from(length) + priority;
-                queue.push(Reverse((whole, left, Reverse(visits.len()))));
-                visits.push(Visit { at: to, length, from, text });
+                None => break None,
+            }
+        };
+        let mut known = self.completions.known.lock();
+        for (at, text) in way.into_iter().rev() {
+            length = length.map(|length: u32| length.saturating_add(text));
+            if let Some(known) = known.get_mut(&at) {
+                known.length = Some(length);
+            }
+        }
+        Ok(length)
+    }
+
+    /// A text after which something is off a stack.
+    fn way_off(&self, start: Between) -> Result<Option<Edge>, EngineError> {
+        if let Some(known) = self.completions.known.lock().get(&start) {
+            return Ok(known.edge.clone());
+        }
+        let edge = self.search(start)?;
+        let text = edge.as_ref().map_or(0, |edge| edge.text.len());
+        self.completions.held.add(map_entry::<Between, Known>() + text);
+        self.completions.known.lock().insert(start, Known { edge: edge.clone(), length: None });
+        Ok(edge)
+    }
+
+    fn search(&self, start: Between) -> Result<Option<Edge>, EngineError> {
+        let height = self.cell(start.0).height;
+        let mut shortest: FxHashMap<Between, usize> = FxHashMap::from_iter([(start, 0)]);
+        let mut visits = vec![Visit { at: start, length: 0, from: 0, text: Arc::from([]) }];
+        // By about how long the whole is, then by what is left, then the newest first.
+        let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
+        let mut edges: Vec<Edge> = Vec::new();
+        while let Some(Reverse((_, _, Reverse(current)))) = queue.pop() {
+            let &Visit { at, length, .. } = &visits[current];
+            if shortest.get(&at) != Some(&current) {
+                continue;
+            }
+            if self.cell(at.0).height < height {
+                let mut parts = Vec::new();
+                let mut visit = current;
+                while visit != 0 {
+                    parts.push(&*visits[visit].text);
+                    visit = visits[visit].from;
+                }
+                parts.reverse();
+                return Ok(Some(Edge { text: parts.concat().into(), to: at }));
             }
             if visits.len() > MAX_COMPLETION_STEPS {
                 return Ok(None);
             }
-            let Some(Reverse((_, _, Reverse(current)))) = queue.pop() else { return Ok(None) };
-            let visit = &visits[current];
-            if shortest.get(&visit.at) != Some(&current) {
-                continue;
+            for thread in &self.following(at.0, at.1)? {
+                self.edges(thread, &mut edges)?;
             }
-            let known = self.completions.known.lock().get(&visit.at).map(|known| known.length);
-            let rest = if visit.at.0 == StackId::END { Some(0) } else { known };
-            if let Some(rest) = rest {
-                return Ok(Some(self.remember(&visits, current, rest)));
-            }
-            from = current;
-            length = visit.length;
-            for thread in &self.following(visit.at.0, visit.at.1)? {
-                if thread.lexeme == ThreadLexeme::End {
-                    // Nothing is left but frames that need nothing.
-                    edges.push(Edge { text: Arc::from([]), to: ENDED });
-                } else {
-                    self.edges(thread, &mut edges)?;
+            for Edge { text, to } in in_order(std::mem::take(&mut edges)) {
+                let length = length.saturating_add(text.len() as u32);
+                let better = |&at: &usize| visits[at].length <= length;
+                if shortest.get(&to).is_some_and(better) {
+                    continue;
                 }
+                let left = u64::from(self.estimate(to.0)?);
+                // Where estimates are too small, rather on than aside.
+                let whole = u64::from(length) + left + left / 4;
+                shortest.insert(to, visits.len());
+                queue.push(Reverse((whole, left, Reverse(visits.len()))));
+                visits.push(Visit { at: to, length, from: current, text });
             }
         }
-    }
-
-    /// Takes note of a way that was found, and gives its first lexeme.
-    fn remember(&self, visits: &[Visit], last: usize, rest: u32) -> (Vec<Arc<[u8]>>, Between) {
-        let whole = visits[last].length + rest;
-        let mut known = self.completions.known.lock();
-        let mut at = last;
-        while visits[at].from != usize::MAX {
-            let Visit { from, at: to, ref text, .. } = visits[at];
-            let before = &visits[from];
-            let length = whole - before.length;
-            let edge = Edge { text: text.clone(), to };
-            let held = map_entry::<Between, Known>() + text.len();
-            match known.get_mut(&before.at) {
-                Some(known) if known.length <= length => {}
-                Some(known) => *known = Known { length, edge },
-                None => {
-                    self.completions.held.add(held);
-                    known.insert(before.at, Known { length, edge });
-                }
-            }
-            at = from;
-        }
-        (vec![visits[at].text.clone()], visits[at].at)
+        Ok(None)
     }
 
     /// Texts with which the lexeme of a thread can end, and what follows then.
@@ -299,6 +328,12 @@ impl Automaton {
         let after = threads.iter().find(is_colon);
         Ok(after.map(|after| self.between(after.stack, after.transcript)))
     }
+}
+
+/// In an order that does not depend on numbers that were given out.
+fn in_order(mut edges: Vec<Edge>) -> Vec<Edge> {
+    edges.sort_by(|a, b| (a.text.len(), &a.text).cmp(&(b.text.len(), &b.text)));
+    edges
 }
 
 /// Bytes with which a key can go on, without ending.

@@ -251,6 +251,7 @@ impl Automaton {
         let id = self.cells.push(Cell {
             frame,
             parent,
+            height: below.map_or(0, |cell| cell.height + 1),
             depth: below.map_or(0, |cell| cell.depth) + u32::from(frame.is_container()),
             transcribed: is_compared(frame) || below.is_some_and(|cell| cell.transcribed),
             ends_compared_item: below.is_some_and(|cell| is_compared(cell.frame)),
