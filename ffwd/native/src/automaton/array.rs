@@ -516,6 +516,9 @@ impl Automaton {
     }
 }
 
+/// About how long an item is, with its comma.
+const LEAST_ITEM: u32 = 2;
+
 /// What an array still needs, about; see [`super::estimate`].
 impl Automaton {
     /// The array before the item that is being written.
@@ -555,6 +558,9 @@ impl Automaton {
             failed?;
             least = least.min(length);
         }
-        Ok(if least == u32::MAX { 1 } else { least.saturating_add(1) })
+        let least = if least == u32::MAX { 0 } else { least };
+        // Nothing is missing, and yet it may not close: some item must be repeated.
+        let waits = least == 0 && more == 0 && self.array_verdict(json, id) == 0;
+        Ok(if waits { 1 + LEAST_ITEM } else { least.saturating_add(1) })
     }
 }

@@ -11,6 +11,7 @@ use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
 use super::memory::map_entry;
+use super::object::LEAST_MEMBER;
 use super::value::Schemas;
 use crate::expr::lower::{spell, Spelling};
 use crate::json_schema::{ArraySpec, ObjectSpec, SchemaId};
@@ -84,9 +85,10 @@ impl Automaton {
                 let state = self.object_start(json, group)?;
                 Ok(1 + self.object_left(json, state, of)?)
             }
-            Frame::ObjectOpen(state) | Frame::ObjectKey(state) | Frame::ObjectAfter(state) => {
+            Frame::ObjectOpen(state) | Frame::ObjectAfter(state) => {
                 self.object_left(json, state, of)
             }
+            Frame::ObjectKey(state) => Ok(self.object_left(json, state, of)?.max(LEAST_MEMBER)),
             Frame::AwaitMember(pending) => self.object_left_after(json, pending, of),
             Frame::ArrayOpen(state) | Frame::ArrayAfter(state) => {
                 self.array_left(json, state, 0, of)

@@ -21,7 +21,7 @@ use crate::expr::Verdict;
 use crate::json_schema::SchemaId;
 
 /// About how long a member is that is not declared: a key of one character, and a digit.
-const LEAST_MEMBER: u32 = 5;
+pub(super) const LEAST_MEMBER: u32 = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectStateId(pub u32);
@@ -370,8 +370,13 @@ impl Automaton {
         of: impl Fn(SchemaId) -> Result<u32, EngineError>,
     ) -> Result<u32, EngineError> {
         let ObjectState { group, live, members, .. } = json.object_states.get(id.0);
+        let group = self.group(json, *group);
         let live = live.iter().map(|live| (live.monitor, live.place.ordered));
-        self.members_left(self.group(json, *group), live, members, of)
+        let left = self.members_left(group, live, members, of)?;
+        // Nothing is missing, and yet it may not close: some member more makes it differ from what
+        // it must not be.
+        let waits = left == 1 && self.object_verdict(json, id) == 0;
+        Ok(if waits { left + LEAST_MEMBER } else { left })
     }
 
     /// The same after the value of a member that is being written.

@@ -211,6 +211,21 @@ impl Matcher {
         Ok(())
     }
 
+    /// Whether so many tokens suffice after any that stays in the free text, as far as that is plain.
+    fn is_ample_in_free_text(
+        &self,
+        generation: &Generation,
+        place: &Place,
+        after: usize,
+    ) -> Result<bool, EngineError> {
+        if place.stage == Stage::Grammar {
+            return Ok(false);
+        }
+        let start = Place { stage: Stage::Free(0), ..*place };
+        let completion = self.completion_at(generation, &start)?;
+        Ok(completion.is_some_and(|completion| completion.most() <= after))
+    }
+
     /// Takes out of a mask before the grammar's text what would leave too few tokens.
     fn narrow_beginning(
         &self,
@@ -222,7 +237,15 @@ impl Matcher {
         let vocabulary = self.compiled.engine.vocabulary();
         // By how much of what closes the free text has come.
         let mut in_time: Vec<Option<bool>> = Vec::new();
-        let tokens: Vec<TokenId> = bits(row).collect();
+        let mut tokens: Vec<TokenId> = Vec::new();
+        match &self.preamble {
+            // Wherever in the free text, what is left to write is no more than this.
+            Some(preamble) if self.is_ample_in_free_text(generation, place, after)? => {
+                let is_in = |token: &TokenId| row[token.index() / 32] >> (token.0 % 32) & 1 == 1;
+                tokens.extend(preamble.closing_tokens(place.stage).filter(is_in));
+            }
+            _ => tokens.extend(bits(row)),
+        }
         for token in tokens {
             let step = self.preamble.as_ref().map(|preamble| preamble.step(place.stage, token));
             let keeps = match step {

@@ -153,6 +153,15 @@ impl Preamble {
         Ok(())
     }
 
+    /// The tokens that close the free text by what they spell.
+    pub fn closing_tokens(&self, stage: Stage) -> impl Iterator<Item = TokenId> + '_ {
+        let closing = match stage {
+            Stage::Free(matched) => self.closing(matched as usize),
+            Stage::Grammar => &[],
+        };
+        closing.iter().map(|&(token, _)| token)
+    }
+
     /// Sets what is no text in a mask that canonical tokens are left of.
     pub fn keep_controls(&self, row: &mut [u32]) {
         set_bits(row, &self.controls);
