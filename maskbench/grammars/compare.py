@@ -191,7 +191,7 @@ class Comparison:
                 report.gave_up = problem
                 return
             report.masks += 1
-            if not np.array_equal(*masks):
+            if not np.array_equal(masks[0], masks[1]):
                 report.differences.append(self._difference(walk, taken, masks))
                 return
             token = follower.next(masks[0], self._ends)

@@ -155,7 +155,8 @@ def test_tokens_that_trigger() -> None:
         ({"type": "dispatch", "rules": [["a"]]}, "/format/rules/0", "a pattern and a format"),
         (schema(3), "/format/json_schema", "an object or a boolean"),
         (schema({}, style="xml"), "/format/style", "no style 'xml'"),
-        (schema({}, excludes=["a"]), "/format/excludes", "not supported"),
+        (schema({}, excludes=["a"], style="glm_xml"), "/format/excludes", "not supported"),
+        (schema({}, excludes=['"']), "/format/excludes", "escapes"),
         (schema({"type": "string"}, style="qwen_xml"), "/format/json_schema", "an object"),
         (
             schema({"type": "object", "properties": {"a>": {}}}, style="qwen_xml"),
@@ -265,6 +266,19 @@ def test_objects_are_closed_as_xgrammar_has_them() -> None:
     both = {"allOf": [value, {"properties": {"c": {}}}]}
     assert accepts(read(schema(both)), '{"a": 1, "c": 2}')
     assert not accepts(read(schema({**both, "properties": {"a": {}}})), '{"d": 2}')
+
+
+def test_excluded_texts_of_json() -> None:
+    """In strings and names, declared or not; but for strings with a pattern."""
+    value = {"type": "object", "properties": {"a": {}, "b": {"type": "string", "pattern": "^<|x$"}}}
+    grammar = read(schema(value, excludes=["<|", "(."]))
+    for text in ('{"a": "<x"}', '{"b": "<|x"}', '{"a": [{"q": ".("}]}'):
+        assert accepts(grammar, text)
+    for text in ('{"a": "<|x"}', '{"a": [{"q": "(."}]}', '{"a": {"<|": 1}}', '{"a": [["<|"]]}'):
+        assert not accepts(grammar, text)
+    anything = read(schema(True, excludes=["no"]))
+    assert accepts(anything, '["on", {"x": 1}]')
+    assert not accepts(anything, '["on", {"x": "nono"}]')
 
 
 def test_options_of_formats() -> None:

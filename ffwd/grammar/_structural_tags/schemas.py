@@ -1,5 +1,6 @@
 """The format `json_schema`, in all of its styles."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from ffwd.grammar._structural_tags.closed import closed
 from ffwd.grammar._structural_tags.document import Document
 from ffwd.grammar._structural_tags.errors import StructuralTagError
 from ffwd.grammar._structural_tags.fields import Fields
+from ffwd.grammar._structural_tags.without import without
 from ffwd.grammar._structural_tags.xml import STYLES, arguments
 
 # Runs of whitespace that a format does not bound.
@@ -39,14 +41,21 @@ class Schemas:
             )
         most = None if deprecated else fields.count("max_whitespace_cnt", None)
         any_order = not deprecated and fields.flag("any_order", False)
-        if not deprecated and fields.texts("excludes", []):
+        excluding = () if deprecated else fields.texts("excludes", [])
+        if excluding and style != "json":
+            # Names and values are elements there, and what is between them is not a string.
             raise StructuralTagError.at(
-                fields.place("excludes"),
-                "'excludes' of JSON Schemas is not supported; `not` with a `pattern` in the schema "
-                "of a string says the same",
+                fields.place("excludes"), "'excludes' is not supported in styles of XML"
             )
+        for text in excluding:
+            if re.search(r'["\\\x00-\x1f]', text):
+                raise StructuralTagError.at(
+                    fields.place("excludes"), f"{text!r} has characters that JSON escapes"
+                )
         if self.closed_objects:
             schema = closed(schema)
+        if excluding:
+            schema = without(schema, excluding)
         options: dict[str, Any] = {
             "whitespace": self.whitespace,
             "max_whitespace": MAX_WHITESPACE if most is None else most,

@@ -26,7 +26,7 @@ use crate::error::LimitExceeded;
 use crate::expr::lexeme::{Ends, MAX_LANGUAGES};
 use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
-use crate::grammar::{Lexing, NodeId, ScopeId};
+use crate::grammar::{Lexing, Longest, NodeId, ScopeId};
 use crate::regex::Ast;
 
 /// What a leaf of the symbols is.
@@ -227,16 +227,17 @@ impl Automaton {
     fn threads_of(&self, rules: &Rules, found: Beginnings) -> Result<Threads, EngineError> {
         let mut threads = found.threads;
         let mut apart: BTreeMap<StackId, Vec<Ast>> = BTreeMap::new();
-        let mut longest: BTreeMap<ScopeId, BTreeMap<(StackId, bool), Vec<Ast>>> = BTreeMap::new();
+        let mut longest: BTreeMap<ScopeId, BTreeMap<(StackId, Longest), Vec<Ast>>> =
+            BTreeMap::new();
         for (node, stacks) in found.leaves {
             let after = self.union(rules, &stacks)?;
             match rules.program.leaves.get(&node) {
                 Some(Leaf::Lexeme { language, lexing: Lexing::Anywhere }) => {
                     apart.entry(after).or_default().push(language.clone());
                 }
-                Some(Leaf::Lexeme { language, lexing: Lexing::Longest { scope, lazy } }) => {
+                Some(Leaf::Lexeme { language, lexing: Lexing::Longest { scope, lexing } }) => {
                     let row = longest.entry(*scope).or_default();
-                    row.entry((after, *lazy)).or_default().push(language.clone());
+                    row.entry((after, *lexing)).or_default().push(language.clone());
                 }
                 Some(Leaf::Tokens(_)) => threads.push(Thread {
                     lexeme: ThreadLexeme::Tokens(node.0),
@@ -254,20 +255,12 @@ impl Automaton {
             let stack = self.push(Frame::Lexeme(lexeme), after)?;
             self.begin_lexeme(lexeme, stack, &mut threads);
         }
+        let others = threads.iter().any(|thread| !self.is_plain_lexeme(thread));
         for row in longest.into_values() {
-            if row.len() > MAX_LANGUAGES {
-                let limit = "lexemes that may begin at one place, with something else after each";
-                return Err(LimitExceeded::new(limit, MAX_LANGUAGES).into());
+            let ignored_only = row.keys().all(|&(_, lexing)| lexing == Longest::Ignored);
+            if !ignored_only || others {
+                self.begin_row(rules, row, &mut threads)?;
             }
-            let lazy = row.keys().enumerate().filter(|(_, &(_, lazy))| lazy);
-            let lazy: Verdict = lazy.fold(0, |bits, (language, _)| bits | 1 << language);
-            let after = row.keys().map(|&(after, _)| after).collect();
-            let languages = row.into_values().map(Ast::alternation);
-            let spec = LexemeSpec::new(Spelling::Utf8, languages);
-            let lexeme = self.add_lexeme(&LexemeSpec { ends: Ends::Longest { lazy }, ..spec })?;
-            let row = rules.rows.intern(Row(after))?;
-            let stack = self.push(Frame::Row(row), StackId::END)?;
-            self.begin_lexeme(lexeme, stack, &mut threads);
         }
         if found.end {
             threads.push(Thread::END);
@@ -275,6 +268,61 @@ impl Automaton {
         threads.sort_unstable();
         threads.dedup();
         Ok(threads)
+    }
+
+    fn is_plain_lexeme(&self, thread: &Thread) -> bool {
+        matches!(self.cell(thread.stack).frame, Frame::Lexeme(_))
+    }
+
+    /// Begins lexemes side by side. Where they are too many for one, each part of them knows the
+    /// others as one language, after which nothing follows.
+    fn begin_row(
+        &self,
+        rules: &Rules,
+        row: BTreeMap<(StackId, Longest), Vec<Ast>>,
+        threads: &mut Threads,
+    ) -> Result<(), EngineError> {
+        let row: Vec<((StackId, Longest), Ast)> =
+            row.into_iter().map(|(key, all)| (key, Ast::alternation(all))).collect();
+        let size = if row.len() > MAX_LANGUAGES { MAX_LANGUAGES - 2 } else { MAX_LANGUAGES };
+        for (place, own) in row.chunks(size).enumerate() {
+            let mut lazy: Verdict = 0;
+            let mut after: SmallVec<[StackId; 4]> = SmallVec::new();
+            let mut languages: Vec<Ast> = Vec::new();
+            let mut add = |stack: StackId, is_lazy: bool, language: Ast| {
+                lazy |= Verdict::from(is_lazy) << languages.len();
+                after.push(stack);
+                languages.push(language);
+            };
+            for ((stack, lexing), language) in own {
+                add(*stack, *lexing == Longest::Lazy, language.clone());
+            }
+            if own.len() < row.len() {
+                let nowhere = self.union(rules, &[])?;
+                for is_lazy in [false, true] {
+                    let others = row.chunks(size).enumerate().filter(|(other, _)| *other != place);
+                    let others = others.flat_map(|(_, others)| others);
+                    let others =
+                        others.filter(|((_, lexing), _)| (*lexing == Longest::Lazy) == is_lazy);
+                    let language = Ast::alternation(others.map(|(_, language)| language.clone()));
+                    add(nowhere, is_lazy, language);
+                }
+            }
+            let spec = LexemeSpec::new(Spelling::Utf8, languages);
+            let lexeme = self.add_lexeme(&LexemeSpec { ends: Ends::Longest { lazy }, ..spec })?;
+            let row = rules.rows.intern(Row(after))?;
+            let stack = self.push(Frame::Row(row), StackId::END)?;
+            self.begin_lexeme(lexeme, stack, threads);
+        }
+        Ok(())
+    }
+
+    /// Whether nothing at all may follow, not even the end.
+    pub fn leads_nowhere(&self, stack: StackId) -> bool {
+        match (self.cell(stack).frame, self.rules()) {
+            (Frame::Union(union), Some(rules)) => rules.unions.get(union).0.is_empty(),
+            _ => false,
+        }
     }
 
     fn begin_lexeme(&self, lexeme: u32, stack: StackId, threads: &mut Threads) {

@@ -85,8 +85,8 @@ pub enum Ends {
     /// Wherever a language allows it.
     #[default]
     Anywhere,
-    /// Only where no language can go on; but as soon as one of the lazy ones can end, with all that
-    /// end there.
+    /// Only where no language can go on; but as soon as one of the lazy ones can end, with those
+    /// of them that do.
     Longest { lazy: Verdict },
 }
 
@@ -404,13 +404,18 @@ impl Lexeme {
             (StateKey::Closed(verdict), _) => (*verdict, true),
             (StateKey::Inside(_), Spelling::JsonString) => (0, false),
             (StateKey::Inside(residuals), Spelling::Utf8) => {
-                let verdict = self.verdict(&builder.store, residuals);
+                let mut verdict = self.verdict(&builder.store, residuals);
                 let lazy = match self.spec.ends {
                     Ends::Longest { lazy } => lazy,
                     Ends::Anywhere => 0,
                 };
+                // A lazy language that can end is what was read.
+                let ends_now = verdict & lazy != 0;
+                if ends_now {
+                    verdict &= lazy;
+                }
                 let mut is_final = verdict != 0;
-                if is_final && verdict & lazy == 0 {
+                if is_final && !ends_now {
                     for &byte in &self.classes.representatives {
                         if self.successor(builder, &key, byte)?.is_some() {
                             is_final = false;

@@ -87,7 +87,7 @@ pub enum Lexing {
     /// Where none of the lexemes of the scope that may begin at the same place can go on, as a lexer
     /// does: all that match up to there are read, and if none does, there is no way on. A lazy one
     /// ends as soon as it can, and only lazy ones that end there as well are read with it.
-    Longest { scope: ScopeId, lazy: bool },
+    Longest { scope: ScopeId, lexing: Longest },
 }
 
 /// Tokens by id or by name.
@@ -167,6 +167,16 @@ pub enum Comparison {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
+}
+
+/// How one of several lexemes ends that compete for the longest match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Longest {
+    Greedy,
+    Lazy,
+    /// As a greedy one. It may only come where another lexeme of the scope could, or a token or a
+    /// JSON value.
+    Ignored,
 }
 
 #[derive(Clone, Debug)]
@@ -317,7 +327,22 @@ impl Grammar {
         scope: ScopeId,
         lazy: bool,
     ) -> Result<NodeId, LimitExceeded> {
-        self.add(Node::Lexeme(Lexeme { language, lexing: Lexing::Longest { scope, lazy } }))
+        let lexing = if lazy { Longest::Lazy } else { Longest::Greedy };
+        self.longest(language, scope, lexing)
+    }
+
+    /// What may stand between the lexemes of a scope.
+    pub fn ignored(&mut self, language: Ast, scope: ScopeId) -> Result<NodeId, LimitExceeded> {
+        self.longest(language, scope, Longest::Ignored)
+    }
+
+    fn longest(
+        &mut self,
+        language: Ast,
+        scope: ScopeId,
+        lexing: Longest,
+    ) -> Result<NodeId, LimitExceeded> {
+        self.add(Node::Lexeme(Lexeme { language, lexing: Lexing::Longest { scope, lexing } }))
     }
 
     pub fn add_scope(&mut self) -> ScopeId {

@@ -119,7 +119,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         let mut skip = None;
         if let Some(language) = ignored {
             let most = if definitions.options.skip_once { Some(1) } else { None };
-            let one = self.grammar.terminal(language, id, false).map_err(limit)?;
+            let one = self.grammar.ignored(language, id).map_err(limit)?;
             skip = Some(self.grammar.repeat(one, 0, most).map_err(limit)?);
         }
         let initial = skip.filter(|_| definitions.options.initial_skip);

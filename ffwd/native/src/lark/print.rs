@@ -1,5 +1,6 @@
 //! Grammars as text, for tests.
 
+use crate::grammar::Longest;
 use crate::grammar::{
     Argument, Change, Comparison, Condition, Grammar, Lexing, Node, NodeId, Operand, SpanPart,
     TokenItem,
@@ -49,9 +50,9 @@ impl Printer<'_> {
             Node::Lexeme(lexeme) => {
                 let scope = match lexeme.lexing {
                     Lexing::Anywhere => "".into(),
-                    Lexing::Longest { scope, lazy } => {
+                    Lexing::Longest { scope, lexing } => {
                         let scope = if scope.0 == 0 { "".into() } else { format!("@{}", scope.0) };
-                        format!("{scope}{}", if lazy { "!" } else { "" })
+                        format!("{scope}{}", if lexing == Longest::Lazy { "!" } else { "" })
                     }
                 };
                 format!("{}{scope}", language(&lexeme.language))

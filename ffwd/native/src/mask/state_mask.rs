@@ -336,6 +336,9 @@ impl Masker {
         builder: &mut TokenMaskBuilder,
         nodes: &mut u64,
     ) -> Result<(), EngineError> {
+        if automaton.leads_nowhere(stack) {
+            return Ok(());
+        }
         let starts = &anonymous_starts(automaton, stack)?;
         builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
         if !group.rests.is_leaf(NodeId::ROOT) {

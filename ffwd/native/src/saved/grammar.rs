@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::ast::{Languages, ReadLanguages};
 use super::bytes::{Reader, Writer};
 use super::SavedError;
+use crate::grammar::Longest;
 use crate::grammar::{
     Argument, BitRange, Change, Comparison, Condition, Grammar, Json, JsonId, Lexeme, Lexing, Node,
     NodeId, Operand, Place, RuleId, ScopeId, Source, SourceId, Span, SpanId, SpanKind, TokenItem,
@@ -118,8 +119,12 @@ fn write_node(
             writer.number(languages.add(language)?);
             match lexing {
                 Lexing::Anywhere => writer.byte(0),
-                Lexing::Longest { scope, lazy } => {
-                    writer.byte(1 + u8::from(*lazy));
+                Lexing::Longest { scope, lexing } => {
+                    writer.byte(match lexing {
+                        Longest::Greedy => 1,
+                        Longest::Lazy => 2,
+                        Longest::Ignored => 3,
+                    });
                     writer.number(scope.0);
                 }
             }
@@ -318,9 +323,14 @@ fn read_node(
             let language = languages.get(reader.small()?)?;
             let lexing = match reader.byte()? {
                 0 => Lexing::Anywhere,
-                tag @ (1 | 2) => {
+                tag @ 1..=3 => {
                     let scope = ScopeId(below(reader.small()?, grammar.num_scopes() as usize)?);
-                    Lexing::Longest { scope, lazy: tag == 2 }
+                    let lexing = match tag {
+                        1 => Longest::Greedy,
+                        2 => Longest::Lazy,
+                        _ => Longest::Ignored,
+                    };
+                    Lexing::Longest { scope, lexing }
                 }
                 _ => return Err(MALFORMED),
             };
