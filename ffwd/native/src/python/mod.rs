@@ -44,8 +44,8 @@ mod _native {
     use super::decoder::PyDecoder;
     #[pymodule_export]
     use super::errors::{
-        BitmaskError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError, SchemaError,
-        SerializationError, StopSequenceError, StreamInUseError, TextError, TokenError,
+        BitmaskError, BudgetError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError,
+        SchemaError, SerializationError, StopSequenceError, StreamInUseError, TextError, TokenError,
         UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
     };
     #[pymodule_export]
