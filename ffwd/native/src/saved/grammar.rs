@@ -240,15 +240,16 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
     let languages = ReadLanguages::read(reader)?;
     let mut grammar = Grammar::new();
     let scopes = reader.length()?;
-    (0..scopes).for_each(|_| drop(grammar.add_scope()));
+    for _ in 0..scopes {
+        grammar.add_scope();
+    }
     grammar.sources = reader.list(|reader| {
         let kind = reader.text()?;
         let kind = SOURCES.iter().find(|known| **known == kind).copied().unwrap_or("grammar");
         Ok(Source { kind, text: reader.text()?.into() })
     })?;
-    grammar.json = reader.list(|reader| {
-        Ok(Json { schema: reader.text()?.into(), place: read_place(reader)? })
-    })?;
+    grammar.json = reader
+        .list(|reader| Ok(Json { schema: reader.text()?.into(), place: read_place(reader)? }))?;
     grammar.spans = reader.list(|reader| {
         let kind = pick(&KINDS, reader.byte()?)?;
         Ok(Span { kind, name: reader.text()?.into() })
@@ -267,7 +268,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
             return Err(MALFORMED);
         }
     }
-    let known = |id: u32| ((id as usize) < grammar.num_nodes()).then_some(NodeId(id)).ok_or(MALFORMED);
+    let known =
+        |id: u32| ((id as usize) < grammar.num_nodes()).then_some(NodeId(id)).ok_or(MALFORMED);
     let bodies: Vec<Option<NodeId>> =
         bodies.into_iter().map(|body| body.map(known).transpose()).collect::<Result<_, _>>()?;
     let start = reader.optional()?.map(known).transpose()?;
