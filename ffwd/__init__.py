@@ -20,6 +20,7 @@ from ffwd._bitmask import allocate_bitmask as allocate_bitmask
 from ffwd._compile import compile as compile
 from ffwd._logits import apply_token_bitmask_inplace as apply_token_bitmask_inplace
 from ffwd._native import BitmaskError as BitmaskError
+from ffwd._native import BudgetError as BudgetError
 from ffwd._native import CompiledGrammar as CompiledGrammar
 from ffwd._native import FfwdError as FfwdError
 from ffwd._native import GrammarError as GrammarError
@@ -27,6 +28,7 @@ from ffwd._native import InvalidSchemaError as InvalidSchemaError
 from ffwd._native import LimitExceededError as LimitExceededError
 from ffwd._native import Matcher as Matcher
 from ffwd._native import SchemaError as SchemaError
+from ffwd._native import SerializationError as SerializationError
 from ffwd._native import TextError as TextError
 from ffwd._native import TokenError as TokenError
 from ffwd._native import UnsatisfiableSchemaError as UnsatisfiableSchemaError

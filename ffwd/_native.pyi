@@ -10,6 +10,7 @@ __all__ = [
     "BitmaskError",
     "Bpe",
     "BpeModel",
+    "BudgetError",
     "CompiledGrammar",
     "DecodeStream",
     "Decoder",
@@ -23,6 +24,7 @@ __all__ = [
     "Matcher",
     "PrependEncoder",
     "SchemaError",
+    "SerializationError",
     "StopSequenceDecoder",
     "StopSequenceError",
     "Stopped",
@@ -110,8 +112,19 @@ class StopSequenceError(FfwdError):
 
     index: int | None
 
+class SerializationError(FfwdError):
+    """Bytes that are not what was saved, or do not fit here. `reason` is one word for it."""
+
+    reason: str
+
 class StreamInUseError(FfwdError):
     """Two threads use one stream at the same time."""
+
+class BudgetError(FfwdError):
+    """No text of the grammar ends within `max_tokens`; `needed` is how many tokens suffice."""
+
+    needed: int
+    max_tokens: int
 
 class BitmaskError(FfwdError):
     """A bitmask of the wrong type, shape or layout, or a row out of range."""
@@ -485,6 +498,11 @@ class StopSequenceDecoder:
 class CompiledGrammar:
     @property
     def vocabulary(self) -> Vocabulary: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def from_bytes(
+        data: bytes, vocabulary: Vocabulary, *, memory_bytes: int | None = None
+    ) -> CompiledGrammar: ...
     def matcher(
         self,
         *,
@@ -494,7 +512,9 @@ class CompiledGrammar:
         prefill: bytes | None = None,
         free_until: int | Sequence[int] | bytes | None = None,
         free_controls: Sequence[int] = ...,
+        max_tokens: int | None = None,
     ) -> Matcher: ...
+    def shortest_completion(self) -> list[int]: ...
     def stats(self) -> dict[str, int]: ...
 
 @final
@@ -512,6 +532,9 @@ class Matcher:
     def validate_tokens(self, token_ids: Sequence[int]) -> int: ...
     def rollback(self, num_tokens: int) -> None: ...
     def reset(self) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def from_bytes(data: bytes, grammar: CompiledGrammar) -> Matcher: ...
     def fork(self) -> Matcher: ...
     def __copy__(self) -> Matcher: ...
     def __deepcopy__(self, _memo: Any) -> Matcher: ...
@@ -530,6 +553,11 @@ class Matcher:
         backoff_bytes: int | None = None,
         conservative: bool = False,
     ) -> list[int]: ...
+    @property
+    def max_tokens(self) -> int | None: ...
+    @property
+    def tokens_left(self) -> int | None: ...
+    def shortest_completion(self) -> list[int]: ...
     @property
     def canonical_fallbacks(self) -> dict[str, int]: ...
     @property

@@ -25,17 +25,20 @@ pub struct Beginning {
     pub opening: Option<Opening>,
     /// Whether masks hold canonical tokens only.
     pub canonical: bool,
+    /// How many tokens the text may have, the one that ends it included.
+    pub max_tokens: Option<usize>,
 }
 
 impl Matcher {
-    /// Fails where the grammar refuses the beginning of its text, or where nothing could close the
-    /// free text.
+    /// Fails where the grammar refuses the beginning of its text, where nothing could close the free
+    /// text, or where no text ends within the budget.
     pub fn beginning(compiled: Arc<Compiled>, beginning: &Beginning) -> Result<Self, MatcherError> {
         let mut matcher = Self::new(compiled);
         let engine = matcher.compiled.engine.clone();
         if let (Some(canonicality), Some(tracked)) = (engine.canonicality(), &mut matcher.tracked) {
             *tracked.trail.get_mut() = Trail::new(canonicality.after(&beginning.recent));
         }
+        matcher.began = Some(Arc::new(beginning.clone()));
         matcher.prefix = beginning.prefix.as_slice().into();
         matcher.canonical = beginning.canonical;
         if let Some(opening) = &beginning.opening {
@@ -74,7 +77,15 @@ impl Matcher {
             matcher.stand(&generation, start);
             matcher.compiled.settle(&generation);
         }
+        if let Some(max_tokens) = beginning.max_tokens {
+            matcher.limit(max_tokens)?;
+        }
         Ok(matcher)
+    }
+
+    /// How the text began.
+    pub fn began(&self) -> Beginning {
+        self.began.as_deref().cloned().unwrap_or_default()
     }
 
     /// The state in which the grammar's text begins, or goes on from what the prompt has of it.

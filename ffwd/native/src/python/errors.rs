@@ -12,6 +12,7 @@ use crate::grammar::{self, GrammarErrorKind};
 use crate::json_schema::{self, SchemaErrorKind};
 use crate::matcher::MatcherError;
 use crate::regex::{PatternError, PatternErrorKind};
+use crate::saved::SavedError;
 use crate::streaming::{StopError, UnknownToken};
 use crate::tokenizer::{self, TokenizerError};
 
@@ -73,6 +74,12 @@ create_exception!(
 );
 create_exception!(
     ffwd._native,
+    BudgetError,
+    FfwdError,
+    "No text of the grammar ends within `max_tokens`; `needed` is how many tokens suffice."
+);
+create_exception!(
+    ffwd._native,
     BitmaskError,
     FfwdError,
     "A bitmask of the wrong type, shape or layout, or a row out of range."
@@ -83,6 +90,12 @@ create_exception!(
     StopSequenceError,
     FfwdError,
     "A stop string that cannot be stopped at. `index` is its place in its list."
+);
+create_exception!(
+    ffwd._native,
+    SerializationError,
+    FfwdError,
+    "Bytes that are not what was saved, or do not fit here. `reason` is one word for it."
 );
 create_exception!(
     ffwd._native,
@@ -102,7 +115,11 @@ pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
     limit.setattr("limit", "")?;
     limit.setattr("maximum", 0)?;
     limit.setattr("pointer", "")?;
+    let budget = BudgetError::type_object(py);
+    budget.setattr("needed", 0)?;
+    budget.setattr("max_tokens", 0)?;
     TextError::type_object(py).setattr("byte", py.None())?;
+    SerializationError::type_object(py).setattr("reason", "")?;
     StopSequenceError::type_object(py).setattr("index", py.None())?;
     TokenError::type_object(py).setattr("token", -1)
 }
@@ -196,6 +213,10 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
             with(py, TextError::new_err(error.to_string()), "byte", *byte)
         }
         MatcherError::EmptyClose => TextError::new_err(error.to_string()),
+        MatcherError::Budget { needed, max_tokens } => {
+            let raised = with(py, BudgetError::new_err(error.to_string()), "needed", *needed);
+            with(py, raised, "max_tokens", *max_tokens)
+        }
         MatcherError::RollbackTooFar { .. } => PyIndexError::new_err(error.to_string()),
         MatcherError::Engine(error) => engine(py, error),
     }
@@ -228,6 +249,11 @@ pub fn unknown_token(py: Python<'_>, error: UnknownToken) -> PyErr {
 /// An integer that is negative or far too large for a token id.
 pub fn not_a_token(py: Python<'_>, id: &Bound<'_, PyAny>) -> PyErr {
     with(py, TokenError::new_err(format!("no token has the id {id}")), "token", id)
+}
+
+/// What was read from bytes, or cannot be made bytes.
+pub fn saved(py: Python<'_>, error: &SavedError) -> PyErr {
+    with(py, SerializationError::new_err(error.to_string()), "reason", error.reason())
 }
 
 pub fn stop(py: Python<'_>, error: &StopError) -> PyErr {

@@ -15,6 +15,7 @@ use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writin
 use crate::engine::{CompileError, Compiled, GrammarOptions};
 use crate::json_schema::{self, Policy, Registry, SchemaOptions};
 use crate::matcher::{Beginning, Close, Matcher, Opening};
+use crate::saved;
 use crate::vocabulary::TokenId;
 
 /// What closes free text: a token id, several, or bytes.
@@ -53,6 +54,45 @@ impl PyCompiledGrammar {
         self.vocabulary.clone_ref(py)
     }
 
+    /// The grammar as bytes, from which `from_bytes` makes it again: what it was compiled from, and
+    /// for which vocabulary. What was built of it is not among them.
+    ///
+    /// Raises:
+    ///     SerializationError: It cannot be saved.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| saved::save_grammar(&self.compiled));
+        Ok(PyBytes::new(py, &bytes.map_err(|error| errors::saved(py, &error))?))
+    }
+
+    /// The grammar of bytes from `to_bytes`, compiled for the same vocabulary.
+    ///
+    /// The bytes may come from anybody: they are checked, and what they say is compiled with all
+    /// limits.
+    ///
+    /// Args:
+    ///     data: The bytes.
+    ///     vocabulary: The vocabulary that it was compiled for: with the same texts, end tokens and
+    ///         names of tokens.
+    ///     memory_bytes: As for `ffwd.compile`.
+    ///
+    /// Raises:
+    ///     SerializationError: The bytes are something else, were changed, are of a version with
+    ///         another format, or of another vocabulary. `reason` is one of `"kind"`, `"length"`,
+    ///         `"version"`, `"checksum"`, `"vocabulary"`, `"malformed"` and `"refused"`.
+    #[staticmethod]
+    #[pyo3(signature = (data, vocabulary, *, memory_bytes=None))]
+    fn from_bytes(
+        py: Python<'_>,
+        data: &[u8],
+        vocabulary: &Bound<'_, PyVocabulary>,
+        memory_bytes: Option<usize>,
+    ) -> PyResult<Self> {
+        let engine = &vocabulary.get().engine;
+        let compiled = py.detach(|| saved::load_grammar(data, engine));
+        let compiled = compiled.map_err(|error| errors::saved(py, &error))?;
+        wrap(py, vocabulary, Ok(compiled), memory_bytes)
+    }
+
     /// A matcher at the beginning of a text.
     ///
     /// Args:
@@ -69,15 +109,19 @@ impl PyCompiledGrammar {
     ///         (the first of which is no text), or this text. End tokens are not offered in it.
     ///     free_controls: Tokens that are no text and may come in the free text nevertheless, beside
     ///         those of `free_until`.
+    ///     max_tokens: The text ends within so many tokens, free text and the end token included:
+    ///         masks leave out what would leave too few.
     ///
     /// Raises:
     ///     VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
     ///     TextError: The grammar refuses the prefill, at `byte`; or `free_until` is empty.
     ///     TokenError: A token of `free_until` or `free_controls` that cannot be one: it ends the
     ///         output, is not in the vocabulary, or is text.
+    ///     BudgetError: No text ends within `max_tokens`.
     ///     ValueError: `free_controls` without `free_until`.
     #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None, prefill=None,
-                        free_until=None, free_controls=Vec::new()))]
+                        free_until=None, free_controls=Vec::new(), max_tokens=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
     fn matcher(
         slf: &Bound<'_, Self>,
         canonical: bool,
@@ -86,6 +130,7 @@ impl PyCompiledGrammar {
         prefill: Option<&[u8]>,
         free_until: Option<CloseArgument>,
         free_controls: Vec<u32>,
+        max_tokens: Option<usize>,
     ) -> PyResult<PyMatcher> {
         let compiled = slf.get().compiled.clone();
         if canonical && compiled.engine.canonicality().is_none() {
@@ -106,12 +151,26 @@ impl PyCompiledGrammar {
             prefix: prefix.unwrap_or_default().to_vec(),
             prefill: prefill.unwrap_or_default().to_vec(),
             opening,
+            max_tokens,
         };
         let py = slf.py();
         let matcher = py
             .detach(|| Matcher::beginning(compiled, &beginning))
             .map_err(|error| errors::matcher(py, &error))?;
         Ok(PyMatcher::new(matcher, slf.clone().unbind()))
+    }
+
+    /// Tokens of a short text of the grammar, the end token included: see
+    /// `Matcher.shortest_completion`.
+    ///
+    /// Raises:
+    ///     LimitExceededError: It takes too long to find.
+    fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let compiled = self.compiled.clone();
+        let tokens = py
+            .detach(|| Matcher::new(compiled).shortest_completion())
+            .map_err(|error| errors::engine(py, &error))?;
+        Ok(tokens.iter().map(|token| token.0).collect())
     }
 
     /// Counters since it was compiled, and what is held now.

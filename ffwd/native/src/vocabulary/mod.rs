@@ -1,5 +1,6 @@
 //! A model's vocabulary: the bytes of each token, and the trie over them. Knows no grammar.
 
+mod fewest;
 pub mod places;
 pub mod summary;
 #[cfg(test)]
@@ -203,6 +204,11 @@ impl Vocabulary {
         let known = names.into_iter().filter(|(_, token)| token.index() < width);
         self.names.extend(known.map(|(name, token)| (name.into(), token)));
         self
+    }
+
+    /// The names of tokens, in any order.
+    pub fn names(&self) -> impl Iterator<Item = (&str, TokenId)> {
+        self.names.iter().map(|(name, &token)| (&**name, token))
     }
 
     /// The token of a name.
