@@ -23,7 +23,7 @@ VOCABULARY = ffwd.Vocabulary([bytes([byte]) for byte in range(256)] + [None], eo
 
 # Letters with a case of their own among them, and what dialects take for spaces and digits.
 TEXT = "aabbAB1_ -.\n\réÉ\u017fsK\u212aßẞİi\u0131\u03c3ςΣµμ\x00{,}]#c\x1c\u0663"
-ATOMS = [
+ATOMS: list[str] = [
     *"abAB1_ -.{}]#",
     "{,",
     "\\n",
