@@ -100,6 +100,7 @@ class ForcedRows:
         stops: When a row ends.
         options: How to force.
         canonical: Whether masks hold canonical tokens only.
+        max_tokens: Within how many tokens a row ends.
         pad_token: Fills the ids after the end of a row.
         trace: Where to note every token.
 
@@ -114,13 +115,16 @@ class ForcedRows:
         stops: TokenStops,
         options: FastForward,
         canonical: bool,
+        max_tokens: int | None,
         pad_token: int,
         trace: list[TokenTrace] | None,
     ) -> None:
         count, length = prompt.shape
         self._rows = [
             _ForcedRow(matcher, length)
-            for matcher in prompted_matchers(grammars, prompt, canonical=canonical)
+            for matcher in prompted_matchers(
+                grammars, prompt, canonical=canonical, max_tokens=max_tokens
+            )
         ]
         self._vocabulary = vocabulary
         self._stops = stops

@@ -42,6 +42,7 @@ def fast_forward_generate(
     grammar: GrammarOrStart | Sequence[GrammarOrStart] | None = None,
     fast_forward: FastForward | None = None,
     canonical: bool = False,
+    complete: bool = False,
     token_streamer: BaseStreamer | None = None,
     report: GenerationReport | None = None,
     **model_kwargs: Any,
@@ -70,6 +71,8 @@ def fast_forward_generate(
         fast_forward: How far to force; None for the defaults.
         canonical: Leave only tokens with which the text, from the prompt on, is one that the
             tokenizer itself would have cut so; see `CompiledGrammar.matcher`.
+        complete: Leave only tokens after which the text can still end within the `max_new_tokens`
+            (or `max_length`) of `generate`, so that no text is cut off.
         token_streamer: Gets the prompt, then every token once and by itself, then the end; one row
             only. (What is given as `streamer=` never reaches a `custom_generate` function:
             `generate` shows it the prompt and forgets it.)
@@ -86,6 +89,7 @@ def fast_forward_generate(
         NoTokenLeftError: If other logits processors rule out every token that the grammar allows.
         VocabularyError: If the vocabulary is larger than the model's logits, or `canonical` and
             it has no exact `Bpe`.
+        BudgetError: `complete`, and no text of a grammar ends within `max_new_tokens`.
 
     Note:
         Stopping criteria are asked after every token, forced ones included, with the ids of that
@@ -111,6 +115,7 @@ def fast_forward_generate(
         stops=TokenStops(stopping_criteria),
         options=fast_forward or FastForward(),
         canonical=canonical,
+        max_tokens=_max_tokens(generation_config, input_ids) if complete else None,
         pad_token=pad_token,
         trace=report.tokens if report is not None and report.trace else None,
     )
@@ -207,6 +212,12 @@ def _insert_mask(processors: LogitsProcessorList, mask: ScoreMask) -> LogitsProc
     warpers = (i for i, entry in enumerate(processors) if isinstance(entry, _SAMPLING_WARPERS))
     place = next(warpers, len(processors))
     return LogitsProcessorList([*processors[:place], _ApplyMask(mask), *processors[place:]])
+
+
+def _max_tokens(generation_config: Any, input_ids: torch.Tensor) -> int | None:
+    # `generate` has made one of `max_new_tokens` and `max_length`.
+    longest = generation_config.max_length
+    return None if longest is None else max(int(longest) - input_ids.shape[1], 0)
 
 
 def _pad_token(generation_config: Any, batch: GrammarBatch) -> int:

@@ -36,6 +36,9 @@ class GrammarLogitsProcessor(LogitsProcessor):
             the length of their drafts.
         canonical: Leave only tokens with which the text so far, from the prompt on, is one that
             the tokenizer itself would have cut so; see `CompiledGrammar.matcher`.
+        max_tokens: Leave only tokens after which the text can still end within so many new tokens,
+            the end token included. Give what `generate` is given as `max_new_tokens`, and no text
+            is cut off.
 
     Raises:
         ValueError, VocabularyError: For no grammar, grammars of different vocabularies, or
@@ -57,12 +60,16 @@ class GrammarLogitsProcessor(LogitsProcessor):
         *,
         max_draft_tokens: int = 0,
         canonical: bool = False,
+        max_tokens: int | None = None,
     ) -> None:
         if max_draft_tokens < 0:
             raise ValueError(f"max_draft_tokens is {max_draft_tokens}, must not be negative")
         self._batch = GrammarBatch(grammar)
         self._rows = GrammarRows(
-            self._batch, max_draft_tokens=max_draft_tokens, canonical=canonical
+            self._batch,
+            max_draft_tokens=max_draft_tokens,
+            canonical=canonical,
+            max_tokens=max_tokens,
         )
         self._mask: ScoreMask | None = None
         self._stats = GenerationStats()
@@ -87,6 +94,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
             RefusedTokenError: If a prompt has no row left that is in its grammar.
             NoTokenLeftError: If all tokens that the grammar allows have the score -inf already.
             VocabularyError: If the vocabulary is larger than `width`.
+            BudgetError: If no text of a grammar ends within `max_tokens`.
             ValueError: If the rows are not a multiple of the grammars.
 
         """

@@ -68,7 +68,11 @@ GrammarOrStart = CompiledGrammar | Start
 
 
 def prompted_matchers(
-    grammars: Sequence[GrammarOrStart], prompt: torch.Tensor, *, canonical: bool
+    grammars: Sequence[GrammarOrStart],
+    prompt: torch.Tensor,
+    *,
+    canonical: bool,
+    max_tokens: int | None = None,
 ) -> list[Matcher]:
     """Return a matcher for each row, which knows the last tokens of its prompt.
 
@@ -76,6 +80,7 @@ def prompted_matchers(
 
     Raises:
         VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
+        BudgetError: No text of a grammar ends within `max_tokens`.
         ValueError: A `Start` is not one after this prompt.
 
     """
@@ -83,14 +88,16 @@ def prompted_matchers(
     matchers = []
     for row, (grammar, tokens) in enumerate(zip(grammars, recent, strict=True)):
         if isinstance(grammar, CompiledGrammar):
-            matchers.append(grammar.matcher(canonical=canonical, recent_tokens=tokens))
+            matchers.append(
+                grammar.matcher(canonical=canonical, recent_tokens=tokens, max_tokens=max_tokens)
+            )
             continue
         expected = list(grammar.prompt_ids)
         if prompt[row, -len(expected) :].tolist() != expected:
             raise ValueError(
                 f"row {row} is not the prompt of its Start: give the model its prompt_ids"
             )
-        matchers.append(grammar.matcher(canonical=canonical or None))
+        matchers.append(grammar.matcher(canonical=canonical or None, max_tokens=max_tokens))
     return matchers
 
 
@@ -146,14 +153,21 @@ class GrammarRows:
         batch: The grammars.
         max_draft_tokens: How far a row may go on after a token that its grammar refuses.
         canonical: Whether masks hold canonical tokens only.
+        max_tokens: Within how many tokens a row ends.
 
     """
 
     def __init__(
-        self, batch: GrammarBatch, *, max_draft_tokens: int, canonical: bool = False
+        self,
+        batch: GrammarBatch,
+        *,
+        max_draft_tokens: int,
+        canonical: bool = False,
+        max_tokens: int | None = None,
     ) -> None:
         self._batch = batch
         self._canonical = canonical
+        self._max_tokens = max_tokens
         self._max_draft_tokens = max_draft_tokens
         self.rows: list[Row] = []
         self._groups: list[list[int]] = []
@@ -197,7 +211,9 @@ class GrammarRows:
     def _restart(self, input_ids: torch.Tensor) -> None:
         count, length = input_ids.shape
         grammars = self._batch.of_rows(count)
-        matchers = prompted_matchers(grammars, input_ids, canonical=self._canonical)
+        matchers = prompted_matchers(
+            grammars, input_ids, canonical=self._canonical, max_tokens=self._max_tokens
+        )
         self.rows = [Row(matcher) for matcher in matchers]
         self._prompt_length = length
         same = (input_ids[1:] == input_ids[:-1]).all(dim=1).tolist()

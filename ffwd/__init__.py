@@ -20,6 +20,7 @@ from ffwd._bitmask import allocate_bitmask as allocate_bitmask
 from ffwd._compile import compile as compile
 from ffwd._logits import apply_token_bitmask_inplace as apply_token_bitmask_inplace
 from ffwd._native import BitmaskError as BitmaskError
+from ffwd._native import BudgetError as BudgetError
 from ffwd._native import CompiledGrammar as CompiledGrammar
 from ffwd._native import FfwdError as FfwdError
 from ffwd._native import GrammarError as GrammarError

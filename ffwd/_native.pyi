@@ -10,6 +10,7 @@ __all__ = [
     "BitmaskError",
     "Bpe",
     "BpeModel",
+    "BudgetError",
     "CompiledGrammar",
     "DecodeStream",
     "Decoder",
@@ -118,6 +119,12 @@ class SerializationError(FfwdError):
 
 class StreamInUseError(FfwdError):
     """Two threads use one stream at the same time."""
+
+class BudgetError(FfwdError):
+    """No text of the grammar ends within `max_tokens`; `needed` is how many tokens suffice."""
+
+    needed: int
+    max_tokens: int
 
 class BitmaskError(FfwdError):
     """A bitmask of the wrong type, shape or layout, or a row out of range."""
@@ -505,7 +512,9 @@ class CompiledGrammar:
         prefill: bytes | None = None,
         free_until: int | Sequence[int] | bytes | None = None,
         free_controls: Sequence[int] = ...,
+        max_tokens: int | None = None,
     ) -> Matcher: ...
+    def shortest_completion(self) -> list[int]: ...
     def stats(self) -> dict[str, int]: ...
 
 @final
@@ -544,6 +553,11 @@ class Matcher:
         backoff_bytes: int | None = None,
         conservative: bool = False,
     ) -> list[int]: ...
+    @property
+    def max_tokens(self) -> int | None: ...
+    @property
+    def tokens_left(self) -> int | None: ...
+    def shortest_completion(self) -> list[int]: ...
     @property
     def canonical_fallbacks(self) -> dict[str, int]: ...
     @property

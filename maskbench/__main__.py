@@ -10,6 +10,7 @@ from maskbench.canonicality.command import canonicality_command
 from maskbench.canonicality.gates import canonical_walks_command, continuations_command
 from maskbench.encoding.command import tokenizers_command
 from maskbench.fetch import fetch_command
+from maskbench.gates.budgets_command import budgets_command
 from maskbench.gates.command import fuzz_command, keywords_command
 from maskbench.gates.walk_command import walk_command
 from maskbench.grammars.command import grammars_command
@@ -32,6 +33,7 @@ def main() -> None:
 
 main.add_command(baseline_command)
 main.add_command(batches_command)
+main.add_command(budgets_command)
 main.add_command(compare_command)
 main.add_command(demo_command)
 main.add_command(canonical_walks_command)

@@ -92,11 +92,15 @@ class Start:
         """The grammar's."""
         return self.grammar.vocabulary
 
-    def matcher(self, *, canonical: bool | None = None) -> Matcher:
+    def matcher(self, *, canonical: bool | None = None, max_tokens: int | None = None) -> Matcher:
         """A new matcher for one answer.
 
         `canonical`: offer only tokens with which the text, from the prompt on, is cut as the
-        tokenizer cuts it; see `CompiledGrammar.matcher`.
+        tokenizer cuts it; see `CompiledGrammar.matcher`. `max_tokens`: the answer ends within so
+        many, reasoning and the end token included.
+
+        Raises:
+            BudgetError: No answer ends within `max_tokens`.
         """
         return self.grammar.matcher(
             canonical=self.canonical if canonical is None else canonical,
@@ -105,6 +109,7 @@ class Start:
             prefill=self.prefill or None,
             free_until=self.free_until,
             free_controls=self.free_controls,
+            max_tokens=max_tokens,
         )
 
     def answer(self, token_ids: Sequence[int]) -> Answer:

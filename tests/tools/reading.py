@@ -8,6 +8,7 @@ from typing import Any
 from toolrequests import SCHEMAS
 
 from ffwd.tools import FORMATS, PythonArguments, TaggedArguments
+from ffwd.tools.format import ARGUMENTS, NAME, OneOf, Pattern, Piece
 
 
 def read_arguments(style: str, name: str, text: str) -> Any:
@@ -28,3 +29,33 @@ def read_arguments(style: str, name: str, text: str) -> Any:
     for key, _, value in re.findall(pattern, text, re.DOTALL):
         found[key] = value if properties[key].get("type") == "string" else json.loads(value)
     return found
+
+
+def find_calls(style: str, text: str) -> list[tuple[str, str]]:
+    """Names and arguments of the calls in a text, as the texts of the format around them say."""
+    how = FORMATS[style]
+    call = _pattern(how.call)
+    found = []
+    for each in re.finditer(call, text, re.DOTALL):
+        groups = [group for group in each.groups() if group is not None]
+        found.append((groups[0], groups[1]))
+    return found
+
+
+def _pattern(pieces: tuple[Piece, ...]) -> str:
+    written = ""
+    for index, piece in enumerate(pieces):
+        if piece is NAME:
+            written += f"({'|'.join(SCHEMAS)})"
+        elif piece is ARGUMENTS:
+            # The last one goes on to where the answer or the next call does.
+            last = index == len(pieces) - 1
+            written += r"(.*?)(?=\[TOOL_CALLS\]|$)" if last else "(.*?)"
+        elif isinstance(piece, str):
+            written += re.escape(piece)
+        elif isinstance(piece, OneOf):
+            written += f"(?:{'|'.join(_pattern(option) for option in piece.options)})"
+        else:
+            assert isinstance(piece, Pattern)
+            written += f"(?:{piece.pattern})"
+    return written

@@ -15,6 +15,7 @@ use crate::vocabulary::TokenId;
 
 mod batch;
 mod begin;
+mod budget;
 mod history;
 mod masks;
 mod preamble;
@@ -22,6 +23,7 @@ mod rollback;
 mod step;
 pub use batch::fill_bitmasks;
 pub use begin::Beginning;
+use budget::Budget;
 use history::History;
 pub use preamble::{Close, Opening};
 use preamble::{Preamble, Stage, Step};
@@ -52,6 +54,10 @@ pub enum MatcherError {
          the vocabulary"
     )]
     BadControl(TokenId),
+    #[error(
+        "no text of the grammar ends within max_tokens={max_tokens} tokens: a short one takes {needed}"
+    )]
+    Budget { needed: usize, max_tokens: usize },
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
@@ -131,6 +137,7 @@ pub struct Matcher {
     stage: Stage,
     begun: Begun,
     canonical: bool,
+    budget: Option<Budget>,
     tracked: Option<Tracked>,
     /// How the text began, if otherwise than with the grammar's first byte.
     began: Option<Arc<Beginning>>,
@@ -149,6 +156,7 @@ impl Clone for Matcher {
             prefix: self.prefix.clone(),
             prefill: self.prefill.clone(),
             preamble: self.preamble.clone(),
+            budget: self.budget.clone(),
             tracked: self.tracked.clone(),
             began: self.began.clone(),
             ..*self
@@ -179,6 +187,7 @@ impl Matcher {
             stage: Stage::Grammar,
             begun: Begun::default(),
             canonical: false,
+            budget: None,
             tracked,
             began: None,
             compiled,
@@ -322,6 +331,13 @@ impl Matcher {
         let Some(next) = self.step(&generation, self.place_in(state), token, position)? else {
             return Ok(false);
         };
+        if let Some(budget) = &self.budget {
+            let plan = self.plan_after(&generation, budget.plan(), position, token, &next)?;
+            let Some(plan) = plan else { return Ok(false) };
+            if let Some(budget) = &mut self.budget {
+                budget.follow(plan);
+            }
+        }
         if self.tokens.len() == self.tokens.capacity() {
             // A long text must not hold twice the memory that it needs.
             self.tokens.reserve_exact((self.tokens.len() / TOKENS_GROWTH).max(16));
@@ -375,8 +391,9 @@ impl Matcher {
         let (generation, state) = self.here()?;
         let mut place = self.place_in(state);
         let mut terminated = self.terminated;
+        let mut plan = self.budget.as_ref().map(|budget| budget.plan().clone());
         for (count, &token) in tokens.iter().enumerate() {
-            if !terminated && self.is_in_text(&place) {
+            if !terminated && plan.is_none() && self.is_in_text(&place) {
                 // As `step` does it, but most tokens come this way.
                 if let Some(next) = generation.transitions.get(place.state, token) {
                     let Some(next) = next else { return Ok(count) };
@@ -387,7 +404,15 @@ impl Matcher {
             }
             let position = self.tokens.len() + count;
             match self.step(&generation, place, token, position)? {
-                Some(next) if !terminated => place = next,
+                Some(next) if !terminated => {
+                    if let Some(before) = &plan {
+                        plan = self.plan_after(&generation, before, position, token, &next)?;
+                        if plan.is_none() {
+                            return Ok(count);
+                        }
+                    }
+                    place = next;
+                }
                 _ => return Ok(count),
             }
             terminated = vocabulary.is_eos(token);
@@ -432,6 +457,8 @@ impl Matcher {
 
 #[cfg(test)]
 mod begin_tests;
+#[cfg(test)]
+mod budget_tests;
 #[cfg(test)]
 mod eviction_tests;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
+use super::estimate::array_length;
 use super::frame::{Cell, Frame, StackId};
 use super::items;
 use super::keys::TextId;
@@ -512,5 +513,54 @@ impl Automaton {
             }
         }
         Ok(ArrayStateId(json.array_states.intern(next)?))
+    }
+}
+
+/// About how long an item is, with its comma.
+const LEAST_ITEM: u32 = 2;
+
+/// What an array still needs, about; see [`super::estimate`].
+impl Automaton {
+    /// The array before the item that is being written.
+    pub(super) fn item_of(&self, json: &JsonParts, id: ArrayPendingId) -> ArrayStateId {
+        json.array_pendings.get(id.0).from
+    }
+
+    /// About how many bytes an array still needs after so many items more, the closing bracket
+    /// included.
+    pub(super) fn array_left(
+        &self,
+        json: &JsonParts,
+        id: ArrayStateId,
+        more: u64,
+        of: impl Fn(SchemaId) -> Result<u32, EngineError>,
+    ) -> Result<u32, EngineError> {
+        let state = json.array_states.get(id.0);
+        let group = self.monitors(json, state);
+        let came = state.count.saturating_add(more);
+        let mut least = u32::MAX;
+        for progress in state.live.iter() {
+            let monitor = &group.monitors[progress.monitor as usize];
+            if monitor.owners & group.required == 0 {
+                continue;
+            }
+            let mut spec = ArraySpec { repeats: false, ..(*monitor.spec).clone() };
+            for (contains, &count) in spec.contains.iter_mut().zip(progress.counts.iter()) {
+                contains.min = contains.min.saturating_sub(count.saturating_add(more));
+            }
+            let mut failed = Ok(());
+            let length = array_length(&spec, came, |schema| {
+                of(schema).unwrap_or_else(|error| {
+                    failed = Err(error);
+                    0
+                })
+            });
+            failed?;
+            least = least.min(length);
+        }
+        let least = if least == u32::MAX { 0 } else { least };
+        // Nothing is missing, and yet it may not close: some item must be repeated.
+        let waits = least == 0 && more == 0 && self.array_verdict(json, id) == 0;
+        Ok(if waits { 1 + LEAST_ITEM } else { least.saturating_add(1) })
     }
 }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::array::{ArrayGroup, ArrayPending, ArrayPendingId, ArrayState, ArrayStateId, Spare};
+use super::completion::Completions;
 use super::error::EngineError;
 use super::exclusion::Feasibility;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
@@ -123,6 +124,7 @@ pub struct Automaton {
     /// Bytes of what begins on stacks, and of how they are left.
     pub(super) flow_bytes: Bytes,
     pub(super) lexeme_bytes: LexemeBytes,
+    pub(super) completions: Completions,
 }
 
 pub(super) const MAX_CONFIGS: usize = 8_000_000;
@@ -146,6 +148,7 @@ impl Automaton {
             thread_bytes: Bytes::default(),
             flow_bytes: Bytes::default(),
             lexeme_bytes: LexemeBytes::default(),
+            completions: Completions::default(),
         };
         automaton.push(Frame::End, StackId::END)?;
         let root = match grammar {
@@ -285,6 +288,7 @@ impl Automaton {
         let id = self.cells.push(Cell {
             frame,
             parent,
+            height: below.map_or(0, |cell| cell.height + 1),
             depth: below.map_or(0, |cell| cell.depth) + u32::from(frame.is_container()),
             transcribed: is_compared(frame) || below.is_some_and(|cell| cell.transcribed),
             ends_compared_item: below.is_some_and(|cell| is_compared(cell.frame)),

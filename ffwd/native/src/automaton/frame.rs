@@ -122,6 +122,8 @@ impl FirstExits {
 pub struct Cell {
     pub frame: Frame,
     pub parent: StackId,
+    /// How many frames the stack has.
+    pub height: u32,
     /// How many containers wait for the value above or inside this frame.
     pub depth: u32,
     /// Whether the text above is part of an item that later ones are compared with.

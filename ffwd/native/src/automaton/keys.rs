@@ -303,6 +303,18 @@ impl Keys {
         self.names(node).first().map_or(&[], |name| &name[..node.depth as usize])
     }
 
+    /// The names of a node that may come, by their places among all names, in order.
+    pub fn allowed_names(&self, node: &KeyNode) -> impl Iterator<Item = u32> + '_ {
+        let allowed = &self.set(node).allowed;
+        (node.from..node.to).filter(|&name| allowed.contains(name))
+    }
+
+    /// What is left to write of a name of a node, with its closing quote.
+    pub fn rest_of_name(&self, node: &KeyNode, name: u32) -> Vec<u8> {
+        let name = &self.set(node).names[name as usize];
+        name[node.depth as usize..].iter().copied().chain([b'"']).collect()
+    }
+
     /// What ends here.
     pub fn terminal(&self, node: &KeyNode) -> Terminal {
         match self.names(node).first() {

@@ -124,7 +124,7 @@ impl Automaton {
         let cell = element::<Cell>() + Ids::ENTRY_BYTES;
         let mut bytes = AutomatonBytes {
             states: self.configs.count() * state + self.thread_bytes.get(),
-            stacks: self.cells.count() * cell + self.flow_bytes.get(),
+            stacks: self.cells.count() * cell + self.flow_bytes.get() + self.completions.held.get(),
             lexemes: self.lexeme_bytes.get(&self.lexemes),
             ..AutomatonBytes::default()
         };

@@ -10,8 +10,10 @@
 //! Every configuration that is kept is alive: some completion is accepted.
 
 pub mod array;
+mod completion;
 pub mod config;
 pub mod error;
+mod estimate;
 mod exclusion;
 mod flow;
 pub mod frame;
@@ -32,6 +34,7 @@ pub mod used_keys;
 pub mod value;
 
 pub use array::{Spare, SPARE_ITEMS};
+pub use completion::MAX_COMPLETION_STEPS;
 pub use config::{Automaton, StateId, Thread, ThreadLexeme, Threads};
 pub use error::EngineError;
 pub use frame::StackId;

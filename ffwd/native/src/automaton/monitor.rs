@@ -283,6 +283,28 @@ impl Monitor {
         }
     }
 
+    /// The required property that a name of the group is, if it is one.
+    pub fn requires(&self, name: u32) -> Option<&Property> {
+        match self.roles[name as usize] {
+            Role::Property(at) => Some(&self.spec.properties[at as usize]).filter(|p| p.required),
+            _ => None,
+        }
+    }
+
+    /// The required properties that have not come.
+    pub fn missing<'m>(
+        &'m self,
+        ordered: u32,
+        seen: &'m NameSet,
+    ) -> impl Iterator<Item = &'m Property> + 'm {
+        let in_order = &self.spec.properties[ordered as usize..self.ordered as usize];
+        let free = self.required_free.iter().filter(|&&name| !seen.contains(name));
+        in_order
+            .iter()
+            .filter(|property| property.required)
+            .chain(free.filter_map(|&name| self.requires(name)))
+    }
+
     /// Whether the object may end here as far as this monitor goes.
     pub fn may_close(&self, place: Place, seen: &NameSet, count: u64) -> bool {
         self.next_required[place.ordered as usize] == self.ordered

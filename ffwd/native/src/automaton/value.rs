@@ -59,6 +59,11 @@ impl Query {
     fn required(&self) -> Verdict {
         first_bits(self.required as usize)
     }
+
+    /// The same, one by one.
+    pub fn required_schemas(&self) -> &[SchemaId] {
+        &self.schemas[..self.required as usize]
+    }
 }
 
 /// The schemas that a query is put together from, first those that are required: the place of each

@@ -22,6 +22,10 @@ use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
 use crate::regex::Ast;
 
+mod endings;
+pub use endings::Ending;
+use endings::Endings;
+
 /// A state of one [`Lexeme`]: an index, and in the lowest bits what is asked of it most often, so
 /// that a walk over a trie need not look the state up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -146,6 +150,7 @@ struct Builder {
     ids: FxHashMap<StateKey, LexState>,
     /// Expressions without their upper bounds, and within how many bytes nothing tells.
     relaxed: RelaxMemo,
+    endings: Endings,
 }
 
 /// Texts of characters of one kind, whose number lies in a range: the inside of most JSON strings.
@@ -239,6 +244,7 @@ impl Lexeme {
                 derivatives,
                 ids: FxHashMap::default(),
                 relaxed: FxHashMap::default(),
+                endings: Endings::default(),
             }),
             alive,
             effort,

@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod bounded_tests;
+mod completion;
 mod doubt;
 mod free_text;
 mod key_places;
@@ -25,6 +26,7 @@ pub mod token_set;
 mod two_keys;
 pub mod walk;
 
+pub use completion::Completion;
 pub use lexeme_mask::LexemeMask;
 pub use lexeme_mask_store::LexemeMaskStore;
 pub use sharded::Sharded;

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::completion::{Completion, Levels};
 use super::doubt::{is_hard_to_compare, Doubt, Doubts};
 use super::key_places::{key_places, KeyPlaces};
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
@@ -66,13 +67,19 @@ type AfterKeys = FxHashMap<(u64, StackId), TokenList>;
 /// Computes the masks of one grammar for one vocabulary, and keeps them by state.
 #[derive(Debug)]
 pub struct Masker {
-    vocabulary: Arc<Vocabulary>,
-    lexeme_masks: Arc<LexemeMaskStore>,
+    pub(super) vocabulary: Arc<Vocabulary>,
+    pub(super) lexeme_masks: Arc<LexemeMaskStore>,
     memo: Slots<TokenMask>,
     /// By states in which the texts so far are not known.
     anonymous: Slots<AnonymousMask>,
     after_keys: Mutex<AfterKeys>,
-    /// Bytes of the masks in the memo.
+    /// How texts in a state can end.
+    pub(super) completions: Slots<Arc<Completion>>,
+    /// A number of tokens that suffices to end the text after any token, by state.
+    pub(super) most_after: Slots<usize>,
+    /// Tokens by how many more are needed after them, by state.
+    pub(super) levels: Slots<Arc<Levels>>,
+    /// Bytes of the masks in the memo, and of how texts end.
     bytes: AtomicU64,
     max_bytes: AtomicU64,
     pub counters: Arc<MaskCounters>,
@@ -92,6 +99,9 @@ impl Masker {
             memo: Slots::default(),
             anonymous: Slots::default(),
             after_keys: Mutex::default(),
+            completions: Slots::default(),
+            most_after: Slots::default(),
+            levels: Slots::default(),
             bytes: AtomicU64::new(0),
             max_bytes: AtomicU64::new(max_bytes),
             counters,
@@ -200,13 +210,16 @@ impl Masker {
     }
 
     /// Counts the bytes of a mask that is about to be kept.
-    fn make_room(&self, bytes: usize) {
+    pub(super) fn make_room(&self, bytes: usize) {
         let bytes = bytes as u64;
         let held = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if held > self.max_bytes.load(Ordering::Relaxed) {
             self.memo.clear();
             self.anonymous.clear();
             self.after_keys.lock().clear();
+            self.completions.clear();
+            self.most_after.clear();
+            self.levels.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
             self.counters.cleared.fetch_add(1, Ordering::Relaxed);
         }

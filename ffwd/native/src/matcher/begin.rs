@@ -25,11 +25,13 @@ pub struct Beginning {
     pub opening: Option<Opening>,
     /// Whether masks hold canonical tokens only.
     pub canonical: bool,
+    /// How many tokens the text may have, the one that ends it included.
+    pub max_tokens: Option<usize>,
 }
 
 impl Matcher {
-    /// Fails where the grammar refuses the beginning of its text, or where nothing could close the
-    /// free text.
+    /// Fails where the grammar refuses the beginning of its text, where nothing could close the free
+    /// text, or where no text ends within the budget.
     pub fn beginning(compiled: Arc<Compiled>, beginning: &Beginning) -> Result<Self, MatcherError> {
         let mut matcher = Self::new(compiled);
         let engine = matcher.compiled.engine.clone();
@@ -74,6 +76,9 @@ impl Matcher {
             matcher.history = Mutex::new(History::new(start));
             matcher.stand(&generation, start);
             matcher.compiled.settle(&generation);
+        }
+        if let Some(max_tokens) = beginning.max_tokens {
+            matcher.limit(max_tokens)?;
         }
         Ok(matcher)
     }

@@ -23,6 +23,8 @@ impl Matcher {
         }
         let generation = self.compiled.generation();
         let state = state_in(&generation, self.place.load(Ordering::Acquire));
+        let ample = |state: &StateId| self.is_known_ample(&generation, &self.place_in(*state));
+        let state = state.filter(|state| self.budget.is_none() || ample(state));
         let fill = |state| generation.masker.with_known(state, |mask| mask.fill(row));
         state.and_then(fill).is_some()
     }
@@ -51,14 +53,15 @@ impl Matcher {
         if self.fill_known(row) {
             return Ok(());
         }
-        self.fill_by_grammar(row)?;
+        self.fill_in_time(row)?;
         if self.canonical {
             self.restrict(row)?;
         }
         Ok(())
     }
 
-    fn fill_by_grammar(&self, row: &mut [u32]) -> Result<(), EngineError> {
+    /// Overwrites a row with what the grammar allows.
+    pub(super) fn fill_by_grammar(&self, row: &mut [u32]) -> Result<(), EngineError> {
         let (generation, state) = self.here()?;
         let Generation { automaton, masker, .. } = &**generation;
         let left = self.prefix_left();
@@ -100,7 +103,7 @@ impl Matcher {
             Restricted::Canonical => {}
             Restricted::NothingLeft => {
                 tracked.fallbacks.lock().nothing_left += 1;
-                self.fill_by_grammar(row)?;
+                self.fill_in_time(row)?;
             }
             Restricted::Lost => tracked.fallbacks.lock().lost += 1,
         }
@@ -112,7 +115,7 @@ impl Matcher {
         if self.terminated {
             return Ok(Vec::new());
         }
-        if !self.is_plain() {
+        if !self.is_plain() || self.budget.is_some() {
             let mut row = vec![0; self.compiled.engine.vocabulary().mask_words()];
             self.fill_bitmask(&mut row)?;
             return Ok(bits(&row).collect());

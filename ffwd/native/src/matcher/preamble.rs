@@ -66,6 +66,13 @@ pub struct Preamble {
     closing: Box<[OnceLock<Box<[Closing]>>]>,
 }
 
+/// What closes free text, but for what has come of it.
+#[derive(Clone, Copy, Debug)]
+pub enum Rest<'p> {
+    Tokens(&'p [TokenId]),
+    Text(&'p [u8]),
+}
+
 impl Preamble {
     pub fn new(vocabulary: Arc<Vocabulary>, opening: Opening) -> Self {
         let Opening { close, controls } = opening;
@@ -89,6 +96,14 @@ impl Preamble {
     /// Before any token.
     pub fn start(&self) -> Stage {
         Stage::Free(0)
+    }
+
+    /// What is left of what closes the free text.
+    pub fn rest(&self, matched: u32) -> Rest<'_> {
+        match &self.close {
+            Close::Tokens(tokens) => Rest::Tokens(&tokens[matched as usize..]),
+            Close::Text(text) => Rest::Text(&text[matched as usize..]),
+        }
     }
 
     /// What a token does to free text.
@@ -136,6 +151,15 @@ impl Preamble {
             }
         }
         Ok(())
+    }
+
+    /// The tokens that close the free text by what they spell.
+    pub fn closing_tokens(&self, stage: Stage) -> impl Iterator<Item = TokenId> + '_ {
+        let closing = match stage {
+            Stage::Free(matched) => self.closing(matched as usize),
+            Stage::Grammar => &[],
+        };
+        closing.iter().map(|&(token, _)| token)
     }
 
     /// Sets what is no text in a mask that canonical tokens are left of.

@@ -130,6 +130,9 @@ impl Matcher {
         }
         let in_grammar = self.stage == Stage::Grammar;
         self.read = if in_grammar { self.read_after(length) } else { 0 };
+        if let Some(budget) = &mut self.budget {
+            budget.took_back(&self.tokens[length..]);
+        }
         self.tokens.truncate(length);
         self.terminated = false;
         if let Some(tracked) = &mut self.tracked {

@@ -74,6 +74,12 @@ create_exception!(
 );
 create_exception!(
     ffwd._native,
+    BudgetError,
+    FfwdError,
+    "No text of the grammar ends within `max_tokens`; `needed` is how many tokens suffice."
+);
+create_exception!(
+    ffwd._native,
     BitmaskError,
     FfwdError,
     "A bitmask of the wrong type, shape or layout, or a row out of range."
@@ -109,6 +115,9 @@ pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
     limit.setattr("limit", "")?;
     limit.setattr("maximum", 0)?;
     limit.setattr("pointer", "")?;
+    let budget = BudgetError::type_object(py);
+    budget.setattr("needed", 0)?;
+    budget.setattr("max_tokens", 0)?;
     TextError::type_object(py).setattr("byte", py.None())?;
     SerializationError::type_object(py).setattr("reason", "")?;
     StopSequenceError::type_object(py).setattr("index", py.None())?;
@@ -204,6 +213,10 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
             with(py, TextError::new_err(error.to_string()), "byte", *byte)
         }
         MatcherError::EmptyClose => TextError::new_err(error.to_string()),
+        MatcherError::Budget { needed, max_tokens } => {
+            let raised = with(py, BudgetError::new_err(error.to_string()), "needed", *needed);
+            with(py, raised, "max_tokens", *max_tokens)
+        }
         MatcherError::RollbackTooFar { .. } => PyIndexError::new_err(error.to_string()),
         MatcherError::Engine(error) => engine(py, error),
     }

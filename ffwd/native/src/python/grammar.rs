@@ -109,15 +109,19 @@ impl PyCompiledGrammar {
     ///         (the first of which is no text), or this text. End tokens are not offered in it.
     ///     free_controls: Tokens that are no text and may come in the free text nevertheless, beside
     ///         those of `free_until`.
+    ///     max_tokens: The text ends within so many tokens, free text and the end token included:
+    ///         masks leave out what would leave too few.
     ///
     /// Raises:
     ///     VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
     ///     TextError: The grammar refuses the prefill, at `byte`; or `free_until` is empty.
     ///     TokenError: A token of `free_until` or `free_controls` that cannot be one: it ends the
     ///         output, is not in the vocabulary, or is text.
+    ///     BudgetError: No text ends within `max_tokens`.
     ///     ValueError: `free_controls` without `free_until`.
     #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None, prefill=None,
-                        free_until=None, free_controls=Vec::new()))]
+                        free_until=None, free_controls=Vec::new(), max_tokens=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
     fn matcher(
         slf: &Bound<'_, Self>,
         canonical: bool,
@@ -126,6 +130,7 @@ impl PyCompiledGrammar {
         prefill: Option<&[u8]>,
         free_until: Option<CloseArgument>,
         free_controls: Vec<u32>,
+        max_tokens: Option<usize>,
     ) -> PyResult<PyMatcher> {
         let compiled = slf.get().compiled.clone();
         if canonical && compiled.engine.canonicality().is_none() {
@@ -146,12 +151,26 @@ impl PyCompiledGrammar {
             prefix: prefix.unwrap_or_default().to_vec(),
             prefill: prefill.unwrap_or_default().to_vec(),
             opening,
+            max_tokens,
         };
         let py = slf.py();
         let matcher = py
             .detach(|| Matcher::beginning(compiled, &beginning))
             .map_err(|error| errors::matcher(py, &error))?;
         Ok(PyMatcher::new(matcher, slf.clone().unbind()))
+    }
+
+    /// Tokens of a short text of the grammar, the end token included: see
+    /// `Matcher.shortest_completion`.
+    ///
+    /// Raises:
+    ///     LimitExceededError: It takes too long to find.
+    fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let compiled = self.compiled.clone();
+        let tokens = py
+            .detach(|| Matcher::new(compiled).shortest_completion())
+            .map_err(|error| errors::engine(py, &error))?;
+        Ok(tokens.iter().map(|token| token.0).collect())
     }
 
     /// Counters since it was compiled, and what is held now.

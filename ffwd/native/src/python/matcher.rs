@@ -269,6 +269,33 @@ impl PyMatcher {
         Ok(ids(&tokens))
     }
 
+    /// How many tokens the text may have, the end token included; `None` without a budget.
+    #[getter]
+    fn max_tokens(&self) -> Option<usize> {
+        self.matcher.max_tokens()
+    }
+
+    /// How many more tokens may come; `None` without a budget.
+    #[getter]
+    fn tokens_left(&self) -> Option<usize> {
+        self.matcher.tokens_left()
+    }
+
+    /// Tokens with which the text can end from here, the end token included; none after the end.
+    ///
+    /// They are the fewest that spell a short text, which mostly is a shortest one. With a budget they
+    /// are never more than are left.
+    ///
+    /// Raises:
+    ///     LimitExceededError: It takes too long to find.
+    fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let matcher = &self.matcher;
+        let tokens = py
+            .detach(|| matcher.shortest_completion())
+            .map_err(|error| errors::engine(py, &error))?;
+        Ok(ids(&tokens))
+    }
+
     /// How often a mask could not be restricted to canonical tokens, by reason; all 0 unless
     /// the matcher was made with `canonical=True`. `nothing_left`: no token of the grammar was
     /// canonical. `lost`: the tokens so far could not be placed in the text.

@@ -44,9 +44,9 @@ mod _native {
     use super::decoder::PyDecoder;
     #[pymodule_export]
     use super::errors::{
-        BitmaskError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError, SchemaError,
-        SerializationError, StopSequenceError, StreamInUseError, TextError, TokenError,
-        UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
+        BitmaskError, BudgetError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError,
+        SchemaError, SerializationError, StopSequenceError, StreamInUseError, TextError,
+        TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
     };
     #[pymodule_export]
     use super::grammar::{

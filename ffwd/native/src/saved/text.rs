@@ -16,8 +16,9 @@ pub fn save(matcher: &Matcher) -> Result<Vec<u8>, SavedError> {
     let compiled = matcher.compiled();
     let mut writer = Writer::default();
     writer.0.extend_from_slice(&recipe::fingerprint(compiled.recipe())?.0.to_le_bytes());
-    let Beginning { recent, prefix, prefill, opening, canonical } = matcher.began();
+    let Beginning { recent, prefix, prefill, opening, canonical, max_tokens } = matcher.began();
     writer.flag(canonical);
+    writer.optional(max_tokens.map(|max| u32::try_from(max).unwrap_or(u32::MAX)));
     write_tokens(&mut writer, &recent);
     writer.bytes(&prefix);
     writer.bytes(&prefill);
@@ -59,6 +60,7 @@ pub fn load(bytes: &[u8], compiled: Arc<Compiled>) -> Result<Matcher, SavedError
     if canonical && compiled.engine.canonicality().is_none() {
         return Err(SavedError::Vocabulary);
     }
+    let max_tokens = reader.optional()?.map(|max| max as usize);
     let recent = read_tokens(&mut reader)?;
     let (prefix, prefill) = (reader.bytes()?.to_vec(), reader.bytes()?.to_vec());
     let close = match reader.byte()? {
@@ -73,7 +75,7 @@ pub fn load(bytes: &[u8], compiled: Arc<Compiled>) -> Result<Matcher, SavedError
     };
     let tokens = read_tokens(&mut reader)?;
     reader.end()?;
-    let beginning = Beginning { recent, prefix, prefill, opening, canonical };
+    let beginning = Beginning { recent, prefix, prefill, opening, canonical, max_tokens };
     let mut matcher = Matcher::beginning(compiled, &beginning)?;
     if !matcher.accept_all(&tokens)? {
         return Err(SavedError::Malformed("the tokens, which the grammar refuses"));

@@ -1,5 +1,6 @@
 //! A model's vocabulary: the bytes of each token, and the trie over them. Knows no grammar.
 
+mod fewest;
 pub mod places;
 pub mod summary;
 #[cfg(test)]

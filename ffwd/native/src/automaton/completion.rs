@@ -1,0 +1,399 @@
+//! How a text can end: for a configuration, bytes after which the text is complete.
+//!
+//! From a stack the text goes on with each lexeme that may begin there, in the short texts that the
+//! lexeme knows ([`crate::expr::Lexeme::endings`]), to the stack that [`Automaton::exit`] says. A search,
+//! best first, goes on so until something is off the stack, and then anew from there. An estimate of
+//! what each frame still needs ([`super::estimate`]) leads it. What it finds are texts of the grammar,
+//! for it goes where texts go. They are mostly shortest ones, as far as the estimates are exact, and
+//! short ones otherwise.
+//!
+//! What is found from a stack depends on the stack alone, not on what has been looked for before: so
+//! a text that is read again elsewhere is completed in the same way. A new kind of frame needs an
+//! estimate, or has none: then it is searched like anything else.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use super::config::{Automaton, JsonParts, Thread, ThreadLexeme};
+use super::error::EngineError;
+use super::estimate::Estimates;
+use super::frame::{Frame, StackId};
+use super::keys::{KeyNode, TextId};
+use super::memory::{map_entry, Bytes};
+use super::punctuation::index;
+use crate::expr::lexeme::Ends;
+use crate::expr::{LexState, Lexeme, Verdict};
+
+/// A lexeme that has ended, if it may only end where it cannot go on: what follows must not go on
+/// with it.
+type Ended = Option<(u32, LexState)>;
+
+/// Where a text stands between two lexemes: what must follow, the item so far that later ones are
+/// compared with, and the lexeme that has just ended.
+pub(super) type Between = (StackId, TextId, Ended);
+
+/// A text, and what follows it.
+#[derive(Clone, Debug)]
+pub(super) struct Edge {
+    pub text: Arc<[u8]>,
+    pub to: Between,
+}
+
+/// How a text goes on that is between two lexemes.
+#[derive(Clone, Debug)]
+struct Known {
+    /// To where something is off the stack. `None` where that was not found.
+    edge: Option<Edge>,
+    /// Of all that follows, once it has been asked for.
+    length: Option<Option<u32>>,
+}
+
+/// What is known of how texts end.
+#[derive(Debug, Default)]
+pub(super) struct Completions {
+    known: Mutex<FxHashMap<Between, Known>>,
+    pub estimates: Mutex<Estimates>,
+    /// Of the symbols of rules.
+    pub symbols: OnceLock<Box<[u32]>>,
+    pub held: Bytes,
+}
+
+/// How many stacks one search may look at.
+pub const MAX_COMPLETION_STEPS: usize = 20_000;
+/// How many keys of one object are tried at one place.
+const MAX_KEYS: usize = 32;
+/// How many beginnings of a key without a name are tried.
+const MAX_BEGINNINGS: usize = 2_000;
+
+/// A stack that the search has come to.
+struct Visit {
+    at: Between,
+    length: u32,
+    from: usize,
+    text: Arc<[u8]>,
+}
+
+impl Automaton {
+    /// Bytes after which a text is complete that stands in a configuration, mostly a shortest such
+    /// text. `None` where that takes too long to find.
+    ///
+    /// # Errors
+    /// A limit of what is built on the way is passed.
+    pub fn completion(&self, threads: &[Thread]) -> Result<Option<Vec<u8>>, EngineError> {
+        if self.accepts(threads)? {
+            return Ok(Some(Vec::new()));
+        }
+        let Some((first, _)) = self.first_edge(threads)? else { return Ok(None) };
+        let mut bytes = first.text.to_vec();
+        let mut at = first.to;
+        while at.0 != StackId::END {
+            let Some(edge) = self.way_off(at)? else { return Ok(None) };
+            bytes.extend_from_slice(&edge.text);
+            at = edge.to;
+        }
+        // Of rules, lexemes side by side may have read what follows otherwise.
+        if self.rules().is_some() {
+            let end = self.walk(threads, &bytes)?;
+            let ends = end.map(|end| self.accepts(&end)).transpose()?;
+            return Ok(ends.is_some_and(|ends| ends).then_some(bytes));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// The length of [`Self::completion`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn completion_length(&self, threads: &[Thread]) -> Result<Option<usize>, EngineError> {
+        if self.accepts(threads)? {
+            return Ok(Some(0));
+        }
+        if self.rules().is_some() {
+            return Ok(self.completion(threads)?.map(|bytes| bytes.len()));
+        }
+        Ok(self.first_edge(threads)?.map(|(_, length)| length as usize))
+    }
+
+    /// With what the completion of a configuration begins, and how long all of it is.
+    fn first_edge(&self, threads: &[Thread]) -> Result<Option<(Edge, u32)>, EngineError> {
+        let mut edges = Vec::new();
+        for thread in threads {
+            self.edges(thread, &mut edges)?;
+        }
+        let mut promising: Vec<(u32, Edge)> = Vec::with_capacity(edges.len());
+        for edge in in_order(edges) {
+            let length = (edge.text.len() as u32).saturating_add(self.estimate(edge.to.0)?);
+            promising.push((length, edge));
+        }
+        promising.sort_by_key(|&(length, _)| length);
+        let mut best: Option<(Edge, u32)> = None;
+        for (least, edge) in promising {
+            if best.as_ref().is_some_and(|&(_, length)| length <= least) {
+                break;
+            }
+            let Some(rest) = self.length_from(edge.to)? else { continue };
+            let length = (edge.text.len() as u32).saturating_add(rest);
+            if best.as_ref().is_none_or(|&(_, known)| length < known) {
+                best = Some((edge, length));
+            }
+        }
+        Ok(best)
+    }
+
+    /// The length of the completion of a text that is between two lexemes.
+    fn length_from(&self, start: Between) -> Result<Option<u32>, EngineError> {
+        let mut way: Vec<(Between, u32)> = Vec::new();
+        let mut at = start;
+        let mut length = loop {
+            if at.0 == StackId::END {
+                break Some(0);
+            }
+            if let Some(known) = self.completions.known.lock().get(&at).and_then(|k| k.length) {
+                break known;
+            }
+            match self.way_off(at)? {
+                Some(edge) => {
+                    way.push((at, edge.text.len() as u32));
+                    at = edge.to;
+                }
+                None => break None,
+            }
+        };
+        let mut known = self.completions.known.lock();
+        for (at, text) in way.into_iter().rev() {
+            length = length.map(|length: u32| length.saturating_add(text));
+            if let Some(known) = known.get_mut(&at) {
+                known.length = Some(length);
+            }
+        }
+        Ok(length)
+    }
+
+    /// A text after which something is off a stack.
+    fn way_off(&self, start: Between) -> Result<Option<Edge>, EngineError> {
+        if let Some(known) = self.completions.known.lock().get(&start) {
+            return Ok(known.edge.clone());
+        }
+        let edge = self.search(start)?;
+        let text = edge.as_ref().map_or(0, |edge| edge.text.len());
+        self.completions.held.add(map_entry::<Between, Known>() + text);
+        self.completions.known.lock().insert(start, Known { edge: edge.clone(), length: None });
+        Ok(edge)
+    }
+
+    fn search(&self, start: Between) -> Result<Option<Edge>, EngineError> {
+        let height = self.cell(start.0).height;
+        let mut shortest: FxHashMap<Between, usize> = FxHashMap::from_iter([(start, 0)]);
+        let mut visits = vec![Visit { at: start, length: 0, from: 0, text: Arc::from([]) }];
+        // By about how long the whole is, then by what is left, then the newest first.
+        let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
+        let mut edges: Vec<Edge> = Vec::new();
+        while let Some(Reverse((_, _, Reverse(current)))) = queue.pop() {
+            let &Visit { at, length, .. } = &visits[current];
+            if shortest.get(&at) != Some(&current) {
+                continue;
+            }
+            if self.cell(at.0).height < height {
+                let mut parts = Vec::new();
+                let mut visit = current;
+                while visit != 0 {
+                    parts.push(&*visits[visit].text);
+                    visit = visits[visit].from;
+                }
+                parts.reverse();
+                return Ok(Some(Edge { text: parts.concat().into(), to: at }));
+            }
+            if visits.len() > MAX_COMPLETION_STEPS {
+                return Ok(None);
+            }
+            for thread in &self.following(at.0, at.1)? {
+                if thread.lexeme == ThreadLexeme::End {
+                    // What is left on the stack may be empty.
+                    edges
+                        .push(Edge { text: Arc::from([]), to: (StackId::END, TextId::NONE, None) });
+                } else {
+                    self.edges(thread, &mut edges)?;
+                }
+            }
+            if let Some((lexeme, state)) = at.2 {
+                let lexeme = self.lexeme(lexeme);
+                let mut failed = Ok(());
+                edges.retain(|edge| {
+                    match edge.text.first().map(|&byte| lexeme.next(state, byte)) {
+                        Some(Ok(next)) => next.is_none(),
+                        Some(Err(error)) => {
+                            failed = Err(error);
+                            false
+                        }
+                        None => true,
+                    }
+                });
+                failed?;
+            }
+            for Edge { text, to } in in_order(std::mem::take(&mut edges)) {
+                let length = length.saturating_add(text.len() as u32);
+                let better = |&at: &usize| visits[at].length <= length;
+                if shortest.get(&to).is_some_and(better) {
+                    continue;
+                }
+                let left = u64::from(self.estimate(to.0)?);
+                // Where estimates are too small, rather on than aside.
+                let whole = u64::from(length) + left + left / 4;
+                shortest.insert(to, visits.len());
+                queue.push(Reverse((whole, left, Reverse(visits.len()))));
+                visits.push(Visit { at: to, length, from: current, text });
+            }
+        }
+        Ok(None)
+    }
+
+    /// Texts with which the lexeme of a thread can end, and what follows then.
+    fn edges(&self, thread: &Thread, edges: &mut Vec<Edge>) -> Result<(), EngineError> {
+        match thread.lexeme {
+            // A token as a whole is no text.
+            ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
+            ThreadLexeme::Lexeme(index) => {
+                let lexeme = self.lexeme(index);
+                for ending in lexeme.endings(thread.lex_state())?.iter() {
+                    let accept = lexeme.accept(ending.end);
+                    let mut edge =
+                        self.ended(thread, &ending.text, accept, ending.end.is_final())?;
+                    if lexeme.spec().ends != Ends::Anywhere && !ending.end.is_final() {
+                        edge.to.2 = Some((index, ending.end));
+                    }
+                    edges.push(edge);
+                }
+            }
+            ThreadLexeme::Key => {
+                if let Some(json) = self.json() {
+                    self.key_edges(json, thread, edges)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a lexeme's text leads that ends with a verdict.
+    fn ended(
+        &self,
+        thread: &Thread,
+        text: &Arc<[u8]>,
+        accept: Verdict,
+        is_final: bool,
+    ) -> Result<Edge, EngineError> {
+        let mut ended = *thread;
+        if let Some(json) = self.json() {
+            // Of a key the closing quote is no part.
+            let key = &text[..text.len() - usize::from(is_final && !text.is_empty())];
+            let texts = &json.keys.texts;
+            ended.text = key.iter().try_fold(thread.text, |id, &byte| texts.append(id, byte))?;
+            let transcript = thread.transcript;
+            ended.transcript =
+                text.iter().try_fold(transcript, |id, &byte| texts.append(id, byte))?;
+        }
+        let stack = self.exit_thread(&ended, accept)?;
+        Ok(Edge { text: text.clone(), to: self.between(stack, ended.transcript) })
+    }
+
+    fn between(&self, stack: StackId, transcript: TextId) -> Between {
+        (stack, if self.cell(stack).transcribed { transcript } else { TextId::NONE }, None)
+    }
+
+    /// The keys that may come: those that some alternative still needs, and where there are none,
+    /// a few others.
+    fn key_edges(
+        &self,
+        json: &JsonParts,
+        thread: &Thread,
+        edges: &mut Vec<Edge>,
+    ) -> Result<(), EngineError> {
+        let (Frame::ObjectOpen(state) | Frame::ObjectKey(state)) = self.cell(thread.stack).frame
+        else {
+            return Ok(());
+        };
+        let node = json.keys.node(thread.key_node());
+        let needed = self.needed_names(json, state, json.keys.allowed_names(&node), MAX_KEYS);
+        let any = needed.is_empty();
+        let names =
+            if any { json.keys.allowed_names(&node).take(MAX_KEYS).collect() } else { needed };
+        for name in names {
+            let text: Arc<[u8]> = json.keys.rest_of_name(&node, name).into();
+            let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
+            let texts = &json.keys.texts;
+            let transcript =
+                text.iter().try_fold(thread.transcript, |id, &byte| texts.append(id, byte))?;
+            edges.push(Edge { text, to: self.between(stack, transcript) });
+        }
+        if any {
+            if let Some(edge) = self.other_key(thread, &node)? {
+                edges.push(edge);
+            }
+        }
+        Ok(())
+    }
+
+    /// A key without a name that has not come yet.
+    fn other_key(&self, thread: &Thread, node: &KeyNode) -> Result<Option<Edge>, EngineError> {
+        let Some(base) = node.base else { return Ok(None) };
+        let lexeme = self.lexeme(base.lexeme);
+        // Beginnings, the shortest first, each with the state of the lexeme that it leads to.
+        let mut pending = std::collections::VecDeque::from([(Vec::new(), base.state)]);
+        let mut tried = 0;
+        while let Some((beginning, state)) = pending.pop_front() {
+            for ending in lexeme.endings(state)?.iter() {
+                let text = [&beginning[..], &ending.text].concat();
+                if let Some(to) = self.after_key(thread, &text)? {
+                    return Ok(Some(Edge { text: text.into(), to }));
+                }
+            }
+            tried += 1;
+            if tried > MAX_BEGINNINGS {
+                break;
+            }
+            for (byte, next) in further(lexeme, state)? {
+                pending.push_back((beginning.iter().copied().chain([byte]).collect(), next));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where a key leads, if it may come: to its colon.
+    fn after_key(&self, thread: &Thread, text: &[u8]) -> Result<Option<Between>, EngineError> {
+        let Some(threads) = self.walk(&[*thread], text)? else { return Ok(None) };
+        let is_colon = |thread: &&Thread| {
+            self.cell(thread.stack).frame == Frame::Lexeme(index::COLON)
+                && thread.lexeme == ThreadLexeme::Lexeme(index::COLON)
+        };
+        let after = threads.iter().find(is_colon);
+        Ok(after.map(|after| self.between(after.stack, after.transcript)))
+    }
+}
+
+/// In an order that does not depend on numbers that were given out.
+fn in_order(mut edges: Vec<Edge>) -> Vec<Edge> {
+    edges.sort_by(|a, b| (a.text.len(), &a.text).cmp(&(b.text.len(), &b.text)));
+    edges
+}
+
+/// Bytes with which a key can go on, without ending.
+fn further(
+    lexeme: &Lexeme,
+    state: crate::expr::LexState,
+) -> Result<Vec<(u8, crate::expr::LexState)>, EngineError> {
+    let mut found = Vec::new();
+    let likely = (b'a'..=b'z').chain(b'0'..=b'9').chain(b' '..=b'~').chain(0x80..=0xFF);
+    let mut seen = [false; 256];
+    for byte in likely.filter(|&byte| byte != b'\\') {
+        if std::mem::replace(&mut seen[usize::from(byte)], true) {
+            continue;
+        }
+        if let Some(next) = lexeme.next(state, byte)?.filter(|next| !next.is_final()) {
+            found.push((byte, next));
+        }
+    }
+    Ok(found)
+}
