@@ -47,8 +47,8 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "mask": frozenset({"error", "regex", "expr", "vocabulary", "automaton"}),
     # A grammar and a vocabulary, compiled for each other.
     "engine": frozenset(
-        {"error", "regex", "expr", "vocabulary", "tokenizer", "canonical", "json_schema", "grammar"}
-        | {"automaton", "mask"}
+        {"error", "regex", "expr", "vocabulary", "tokenizer", "canonical", "json_schema"}
+        | {"grammar", "automaton", "mask"}
     ),
     "matcher": frozenset({"error", "vocabulary", "canonical", "automaton", "mask", "engine"}),
     # What is saved of a grammar is what it was compiled from.
