@@ -26,8 +26,7 @@ def vllm() -> Iterator[Vllm]:
 @pytest.mark.parametrize("style", VOCABULARIES)
 def test_walks_are_read(style: str, choice: str, vllm: Vllm) -> None:
     """The same calls as are written, valid against their schemas; none where none may come."""
-    name, added = VOCABULARIES[style]
-    written = model(name, added)
+    written = model(VOCABULARIES[style])
     grammar = ffwd.compile(ffwd.openai.tools(TOOLS, choice, format=style), written.vocabulary)
     called = 0
     for seed in SEEDS:

@@ -6,46 +6,51 @@ from functools import cache
 
 import numpy as np
 import realtokenizers
-from tokenizers import AddedToken, Tokenizer
 
 import ffwd
 
-# Which real vocabulary an answer in a format is written in, and the control tokens that its model
-# has beside those.
-VOCABULARIES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "llama3-json": ("llama3", ()),
-    "llama3-pythonic": ("llama3", ()),
-    "llama4-pythonic": ("llama4", ()),
-    "hermes": ("qwen", ()),
-    "qwen3-coder": ("qwen", ()),
-    "mistral-v3": ("mistral-v3", ()),
-    "mistral-v11": ("tekken", ("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]")),
-    "deepseek-v3": ("deepseek", ()),
-    "deepseek-v3.1": ("deepseek", ()),
-    "kimi-k2": (
-        "qwen",
-        (
-            "<|tool_calls_section_begin|>",
-            "<|tool_calls_section_end|>",
-            "<|tool_call_begin|>",
-            "<|tool_call_end|>",
-            "<|tool_call_argument_begin|>",
-        ),
-    ),
-    "harmony": ("llama4", ("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>")),
-    "glm-4.5": ("qwen", ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")),
+# Which real vocabulary an answer in a format is written in.
+VOCABULARIES = {
+    "llama3-json": "llama3",
+    "llama3-pythonic": "llama3",
+    "llama4-pythonic": "llama3",
+    "hermes": "qwen",
+    "qwen3-coder": "qwen",
+    "mistral-v3": "mistral-v3",
+    "mistral-v11": "tekken",
+    "deepseek-v3": "deepseek",
+    "deepseek-v3.1": "deepseek",
+    "kimi-k2": "llama3",
+    "harmony": "llama3",
+    "glm-4.5": "llama3",
+    "minimax-m2": "tekken",
 }
+# Control tokens of models whose vocabularies no package carries, beside those of the real one.
+ADDED = {
+    "llama3": (
+        *("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", "<|tool_call_begin|>"),
+        *("<|tool_call_end|>", "<|tool_call_argument_begin|>", "<|python_start|>"),
+        *("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>"),
+        *("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
+    ),
+    "tekken": ("[TOOL_CALLS]", "[ARGS]", "<minimax:tool_call>", "</minimax:tool_call>"),
+}
+
+
+MARKS = (b'"', b"}", b"]", b",", b" ", b"<", b">", b"/", b"\n")
 
 
 @dataclass(frozen=True)
 class Model:
     """A vocabulary, and a seeded choice among the tokens that may come."""
 
-    tokenizer: Tokenizer
     vocabulary: ffwd.Vocabulary
-    controls: frozenset[int]
+    controls: dict[int, str]
+    """The names of the tokens that are no text."""
     plain: frozenset[int]
-    """Tokens of a few ASCII letters, digits and marks, which are chosen more often."""
+    """Tokens of a few ASCII letters and digits, and marks, which are chosen more often."""
+    space: frozenset[int]
+    """Tokens of whitespace, which are chosen less often."""
 
     def write(self, grammar: ffwd.CompiledGrammar, rng: random.Random, most: int = 600) -> str:
         """A whole text. Control tokens are spelled."""
@@ -58,9 +63,8 @@ class Model:
             bits = np.unpackbits(bitmask.view(np.uint8), bitorder="little")
             allowed = np.flatnonzero(bits[: self.vocabulary.vocab_size])
             assert len(allowed), "a state without tokens"
-            if ends.intersection(allowed.tolist()) and (
-                len(allowed) <= len(ends) or rng.random() < 0.3
-            ):
+            enough = len(ids) > 150 or len(allowed) <= len(ends) or rng.random() < 0.3
+            if enough and ends.intersection(allowed.tolist()):
                 return self._text(ids)
             token = self._choose([int(each) for each in allowed if each not in ends], rng)
             matcher.accept_token(token)
@@ -71,6 +75,8 @@ class Model:
         controls = [each for each in allowed if each in self.controls]
         if controls and rng.random() < 0.5:
             return rng.choice(controls)
+        if rng.random() < 0.9:
+            allowed = [each for each in allowed if each not in self.space] or allowed
         if len(allowed) > 64 and rng.random() < 0.8:
             allowed = [each for each in allowed if each in self.plain] or allowed
         return rng.choice(allowed)
@@ -79,27 +85,34 @@ class Model:
         written = b""
         for token in ids:
             data = self.vocabulary.token_bytes(token)
-            written += (self.tokenizer.id_to_token(token) or "").encode() if data is None else data
+            written += self.controls[token].encode() if data is None else data
         return written.decode()
 
 
 @cache
-def model(name: str, added: tuple[str, ...]) -> Model:
+def model(name: str) -> Model:
     """Built once for each vocabulary."""
     real = realtokenizers.load(name)
-    tokenizer = real.tokenizer
-    if added:
-        tokenizer = Tokenizer.from_str(tokenizer.to_str())
-        tokenizer.add_special_tokens(
-            [AddedToken(each, special=True, normalized=False) for each in added]
+    names = {i: real.tokenizer.id_to_token(i) or "" for i in range(real.width)}
+    if real.reference is None:
+        vocabulary = ffwd.tokenizer.from_huggingface(
+            real.tokenizer, eos_token_ids=real.eos_token_ids
         )
-    vocabulary = ffwd.tokenizer.from_huggingface(tokenizer, eos_token_ids=real.eos_token_ids)
+    else:
+        tokens = [*real.reference, *[None] * (real.width - len(real.reference))]
+        for each in ADDED.get(name, ()):
+            names[len(tokens)] = each
+            tokens.append(None)
+        special = {names[i]: i for i, data in enumerate(tokens) if data is None and names[i]}
+        vocabulary = ffwd.Vocabulary(tokens, eos_token_ids=real.eos_token_ids, token_names=special)
     texts = {i: vocabulary.token_bytes(i) for i in range(vocabulary.vocab_size)}
-    plain = {
-        i
-        for i, data in texts.items()
-        if data and len(data) < 4 and data.isascii() and data.isalnum()
-    }
-    marks = {i for i, data in texts.items() if data in (b'"', b"}", b"]", b",", b" ")}
-    named = frozenset(i for i, data in texts.items() if data is None)
-    return Model(tokenizer, vocabulary, named, frozenset(plain | marks))
+    return Model(
+        vocabulary,
+        {i: names.get(i, "") for i, data in texts.items() if data is None},
+        frozenset(i for i, data in texts.items() if data and _is_plain(data)),
+        frozenset(i for i, data in texts.items() if data is not None and not data.strip()),
+    )
+
+
+def _is_plain(data: bytes) -> bool:
+    return data in MARKS or (len(data) < 4 and data.isascii() and data.isalnum())
