@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::ast::{Languages, ReadLanguages};
 use super::bytes::{Reader, Writer};
 use super::SavedError;
-use crate::grammar::{Longest, SpanPart};
 use crate::grammar::{
     Argument, BitRange, Change, Comparison, Condition, Grammar, Json, JsonId, Lexeme, Lexing, Node,
     NodeId, Operand, Place, RuleId, ScopeId, Source, SourceId, Span, SpanId, SpanKind, TokenItem,
     TokenSet,
 };
+use crate::grammar::{Longest, SpanPart};
 
 /// How deep the conditions of a guard may nest.
 const MAX_CONDITIONS: u32 = 200;
@@ -309,10 +309,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
 /// What sources are written in; others are called grammars.
 const SOURCES: [&str; 4] = ["Lark", "GBNF", "EBNF", "regular expression"];
 
-fn read_part(
-    reader: &mut Reader<'_>,
-    languages: &ReadLanguages,
-) -> Result<SpanPart, SavedError> {
+fn read_part(reader: &mut Reader<'_>, languages: &ReadLanguages) -> Result<SpanPart, SavedError> {
     let tag = reader.byte()?;
     if tag == 0 {
         return Ok(SpanPart::Whole);
