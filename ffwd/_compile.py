@@ -4,10 +4,21 @@ from ffwd._native import (
     CompiledGrammar,
     Vocabulary,
     compile_choice,
+    compile_grammar,
     compile_json_schema,
+    compile_language,
     compile_regex,
 )
-from ffwd.grammar import Choice, Grammar, JsonSchema, Regex
+from ffwd.grammar import (
+    Choice,
+    Complement,
+    Grammar,
+    Intersection,
+    JsonSchema,
+    Regex,
+    Substring,
+)
+from ffwd.grammar._lower import lower
 
 DEFAULT_MEMORY_BYTES = 256 << 20
 
@@ -21,7 +32,7 @@ def compile(
     any number of threads. So compile once, and ask the result for one matcher per request.
 
     Args:
-        grammar: From `json_schema`, `regex` or `choice`.
+        grammar: From `json_schema`, `regex`, `choice`, or any other function of `ffwd.grammar`.
         vocabulary: The token bytes, from `ffwd.tokenizer`.
         memory_bytes: How many bytes of memory may hold what is built lazily, masks among it. Once
             that is passed, everything is let go and begins anew; matchers go on unchanged, and read
@@ -29,7 +40,9 @@ def compile(
             without is always granted.
 
     Raises:
-        GrammarError: A regular expression that cannot be read, with `line` and `column`.
+        GrammarError: A regular expression or grammar that cannot be read, with `line` and
+            `column`; a rule that is not defined or has no text; a token that the vocabulary lacks;
+            JSON Schemas in it that are to be written in different ways.
         InvalidSchemaError: A schema that is not one, with the `pointer` to the place.
         UnsupportedSchemaError: A keyword that is not supported, with `keyword` and `pointer`.
         UnsatisfiableSchemaError: No JSON value is valid against the schema.
@@ -55,10 +68,26 @@ def compile(
             memory_bytes=memory_bytes,
         )
     if isinstance(grammar, Regex):
-        return compile_regex(grammar.pattern, vocabulary, memory_bytes=memory_bytes)
-    if isinstance(grammar, Choice):
-        return compile_choice(grammar.options, vocabulary, memory_bytes=memory_bytes)
-    raise TypeError(
-        "grammar must come from json_schema, regex or choice, "
-        f"and is of type {type(grammar).__name__}"
+        return compile_regex(
+            grammar.pattern,
+            vocabulary,
+            dialect=grammar.dialect,
+            flags=grammar.flags,
+            search=grammar.search,
+            characters=grammar.characters,
+            memory_bytes=memory_bytes,
+        )
+    if isinstance(grammar, Choice) and grammar.texts is not None:
+        return compile_choice(grammar.texts, vocabulary, memory_bytes=memory_bytes)
+    if not isinstance(grammar, Grammar):
+        raise TypeError(
+            f"grammar must be a grammar, such as ffwd.lit(text), not {type(grammar).__name__}"
+        )
+    names = vocabulary.token_names
+    ends = {name for name, token in names.items() if token in vocabulary.eos_token_ids}
+    builder, start, writing = lower(grammar, names, ends)
+    if isinstance(grammar, (Substring, Intersection, Complement)):
+        return compile_language(builder, start, vocabulary, memory_bytes=memory_bytes)
+    return compile_grammar(
+        builder, start, vocabulary, memory_bytes=memory_bytes, **writing.options()
     )

@@ -15,6 +15,7 @@ __all__ = [
     "DecodeStream",
     "Decoder",
     "FfwdError",
+    "GrammarBuilder",
     "GrammarError",
     "Held",
     "IntervalCounter",
@@ -38,7 +39,9 @@ __all__ = [
     "VocabularyError",
     "__version__",
     "compile_choice",
+    "compile_grammar",
     "compile_json_schema",
+    "compile_language",
     "compile_regex",
     "encode_batch",
     "encode_parts",
@@ -47,6 +50,7 @@ __all__ = [
     "json_schema_fidelity",
     "mask_logits",
     "observe_streams",
+    "text_chunks",
 ]
 
 __version__: str
@@ -120,6 +124,58 @@ class BitmaskError(FfwdError):
     """A bitmask of the wrong type, shape or layout, or a row out of range."""
 
 @final
+class GrammarBuilder:
+    def __new__(cls) -> GrammarBuilder: ...
+    def text(self, text: str) -> int: ...
+    def texts(self, texts: Sequence[str]) -> int: ...
+    def regex(
+        self,
+        pattern: str,
+        *,
+        dialect: str = "rust",
+        flags: str = "",
+        search: bool = False,
+        characters: Sequence[tuple[str, str]] = ...,
+    ) -> int: ...
+    def substring(self, chunks: Sequence[str]) -> int: ...
+    def intersection(self, parts: Sequence[int]) -> int: ...
+    def complement(self, inner: int) -> int: ...
+    def any_text(
+        self, excluding: Sequence[str], *, ending: str = "", max_chars: int | None = None
+    ) -> int: ...
+    def text_until(
+        self, stops: Sequence[str], excluding: Sequence[str], *, max_chars: int | None = None
+    ) -> int: ...
+    def lark(self, text: str) -> int: ...
+    def gbnf(self, text: str, root: str = "root") -> int: ...
+    def ebnf(self, text: str, root: str = "root") -> int: ...
+    def up_to_trigger(
+        self, trigger: str, triggers: Sequence[str], excluding: Sequence[str]
+    ) -> int: ...
+    def string(
+        self,
+        *,
+        excluding: Sequence[str],
+        other_than: Sequence[str],
+        patterns: Sequence[str],
+        formats: Sequence[str],
+        min_chars: int = 0,
+        max_chars: int | None = None,
+    ) -> int: ...
+    def json_schema(self, schema: str) -> int: ...
+    def tokens(
+        self, items: Sequence[int | str | tuple[int, int]], *, exclude: bool = False
+    ) -> int: ...
+    def seq(self, parts: Sequence[int]) -> int: ...
+    def choice(self, parts: Sequence[int]) -> int: ...
+    def repeat(self, inner: int, min: int, max: int | None = None) -> int: ...
+    def declare(self, name: str) -> int: ...
+    def define(self, rule: int, body: int) -> None: ...
+    def rule(self, rule: int) -> int: ...
+    def span(self, kind: str, name: str, inner: int) -> int: ...
+    def limit(self, inner: int, max_tokens: int) -> int: ...
+
+@final
 class Vocabulary:
     def __new__(
         cls,
@@ -129,7 +185,10 @@ class Vocabulary:
         width: int | None = None,
         encode: Callable[[bytes], Sequence[int]] | None = None,
         bpe: Bpe | None = None,
+        token_names: Mapping[str, int] = ...,
     ) -> Vocabulary: ...
+    @property
+    def token_names(self) -> dict[str, int]: ...
     @property
     def bpe(self) -> Bpe | None: ...
     @property
@@ -504,8 +563,37 @@ def compile_json_schema(
     memory_bytes: int | None = None,
 ) -> CompiledGrammar: ...
 def compile_regex(
-    pattern: str, vocabulary: Vocabulary, *, memory_bytes: int | None = None
+    pattern: str,
+    vocabulary: Vocabulary,
+    *,
+    dialect: str = "rust",
+    flags: str = "",
+    search: bool = False,
+    characters: Sequence[tuple[str, str]] = ...,
+    memory_bytes: int | None = None,
 ) -> CompiledGrammar: ...
+def compile_grammar(
+    builder: GrammarBuilder,
+    node: int,
+    vocabulary: Vocabulary,
+    *,
+    whitespace: str = "flexible",
+    max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: str | None = None,
+    any_order: bool = False,
+    registry: Sequence[tuple[str, str]] = ...,
+    lenient: bool = False,
+    memory_bytes: int | None = None,
+) -> CompiledGrammar: ...
+def compile_language(
+    builder: GrammarBuilder,
+    node: int,
+    vocabulary: Vocabulary,
+    *,
+    memory_bytes: int | None = None,
+) -> CompiledGrammar: ...
+def text_chunks(text: str, by: str) -> list[str]: ...
 def compile_choice(
     options: Sequence[str], vocabulary: Vocabulary, *, memory_bytes: int | None = None
 ) -> CompiledGrammar: ...

@@ -13,6 +13,8 @@ from maskbench.fetch import fetch_command
 from maskbench.gates.budgets_command import budgets_command
 from maskbench.gates.command import fuzz_command, keywords_command
 from maskbench.gates.walk_command import walk_command
+from maskbench.grammars.command import grammars_command
+from maskbench.grammars.speed_command import grammars_speed_command
 from maskbench.growth.command import growth_command
 from maskbench.hard.command import hard_command
 from maskbench.instructions import instructions_command
@@ -39,6 +41,8 @@ main.add_command(canonicality_command)
 main.add_command(continuations_command)
 main.add_command(fetch_command)
 main.add_command(fuzz_command)
+main.add_command(grammars_command)
+main.add_command(grammars_speed_command)
 main.add_command(growth_command)
 main.add_command(hard_command)
 main.add_command(instructions_command)

@@ -38,6 +38,10 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "json_schema": frozenset({"error", "regex"}),
     # Grammars as front ends write them.
     "grammar": frozenset({"error", "regex"}),
+    # What others write grammars in.
+    "gbnf": frozenset({"error", "regex", "grammar"}),
+    "ebnf": frozenset({"error", "regex", "grammar", "gbnf"}),
+    "lark": frozenset({"error", "regex", "grammar"}),
     "automaton": frozenset({"error", "regex", "expr", "json_schema", "grammar"}),
     # The only place where automaton and vocabulary meet.
     "mask": frozenset({"error", "regex", "expr", "vocabulary", "automaton"}),
@@ -47,13 +51,18 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
         | {"automaton", "mask"}
     ),
     "matcher": frozenset({"error", "vocabulary", "canonical", "automaton", "mask", "engine"}),
+    # What is saved of a grammar is what it was compiled from.
+    "saved": frozenset({"error", "regex", "vocabulary", "json_schema", "grammar", "automaton"})
+    | {"engine", "matcher"},
     "fast_forward": frozenset(
         {"error", "vocabulary", "canonical", "automaton", "mask", "engine", "matcher"}
     ),
     # Converts; what lies below the engine it only names to describe an error.
     "python": frozenset(
         {"error", "vocabulary", "bpe", "pretokenizer", "tokenizer", "canonical", "json_schema"}
-        | {"streaming", "logits", "automaton", "engine", "matcher", "fast_forward"}
+        | {"streaming", "logits", "automaton", "engine", "matcher", "fast_forward", "saved"}
+        # The grammars that Python puts together, and the patterns in them.
+        | {"regex", "grammar", "lark", "gbnf", "ebnf"}
     ),
 }
 

@@ -10,6 +10,8 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+import ffwd
+import ffwd.tokenizer
 from maskbench.__main__ import run_command
 from maskbench.tokenizer import describe, train_builtin
 
@@ -119,6 +121,22 @@ def test_the_page_of_chat_templates_runs(
     """It checks what it shows."""
     (block,) = blocks("python", "docs/chat.md")
     run(block, model_folder, monkeypatch)
+
+
+def test_the_page_of_regular_expressions_runs(
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It shows grammars that compile."""
+    (block,) = blocks("python", "docs/regex.md")
+    run("import ffwd\n" + block, model_folder, monkeypatch)
+
+
+def test_the_page_of_grammars_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks go on from each other, and what they make can be compiled."""
+    names = run("".join(blocks("python", "docs/grammars.md")), model_folder, monkeypatch)
+    vocabulary = ffwd.tokenizer.from_huggingface(MODEL)
+    for name in ("grammar", "same", "expression", "nested", "whole", "after_prompt"):
+        assert ffwd.compile(names[name], vocabulary).matcher().num_tokens == 0
 
 
 def test_every_python_block_is_run() -> None:

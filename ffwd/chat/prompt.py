@@ -170,6 +170,7 @@ class Prompt:
         canonical: bool = False,
         max_rollback: int = MAX_ROLLBACK,
         leading_space: bool | None = None,
+        reasoning_in_grammar: bool = False,
     ) -> Start:
         """Where the grammar's text begins: the ids for the model, and matchers for what follows.
 
@@ -177,7 +178,9 @@ class Prompt:
         chosen. `max_rollback`: how many of the prompt's last ids may be taken back where the answer
         was begun for the model (`prefill`), since they may be others once the text goes on.
         `leading_space`: whether a space, which does not belong to the answer, comes before it; by
-        default where the tokenizer would put one.
+        default where the tokenizer would put one. `reasoning_in_grammar`: where the prompt ends
+        within the model's reasoning, the grammar begins there, as `ffwd.reasoning(…, opened=True)`
+        does; without it anything comes up to the close, and then the grammar.
 
         Raises `PrefillError` where the grammar refuses the prefill, and `EndTokenError` where its
         vocabulary lacks one of `end_token_ids`.
@@ -188,6 +191,7 @@ class Prompt:
             canonical=canonical,
             max_rollback=max_rollback,
             leading_space=leading_space,
+            reasoning_in_grammar=reasoning_in_grammar,
         )
 
     def __len__(self) -> int:

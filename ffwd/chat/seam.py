@@ -169,12 +169,15 @@ def start(
     canonical: bool = False,
     max_rollback: int = MAX_ROLLBACK,
     leading_space: bool | None = None,
+    reasoning_in_grammar: bool = False,
 ) -> Start:
     """Where the grammar's text begins after a prompt.
 
     `max_rollback`: how many of the prompt's last ids may be taken back where the answer was begun
     for the model; as few are as its text can be sure of. `leading_space`: whether a space
     comes before the text; by default where the tokenizer itself would put one.
+    `reasoning_in_grammar`: the grammar itself says what comes up to the end of reasoning that the
+    prompt has begun.
 
     Raises `PrefillError` where the grammar refuses what was prefilled, and `EndTokenError` where
     its vocabulary lacks an end token of the prompt.
@@ -189,8 +192,8 @@ def start(
             token_ids=missing,
         )
     ids = prompt.ids
-    thinking = prompt.thinking
-    prefill = b"" if thinking is not None else prompt.prefill.encode()
+    thinking = None if reasoning_in_grammar else prompt.thinking
+    prefill = b"" if prompt.thinking is not None else prompt.prefill.encode()
     taken: list[int] = []
     prefix = b""
     free_until: tuple[int, ...] | bytes | None = None

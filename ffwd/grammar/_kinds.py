@@ -1,10 +1,10 @@
-"""The grammars that can be compiled, as immutable descriptions."""
+"""JSON Schemas, as immutable descriptions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from ffwd._native import GrammarError
+from ffwd.grammar._grammar import Grammar
 from ffwd.grammar._text import invalid_schema, lone_surrogate, schema_text
 
 Whitespace: TypeAlias = Literal["flexible", "compact", "single-space"]
@@ -22,8 +22,8 @@ MAX_LAYOUT = 64
 JSON_WHITESPACE = " \t\n\r"
 
 
-@dataclass(frozen=True)
-class JsonSchema:
+@dataclass(frozen=True, eq=False, repr=False)
+class JsonSchema(Grammar):
     """JSON text that is valid against a JSON Schema. Made by `json_schema`.
 
     Attributes:
@@ -46,6 +46,8 @@ class JsonSchema:
     property_order: PropertyOrder = "declared"
     registry: tuple[tuple[str, str], ...] = ()
     policy: Policy = "strict"
+
+    _function = "json_schema"
 
     def __post_init__(self) -> None:
         if not isinstance(self.schema, str):
@@ -84,6 +86,7 @@ class JsonSchema:
                 f"policy must be one of {', '.join(get_args(Policy))}, not {self.policy!r}"
             )
         _check_registry(self.registry)
+        super().__post_init__()
 
     @property
     def layout_separators(self) -> tuple[str, str] | None:
@@ -96,51 +99,6 @@ class JsonSchema:
     def layout_indent(self) -> str | None:
         """What one level is indented by; None where values are not on lines of their own."""
         return " " * self.indent if isinstance(self.indent, int) else self.indent
-
-
-@dataclass(frozen=True)
-class Regex:
-    """Text that a regular expression matches from its first to its last character.
-
-    Made by `regex`.
-
-    Attributes:
-        pattern: The expression, in the dialect of Rust's regex-syntax.
-
-    """
-
-    pattern: str
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.pattern, str):
-            raise TypeError(f"pattern must be a str, not {type(self.pattern).__name__}")
-        _refuse_surrogates(self.pattern, "the pattern")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of several texts, verbatim. Made by `choice`.
-
-    Attributes:
-        options: The texts; at least one.
-
-    """
-
-    options: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.options, tuple):
-            raise TypeError(f"options must be a tuple, not {type(self.options).__name__}")
-        if not self.options:
-            raise _grammar_error("a choice needs at least one option", line=1, column=1)
-        for index, option in enumerate(self.options):
-            if not isinstance(option, str):
-                raise TypeError(f"option {index} must be a str, not {type(option).__name__}")
-            _refuse_surrogates(option, f"option {index}")
-
-
-Grammar: TypeAlias = JsonSchema | Regex | Choice
-"""Everything that `ffwd.compile` takes."""
 
 
 def json_schema(
@@ -210,38 +168,6 @@ def json_schema(
     )
 
 
-def regex(pattern: str) -> Regex:
-    """Text that a regular expression matches from its first to its last character.
-
-    Args:
-        pattern: The expression, in the dialect of Rust's regex-syntax: no look-around and no
-            back-references. `ffwd.compile` reads it, and raises `GrammarError` where it cannot.
-
-    Raises:
-        GrammarError: A lone surrogate in the pattern, at `line` and `column`.
-        TypeError: `pattern` is not a str.
-
-    """
-    return Regex(pattern)
-
-
-def choice(options: Sequence[str]) -> Choice:
-    """One of several texts, verbatim.
-
-    Args:
-        options: The texts, for instance a list; at least one. Repeated texts count once.
-
-    Raises:
-        GrammarError: No option, or a lone surrogate in one, at `line` and `column` of that option.
-        TypeError: `options` is a str, or something in it is not.
-
-    """
-    if isinstance(options, (str, bytes)):
-        # A str is a sequence of str, so this mistake would compile to a choice of characters.
-        raise TypeError(f"options must be a sequence of str, not one {type(options).__name__}")
-    return Choice(tuple(options))
-
-
 def _check_separators(separators: tuple[str, str]) -> None:
     if (
         not isinstance(separators, tuple)
@@ -289,21 +215,3 @@ def _check_registry(registry: object) -> None:
                 raise invalid_schema(
                     f"the registry has a lone surrogate at index {index} of {part[:80]!r}", ""
                 )
-
-
-def _refuse_surrogates(text: str, what: str) -> None:
-    index = lone_surrogate(text)
-    if index is not None:
-        before = text[:index]
-        raise _grammar_error(
-            f"{what} has a lone surrogate at index {index}, which UTF-8 cannot represent",
-            line=before.count("\n") + 1,
-            column=index - before.rfind("\n"),
-        )
-
-
-def _grammar_error(message: str, *, line: int, column: int) -> GrammarError:
-    error = GrammarError(message)
-    error.line = line
-    error.column = column
-    return error

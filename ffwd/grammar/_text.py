@@ -22,7 +22,7 @@ def schema_text(schema: object) -> str:
         LimitExceededError: Nested too deeply, too many values, or an integer too long.
 
     """
-    _check_json(schema)
+    check_json(schema)
     # The walk above has bounded the nesting, which also rules out a value that contains itself.
     return json.dumps(schema, ensure_ascii=False, allow_nan=False, check_circular=False)
 
@@ -72,7 +72,7 @@ class _Place:
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _check_json(schema: object) -> None:
+def check_json(schema: object) -> None:
     """Walk the whole value with a stack of its own: a deep one must not end in RecursionError."""
     values = 0
     characters = 0

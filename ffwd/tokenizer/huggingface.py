@@ -1,7 +1,7 @@
 """Vocabularies of Hugging Face fast tokenizers."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,13 @@ from ffwd.tokenizer.configuration import token_ids
 from ffwd.tokenizer.encoder import TextEncoder
 from ffwd.tokenizer.huggingface_bpe import huggingface_parts
 from ffwd.tokenizer.source import Source, read_source
-from ffwd.tokenizer.table import TokenTable, is_utf8, make_table, refuse_end_that_is_text
+from ffwd.tokenizer.table import (
+    TokenTable,
+    control_names,
+    is_utf8,
+    make_table,
+    refuse_end_that_is_text,
+)
 from ffwd.tokenizer.tokens import Tokens, read_tokens
 
 _LOGGER = logging.getLogger(__name__)
@@ -51,9 +57,11 @@ def from_huggingface(
         data = text.tokens[token_id] if token_id < len(text.tokens) else None
         if data is not None and is_utf8(data):
             refuse_end_that_is_text(token_id, data, encode)
+    written = {token_id: added.content for token_id, added in text.added_other.items()}
+    names = control_names(written, table.kinds)
     if bpe is not None and bpe.exact:
-        return vocabulary(table, bpe=bpe)
-    return vocabulary(table, encode)
+        return vocabulary(table, bpe=bpe, token_names=names)
+    return vocabulary(table, encode, token_names=names)
 
 
 def token_table(
@@ -78,12 +86,13 @@ def vocabulary(
     encode: Callable[[bytes], Sequence[int]] | None = None,
     *,
     bpe: Bpe | None = None,
+    token_names: Mapping[str, int] | None = None,
 ) -> Vocabulary:
     """The engine's vocabulary from a table.
 
     `bpe`: the tokenizer, with the same ids; where it is exact, so are forced tokens. `encode`:
     instead of it, bytes -> token ids, as `text_encoder` gives it. Without either there are no
-    fast-forward tokens.
+    fast-forward tokens. `token_names`: ids by the names that grammars may call tokens by.
     """
     return Vocabulary(
         table.tokens,
@@ -91,6 +100,7 @@ def vocabulary(
         width=table.width,
         encode=encode,
         bpe=bpe,
+        token_names=token_names or {},
     )
 
 

@@ -1,6 +1,6 @@
 """The token table: for each token id its bytes and what kind of token it is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -122,6 +122,19 @@ def make_table(
     return TokenTable(
         tokens=tuple(row), kinds=tuple(row_kinds), eos_token_ids=tuple(sorted(set(eos_token_ids)))
     )
+
+
+def control_names(names: Mapping[int, str | None], kinds: Sequence[TokenKind]) -> dict[str, int]:
+    """Ids of the tokens that are no text by their names, as grammars may call them.
+
+    `kinds`: of every column of the model's logits; ids past them are left out.
+    """
+    named = {TokenKind.EOS, TokenKind.SPECIAL, TokenKind.CONTROL, TokenKind.UNUSED}
+    return {
+        name: token_id
+        for token_id, name in names.items()
+        if name and token_id < len(kinds) and kinds[token_id] in named
+    }
 
 
 def refuse_end_that_is_text(

@@ -18,6 +18,7 @@ from ffwd.tokenizer.table import (
     MAX_WIDTH,
     TokenKind,
     TokenTable,
+    control_names,
     is_utf8,
     make_table,
     refuse_end_that_is_text,
@@ -403,6 +404,7 @@ class Tokenizer:
             width=table.width,
             encode=None if exact else encode,
             bpe=bpe if exact else None,
+            token_names=control_names(dict(enumerate(self._names)), table.kinds),
         )
 
     def _end_ids(self, given: Sequence[int] | None) -> tuple[int, ...]:

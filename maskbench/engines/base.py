@@ -112,6 +112,15 @@ class Engine(abc.ABC):
         Raises `RefusedError`. This, `session()` and the first `fill()` are timed together.
         """
 
+    def compile_grammar(self, kind: str, text: str) -> Compiled:
+        """Compiles a grammar of a format: `lark`, `gbnf`, `ebnf` or `regex`.
+
+        Raises `RefusedError`, also where the engine does not read the format.
+        """
+        raise RefusedError(
+            "no such format", f"{self.name} reads no {kind} (of {len(text)} characters)"
+        )
+
     def forget(self) -> None:  # noqa: B027 - an engine may keep nothing between schemas
         """Called before each schema, and not timed: drops what is kept, if the run asks for it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -60,10 +61,16 @@ class FfwdEngine(Engine):
 
     def compile(self, schema: str) -> Compiled:
         """Compiles a schema; raises `RefusedError`."""
+        return self._compile(lambda front: front.json_schema(schema, **self._options))
+
+    def compile_grammar(self, kind: str, text: str) -> Compiled:
+        """Compiles a grammar; raises `RefusedError`."""
+        return self._compile(lambda front: getattr(front, kind)(text))
+
+    def _compile(self, read: Callable[[Any], Any]) -> Compiled:
         ffwd = self._ffwd
-        grammar = ffwd.grammar.json_schema(schema, **self._options)
         try:
-            compiled = ffwd.compile(grammar, self._vocabulary)
+            compiled = ffwd.compile(read(ffwd.grammar), self._vocabulary)
         except ffwd.UnsupportedSchemaError as error:
             raise RefusedError(f"unsupported: {error.keyword}", str(error)) from error
         except ffwd.FfwdError as error:

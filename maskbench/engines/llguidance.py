@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,10 @@ from maskbench.engines.base import (
 class LlguidanceEngine(Engine):
     """Masks through `unsafe_compute_mask_ptr`, the cheapest of the documented ways in."""
 
-    name = "llguidance"
+    name: ClassVar[str] = "llguidance"
+    forcing: ClassVar[bool] = True
+    """Where one text must follow, whether a mask of a grammar has only the token that the
+    tokenizer would write it with, rather than all that lead on."""
 
     def __init__(self, setup: EngineSetup) -> None:
         try:
@@ -43,6 +46,7 @@ class LlguidanceEngine(Engine):
             eos_token=list(spec.eos_token_ids),
             slices=llguidance.LLTokenizer.json_slices(),
         )
+        self._general: Any = None
         self._unsupported = unsupported_mode(setup, "llguidance", property_orders=("declared",))
         item, key = setup.whitespace.separators
         self._options: dict[str, Any] = (
@@ -63,17 +67,42 @@ class LlguidanceEngine(Engine):
         """Compiles a schema; raises `RefusedError`."""
         if self._unsupported is not None:
             raise RefusedError(*self._unsupported)
-        matcher_type = self._llguidance.LLMatcher
         try:
-            grammar = matcher_type.grammar_from_json_schema(schema, overrides=self._options)
+            grammar = self._llguidance.LLMatcher.grammar_from_json_schema(
+                schema, overrides=self._options
+            )
         except ValueError as error:
             raise RefusedError(short_reason(str(error)), str(error)) from error
+        return self._compile(grammar, self._tokenizer)
+
+    def compile_grammar(self, kind: str, text: str) -> Compiled:
+        """Compiles Lark or a regular expression; raises `RefusedError`."""
+        if kind == "regex":
+            text = f"start: /{self._llguidance.regex_to_lark(text, use_ascii='')}/"
+        elif kind != "lark":
+            raise RefusedError("no such format", f"llguidance reads no {kind}")
+        if not self.forcing:
+            text = f'%llguidance {{ "no_forcing": true }}\n{text}'
+        # The slices of JSON would be those of other grammars' strings by chance only.
+        if self._general is None:
+            slices = self._llguidance.LLTokenizer.general_slices()
+            self._general = self._tokenizer.with_slices(slices)
+        return self._compile(self._llguidance.LLMatcher.grammar_from_lark(text), self._general)
+
+    def _compile(self, grammar: str, tokenizer: Any) -> Compiled:
         # log_level 0: nothing is printed when a document is refused.
-        matcher = matcher_type(self._tokenizer, grammar, log_level=0)
+        matcher = self._llguidance.LLMatcher(tokenizer, grammar, log_level=0)
         if matcher.is_error():
             message = matcher.get_error()
             raise RefusedError(short_reason(message), message)
         return _Compiled(matcher, self.bitmask)
+
+
+class LlguidanceUnforcedEngine(LlguidanceEngine):
+    """The same with complete masks of grammars, to be compared with those of others."""
+
+    name = "llguidance-unforced"
+    forcing = False
 
 
 class _Compiled(Compiled):

@@ -96,6 +96,19 @@ class XGrammarEngine(Engine):
             raise RefusedError(short_reason(_without_location(str(error))), str(error)) from error
         return _Compiled(self._xgrammar.GrammarMatcher, compiled, self._tensor)
 
+    def compile_grammar(self, kind: str, text: str) -> Compiled:
+        """Compiles EBNF, which GBNF without `.` is, or a regular expression."""
+        try:
+            if kind == "regex":
+                compiled = self._compiler.compile_regex(text)
+            elif kind in ("ebnf", "gbnf"):
+                compiled = self._compiler.compile_grammar(text)
+            else:
+                raise RefusedError("no such format", f"XGrammar reads no {kind}")
+        except (RuntimeError, ValueError) as error:
+            raise RefusedError(short_reason(_without_location(str(error))), str(error)) from error
+        return _Compiled(self._xgrammar.GrammarMatcher, compiled, self._tensor)
+
 
 class XGrammarCompliantEngine(XGrammarEngine):
     """Members and items that the schema does not name may come, as JSON Schema has it."""

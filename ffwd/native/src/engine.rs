@@ -8,10 +8,14 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::automaton::{Automaton, EngineError, Grammar, Whitespace, WhitespaceMode, Writing};
+use crate::automaton::rules::Program;
+use crate::automaton::{
+    Automaton, EngineError, Grammar, RuleSchemas, Whitespace, WhitespaceMode, Writing,
+};
 use crate::canonical::{CanonicalMasks, Canonicality};
 use crate::expr::lexeme::after_value;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
+use crate::grammar::GrammarError;
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
 use crate::regex::{rust_dialect, Ast, PatternError, PatternErrorKind};
@@ -19,8 +23,10 @@ use crate::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 pub mod generation;
+mod rules;
 pub mod transitions;
 pub use generation::Generation;
+pub use rules::GrammarOptions;
 
 /// Byte budgets of what is kept.
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +129,7 @@ pub struct Compiled {
 enum Source {
     Text(Ast),
     Json(Writing),
+    Rules { program: Arc<Program>, json: Option<(Vec<json_schema::SchemaId>, Writing)> },
 }
 
 /// Counters of one compiled grammar, whatever it has let go of.
@@ -189,6 +196,17 @@ impl Compiled {
                 Grammar::Json { schema: Box::new(json.schema.renewed()?), writing: writing.clone() }
             }
             (Source::Text(ast), _) => Grammar::Text(ast.clone()),
+            (Source::Rules { program, json }, parts) => {
+                let json = match (json, parts) {
+                    (Some((roots, writing)), Some(parts)) => Some(RuleSchemas {
+                        schema: Box::new(parts.schema.renewed()?),
+                        roots: roots.clone(),
+                        writing: writing.clone(),
+                    }),
+                    _ => None,
+                };
+                Grammar::Rules { program: program.clone(), json }
+            }
             (Source::Json(_), None) => return Err(CompileError::Unsatisfiable("the schema")),
         };
         let automaton = Automaton::new(grammar, self.engine.lexemes.clone())?;
@@ -243,6 +261,8 @@ pub enum CompileError {
     Pattern { error: PatternError, line: usize, column: usize },
     #[error(transparent)]
     Engine(#[from] EngineError),
+    #[error(transparent)]
+    Grammar(#[from] GrammarError),
     #[error("no text matches {0}")]
     Unsatisfiable(&'static str),
 }
@@ -406,6 +426,12 @@ impl Engine {
         registry: Arc<Registry>,
         policy: Policy,
     ) -> Result<Compiled, CompileError> {
+        let options = self.schema_options(registry, policy);
+        let schema = Box::new(SchemaSet::parse(schema, options)?);
+        self.compile(Grammar::Json { schema, writing: writing.into() }, "the schema")
+    }
+
+    fn schema_options(&self, registry: Arc<Registry>, policy: Policy) -> SchemaOptions {
         let lexemes = self.lexemes.clone();
         let options = SchemaOptions::new(move |ast: &Ast| {
             // As the automaton has it where it is a number.
@@ -418,9 +444,7 @@ impl Engine {
                 maximum: limit.maximum as u64,
             })
         });
-        let options = SchemaOptions { registry, policy, ..options };
-        let schema = Box::new(SchemaSet::parse(schema, options)?);
-        self.compile(Grammar::Json { schema, writing: writing.into() }, "the schema")
+        SchemaOptions { registry, policy, ..options }
     }
 
     /// A whole text that a regular expression matches, in the dialect of the `regex` crate.
@@ -433,6 +457,11 @@ impl Engine {
             }
         })?;
         self.compile(Grammar::Text(ast), "the regular expression")
+    }
+
+    /// A whole text of a regular language.
+    pub fn compile_language(self: &Arc<Self>, language: Ast) -> Result<Compiled, CompileError> {
+        self.compile(Grammar::Text(language), "the regular expression")
     }
 
     /// One of the texts.
@@ -449,6 +478,10 @@ impl Engine {
         let source = match &grammar {
             Grammar::Text(ast) => Source::Text(ast.clone()),
             Grammar::Json { writing, .. } => Source::Json(writing.clone()),
+            Grammar::Rules { program, json } => Source::Rules {
+                program: program.clone(),
+                json: json.as_ref().map(|json| (json.roots.clone(), json.writing.clone())),
+            },
         };
         let automaton = Automaton::new(grammar, self.lexemes.clone())?;
         if !automaton.is_satisfiable() {
@@ -478,5 +511,7 @@ mod array_tests;
 mod test_enums;
 #[cfg(test)]
 mod test_objects;
+#[cfg(test)]
+mod test_rules;
 #[cfg(test)]
 mod tests;

@@ -119,6 +119,9 @@ pub fn fast_forward_tokens(
     if matcher.is_in_free_text() {
         return Ok(Vec::new());
     }
+    if let Some(token) = only_token(matcher)? {
+        return Ok(vec![token]);
+    }
     let mut tokens = match options.method {
         Method::Exact { look_ahead } => exact(matcher, ForcedOptions { look_ahead })?,
         Method::Backoff(backoff) => backed_off(matcher, &backoff)?,
@@ -134,10 +137,29 @@ pub fn fast_forward_tokens(
     Ok(tokens)
 }
 
+/// The only token that may come next, where it must be taken as a whole.
+fn only_token(matcher: &Matcher) -> Result<Option<TokenId>, EngineError> {
+    if matcher.is_terminated() || !matcher.prefix_left().is_empty() {
+        return Ok(None);
+    }
+    let (generation, state) = matcher.here()?;
+    let automaton = &generation.automaton;
+    if !automaton.has_tokens() {
+        return Ok(None);
+    }
+    let threads = automaton.threads(state);
+    // What is a text may be spelled by others.
+    let is_whole = |token: &TokenId| matcher.compiled().engine.vocabulary().text(*token).is_empty();
+    Ok(automaton.only_token(threads)?.map(TokenId).filter(is_whole))
+}
+
 /// Whether it is plain that nothing is forced, which is cheap to see.
 pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> Result<bool, EngineError> {
     if matcher.is_in_free_text() {
         return Ok(true);
+    }
+    if only_token(matcher)?.is_some() {
+        return Ok(false);
     }
     match (options.method, matcher.context()) {
         (Method::Exact { .. }, Some((canonicality, context))) => {
@@ -180,7 +202,8 @@ impl Language for GrammarTexts<'_> {
     }
 
     fn may_end(&self, threads: &Threads) -> Result<bool, EngineError> {
-        self.0.accepts(threads)
+        // Before a token that is taken as a whole a text is cut as at its end.
+        Ok(self.0.accepts(threads)? || !self.0.token_exits(threads)?.is_empty())
     }
 }
 
@@ -236,6 +259,10 @@ fn is_open(
     }
     let (generation, state) = matcher.here()?;
     let (engine, automaton) = (&matcher.compiled().engine, &generation.automaton);
+    // Before a token that is taken as a whole there may be nothing or more: that is not plain.
+    if automaton.has_tokens() {
+        return Ok(false);
+    }
     if automaton.is_accepting(state) && canonicality.can_end(context) {
         return Ok(true);
     }

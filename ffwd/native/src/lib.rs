@@ -14,6 +14,8 @@
 //! * [`logits`] bitmasks onto logits; knows bits and numbers, no token
 //! * [`json_schema`] a schema document, brought to a normal form per JSON type
 //! * [`grammar`] grammars as front ends write them: rules, lexemes, schemas, sets of tokens
+//! * [`gbnf`] and [`ebnf`] the grammars of llama.cpp and of XGrammar
+//! * [`lark`] a front end: Lark grammars in the variant of llguidance
 //! * [`automaton`] configurations and stacks over lexemes; knows no token
 //! * [`mask`] the only place where automaton and vocabulary meet
 //! * [`engine`] a vocabulary with what its grammars share, and compilation
@@ -23,12 +25,15 @@
 pub mod automaton;
 pub mod bpe;
 pub mod canonical;
+pub mod ebnf;
 pub mod engine;
 pub mod error;
 pub mod expr;
 pub mod fast_forward;
+pub mod gbnf;
 pub mod grammar;
 pub mod json_schema;
+pub mod lark;
 pub mod logits;
 pub mod mask;
 pub mod matcher;

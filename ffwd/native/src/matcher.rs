@@ -248,7 +248,11 @@ impl Matcher {
             let text = self.text_at(position, token);
             let skipped = prefix_left.min(text.len());
             prefix_left -= skipped;
-            let Some(next) = automaton.walk(&threads, &text[skipped..])? else {
+            let next = match self.may_be_whole(generation, position, token) {
+                true => automaton.read(&threads, token.0, text)?,
+                false => automaton.walk(&threads, &text[skipped..])?,
+            };
+            let Some(next) = next else {
                 // What a text may be is the same in every generation.
                 debug_assert!(false, "token {token} at {position} was accepted before");
                 return Err(LimitExceeded::new("tokens that can be read again", position).into());

@@ -17,9 +17,11 @@ use super::memory::{map_entry, Bytes, LexemeBytes};
 use super::object::{ObjectPending, ObjectState};
 use super::object_group::ObjectGroup;
 use super::punctuation::{self, index, Indentation, Marks};
+use super::rules::Rules;
 use super::value::{Query, QueryId, Schemas, ValueStarts};
-use super::{Grammar, PropertyOrder, Writing};
+use super::{Grammar, PropertyOrder, RuleSchemas, Writing};
 use crate::error::LimitExceeded;
+use crate::expr::lexeme::Ends;
 use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
 use crate::json_schema::SchemaSet;
 
@@ -36,6 +38,8 @@ pub enum ThreadLexeme {
     Key,
     /// A lexeme of the automaton, by index.
     Lexeme(u32),
+    /// A set of tokens, of which one is taken as a whole.
+    Tokens(u32),
 }
 
 /// A lexeme in progress, and the stack of what follows it.
@@ -113,6 +117,7 @@ pub struct Automaton {
     pub(super) configs: boxcar::Vec<Config>,
     config_ids: Mutex<Ids>,
     json: Option<JsonParts>,
+    rules: Option<Rules>,
     start: OnceLock<StateId>,
     /// Bytes of the threads of configurations.
     pub(super) thread_bytes: Bytes,
@@ -138,6 +143,7 @@ impl Automaton {
             configs: boxcar::Vec::new(),
             config_ids: Mutex::default(),
             json: None,
+            rules: None,
             start: OnceLock::new(),
             thread_bytes: Bytes::default(),
             flow_bytes: Bytes::default(),
@@ -150,40 +156,28 @@ impl Automaton {
                 let lexeme = automaton.add_lexeme(&punctuation::spec(Spelling::Utf8, [ast]))?;
                 Frame::Lexeme(lexeme)
             }
-            Grammar::Json { schema, writing: Writing { whitespace, property_order } } => {
-                let lexemes = punctuation::lexemes(&whitespace, &automaton.lexeme_store)?;
-                let any_string = lexemes[index::ANY_STRING as usize].clone();
-                for lexeme in lexemes {
-                    // By position: two marks may have the same text.
-                    automaton.lexemes.push(lexeme);
-                }
-                let any_string_spec = any_string.spec().clone();
-                automaton.lexeme_ids.lock().insert(any_string_spec, index::ANY_STRING);
+            Grammar::Json { schema, writing } => {
+                let property_order = writing.property_order;
                 let root = schema.root();
-                let frames = "frames of one grammar";
-                let json = JsonParts {
-                    schema,
-                    property_order,
-                    keys: Keys::new()?,
-                    indentation: Indentation::new(&whitespace),
-                    queries: Interner::new(frames, MAX_FRAMES),
-                    value_starts: Mutex::default(),
-                    object_groups: boxcar::Vec::new(),
-                    feasible: Mutex::default(),
-                    object_states: Interner::new(frames, MAX_FRAMES),
-                    object_pendings: Interner::new(frames, MAX_FRAMES),
-                    array_groups: boxcar::Vec::new(),
-                    array_states: Interner::new(frames, MAX_FRAMES),
-                    array_pendings: Interner::new(frames, MAX_FRAMES),
-                    array_items: Mutex::default(),
-                    array_spares: Mutex::default(),
-                    held: Bytes::default(),
-                };
+                automaton.add_json(schema, writing)?;
                 let mut schemas = Schemas::new(property_order);
                 schemas.require(root);
-                let query = automaton.query(&json, schemas)?;
-                automaton.json = Some(json);
-                Frame::Value(query)
+                Frame::Value(automaton.root_query(schemas)?)
+            }
+            Grammar::Rules { program, json } => {
+                let mut queries = Vec::new();
+                if let Some(RuleSchemas { schema, roots, writing }) = json {
+                    let property_order = writing.property_order;
+                    automaton.add_json(schema, writing)?;
+                    for root in roots {
+                        let mut schemas = Schemas::new(property_order);
+                        schemas.require(root);
+                        queries.push(automaton.root_query(schemas)?);
+                    }
+                }
+                let start = program.symbols.start;
+                automaton.rules = Some(Rules::new(program, queries));
+                Frame::Symbol(start)
             }
         };
         let stack = automaton.push(root, StackId::END)?;
@@ -191,6 +185,45 @@ impl Automaton {
         let start = automaton.intern(threads)?;
         let _ = automaton.start.set(start);
         Ok(automaton)
+    }
+
+    fn root_query(&self, schemas: Schemas) -> Result<QueryId, EngineError> {
+        match &self.json {
+            Some(json) => self.query(json, schemas),
+            None => Err(LimitExceeded::new("schemas of a grammar without JSON", 0).into()),
+        }
+    }
+
+    /// Begins with what JSON values have, whatever their schemas.
+    fn add_json(&mut self, schema: Box<SchemaSet>, writing: Writing) -> Result<(), EngineError> {
+        let Writing { whitespace, property_order } = writing;
+        let lexemes = punctuation::lexemes(&whitespace, &self.lexeme_store)?;
+        let any_string = lexemes[index::ANY_STRING as usize].clone();
+        for lexeme in lexemes {
+            // By position: two marks may have the same text.
+            self.lexemes.push(lexeme);
+        }
+        self.lexeme_ids.lock().insert(any_string.spec().clone(), index::ANY_STRING);
+        let frames = "frames of one grammar";
+        self.json = Some(JsonParts {
+            schema,
+            property_order,
+            keys: Keys::new()?,
+            indentation: Indentation::new(&whitespace),
+            queries: Interner::new(frames, MAX_FRAMES),
+            value_starts: Mutex::default(),
+            object_groups: boxcar::Vec::new(),
+            feasible: Mutex::default(),
+            object_states: Interner::new(frames, MAX_FRAMES),
+            object_pendings: Interner::new(frames, MAX_FRAMES),
+            array_groups: boxcar::Vec::new(),
+            array_states: Interner::new(frames, MAX_FRAMES),
+            array_pendings: Interner::new(frames, MAX_FRAMES),
+            array_items: Mutex::default(),
+            array_spares: Mutex::default(),
+            held: Bytes::default(),
+        });
+        Ok(())
     }
 
     /// The configuration before any byte.
@@ -201,6 +234,10 @@ impl Automaton {
     /// Whether any text at all belongs to the grammar.
     pub fn is_satisfiable(&self) -> bool {
         !self.threads(self.start()).is_empty()
+    }
+
+    pub(super) fn rules(&self) -> Option<&Rules> {
+        self.rules.as_ref()
     }
 
     pub fn json(&self) -> Option<&JsonParts> {
@@ -344,11 +381,20 @@ impl Automaton {
         for thread in threads {
             self.step_thread(thread, byte, &mut next)?;
         }
-        if next.len() > 1 {
-            next.sort_unstable();
-            next.dedup();
-        }
+        self.settle(&mut next)?;
         Ok(next)
+    }
+
+    /// Sorts threads, and makes those one that differ only in what follows them.
+    pub(super) fn settle(&self, threads: &mut Threads) -> Result<(), EngineError> {
+        if threads.len() > 1 {
+            threads.sort_unstable();
+            threads.dedup();
+            if let Some(rules) = &self.rules {
+                self.merge(rules, threads)?;
+            }
+        }
+        Ok(())
     }
 
     fn step_thread(
@@ -358,12 +404,14 @@ impl Automaton {
         next: &mut Threads,
     ) -> Result<(), EngineError> {
         match thread.lexeme {
-            ThreadLexeme::End => {}
+            ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
             ThreadLexeme::Key => self.step_key(thread, byte, next)?,
             ThreadLexeme::Lexeme(index) => {
                 let lexeme = self.lexeme(index);
                 let state = thread.lex_state();
-                if let Some(after) = lexeme.next(state, byte)? {
+                let after = lexeme.next(state, byte)?;
+                let goes_on = after.is_some();
+                if let Some(after) = after {
                     let transcript = self.append(thread.transcript, byte)?;
                     if after.is_final() {
                         let ended = Thread { transcript, ..*thread };
@@ -374,7 +422,7 @@ impl Automaton {
                         next.push(Thread { state: after.0, text, transcript, ..*thread });
                     }
                 }
-                if state.accepts() {
+                if state.accepts() && !(goes_on && lexeme.spec().ends != Ends::Anywhere) {
                     let stack = self.exit_thread(thread, lexeme.accept(state))?;
                     for start in &self.following(stack, thread.transcript)? {
                         self.step_thread(start, byte, next)?;
@@ -431,7 +479,7 @@ impl Automaton {
         for thread in threads {
             match thread.lexeme {
                 ThreadLexeme::End => return Ok(true),
-                ThreadLexeme::Key => {}
+                ThreadLexeme::Key | ThreadLexeme::Tokens(_) => {}
                 ThreadLexeme::Lexeme(index) => {
                     let accept = self.lexeme(index).accept(thread.lex_state());
                     if accept != 0 {
@@ -598,7 +646,7 @@ impl Automaton {
         let mut agree = |byte: u8| *only.get_or_insert(byte) == byte;
         for thread in threads {
             match thread.lexeme {
-                ThreadLexeme::End => return Ok(false),
+                ThreadLexeme::End | ThreadLexeme::Tokens(_) => return Ok(false),
                 ThreadLexeme::Key => {
                     let Some(json) = &self.json else { return Ok(false) };
                     let node = json.keys.node(thread.key_node());

@@ -19,6 +19,11 @@ impl Automaton {
             text: TextId::NONE,
             transcript: TextId::NONE,
         };
+        if let Some(rules) = self.rules() {
+            if cell.frame.is_rule() {
+                return self.rule_starts(rules, stack);
+            }
+        }
         let Some(json) = self.json() else {
             match cell.frame {
                 Frame::Lexeme(lexeme) if self.lexeme(lexeme).is_alive() => {
@@ -96,6 +101,9 @@ impl Automaton {
             }
             // A verdict is delivered to these, they never begin a lexeme.
             Frame::AwaitMember(_) | Frame::AwaitItem(_) | Frame::AwaitComparedItem(_) => {}
+            // These are only ever below a lexeme that has begun, or have been expanded above.
+            Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) => {}
+            Frame::Row(_) | Frame::Tokens(_) => {}
         }
         Ok(threads)
     }
@@ -128,6 +136,11 @@ impl Automaton {
         text: TextId,
     ) -> Result<StackId, EngineError> {
         let &Cell { frame, parent, .. } = self.cell(stack);
+        match (frame, self.rules()) {
+            (Frame::Row(row), Some(rules)) => return self.row_exit(rules, row, accept),
+            (Frame::Lexeme(_) | Frame::Tokens(_), _) => return Ok(parent),
+            _ => {}
+        }
         let Some(json) = self.json() else { return Ok(parent) };
         let goes_on = match lexeme {
             ThreadLexeme::Lexeme(mark) if frame.is_between_parts() => {

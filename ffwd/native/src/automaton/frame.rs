@@ -9,6 +9,8 @@ use super::object::{ObjectPendingId, ObjectStateId};
 use super::object_group::ObjectGroupId;
 use super::value::QueryId;
 use crate::expr::Verdict;
+use crate::grammar::symbols::SymbolId;
+use crate::grammar::NodeId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StackId(pub u32);
@@ -25,6 +27,16 @@ pub enum Frame {
     End,
     /// One lexeme; what follows is below.
     Lexeme(u32),
+    /// A symbol of a grammar of rules.
+    Symbol(SymbolId),
+    /// A symbol so many times.
+    Count(u32),
+    /// Any of several stacks.
+    Union(u32),
+    /// Lexemes side by side, each with a stack after it.
+    Row(u32),
+    /// A token of a set.
+    Tokens(NodeId),
     /// A JSON value that answers a query; the verdict goes to the frame below.
     Value(QueryId),
     /// An object of one group, where the alternatives of a value are several.
@@ -54,6 +66,11 @@ impl Frame {
             self,
             Self::ObjectOpen(_) | Self::ObjectAfter(_) | Self::ArrayOpen(_) | Self::ArrayAfter(_)
         )
+    }
+
+    /// Whether it belongs to a grammar of rules, and says what may begin.
+    pub fn is_rule(self) -> bool {
+        matches!(self, Self::Symbol(_) | Self::Count(_) | Self::Union(_))
     }
 
     /// Whether the value above is inside a container that has no other frame on the stack.

@@ -128,6 +128,7 @@ impl Automaton {
             lexemes: self.lexeme_bytes.get(&self.lexemes),
             ..AutomatonBytes::default()
         };
+        bytes.stacks += self.rules().map_or(0, |rules| rules.memory_bytes());
         if let Some(json) = self.json() {
             bytes.frames = json.held.get()
                 + json.queries.memory_bytes()

@@ -27,6 +27,7 @@ pub mod name_set;
 pub mod object;
 pub mod object_group;
 pub mod punctuation;
+pub mod rules;
 #[cfg(test)]
 mod tests;
 pub mod used_keys;
@@ -49,6 +50,16 @@ pub enum Grammar {
     Text(crate::regex::Ast),
     /// A JSON text that is valid against a schema.
     Json { schema: Box<crate::json_schema::SchemaSet>, writing: Writing },
+    /// A text of a grammar of rules, with the schemas of its JSON values.
+    Rules { program: std::sync::Arc<rules::Program>, json: Option<RuleSchemas> },
+}
+
+/// The schemas of a grammar of rules, by their places.
+#[derive(Debug)]
+pub struct RuleSchemas {
+    pub schema: Box<crate::json_schema::SchemaSet>,
+    pub roots: Vec<crate::json_schema::SchemaId>,
+    pub writing: Writing,
 }
 
 /// In which order the properties of an object come.

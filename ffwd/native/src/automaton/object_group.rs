@@ -13,7 +13,7 @@ use super::object::ObjectStateId;
 use super::punctuation::{index, spec as lexeme_spec};
 use super::PropertyOrder;
 use crate::error::LimitExceeded;
-use crate::expr::lexeme::MAX_LANGUAGES;
+use crate::expr::lexeme::{Ends, MAX_LANGUAGES};
 use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::json_schema::{ObjectSpec, SchemaId};
 use crate::regex::Ast;
@@ -188,7 +188,7 @@ impl Automaton {
             .filter(|(_, language)| open.required >> language & 1 == 1)
             .fold(0, |bits, (bit, _)| bits | 1 << bit);
         let spelling = Spelling::JsonString;
-        let spec = LexemeSpec { spelling, languages, required, follow: None };
+        let spec = LexemeSpec { spelling, languages, required, follow: None, ends: Ends::Anywhere };
         let lexeme = self.add_lexeme(&spec)?;
         group.lexemes.lock().insert(open, lexeme);
         Ok(Some(lexeme))

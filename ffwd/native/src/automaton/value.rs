@@ -12,7 +12,7 @@ use super::error::EngineError;
 use super::memory::{map_entry, Held};
 use super::object_group::ObjectGroupId;
 use super::PropertyOrder;
-use crate::expr::lexeme::{after_value, first_bits};
+use crate::expr::lexeme::{after_value, first_bits, Ends};
 use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::json_schema::{Normal, SchemaId, StringSpec};
 use crate::regex::{numbers, Ast, CharClass};
@@ -261,7 +261,13 @@ impl Automaton {
             return Ok(());
         }
         let follow = (spelling == Spelling::Utf8).then(after_value);
-        let spec = LexemeSpec { spelling, languages: languages.into(), required, follow };
+        let spec = LexemeSpec {
+            spelling,
+            languages: languages.into(),
+            required,
+            follow,
+            ends: Ends::Anywhere,
+        };
         let lexeme = self.add_lexeme(&spec)?;
         if self.lexeme(lexeme).is_alive() {
             starts.scalars.push(Scalar { lexeme, schemas });

@@ -104,8 +104,8 @@ fn mask_by_brute_force(compiled: &Compiled, state: StateId) -> Vec<TokenId> {
     let automaton = &generation.automaton;
     let vocabulary = engine.vocabulary();
     let allowed = |token: &TokenId| match vocabulary.text(*token) {
-        [] => vocabulary.is_eos(*token) && automaton.is_accepting(state),
-        text => automaton.walk(automaton.threads(state), text).unwrap().is_some(),
+        [] if vocabulary.is_eos(*token) => automaton.is_accepting(state),
+        text => automaton.read(automaton.threads(state), token.0, text).unwrap().is_some(),
     };
     (0..vocabulary.width() as u32).map(TokenId).filter(allowed).collect()
 }
@@ -178,7 +178,8 @@ pub(super) fn walk_and_compare(
             return Some(text);
         }
         text.extend_from_slice(vocabulary.text(token));
-        let threads = automaton.walk(automaton.threads(state), vocabulary.text(token)).unwrap();
+        let text = vocabulary.text(token);
+        let threads = automaton.read(automaton.threads(state), token.0, text).unwrap();
         state = automaton.intern(threads.unwrap()).unwrap();
     }
     None

@@ -50,6 +50,7 @@ impl ByteClasses {
                     (b'0'..=b'9').for_each(|digit| alone.insert(digit));
                 }
                 Expr::Listed(listed) => alone = alone.union(&listed.occurring()),
+                Expr::Substring(part) => alone = alone.union(&part.occurring()),
                 Expr::Concat(head, tail) => pending.extend([*head, *tail]),
                 Expr::Or(ids) | Expr::And(ids) => pending.extend(ids.iter()),
                 Expr::Not(inner)
@@ -150,6 +151,13 @@ impl Derivatives {
                 Some(next) => store.listed(next)?,
                 None => ExprId::EMPTY,
             },
+            Expr::Substring(part) => {
+                let mut parts = Vec::with_capacity(2);
+                for next in part.next(byte).into_iter().flatten() {
+                    parts.push(store.substring(next)?);
+                }
+                store.or(&parts)?
+            }
             Expr::Concat(head, tail) if store.looks_ahead(head) => {
                 self.derive_loop(store, head, tail, byte)?
             }

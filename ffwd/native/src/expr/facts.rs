@@ -87,6 +87,16 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
                 ..Facts::default()
             }
         }
+        Expr::Substring(substring) => {
+            let (min_len, max_len) = substring.lengths();
+            Facts {
+                nullable: substring.ends(),
+                min_len,
+                max_len,
+                may_have: substring.occurring().ascii(),
+                ..Facts::default()
+            }
+        }
         Expr::Before(id) | Expr::After(id) => Facts {
             nullable: of(id).nullable,
             positive: false,

@@ -76,6 +76,18 @@ pub struct LexemeSpec {
     /// The bytes of which one comes next where the lexeme ends and the text does not, where that is
     /// known: tokens that go on with others are then left out of its masks.
     pub follow: Option<ByteSet>,
+    pub ends: Ends,
+}
+
+/// Where a lexeme ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ends {
+    /// Wherever a language allows it.
+    #[default]
+    Anywhere,
+    /// Only where no language can go on; but as soon as one of the lazy ones can end, with those
+    /// of them that do.
+    Longest { lazy: Verdict },
 }
 
 impl LexemeSpec {
@@ -83,7 +95,7 @@ impl LexemeSpec {
     pub fn new(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Self {
         let languages: Arc<[Ast]> = languages.into_iter().collect();
         let required = first_bits(languages.len());
-        Self { spelling, languages, required, follow: None }
+        Self { spelling, languages, required, follow: None, ends: Ends::Anywhere }
     }
 }
 
@@ -392,9 +404,18 @@ impl Lexeme {
             (StateKey::Closed(verdict), _) => (*verdict, true),
             (StateKey::Inside(_), Spelling::JsonString) => (0, false),
             (StateKey::Inside(residuals), Spelling::Utf8) => {
-                let verdict = self.verdict(&builder.store, residuals);
+                let mut verdict = self.verdict(&builder.store, residuals);
+                let lazy = match self.spec.ends {
+                    Ends::Longest { lazy } => lazy,
+                    Ends::Anywhere => 0,
+                };
+                // A lazy language that can end is what was read.
+                let ends_now = verdict & lazy != 0;
+                if ends_now {
+                    verdict &= lazy;
+                }
                 let mut is_final = verdict != 0;
-                if is_final {
+                if is_final && !ends_now {
                     for &byte in &self.classes.representatives {
                         if self.successor(builder, &key, byte)?.is_some() {
                             is_final = false;

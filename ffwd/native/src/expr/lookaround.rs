@@ -27,9 +27,12 @@ impl Derivatives {
             ids.iter().map(|&id| self.advance(store, id, byte)).collect::<Result<Vec<_>, _>>()
         };
         let advanced = match store.get(id).clone() {
-            Expr::Empty | Expr::Epsilon | Expr::Bytes(_) | Expr::Magnitude(_) | Expr::Listed(_) => {
-                id
-            }
+            Expr::Empty
+            | Expr::Epsilon
+            | Expr::Bytes(_)
+            | Expr::Magnitude(_)
+            | Expr::Listed(_)
+            | Expr::Substring(_) => id,
             Expr::Concat(head, tail) => {
                 let parts = all(store, &[head, tail])?;
                 store.concat(parts[0], parts[1])?

@@ -13,6 +13,7 @@ use super::byte_set::ByteSet;
 use super::listed::TextTable;
 use super::lookaround::resolve;
 use super::store::{ExprId, ExprStore};
+use super::substring::SubstringTable;
 use crate::error::LimitExceeded;
 use crate::regex::{Ast, CharClass, Look};
 
@@ -95,6 +96,11 @@ impl<'s> Lowering<'s> {
             Ast::Epsilon => Ok(ExprId::EPSILON),
             Ast::Class(class) => self.class(class),
             Ast::Magnitude(magnitude) => self.store.magnitude(magnitude.clone()),
+            Ast::Substring(chunks) => {
+                let texts = chunks.texts().iter();
+                let spelled: Vec<Vec<u8>> = texts.map(|text| spell(text, self.spelling)).collect();
+                self.store.substrings(SubstringTable::new(&spelled)?)
+            }
             Ast::Literal(text) => {
                 let spelled = spell(text, self.spelling);
                 self.store.literal(&spelled)

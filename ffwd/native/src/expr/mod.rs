@@ -7,6 +7,7 @@
 //! * [`derivative`] Brzozowski derivatives, and whether a language is empty
 //! * `lookaround` conditions on what surrounds a place
 //! * [`listed`] unions of many texts, as ranges of a sorted table
+//! * [`substring`] runs of pieces of one text, by its suffix automaton
 //! * [`lower`] from text languages to byte expressions, in a given spelling
 //! * [`lexeme`] a lazily determinised automaton, shared by every grammar that uses the same text
 //! * [`relax`] expressions without the counters that no token can exhaust
@@ -24,6 +25,7 @@ pub mod lower;
 pub mod relax;
 mod simplify;
 pub mod store;
+pub mod substring;
 #[cfg(test)]
 mod tests;
 pub mod texts;

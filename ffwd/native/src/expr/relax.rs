@@ -37,6 +37,9 @@ fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
         match store.get(id) {
             Expr::Empty | Expr::Epsilon | Expr::Bytes(_) => bound = bound.max(after),
             Expr::Listed(_) => bound = bound.max(after.saturating_add(store.max_len(id))),
+            Expr::Substring(part) => {
+                bound = bound.max(after.saturating_add(part.longest_piece()));
+            }
             Expr::Concat(head, tail) => {
                 pending.push((*head, after.saturating_add(store.min_len(*tail))));
                 pending.push((*tail, after));
@@ -134,6 +137,7 @@ pub fn relax(
         | Expr::Epsilon
         | Expr::Bytes(_)
         | Expr::Listed(_)
+        | Expr::Substring(_)
         | Expr::Not(_)
         | Expr::Magnitude(_)
         | Expr::Before(_)

@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::byte_set::ByteSet;
 use super::facts::{facts_of, needed, possible, Facts, ANY_ASCII};
 use super::listed::{Listed, TextTable};
+use super::substring::{Substring, SubstringTable};
 use crate::error::LimitExceeded;
 use crate::regex::Magnitude;
 
@@ -44,6 +45,8 @@ pub enum Expr {
     Magnitude(Arc<Magnitude>),
     /// Many texts. Never only one that is over.
     Listed(Listed),
+    /// Never over.
+    Substring(Substring),
     /// Right-nested: the head is never a `Concat`.
     Concat(ExprId, ExprId),
     /// Sorted, without duplicates, at most one `Bytes`.
@@ -81,8 +84,8 @@ pub struct ExprStore {
     /// Expressions of exactly one character.
     characters: FxHashSet<ExprId>,
     capacity: usize,
-    /// How many bytes of memory the tables of listed texts take.
-    listed_bytes: usize,
+    /// How many bytes of memory the tables of texts take.
+    table_bytes: usize,
 }
 
 impl Default for ExprStore {
@@ -101,7 +104,7 @@ impl ExprStore {
             any_character: None,
             characters: FxHashSet::default(),
             capacity: MAX_EXPRESSIONS,
-            listed_bytes: 0,
+            table_bytes: 0,
         };
         let basics = [
             (Expr::Empty, false, true),
@@ -262,7 +265,7 @@ impl ExprStore {
         let Some(listed) = Listed::all(Arc::new(table)) else { return Ok(ExprId::EMPTY) };
         let id = self.listed(listed)?;
         if self.exprs.len() > known {
-            self.listed_bytes += bytes;
+            self.table_bytes += bytes;
         }
         Ok(id)
     }
@@ -272,6 +275,23 @@ impl ExprStore {
             return Ok(ExprId::EPSILON);
         }
         self.intern(Expr::Listed(listed))
+    }
+
+    /// The runs of the pieces of a text.
+    pub fn substrings(&mut self, table: SubstringTable) -> Result<ExprId, LimitExceeded> {
+        let (known, bytes) = (self.exprs.len(), table.memory_bytes());
+        let id = self.substring(Substring::all(Arc::new(table)))?;
+        if self.exprs.len() > known {
+            self.table_bytes += bytes;
+        }
+        Ok(id)
+    }
+
+    pub fn substring(&mut self, substring: Substring) -> Result<ExprId, LimitExceeded> {
+        if substring.is_over() {
+            return Ok(ExprId::EPSILON);
+        }
+        self.intern(Expr::Substring(substring))
     }
 
     pub fn literal(&mut self, text: &[u8]) -> Result<ExprId, LimitExceeded> {
@@ -478,7 +498,7 @@ impl ExprStore {
 
     /// About how many bytes of memory the store holds.
     pub fn memory_bytes(&self) -> usize {
-        self.listed_bytes
+        self.table_bytes
             + self.exprs.len()
                 * (2 * std::mem::size_of::<Expr>() + std::mem::size_of::<Facts>() + 16)
     }

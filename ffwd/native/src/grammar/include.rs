@@ -69,8 +69,8 @@ impl Offsets {
             Node::Lexeme(Lexeme { language, lexing }) => {
                 let lexing = match *lexing {
                     Lexing::Anywhere => Lexing::Anywhere,
-                    Lexing::Longest { scope, lazy } => {
-                        Lexing::Longest { scope: ScopeId(scope.0 + self.scopes), lazy }
+                    Lexing::Longest { scope, lexing } => {
+                        Lexing::Longest { scope: ScopeId(scope.0 + self.scopes), lexing }
                     }
                 };
                 Node::Lexeme(Lexeme { language: language.clone(), lexing })

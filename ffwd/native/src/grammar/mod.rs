@@ -7,8 +7,21 @@
 //! source of the rule.
 
 pub mod error;
+pub mod fold;
+pub mod free_text;
+pub mod graph;
 mod include;
+mod left_corners;
+#[cfg(test)]
+pub(crate) mod oracle;
+mod parameter;
+pub mod regular;
 pub mod source;
+pub mod symbols;
+#[cfg(test)]
+mod test_fold;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -72,8 +85,9 @@ pub enum Lexing {
     /// Wherever the language allows it: the texts are all of the concatenations.
     Anywhere,
     /// Where none of the lexemes of the scope that may begin at the same place can go on, as a lexer
-    /// does. A lazy one ends as soon as it can, and the others with it.
-    Longest { scope: ScopeId, lazy: bool },
+    /// does: all that match up to there are read, and if none does, there is no way on. A lazy one
+    /// ends as soon as it can, and only lazy ones that end there as well are read with it.
+    Longest { scope: ScopeId, lexing: Longest },
 }
 
 /// Tokens by id or by name.
@@ -155,6 +169,16 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
+/// How one of several lexemes ends that compete for the longest match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Longest {
+    Greedy,
+    Lazy,
+    /// As a greedy one. It may only come where another lexeme of the scope could, or a token or a
+    /// JSON value.
+    Ignored,
+}
+
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// What it is called in its source.
@@ -176,6 +200,18 @@ pub struct Span {
     pub kind: SpanKind,
     /// The name of a capture, or of the tool, where it is known beforehand.
     pub name: Arc<str>,
+    pub part: SpanPart,
+}
+
+/// How much of the text is reported.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SpanPart {
+    #[default]
+    Whole,
+    /// All before its ending: the longest text of this language that it ends with.
+    BeforeEnding(Ast),
+    /// Only that ending.
+    Ending(Ast),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -290,7 +326,22 @@ impl Grammar {
         scope: ScopeId,
         lazy: bool,
     ) -> Result<NodeId, LimitExceeded> {
-        self.add(Node::Lexeme(Lexeme { language, lexing: Lexing::Longest { scope, lazy } }))
+        let lexing = if lazy { Longest::Lazy } else { Longest::Greedy };
+        self.longest(language, scope, lexing)
+    }
+
+    /// What may stand between the lexemes of a scope.
+    pub fn ignored(&mut self, language: Ast, scope: ScopeId) -> Result<NodeId, LimitExceeded> {
+        self.longest(language, scope, Longest::Ignored)
+    }
+
+    fn longest(
+        &mut self,
+        language: Ast,
+        scope: ScopeId,
+        lexing: Longest,
+    ) -> Result<NodeId, LimitExceeded> {
+        self.add(Node::Lexeme(Lexeme { language, lexing: Lexing::Longest { scope, lexing } }))
     }
 
     pub fn add_scope(&mut self) -> ScopeId {
@@ -326,7 +377,17 @@ impl Grammar {
         name: &str,
         inner: NodeId,
     ) -> Result<NodeId, LimitExceeded> {
-        self.spans.push(Span { kind, name: name.into() });
+        self.span_part(kind, name, SpanPart::Whole, inner)
+    }
+
+    pub fn span_part(
+        &mut self,
+        kind: SpanKind,
+        name: &str,
+        part: SpanPart,
+        inner: NodeId,
+    ) -> Result<NodeId, LimitExceeded> {
+        self.spans.push(Span { kind, name: name.into(), part });
         self.add(Node::Span(SpanId(self.spans.len() as u32 - 1), inner))
     }
 

@@ -152,7 +152,7 @@ fn shortest(language: &Ast) -> Option<u64> {
         | Ast::Before(_)
         | Ast::After(_) => None,
         Ast::Approximate { known, .. } => shortest(known),
-        Ast::Epsilon => Some(0),
+        Ast::Epsilon | Ast::Substring(_) => Some(0),
         Ast::Class(class) => (!class.is_empty()).then_some(1),
         Ast::Literal(text) => Some(text.chars().count() as u64),
         Ast::Concat(parts) => {

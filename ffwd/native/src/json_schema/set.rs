@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
+use rustc_hash::FxHashMap;
 
-use super::document::{Document, NodeId};
+use super::document::{Document, NodeId, Value};
 use super::emptiness::Emptiness;
 use super::error::{LimitExceeded, SchemaError, SchemaErrorKind};
 use super::evidence::Way;
@@ -16,6 +17,19 @@ use super::options::SchemaOptions;
 use super::program::Program;
 use super::satisfy::{Context, Solver};
 use super::{ArraySpec, Normal, ObjectSpec, SchemaId};
+
+/// The names that several documents have for the one that refers to them all.
+const PARTS: &str = "ffwd:/schemas/";
+
+fn unsatisfiable() -> SchemaError {
+    SchemaError {
+        kind: SchemaErrorKind::Unsatisfiable,
+        pointer: String::new(),
+        message: "no value satisfies the schema: its constraints contradict each other, or it \
+                  requires values nested without end"
+            .into(),
+    }
+}
 
 /// A schema document. Subschemas, and conjunctions of them, are brought to their normal form when
 /// they are first asked for. Can be shared between threads.
@@ -40,16 +54,90 @@ impl SchemaSet {
         {
             let mut solver = set.solver.lock();
             if !solver.is_satisfiable(set.context(), set.root)? {
-                return Err(SchemaError {
-                    kind: SchemaErrorKind::Unsatisfiable,
-                    pointer: String::new(),
-                    message: "no value satisfies the schema: its constraints contradict each \
-                              other, or it requires values nested without end"
-                        .into(),
-                });
+                return Err(unsatisfiable());
             }
         }
         Ok(set)
+    }
+
+    /// Reads several documents, each with a root of its own: in the order of the texts.
+    ///
+    /// # Errors
+    /// As [`Self::parse`]; the place begins with the number of the text, from 1.
+    pub fn parse_all(
+        texts: &[&str],
+        options: SchemaOptions,
+    ) -> Result<(Self, Vec<SchemaId>), SchemaError> {
+        let mut distinct: Vec<&str> = Vec::new();
+        let mut places = Vec::with_capacity(texts.len());
+        let mut known: FxHashMap<&str, usize> = FxHashMap::default();
+        for &text in texts {
+            let place = *known.entry(text).or_insert_with(|| {
+                distinct.push(text);
+                distinct.len() - 1
+            });
+            places.push(place);
+        }
+        if let [only] = distinct[..] {
+            let set = Self::parse(only, options)?;
+            let root = set.root;
+            return Ok((set, vec![root; texts.len()]));
+        }
+        let number = |place: usize| places.iter().position(|&of| of == place).unwrap_or(0) + 1;
+        let renamed = |mut error: SchemaError| {
+            if let Some((place, pointer)) =
+                error.pointer.strip_prefix(PARTS).and_then(|rest| rest.split_once('#'))
+            {
+                let place = place.parse().map_or(0, number);
+                error.pointer = format!("schema {place}#{pointer}");
+            }
+            error
+        };
+        let uri = |place: usize| format!("{PARTS}{place}");
+        let documents = distinct.iter().enumerate();
+        let documents = documents.map(|(place, text)| (uri(place), (*text).to_owned()));
+        let registry = Arc::new(options.registry.with(documents));
+        let options = SchemaOptions { registry, ..options };
+        let references: Vec<_> =
+            (0..distinct.len()).map(|place| serde_json::json!({ "$ref": uri(place) })).collect();
+        let all = serde_json::json!({ "anyOf": references }).to_string();
+        let program = Program::read(&all, &options).map_err(renamed)?;
+        // Each calls itself by a name of its own, or its references would lead to another one.
+        let mut names: FxHashMap<&str, usize> = FxHashMap::default();
+        for place in 0..distinct.len() {
+            let Some(root) = program.document.root_of(&uri(place)) else { continue };
+            let members = program.document.members(root);
+            let Some(node) = members.get("$id").or_else(|| members.get("id")) else { continue };
+            let Value::String(name) = program.document.value(node) else { continue };
+            if let Some(other) = names.insert(name, place) {
+                return Err(SchemaError {
+                    kind: SchemaErrorKind::Invalid { keyword: Some("$id".into()) },
+                    pointer: format!("schema {}#/$id", number(place)),
+                    message: format!(
+                        "schema {} of the same grammar is called {name:?} too, and is another one: \
+                         leave out the $id of one of them",
+                        number(other)
+                    ),
+                });
+            }
+        }
+        let branches = program.document.members(NodeId::ROOT).get("anyOf");
+        let branches: Vec<NodeId> =
+            branches.map_or(Vec::new(), |node| program.document.items(node).to_vec());
+        let set = Self::begun(Arc::new(program), options)?;
+        let mut roots = Vec::with_capacity(texts.len());
+        {
+            let mut solver = set.begin();
+            for (place, &node) in branches.iter().enumerate() {
+                let root = solver.expander.id_of(&set.program, node)?;
+                if !solver.is_satisfiable(set.context(), root).map_err(renamed)? {
+                    let pointer = format!("schema {}#", number(place));
+                    return Err(SchemaError { pointer, ..unsatisfiable() });
+                }
+                roots.push(root);
+            }
+        }
+        Ok((set, places.iter().map(|&place| roots[place]).collect()))
     }
 
     fn begun(program: Arc<Program>, options: SchemaOptions) -> Result<Self, SchemaError> {

@@ -40,6 +40,7 @@ pub fn is_empty(language: &Ast) -> Result<bool, LimitExceeded> {
 fn collect_borders(language: &Ast, borders: &mut BTreeSet<u32>) {
     match language {
         Ast::Empty | Ast::Epsilon => {}
+        Ast::Substring(_) => panic!("no schema has parts of a text"),
         Ast::Magnitude(_) => borders.extend((b'.'..=b'9' + 1).map(u32::from)),
         Ast::Class(class) => {
             borders.extend(class.ranges().iter().flat_map(|&(low, high)| [low, high + 1]));
@@ -67,7 +68,9 @@ fn accepts_nothing_more(language: &Ast) -> bool {
         Ast::Repeat { inner, min, .. } => *min == 0 || accepts_nothing_more(inner),
         Ast::Complement(inner) => !accepts_nothing_more(inner),
         Ast::Approximate { known, .. } => accepts_nothing_more(known),
-        Ast::Before(_) | Ast::After(_) => panic!("the test has no lookaround"),
+        Ast::Before(_) | Ast::After(_) | Ast::Substring(_) => {
+            panic!("no schema of the test has it")
+        }
     }
 }
 
@@ -124,7 +127,9 @@ fn derivative(language: &Ast, letter: char) -> Ast {
         }
         Ast::Complement(inner) => Ast::complement(derivative(inner, letter)),
         Ast::Approximate { known, .. } => derivative(known, letter),
-        Ast::Before(_) | Ast::After(_) => panic!("the test has no lookaround"),
+        Ast::Before(_) | Ast::After(_) | Ast::Substring(_) => {
+            panic!("no schema of the test has it")
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use super::token_set::{clear_bits, set_bits, Bitmap};
 use crate::error::LimitExceeded;
+use crate::expr::byte_set::ByteSet;
+use crate::expr::lexeme::Ends;
 use crate::expr::{LexState, Lexeme, Verdict};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
@@ -70,6 +72,16 @@ pub struct ExitGroup {
     /// Large subtrees of the vocabulary's trie in which the lexeme may end at every node, the top
     /// one included.
     pub everywhere: Box<[NodeId]>,
+    /// As `grafts`, where the lexeme ends only at its longest match: tokens that go on with one of
+    /// the bytes do not belong to the group, nor do those at the node itself.
+    pub longest_grafts: Box<[(NodeId, ByteSet)]>,
+}
+
+impl ExitGroup {
+    fn of(accept: Verdict, rests: Arc<ByteTrie>) -> Self {
+        let (grafts, everywhere, longest_grafts) = ([].into(), [].into(), [].into());
+        Self { accept, rests, grafts, everywhere, longest_grafts }
+    }
 }
 
 /// Where a token leaves a lexeme: with which verdict, how many bytes before its end.
@@ -108,6 +120,9 @@ impl LexemeMask {
         state: LexState,
         within: usize,
     ) -> Result<Option<Self>, LimitExceeded> {
+        if lexeme.spec().ends != Ends::Anywhere {
+            return Ok(None);
+        }
         let doubtful = vocabulary.longer_than(within);
         let grafts = self.exits.iter().flat_map(|exit| exit.grafts.iter());
         // Above a graft that is no deeper nothing is told apart, and below it the lexeme has ended.
@@ -190,14 +205,14 @@ impl LexemeMask {
                 rests_of(vocabulary, &kept)
             };
             let grafts = group.grafts.clone();
-            exits.push(ExitGroup { accept: group.accept, rests, grafts, everywhere: [].into() });
+            exits.push(ExitGroup { grafts, ..ExitGroup::of(group.accept, rests) });
         }
         for ends in ends.chunk_by(|a, b| a.0 == b.0) {
             let accept = ends[0].0;
             if !self.exits.iter().any(|exit| exit.accept == accept) {
                 let own: Vec<_> = ends.iter().map(|&(_, depth, token)| (depth, token)).collect();
                 let rests = rests_of(vocabulary, &own);
-                exits.push(ExitGroup { accept, rests, grafts: [].into(), everywhere: [].into() });
+                exits.push(ExitGroup::of(accept, rests));
             }
         }
         exits
@@ -212,7 +227,10 @@ impl LexemeMask {
         let of_group = |exit: &ExitGroup| {
             let shared = Arc::strong_count(&exit.rests) > 1;
             let rests = if shared { 0 } else { exit.rests.memory_bytes() };
-            rests + exit.grafts.len() * 8 + std::mem::size_of::<ExitGroup>()
+            rests
+                + exit.grafts.len() * 8
+                + exit.longest_grafts.len() * 40
+                + std::mem::size_of::<ExitGroup>()
         };
         let exits: usize = self.exits.iter().map(of_group).sum();
         inner + exits + 128

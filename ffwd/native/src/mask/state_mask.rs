@@ -17,13 +17,14 @@ use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
 use super::sharded::Sharded;
 use super::slots::Slots;
-use super::token_set::{TokenList, TokenMask, TokenMaskBuilder, FEW};
+use super::token_set::{bits, clear_bits, TokenList, TokenMask, TokenMaskBuilder, FEW};
 use super::two_keys::keys_differ;
 use super::walk::View;
 use crate::automaton::keys::Terminal;
 use crate::automaton::{
     Automaton, EngineError, Spare, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
 };
+use crate::expr::lexeme::Ends;
 use crate::expr::{LexState, Lexeme};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
@@ -234,6 +235,11 @@ impl Masker {
         let mut nodes = 0;
         let view = View::of(&self.vocabulary);
         self.collect(automaton, view, automaton.threads(state), &mut builder, &mut nodes)?;
+        for (set, _) in automaton.token_exits(automaton.threads(state))? {
+            for &(first, last) in automaton.token_set(set) {
+                builder.added.extend((first..=last).map(TokenId));
+            }
+        }
         if automaton.is_accepting(state) {
             builder.added.extend_from_slice(self.vocabulary.eos());
         }
@@ -253,7 +259,8 @@ impl Masker {
     ) -> Result<(), EngineError> {
         for thread in threads {
             match thread.lexeme {
-                ThreadLexeme::End => {}
+                // Sets of tokens are for whole tokens, see `collect_all`.
+                ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
                 ThreadLexeme::Key => self.collect_keys(automaton, view, thread, builder, nodes)?,
                 ThreadLexeme::Lexeme(index) => {
                     let lexeme = automaton.lexeme(index);
@@ -286,8 +293,18 @@ impl Masker {
                             let mut doubts = Doubts::new(&self.vocabulary, spare);
                             doubts.add_rests(view);
                             add_compared(builder, after, spare, doubts);
-                        } else {
+                        } else if lexeme.spec().ends == Ends::Anywhere {
                             self.collect(automaton, view, &starts, builder, nodes)?;
+                        } else {
+                            let mut goes_on: SmallVec<[NodeId; 64]> = SmallVec::new();
+                            for (byte, child) in view.trie.children(view.root) {
+                                if lexeme.next(state, byte)?.is_some() {
+                                    goes_on.push(child);
+                                }
+                            }
+                            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                            self.collect(automaton, view, &starts, &mut after, nodes)?;
+                            add_without(builder, after, view.trie, &goes_on, &self.vocabulary);
                         }
                     }
                 }
@@ -319,6 +336,9 @@ impl Masker {
         builder: &mut TokenMaskBuilder,
         nodes: &mut u64,
     ) -> Result<(), EngineError> {
+        if automaton.leads_nowhere(stack) {
+            return Ok(());
+        }
         let starts = &anonymous_starts(automaton, stack)?;
         builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
         if !group.rests.is_leaf(NodeId::ROOT) {
@@ -332,6 +352,13 @@ impl Masker {
                 builder.added.extend_from_slice(trie.tokens_at(root));
             }
             self.collect(automaton, View { trie, root }, starts, builder, nodes)?;
+        }
+        for &(root, goes_on) in &group.longest_grafts {
+            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+            self.collect(automaton, View { trie, root }, starts, &mut after, nodes)?;
+            let children = trie.children(root).filter(|&(byte, _)| goes_on.contains(byte));
+            let children: SmallVec<[NodeId; 64]> = children.map(|(_, child)| child).collect();
+            add_without(builder, after, trie, &children, &self.vocabulary);
         }
         // At the end of the text nothing follows, so the most common case costs nothing.
         if starts.iter().any(|start| start.lexeme != ThreadLexeme::End) {
@@ -520,6 +547,28 @@ impl Masker {
             }
         }
         Ok(false)
+    }
+}
+
+/// Takes in what has been collected but for the tokens below some nodes.
+fn add_without(
+    builder: &mut TokenMaskBuilder,
+    collected: TokenMaskBuilder,
+    trie: &ByteTrie,
+    nodes: &[NodeId],
+    vocabulary: &Vocabulary,
+) {
+    let mut row = vec![0; vocabulary.mask_words()];
+    builder.doubtful.extend_from_slice(&collected.doubtful);
+    collected.build().fill(&mut row);
+    for &node in nodes {
+        clear_bits(&mut row, trie.tokens_below(node));
+    }
+    let count: u32 = row.iter().map(|word| word.count_ones()).sum();
+    if count as usize <= vocabulary.mask_words() / 4 {
+        builder.added.extend(bits(&row));
+    } else {
+        builder.add_bitmap(&row.into());
     }
 }
 

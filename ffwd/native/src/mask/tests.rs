@@ -226,9 +226,12 @@ fn observed_languages_are_told_and_let_nothing_in() {
     ];
     for (number, (texts, required)) in cases.into_iter().enumerate() {
         for spelling in [Spelling::Utf8, Spelling::JsonString] {
-            let languages = texts.iter().map(|text| pattern(text)).collect();
-            let observing =
-                Lexeme::new(LexemeSpec { spelling, languages, required, follow: None }).unwrap();
+            let languages: Vec<Ast> = texts.iter().map(|text| pattern(text)).collect();
+            let observing = Lexeme::new(LexemeSpec {
+                required,
+                ..LexemeSpec::new(spelling, languages.iter().cloned())
+            })
+            .unwrap();
             let what = texts.join(" & ");
             compare(&vocabulary, &observing, &mut seeded(number as u8), &what);
             // Every text of the required languages, and no other, with all its bits.

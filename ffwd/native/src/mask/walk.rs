@@ -5,11 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::listed;
 use crate::error::LimitExceeded;
-use crate::expr::lexeme::Row;
+use crate::expr::byte_set::ByteSet;
+use crate::expr::lexeme::{Ends, Row};
 use crate::expr::{LexState, Lexeme, Verdict};
 use crate::vocabulary::{
     ByteTrie, NodeId, NodeSet, Places, Staying, Summary, TokenId, Utf8Place, Vocabulary,
@@ -93,7 +95,8 @@ pub(super) fn compute(
     lexeme: &Lexeme,
     start: LexState,
 ) -> Result<LexemeMask, LimitExceeded> {
-    if let Some((texts, verdict)) = lexeme.listed(start) {
+    let longest = lexeme.spec().ends != Ends::Anywhere;
+    if let Some((texts, verdict)) = lexeme.listed(start).filter(|_| !longest) {
         return Ok(listed::compute(
             vocabulary,
             View { trie, root },
@@ -157,7 +160,8 @@ pub(super) fn compute(
                 && may_stay(trie, node, below)?
             {
                 if vocabulary.below(node).within(loops_of.get(next)?.groups) {
-                    if next.accepts() {
+                    // Where the longest match counts it goes on, and ends nowhere below.
+                    if next.accepts() && !longest {
                         let group = Collected::group(&mut exits, lexeme.accept(next));
                         group.everywhere.push(node);
                     }
@@ -170,7 +174,11 @@ pub(super) fn compute(
             }
             if next.accepts() {
                 let group = Collected::group(&mut exits, lexeme.accept(next));
-                group.end_at(vocabulary, lexeme, trie, node, false);
+                if longest {
+                    group.end_longest(vocabulary, trie, node, below)?;
+                } else {
+                    group.end_at(vocabulary, lexeme, trie, node, false);
+                }
             }
             // Where the state stays the level does, unless leaps begin here.
             if next != level.row.state() || changes.is_some() {
@@ -237,11 +245,18 @@ pub(super) struct Collected<'v> {
     pub(super) rests: Vec<(&'v [u8], TokenId)>,
     grafts: Vec<(NodeId, bool)>,
     everywhere: Vec<NodeId>,
+    longest_grafts: Vec<(NodeId, ByteSet)>,
 }
 
 impl<'v> Collected<'v> {
     pub(super) fn new(accept: Verdict) -> Self {
-        Self { accept, rests: Vec::new(), grafts: Vec::new(), everywhere: Vec::new() }
+        Self {
+            accept,
+            rests: Vec::new(),
+            grafts: Vec::new(),
+            everywhere: Vec::new(),
+            longest_grafts: Vec::new(),
+        }
     }
 
     pub(super) fn build(mut self) -> ExitGroup {
@@ -252,6 +267,7 @@ impl<'v> Collected<'v> {
             rests: Arc::new(ByteTrie::from_sorted(&self.rests)),
             grafts: self.grafts.into(),
             everywhere: self.everywhere.into(),
+            longest_grafts: self.longest_grafts.into(),
         }
     }
 
@@ -283,6 +299,39 @@ impl<'v> Collected<'v> {
                 self.rests.push((&text[text.len() - depth - 1..], token));
             }
         }
+    }
+
+    /// As [`Self::end_at`], where the lexeme ends only before bytes with which it cannot go on.
+    fn end_longest(
+        &mut self,
+        vocabulary: &'v Vocabulary,
+        trie: &ByteTrie,
+        node: NodeId,
+        row: Row<'_>,
+    ) -> Result<(), LimitExceeded> {
+        let mut goes_on = ByteSet::EMPTY;
+        let mut ending: SmallVec<[NodeId; 16]> = SmallVec::new();
+        let mut count = 0;
+        for (byte, child) in trie.children(node) {
+            if row.next(byte)?.is_some() {
+                goes_on.insert(byte);
+            } else {
+                ending.push(child);
+                count += trie.tokens_below(child).len();
+            }
+        }
+        let whole = trie.id() == vocabulary.trie().id();
+        if whole && count > GRAFT_TOKENS {
+            self.longest_grafts.push((node, goes_on));
+            return Ok(());
+        }
+        for child in ending {
+            for (depth, token) in trie.below(child) {
+                let text = vocabulary.text(token);
+                self.rests.push((&text[text.len() - depth - 1..], token));
+            }
+        }
+        Ok(())
     }
 
     /// The group of a verdict.

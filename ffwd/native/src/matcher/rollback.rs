@@ -2,6 +2,8 @@
 
 use super::preamble::{Stage, Step};
 use super::{state_in, Begun, History, Matcher, MatcherError};
+use crate::engine::Generation;
+use crate::vocabulary::TokenId;
 
 impl Matcher {
     /// Takes back the last tokens.
@@ -46,19 +48,22 @@ impl Matcher {
             for (position, &token) in self.tokens[..length].iter().enumerate().skip(known) {
                 let text = self.text_at(position, token);
                 let unread = &text[self.prefix_part(position, text)..];
-                if !unread.is_empty() {
+                let may_be_whole = self.may_be_whole(&generation, position, token);
+                if !unread.is_empty() || may_be_whole {
                     let is_whole = unread.len() == vocabulary.text(token).len();
                     let known = is_whole.then(|| generation.transitions.get(state, token));
                     state = match known.flatten().flatten() {
                         Some(next) => next,
                         None => {
                             let automaton = &generation.automaton;
-                            // They have been accepted here before.
-                            let Some(threads) = automaton.walk(automaton.threads(state), unread)?
-                            else {
-                                break;
+                            let threads = automaton.threads(state);
+                            let next = match may_be_whole {
+                                true => automaton.read(threads, token.0, unread)?,
+                                false => automaton.walk(threads, unread)?,
                             };
-                            automaton.intern(threads)?
+                            // They have been accepted here before.
+                            let Some(next) = next else { break };
+                            automaton.intern(next)?
                         }
                     };
                 }
@@ -71,6 +76,20 @@ impl Matcher {
         self.stand(&generation, state);
         self.forget(length);
         Ok(())
+    }
+
+    /// Whether the token at a position, which has been accepted, may have been taken as a whole.
+    pub(super) fn may_be_whole(
+        &self,
+        generation: &Generation,
+        position: usize,
+        token: TokenId,
+    ) -> bool {
+        generation.automaton.has_tokens()
+            && self.stage == Stage::Grammar
+            && position >= self.begun.tokens
+            && self.read_after(position) >= self.prefix.len()
+            && !self.compiled.engine.vocabulary().is_eos(token)
     }
 
     /// How many bytes of the text of the token at a position belong to the prefix.

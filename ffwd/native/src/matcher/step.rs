@@ -67,6 +67,14 @@ impl Matcher {
         let vocabulary = self.compiled.engine.vocabulary();
         let text = vocabulary.text(token);
         let in_prefix = place.read < self.prefix.len();
+        if !in_prefix && automaton.has_tokens() {
+            let next = self.read_whole(generation, place, token)?;
+            if next.is_some() || text.is_empty() && !vocabulary.is_eos(token) {
+                transitions.set(place.state, token, next.map(|next| next.state));
+                self.compiled.settle(generation);
+                return Ok(next);
+            }
+        }
         if text.is_empty() {
             let ends =
                 !in_prefix && vocabulary.is_eos(token) && automaton.is_accepting(place.state);
@@ -78,6 +86,22 @@ impl Matcher {
         }
         self.compiled.settle(generation);
         Ok(next)
+    }
+
+    /// The place after a token that may be taken as a whole, also if it may be taken as its text.
+    fn read_whole(
+        &self,
+        generation: &Generation,
+        place: Place,
+        token: TokenId,
+    ) -> Result<Option<Place>, MatcherError> {
+        let automaton = &generation.automaton;
+        let text = self.compiled.engine.vocabulary().text(token);
+        let next = automaton.read(automaton.threads(place.state), token.0, text)?;
+        Ok(match next {
+            Some(threads) => Some(Place { state: automaton.intern(threads)?, ..place }),
+            None => None,
+        })
     }
 
     /// The place after some text, which begins with what is left of the prefix.

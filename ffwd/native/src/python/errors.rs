@@ -8,8 +8,10 @@ use crate::automaton::EngineError;
 use crate::engine::CompileError;
 use crate::error::LimitExceeded;
 use crate::fast_forward::FastForwardError;
+use crate::grammar::{self, GrammarErrorKind};
 use crate::json_schema::{self, SchemaErrorKind};
 use crate::matcher::MatcherError;
+use crate::regex::{PatternError, PatternErrorKind};
 use crate::streaming::{StopError, UnknownToken};
 use crate::tokenizer::{self, TokenizerError};
 
@@ -154,13 +156,41 @@ pub fn engine(py: Python<'_>, error: &EngineError) -> PyErr {
 pub fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
     match error {
         CompileError::Pattern { line, column, .. } => {
-            let raised = GrammarError::new_err(error.to_string());
-            let raised = with(py, raised, "line", *line);
-            with(py, raised, "column", *column)
+            at_place(py, GrammarError::new_err(error.to_string()), (*line, *column))
         }
         CompileError::Engine(error) => engine(py, error),
+        CompileError::Grammar(error) => grammar(py, error),
         CompileError::Unsatisfiable(_) => GrammarError::new_err(error.to_string()),
     }
+}
+
+fn at_place(py: Python<'_>, error: PyErr, (line, column): (usize, usize)) -> PyErr {
+    let error = with(py, error, "line", line);
+    with(py, error, "column", column)
+}
+
+/// A grammar that cannot be read or used. The text has the line with a caret where there is one.
+pub fn grammar(py: Python<'_>, error: &grammar::GrammarError) -> PyErr {
+    match &error.kind {
+        GrammarErrorKind::Limit(limit) => {
+            limit_of(py, error.to_string(), limit.limit, limit.maximum as u64)
+        }
+        _ => {
+            let place = (error.line(), error.column());
+            at_place(py, GrammarError::new_err(error.to_string()), place)
+        }
+    }
+}
+
+/// A pattern that cannot be read.
+pub fn pattern(py: Python<'_>, text: &str, error: &PatternError) -> PyErr {
+    if let PatternErrorKind::TooLarge(passed) = &error.kind {
+        return limit(py, passed);
+    }
+    let byte = text.char_indices().nth(error.offset).map_or(text.len(), |(byte, _)| byte);
+    let message = &*error.message;
+    let kind = GrammarErrorKind::Pattern;
+    grammar(py, &grammar::GrammarError::at("regular expression", text, byte, kind, message))
 }
 
 pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {

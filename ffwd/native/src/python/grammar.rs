@@ -6,11 +6,13 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use super::builder::PyGrammarBuilder;
 use super::errors::{self, VocabularyError};
 use super::matcher::PyMatcher;
+use super::pattern;
 use super::vocabulary::PyVocabulary;
 use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
-use crate::engine::{CompileError, Compiled};
+use crate::engine::{CompileError, Compiled, GrammarOptions};
 use crate::json_schema::{self, Policy, Registry, SchemaOptions};
 use crate::matcher::{Beginning, Close, Matcher, Opening};
 use crate::vocabulary::TokenId;
@@ -199,6 +201,23 @@ pub fn compile_json_schema(
     lenient: bool,
     memory_bytes: Option<usize>,
 ) -> PyResult<PyCompiledGrammar> {
+    let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
+    let engine = &vocabulary.get().engine;
+    let compiled = py.detach(|| {
+        let registry = Arc::new(Registry::new(registry));
+        engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
+    });
+    wrap(py, vocabulary, compiled, memory_bytes)
+}
+
+/// How JSON is written; see [`compile_json_schema`].
+fn writing(
+    whitespace: &str,
+    max_whitespace: u32,
+    separators: Option<(String, String)>,
+    indent: Option<&str>,
+    any_order: bool,
+) -> PyResult<Writing> {
     let mode = match (separators, whitespace) {
         (Some((item, key)), _) => {
             let layout = Layout::new(&item, &key, indent).ok_or_else(|| {
@@ -218,12 +237,38 @@ pub fn compile_json_schema(
             )))
         }
     };
+    let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
+    Ok(Writing { whitespace: Whitespace { mode }, property_order })
+}
+
+/// Compiles what a builder holds, from one of its nodes on. The options of JSON are those of
+/// [`compile_json_schema`], for all schemas in it.
+#[pyfunction]
+#[pyo3(signature = (builder, node, vocabulary, *, whitespace="flexible", max_whitespace=64,
+                    separators=None, indent=None, any_order=false, registry=Vec::new(),
+                    lenient=false, memory_bytes=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+pub fn compile_grammar(
+    py: Python<'_>,
+    builder: &Bound<'_, PyGrammarBuilder>,
+    node: u32,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    whitespace: &str,
+    max_whitespace: u32,
+    separators: Option<(String, String)>,
+    indent: Option<&str>, // only looked at where separators are given
+    any_order: bool,
+    registry: Vec<(String, String)>,
+    lenient: bool,
+    memory_bytes: Option<usize>,
+) -> PyResult<PyCompiledGrammar> {
+    let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
+    let grammar = builder.borrow().starting(node)?;
     let engine = &vocabulary.get().engine;
     let compiled = py.detach(|| {
         let registry = Arc::new(Registry::new(registry));
-        let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
-        let writing = Writing { whitespace: Whitespace { mode }, property_order };
-        engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
+        let options = GrammarOptions { writing, registry, policy: policy(lenient) };
+        engine.compile_grammar(&grammar, options)
     });
     wrap(py, vocabulary, compiled, memory_bytes)
 }
@@ -262,17 +307,40 @@ pub fn json_schema_fidelity(
         .collect())
 }
 
-/// Compiles a regular expression in the dialect of Rust's `regex` crate, for whole texts.
+/// Compiles a regular expression; see [`pattern::read`].
 #[pyfunction]
-#[pyo3(signature = (pattern, vocabulary, *, memory_bytes=None))]
+#[pyo3(signature = (pattern, vocabulary, *, dialect="rust", flags="", search=false,
+                    characters=Vec::new(), memory_bytes=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn compile_regex(
     py: Python<'_>,
     pattern: &str,
     vocabulary: &Bound<'_, PyVocabulary>,
+    dialect: &str,
+    flags: &str,
+    search: bool,
+    characters: Vec<(String, char)>,
     memory_bytes: Option<usize>,
 ) -> PyResult<PyCompiledGrammar> {
+    let language = pattern::read(py, pattern, dialect, flags, search, characters)?;
     let engine = &vocabulary.get().engine;
-    let compiled = py.detach(|| engine.compile_regex(pattern));
+    let compiled = py.detach(|| engine.compile_language(language));
+    wrap(py, vocabulary, compiled, memory_bytes)
+}
+
+/// Compiles a node of a builder that is a regular language.
+#[pyfunction]
+#[pyo3(signature = (builder, node, vocabulary, *, memory_bytes=None))]
+pub fn compile_language(
+    py: Python<'_>,
+    builder: &Bound<'_, PyGrammarBuilder>,
+    node: u32,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    memory_bytes: Option<usize>,
+) -> PyResult<PyCompiledGrammar> {
+    let language = builder.borrow().language(py, node)?;
+    let engine = &vocabulary.get().engine;
+    let compiled = py.detach(|| engine.compile_language(language));
     wrap(py, vocabulary, compiled, memory_bytes)
 }
 

@@ -6,11 +6,13 @@ mod bpe_incremental;
 mod bpe_model;
 mod bpe_parts;
 mod bpe_texts;
+mod builder;
 mod decoder;
 mod errors;
 mod grammar;
 mod logits;
 mod matcher;
+mod pattern;
 mod stop_decoder;
 mod stream_events;
 mod streaming;
@@ -37,6 +39,8 @@ mod _native {
     #[pymodule_export]
     use super::bpe_texts::{encode_batch, encode_parts, encode_with_offsets};
     #[pymodule_export]
+    use super::builder::PyGrammarBuilder;
+    #[pymodule_export]
     use super::decoder::PyDecoder;
     #[pymodule_export]
     use super::errors::{
@@ -46,12 +50,15 @@ mod _native {
     };
     #[pymodule_export]
     use super::grammar::{
-        compile_choice, compile_json_schema, compile_regex, json_schema_fidelity, PyCompiledGrammar,
+        compile_choice, compile_grammar, compile_json_schema, compile_language, compile_regex,
+        json_schema_fidelity, PyCompiledGrammar,
     };
     #[pymodule_export]
     use super::logits::mask_logits;
     #[pymodule_export]
     use super::matcher::PyMatcher;
+    #[pymodule_export]
+    use super::pattern::text_chunks;
     #[pymodule_export]
     use super::stop_decoder::{PyHeld, PyStopDecoder, PyStopped, PyStoppedWithText, PyTextOutput};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! `Vocabulary`: an engine for one tokenizer.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -53,6 +54,7 @@ fn check_same(vocabulary: &Vocabulary, tokenizer: &Tokenizer) -> PyResult<()> {
 ///     width: The number of logits of the model; by default the number of tokens.
 ///     encode: From UTF-8 bytes to the tokenizer's ids for them, without special tokens and as in
 ///         the middle of a text. Needed for `fast_forward_tokens` only.
+///     token_names: Ids by the names that grammars may call tokens by, such as `<|im_end|>`.
 ///     bpe: Instead of `encode`: the tokenizer itself, compiled. Where it is exact, forced tokens
 ///         are exact too, and there are canonical masks.
 ///
@@ -64,12 +66,14 @@ fn check_same(vocabulary: &Vocabulary, tokenizer: &Tokenizer) -> PyResult<()> {
 pub struct PyVocabulary {
     pub engine: Arc<Engine>,
     bpe: Option<Py<PyBpe>>,
+    token_names: BTreeMap<String, u32>,
 }
 
 #[pymethods]
 impl PyVocabulary {
     #[new]
-    #[pyo3(signature = (tokens, *, eos_token_ids, width=None, encode=None, bpe=None))]
+    #[pyo3(signature = (tokens, *, eos_token_ids, width=None, encode=None, bpe=None,
+                        token_names=BTreeMap::new()))]
     fn new(
         py: Python<'_>,
         tokens: &Bound<'_, PySequence>,
@@ -77,6 +81,7 @@ impl PyVocabulary {
         width: Option<usize>,
         encode: Option<Py<PyAny>>,
         bpe: Option<Py<PyBpe>>,
+        token_names: BTreeMap<String, u32>,
     ) -> PyResult<Self> {
         if encode.is_some() && bpe.is_some() {
             return Err(PyValueError::new_err("encode and bpe are both given: bpe encodes itself"));
@@ -100,6 +105,14 @@ impl PyVocabulary {
         let vocabulary = py
             .detach(|| Vocabulary::new(&texts, &eos, width))
             .map_err(|error| VocabularyError::new_err(error.to_string()))?;
+        let width = vocabulary.width();
+        if let Some((name, id)) = token_names.iter().find(|(_, &id)| id as usize >= width) {
+            return Err(VocabularyError::new_err(format!(
+                "the token {name:?} has the id {id}, and there are {width}"
+            )));
+        }
+        let named = token_names.iter().map(|(name, &id)| (name.clone(), TokenId(id)));
+        let vocabulary = vocabulary.with_names(named);
         let encoder = encode.map(|encode| Box::new(PyEncoder(encode)) as Box<dyn Encoder>);
         let mut engine = Engine::new(vocabulary, encoder, EngineConfig::default());
         if let Some(bpe) = &bpe {
@@ -111,7 +124,13 @@ impl PyVocabulary {
         }
         let engine = Arc::new(engine);
         py.detach(|| engine.prepare()).map_err(|error| super::errors::compile(py, &error))?;
-        Ok(Self { engine, bpe })
+        Ok(Self { engine, bpe, token_names })
+    }
+
+    /// Ids by the names that grammars may call tokens by.
+    #[getter]
+    fn token_names(&self) -> BTreeMap<String, u32> {
+        self.token_names.clone()
     }
 
     /// The compiled tokenizer that was given.

@@ -60,9 +60,25 @@ fn without_context(node: &Node) -> Result<Ast, PatternError> {
     Ok(builder.union(&parts)?.ast)
 }
 
-/// The texts that the pattern matches as a whole. The pattern must not have lookaheads.
+/// The texts that the pattern matches as a whole.
 pub(super) fn whole(node: &Node) -> Result<Ast, PatternError> {
+    if node.looks_behind() {
+        return context::whole(node);
+    }
+    match whole_without_context(node) {
+        Err(PatternError { kind: PatternErrorKind::Unsupported(_), .. }) => context::whole(node),
+        result => result,
+    }
+}
+
+/// [`whole`] without lookbehind, and with lookaheads in few repetitions only.
+fn whole_without_context(node: &Node) -> Result<Ast, PatternError> {
     let mut builder = Builder::default();
+    if node.lookahead().is_some() {
+        let end = Piece::new(Ast::Epsilon);
+        let after = Tail { first: end.clone(), later: end };
+        return Ok(tail(&mut builder, node, &after)?.first.ast);
+    }
     let slots = slots(&mut builder, node)?;
     Ok(builder.union(&slots.0)?.ast)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::magnitude::{Magnitude, MagnitudeConstraint};
+use super::substring::Chunks;
 
 /// A set of Unicode scalar values: sorted, disjoint, non-adjacent inclusive ranges without
 /// surrogates.
@@ -14,6 +15,13 @@ pub struct CharClass {
 const SURROGATE_FIRST: u32 = 0xD800;
 const SURROGATE_LAST: u32 = 0xDFFF;
 const SCALAR_LAST: u32 = 0x10FFFF;
+
+impl Default for CharClass {
+    /// No character.
+    fn default() -> Self {
+        Self::new([])
+    }
+}
 
 impl CharClass {
     /// The class of the given inclusive ranges, in any order, overlapping or not.
@@ -106,6 +114,8 @@ pub enum Ast {
     Literal(Arc<str>),
     /// Unsigned decimals that satisfy arithmetic constraints.
     Magnitude(Arc<Magnitude>),
+    /// Runs of neighbouring pieces of a text.
+    Substring(Arc<Chunks>),
     Concat(Arc<[Ast]>),
     Alternation(Arc<[Ast]>),
     /// `min..=max` copies; `max` of `None` is unbounded. Never unrolled here.
@@ -257,7 +267,8 @@ impl Ast {
             | Self::Epsilon
             | Self::Class(_)
             | Self::Literal(_)
-            | Self::Magnitude(_) => Look::Nowhere,
+            | Self::Magnitude(_)
+            | Self::Substring(_) => Look::Nowhere,
             Self::Before(_) => Look::Behind,
             Self::After(_) => Look::Ahead,
             Self::Concat(parts) | Self::Alternation(parts) | Self::Intersection(parts) => {
@@ -297,7 +308,8 @@ impl Ast {
             | Self::Epsilon
             | Self::Class(_)
             | Self::Literal(_)
-            | Self::Magnitude(_) => false,
+            | Self::Magnitude(_)
+            | Self::Substring(_) => false,
             Self::Concat(parts) | Self::Alternation(parts) | Self::Intersection(parts) => {
                 parts.iter().any(Self::is_approximate)
             }

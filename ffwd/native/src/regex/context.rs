@@ -6,7 +6,6 @@
 //! tree is turned into an automaton, the first is followed along with the text, and the second is
 //! intersected with the rest of it.
 
-use super::ecma_class::words;
 use super::error::{EXPRESSION_SIZE, MAX_SIZE};
 use super::node::Node;
 use super::piece::{nullable, size};
@@ -22,6 +21,11 @@ pub(super) fn searched(node: &Node) -> Result<Ast, PatternError> {
     let any = Ast::any_text;
     let span = Spans { work: 0 }.of(node)?;
     Ok(Ast::concat([any(), span, any()]))
+}
+
+/// The texts that the pattern matches as a whole.
+pub(super) fn whole(node: &Node) -> Result<Ast, PatternError> {
+    Spans { work: 0 }.of(node)
 }
 
 struct Spans {
@@ -65,9 +69,9 @@ impl Spans {
                 let text = Ast::concat([any(), inner]);
                 Ast::before(if *negative { Ast::complement(text) } else { text })
             }
-            Node::WordBoundary { negative } => {
-                let before = Ast::concat([any(), Ast::Class(words())]);
-                let after = Ast::concat([Ast::Class(words()), any()]);
+            Node::WordBoundary { negative, words } => {
+                let before = Ast::concat([any(), Ast::Class(words.clone())]);
+                let after = Ast::concat([Ast::Class(words.clone()), any()]);
                 let pair =
                     |before: Ast, after: Ast| Ast::concat([Ast::before(before), Ast::after(after)]);
                 let (no_before, no_after) =

@@ -1,22 +1,29 @@
-//! Regular expressions of ECMA-262, as JSON Schema's `pattern` uses them: searched, on code points.
+//! Regular expressions of ECMA-262, on code points, as of 2025.
 //!
-//! A pattern is first read by the rules of the `u` flag, and where it breaks them again with the
-//! leniency of Annex B (`\-`, a lone `{` or `]`, octal escapes). Even then it is a pattern of code
-//! points, and `\u{..}` and `\p{..}` mean what they mean with the flag: that is how patterns in
-//! schemas are meant.
+//! Without the flags `u` and `v`, a pattern is first read by the rules of the `u` flag, and where it
+//! breaks them again with the leniency of Annex B (`\-`, a lone `{` or `]`, octal escapes). Even then it
+//! is a pattern of code points, and `\u{..}` and `\p{..}` mean what they mean with the flag: that is
+//! how patterns in schemas are meant. Only the case of letters, with the flag `i`, is then ignored as
+//! without it.
 
 use std::collections::HashMap;
 
-use super::anchors::searched;
-use super::ecma_class::{control, digits, hexadecimal, line_ends, property, spaces, words};
-use super::error::{CLASS_RANGES, NESTED_GROUPS};
+use rustc_hash::FxHashSet;
+
+use super::anchors::{searched, whole};
+use super::ecma_class::{extra_words, fold_simple, fold_upper, line_ends, words};
+use super::error::{CLASS_RANGES, MAX_PATTERN, NESTED_GROUPS};
 use super::node::Node;
+use super::pattern::{Dialect, PatternOptions};
 use super::{Ast, CharClass, PatternError};
+
+#[path = "ecma_escape.rs"]
+mod escape;
+#[path = "ecma_sets.rs"]
+mod sets;
 
 /// Groups that may nest.
 const MAX_NESTING: usize = 200;
-/// Characters that a pattern may have.
-const MAX_LENGTH: usize = 1 << 16;
 /// Ranges that all classes of a pattern may have together.
 const MAX_RANGES: usize = 1 << 19;
 
@@ -24,54 +31,95 @@ const MAX_RANGES: usize = 1 << 19;
 ///
 /// Backreferences, and lookaheads in a lookbehind, are refused by name.
 pub fn search(pattern: &str) -> Result<Ast, PatternError> {
-    searched(&parse(pattern)?)
+    parse(pattern, &PatternOptions::new(Dialect::Ecma).searched())
 }
 
-fn parse(pattern: &str) -> Result<Node, PatternError> {
-    let characters: Vec<char> = pattern.chars().take(MAX_LENGTH + 1).collect();
-    if characters.len() > MAX_LENGTH {
-        return Err(PatternError::too_large(MAX_LENGTH, "characters of a pattern", MAX_LENGTH));
+/// The language of a pattern.
+pub(super) fn parse(pattern: &str, options: &PatternOptions) -> Result<Ast, PatternError> {
+    let node = node(pattern, options)?;
+    if options.search {
+        searched(&node)
+    } else {
+        whole(&node)
     }
-    match Parser::new(&characters, false).parse() {
-        Err(PatternError { kind: super::PatternErrorKind::Invalid, .. }) => {
-            Parser::new(&characters, true).parse()
+}
+
+fn node(pattern: &str, options: &PatternOptions) -> Result<Node, PatternError> {
+    let characters: Vec<char> = pattern.chars().take(MAX_PATTERN + 1).collect();
+    if characters.len() > MAX_PATTERN {
+        return Err(PatternError::too_large(MAX_PATTERN, "characters of a pattern", MAX_PATTERN));
+    }
+    let (unicode, sets) = (options.has('u'), options.has('v'));
+    if unicode && sets {
+        return Err(PatternError::invalid(0, "the flags u and v exclude each other"));
+    }
+    let mode = if sets { Mode::Sets } else { Mode::Unicode };
+    match Parser::new(&characters, mode, options).parse() {
+        Err(PatternError { kind: super::PatternErrorKind::Invalid, .. }) if !unicode && !sets => {
+            Parser::new(&characters, Mode::Lenient, options).parse()
         }
         result => result,
     }
 }
 
-/// What an escape in a character class, or outside, stands for.
-enum Escaped {
-    Class(CharClass),
-    /// A code point, perhaps a lone surrogate.
-    Code(u32),
+/// By which rules a pattern is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Those of Annex B.
+    Lenient,
+    /// Those of the flag `u`.
+    Unicode,
+    /// Those of the flag `v`.
+    Sets,
+}
+
+#[derive(Clone, Copy)]
+struct Flags {
+    ignore_case: bool,
+    multi_line: bool,
+    dot_all: bool,
 }
 
 struct Parser<'p> {
     pattern: &'p [char],
     at: usize,
-    /// Whether Annex B holds.
-    lenient: bool,
+    mode: Mode,
+    /// Whether case is ignored by simple folding, as with the flags `u` and `v`.
+    simple_folding: bool,
+    flags: Flags,
     nesting: usize,
     ranges: usize,
     capturing_groups: usize,
     named_groups: bool,
+    /// The names of groups so far that can be matched together.
+    names: FxHashSet<String>,
     properties: HashMap<String, CharClass>,
 }
 
 impl<'p> Parser<'p> {
-    fn new(pattern: &'p [char], lenient: bool) -> Self {
+    fn new(pattern: &'p [char], mode: Mode, options: &PatternOptions) -> Self {
         let (capturing_groups, named_groups) = count_groups(pattern);
         Self {
             pattern,
             at: 0,
-            lenient,
+            mode,
+            simple_folding: options.has('u') || options.has('v'),
+            flags: Flags {
+                ignore_case: options.has('i'),
+                multi_line: options.has('m'),
+                dot_all: options.has('s'),
+            },
             nesting: 0,
             ranges: 0,
             capturing_groups,
             named_groups,
+            names: FxHashSet::default(),
             properties: HashMap::new(),
         }
+    }
+
+    fn is_lenient(&self) -> bool {
+        self.mode == Mode::Lenient
     }
 
     fn parse(mut self) -> Result<Node, PatternError> {
@@ -106,10 +154,20 @@ impl<'p> Parser<'p> {
     }
 
     fn disjunction(&mut self) -> Result<Node, PatternError> {
+        let start = self.at;
+        // Groups of different alternatives may have the same name.
+        let before = std::mem::take(&mut self.names);
         let mut alternatives = vec![self.alternative()?];
+        let mut names = std::mem::take(&mut self.names);
         while self.eat('|') {
             alternatives.push(self.alternative()?);
+            names.extend(self.names.drain());
         }
+        if let Some(name) = names.iter().find(|name| before.contains(*name)) {
+            return Err(self.invalid(start, &format!("two groups have the name {name:?}")));
+        }
+        names.extend(before);
+        self.names = names;
         Ok(if alternatives.len() == 1 {
             alternatives.swap_remove(0)
         } else {
@@ -138,7 +196,7 @@ impl<'p> Parser<'p> {
                 Err(self.invalid(start, "an anchor cannot be repeated"))
             }
             Node::Lookbehind { .. } => Err(self.invalid(start, "a lookbehind cannot be repeated")),
-            Node::Lookahead { .. } if !self.lenient => {
+            Node::Lookahead { .. } if !self.is_lenient() => {
                 Err(self.invalid(start, "a lookahead cannot be repeated"))
             }
             // Looking twice sees what looking once did.
@@ -159,7 +217,7 @@ impl<'p> Parser<'p> {
                     self.eat('?');
                     return Ok(Some(bounds));
                 }
-                None if self.lenient => return Ok(None),
+                None if self.is_lenient() => return Ok(None),
                 None => return Err(self.invalid(self.at, "incomplete quantifier")),
             },
             _ => return Ok(None),
@@ -219,10 +277,22 @@ impl<'p> Parser<'p> {
         };
         self.at += 1;
         match character {
+            '^' if self.flags.multi_line => {
+                let inner = Box::new(Node::Text(Ast::Class(line_ends())));
+                let line = Node::Lookbehind { inner, negative: false, offset: start };
+                Ok(Node::Alternation(vec![Node::Start, line]))
+            }
+            '$' if self.flags.multi_line => {
+                let inner = Box::new(Node::Text(Ast::Class(line_ends())));
+                let line = Node::Lookahead { inner, negative: false, offset: start };
+                Ok(Node::Alternation(vec![Node::End, line]))
+            }
             '^' => Ok(Node::Start),
             '$' => Ok(Node::End),
+            '.' if self.flags.dot_all => self.class_node(CharClass::any()),
             '.' => self.class_node(line_ends().negate()),
             '(' => self.group(start),
+            '[' if self.mode == Mode::Sets => self.set_node(start),
             '[' => {
                 let class = self.class(start)?;
                 self.class_node(class)
@@ -231,20 +301,43 @@ impl<'p> Parser<'p> {
             '*' | '+' | '?' => Err(self.invalid(start, "nothing to repeat")),
             '{' => {
                 self.at = start;
-                if !self.lenient || self.braces()?.is_some() {
+                if !self.is_lenient() || self.braces()?.is_some() {
                     return Err(self.invalid(start, "nothing to repeat"));
                 }
                 self.at = start + 1;
                 Ok(self.code_node('{' as u32))
             }
-            '}' | ']' if !self.lenient => Err(self.invalid(start, "unmatched bracket")),
+            '}' | ']' if !self.is_lenient() => Err(self.invalid(start, "unmatched bracket")),
             other => Ok(self.code_node(other as u32)),
         }
     }
 
     fn code_node(&self, code: u32) -> Node {
         // No text holds a lone surrogate.
-        Node::Text(char::from_u32(code).map_or(Ast::Empty, |c| Ast::literal(&c.to_string())))
+        let Some(character) = char::from_u32(code) else { return Node::Text(Ast::Empty) };
+        let folded = self.fold(CharClass::single(character));
+        Node::Text(match folded.ranges() {
+            [(low, high)] if low == high => Ast::literal(character.encode_utf8(&mut [0; 4])),
+            _ => Ast::Class(folded),
+        })
+    }
+
+    /// The set with all characters that are the same where case is ignored.
+    fn fold(&self, class: CharClass) -> CharClass {
+        match (self.flags.ignore_case, self.simple_folding) {
+            (false, _) => class,
+            (true, true) => fold_simple(&class),
+            (true, false) => fold_upper(&class),
+        }
+    }
+
+    /// `\w`, which has more letters where case is ignored by simple folding.
+    fn words(&self) -> CharClass {
+        if self.flags.ignore_case && self.simple_folding {
+            extra_words()
+        } else {
+            words()
+        }
     }
 
     fn class_node(&mut self, class: CharClass) -> Result<Node, PatternError> {
@@ -262,7 +355,7 @@ impl<'p> Parser<'p> {
 
     /// A group, past its parenthesis.
     fn group(&mut self, start: usize) -> Result<Node, PatternError> {
-        let unsupported = |feature| Err(PatternError::unsupported(start, feature));
+        let outside = self.flags;
         let mut look = None;
         if self.eat('?') {
             // Behind or ahead, negative or not.
@@ -277,7 +370,7 @@ impl<'p> Parser<'p> {
             } else if self.eat('<') {
                 self.group_name()?;
             } else if matches!(self.peek(), Some('i' | 'm' | 's' | '-')) {
-                return unsupported("inline flags");
+                self.modifiers(start)?;
             } else {
                 return Err(self.invalid(start, "unknown kind of group"));
             }
@@ -288,6 +381,7 @@ impl<'p> Parser<'p> {
         }
         let inner = self.disjunction()?;
         self.nesting -= 1;
+        self.flags = outside;
         if !self.eat(')') {
             return Err(self.invalid(start, "a group is not closed"));
         }
@@ -303,12 +397,50 @@ impl<'p> Parser<'p> {
         })
     }
 
+    /// Flags that are turned on or off in a group, with the colon.
+    fn modifiers(&mut self, start: usize) -> Result<(), PatternError> {
+        let (mut value, mut seen) = (true, String::new());
+        loop {
+            let letter = self.peek();
+            self.at += 1;
+            let flag = match letter {
+                Some(':') if !seen.is_empty() => return Ok(()),
+                // As other dialects have them, for the rest of what they stand in.
+                Some(')') if !seen.is_empty() => {
+                    return Err(PatternError::unsupported(start, "inline flags"));
+                }
+                Some('-') if value => {
+                    value = false;
+                    continue;
+                }
+                Some('i') => &mut self.flags.ignore_case,
+                Some('m') => &mut self.flags.multi_line,
+                Some('s') => &mut self.flags.dot_all,
+                _ => {
+                    let message = "flags of a group are i, m and s, as in (?i-s:...)";
+                    return Err(self.invalid(start, message));
+                }
+            };
+            *flag = value;
+            let letter = letter.unwrap_or(':');
+            if seen.contains(letter) {
+                return Err(self.invalid(start, "a flag of a group is named twice"));
+            }
+            seen.push(letter);
+        }
+    }
+
     /// The name of a group with its `>`, past the `<`.
     fn group_name(&mut self) -> Result<(), PatternError> {
         let start = self.at;
         while let Some(character) = self.peek() {
             if character == '>' && self.at > start {
+                let name: String = self.pattern[start..self.at].iter().collect();
                 self.at += 1;
+                if self.names.contains(&name) {
+                    return Err(self.invalid(start, &format!("two groups have the name {name:?}")));
+                }
+                self.names.insert(name);
                 return Ok(());
             }
             let first = self.at == start;
@@ -319,231 +451,6 @@ impl<'p> Parser<'p> {
             self.at += 1;
         }
         Err(self.invalid(start, "malformed group name"))
-    }
-
-    /// An escape outside of classes, past its backslash.
-    fn atom_escape(&mut self, start: usize) -> Result<Node, PatternError> {
-        let unsupported = |feature| Err(PatternError::unsupported(start, feature));
-        match self.peek() {
-            Some(letter @ ('b' | 'B')) => {
-                self.at += 1;
-                return Ok(Node::WordBoundary { negative: letter == 'B' });
-            }
-            Some('k') if self.named_groups || !self.lenient => {
-                if !self.named_groups {
-                    return Err(self.invalid(start, "a reference to a group that does not exist"));
-                }
-                return unsupported("backreference");
-            }
-            Some('1'..='9') => {
-                let before = self.at;
-                let digits = self.digit_run();
-                let group = digits.parse::<usize>().unwrap_or(usize::MAX);
-                if group <= self.capturing_groups {
-                    return unsupported("backreference");
-                }
-                if !self.lenient {
-                    return Err(self.invalid(start, "a reference to a group that does not exist"));
-                }
-                self.at = before;
-            }
-            _ => {}
-        }
-        match self.escape(start, false)? {
-            Escaped::Class(class) => self.class_node(class),
-            Escaped::Code(code) => Ok(self.code_node(code)),
-        }
-    }
-
-    /// An escape that may stand in a class or outside, past its backslash.
-    fn escape(&mut self, start: usize, in_class: bool) -> Result<Escaped, PatternError> {
-        let Some(character) = self.peek() else {
-            return Err(self.invalid(start, "the pattern ends in a backslash"));
-        };
-        self.at += 1;
-        let code = match character {
-            'd' => return Ok(Escaped::Class(digits())),
-            'D' => return Ok(Escaped::Class(digits().negate())),
-            'w' => return Ok(Escaped::Class(words())),
-            'W' => return Ok(Escaped::Class(words().negate())),
-            's' => return Ok(Escaped::Class(spaces())),
-            'S' => return Ok(Escaped::Class(spaces().negate())),
-            'p' | 'P' => {
-                if let Some(class) = self.property(start)? {
-                    let class = if character == 'P' { class.negate() } else { class };
-                    return Ok(Escaped::Class(class));
-                }
-                character as u32
-            }
-            't' => 0x09,
-            'n' => 0x0A,
-            'v' => 0x0B,
-            'f' => 0x0C,
-            'r' => 0x0D,
-            'b' if in_class => 0x08,
-            '-' if in_class => '-' as u32,
-            'c' => match self.peek().and_then(|letter| control(letter, in_class && self.lenient)) {
-                Some(code) => {
-                    self.at += 1;
-                    code
-                }
-                None if self.lenient => {
-                    // The backslash stands for itself and the `c` is read again.
-                    self.at -= 1;
-                    '\\' as u32
-                }
-                None => return Err(self.invalid(start, "malformed control escape")),
-            },
-            '0'..='7' if self.lenient => self.octal(character),
-            '0' if !self.peek().is_some_and(|next| next.is_ascii_digit()) => 0,
-            'x' => match self.hexadecimal_digits(2) {
-                Some(code) => code,
-                None => self.identity(start, character)?,
-            },
-            'u' => match self.unicode_escape(start)? {
-                Some(code) => code,
-                None => self.identity(start, character)?,
-            },
-            '^' | '$' | '\\' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|'
-            | '/' => character as u32,
-            other => self.identity(start, other)?,
-        };
-        Ok(Escaped::Code(code))
-    }
-
-    /// An escaped character that has no meaning of its own, which Annex B lets stand for itself.
-    fn identity(&self, start: usize, character: char) -> Result<u32, PatternError> {
-        if self.lenient && !(character == 'k' && self.named_groups) {
-            Ok(character as u32)
-        } else {
-            Err(self.invalid(start, "unknown escape"))
-        }
-    }
-
-    /// A legacy octal escape, past its first digit: at most three digits, at most 255.
-    fn octal(&mut self, first: char) -> u32 {
-        let mut code = first.to_digit(8).unwrap_or(0);
-        let more = if first <= '3' { 2 } else { 1 };
-        for _ in 0..more {
-            let Some(digit) = self.peek().and_then(|c| c.to_digit(8)) else { break };
-            code = code * 8 + digit;
-            self.at += 1;
-        }
-        code
-    }
-
-    fn hexadecimal_digits(&mut self, count: usize) -> Option<u32> {
-        let code = hexadecimal(self.pattern.get(self.at..self.at + count)?)?;
-        self.at += count;
-        Some(code)
-    }
-
-    /// `\uXXXX`, a pair of surrogates, or `\u{X}`, past the `u`; nothing is consumed if it is none.
-    fn unicode_escape(&mut self, start: usize) -> Result<Option<u32>, PatternError> {
-        if self.peek() == Some('{') {
-            let rest = &self.pattern[self.at + 1..];
-            let Some(length) = rest.iter().position(|&c| c == '}') else { return Ok(None) };
-            let Some(code) = hexadecimal(&rest[..length]) else { return Ok(None) };
-            if code > 0x10FFFF {
-                return Err(self.invalid(start, "an escape beyond U+10FFFF"));
-            }
-            self.at += length + 2;
-            return Ok(Some(code));
-        }
-        let Some(code) = self.hexadecimal_digits(4) else { return Ok(None) };
-        if (0xD800..0xDC00).contains(&code) {
-            let before = self.at;
-            if self.eat_all("\\u") {
-                if let Some(low) = self.hexadecimal_digits(4) {
-                    if (0xDC00..0xE000).contains(&low) {
-                        return Ok(Some(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)));
-                    }
-                }
-            }
-            self.at = before;
-        }
-        Ok(Some(code))
-    }
-
-    /// The class of `\p{..}`, past the `p`; none if no braces follow and that is allowed.
-    fn property(&mut self, start: usize) -> Result<Option<CharClass>, PatternError> {
-        let rest = &self.pattern[self.at..];
-        let length = rest.iter().position(|&c| c == '}').filter(|_| rest.first() == Some(&'{'));
-        let Some(length) = length else {
-            self.identity(start, 'p')?;
-            return Ok(None);
-        };
-        let name: String = rest[1..length].iter().collect();
-        let class = match self.properties.get(&name) {
-            Some(class) => class.clone(),
-            None => {
-                property(&name).ok_or_else(|| self.invalid(start, "unknown Unicode property"))?
-            }
-        };
-        self.at += length + 1;
-        self.properties.insert(name, class.clone());
-        Ok(Some(class))
-    }
-
-    /// A class, past its bracket.
-    fn class(&mut self, start: usize) -> Result<CharClass, PatternError> {
-        let negated = self.eat('^');
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        loop {
-            let from = self.at;
-            if self.eat(']') {
-                break;
-            }
-            let low = self.class_atom(start)?;
-            let before_dash = self.at;
-            if !self.eat('-') || self.peek() == Some(']') {
-                // No range: a dash at the end stands for itself.
-                self.at = before_dash;
-                self.add(&mut ranges, &low)?;
-                continue;
-            }
-            let high = self.class_atom(start)?;
-            match (&low, &high) {
-                (Escaped::Code(low), Escaped::Code(high)) if low <= high => {
-                    self.add(&mut ranges, &Escaped::Class(CharClass::new([(*low, *high)])))?;
-                }
-                (Escaped::Code(_), Escaped::Code(_)) => {
-                    return Err(self.invalid(from, "a range is out of order"));
-                }
-                _ if self.lenient => {
-                    self.add(&mut ranges, &low)?;
-                    self.add(&mut ranges, &Escaped::Code('-' as u32))?;
-                    self.add(&mut ranges, &high)?;
-                }
-                _ => return Err(self.invalid(from, "a class cannot bound a range")),
-            }
-        }
-        let class = CharClass::new(ranges);
-        Ok(if negated { class.negate() } else { class })
-    }
-
-    fn add(&mut self, ranges: &mut Vec<(u32, u32)>, item: &Escaped) -> Result<(), PatternError> {
-        match item {
-            Escaped::Code(code) => ranges.push((*code, *code)),
-            Escaped::Class(class) => {
-                self.charge(class)?;
-                ranges.extend_from_slice(class.ranges());
-            }
-        }
-        Ok(())
-    }
-
-    fn class_atom(&mut self, class_start: usize) -> Result<Escaped, PatternError> {
-        let start = self.at;
-        let Some(character) = self.peek() else {
-            return Err(self.invalid(class_start, "a character class is not closed"));
-        };
-        self.at += 1;
-        if character == '\\' {
-            self.escape(start, true)
-        } else {
-            Ok(Escaped::Code(character as u32))
-        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! The named sets of characters of ECMA-262's regular expressions.
 
-use regex_syntax::hir::{Class, HirKind};
+use std::sync::OnceLock;
 
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+
+use super::case::CaseMap;
 use super::CharClass;
 
 /// `\d`
@@ -12,6 +15,39 @@ pub(super) fn digits() -> CharClass {
 /// `\w`
 pub(super) fn words() -> CharClass {
     CharClass::new([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
+}
+
+/// `\w` where case is ignored by simple folding: also what folds to one of them.
+pub(super) fn extra_words() -> CharClass {
+    fold_simple(&words())
+}
+
+/// The characters that are the same as one of the set by simple case folding.
+pub(super) fn fold_simple(class: &CharClass) -> CharClass {
+    let bounds = class.ranges().iter();
+    let ranges = bounds.filter_map(|&(low, high)| {
+        Some(ClassUnicodeRange::new(char::from_u32(low)?, char::from_u32(high)?))
+    });
+    let mut folded = ClassUnicode::new(ranges);
+    folded.case_fold_simple();
+    CharClass::new(folded.iter().map(|range| (range.start() as u32, range.end() as u32)))
+}
+
+/// The characters that are the same as one of the set without the flags `u` and `v`: whose upper case is
+/// the same, if it is a single code unit, and not an ASCII one of a character that is none.
+pub(super) fn fold_upper(class: &CharClass) -> CharClass {
+    static CASES: OnceLock<CaseMap> = OnceLock::new();
+    let cases = CASES.get_or_init(|| {
+        let upper = |character: char| {
+            let mut upper = character.to_uppercase();
+            let one = upper.next().filter(|one| upper.next().is_none() && *one != character)?;
+            let plain = (one as u32) < 0x1_0000 && (character.is_ascii() || !one.is_ascii());
+            plain.then_some((character as u32, one as u32))
+        };
+        let characters = (0..0x1_0000).filter_map(char::from_u32);
+        CaseMap { moved: characters.filter_map(upper).collect(), alike: Vec::new() }
+    });
+    cases.closure(class)
 }
 
 /// `\s`: white space and line terminators.

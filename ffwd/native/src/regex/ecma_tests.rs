@@ -277,7 +277,7 @@ fn ends(node: &Node, text: &[char], from: usize) -> BTreeSet<usize> {
             let found = (0..=from).any(|start| ends(inner, text, start).contains(&from));
             here(found != *negative)
         }
-        Node::WordBoundary { negative } => {
+        Node::WordBoundary { negative, .. } => {
             here((word(from.checked_sub(1)) != word(Some(from))) != *negative)
         }
     }
@@ -306,7 +306,7 @@ fn languages_agree_with_the_definition_of_a_match() {
     let config = ProptestConfig { cases: 1500, failure_persistence: None, ..Default::default() };
     TestRunner::new_with_rng(config, rng)
         .run(&(pattern, texts), |(pattern, texts)| {
-            let node = parse(&pattern).unwrap();
+            let node = node(&pattern, &PatternOptions::default()).unwrap();
             let plain = search(&pattern);
             let contextual = crate::regex::context::searched(&node);
             for text in &texts {
@@ -320,4 +320,73 @@ fn languages_agree_with_the_definition_of_a_match() {
             Ok(())
         })
         .unwrap();
+}
+
+#[test]
+fn flags_are_those_of_the_standard() {
+    for (flags, pattern, found, unfound) in [
+        ("i", "^[k-m]ß$", &["Kß", "lß"][..], &["kẞ", "\u{212a}ß"][..]),
+        ("iu", "^[k-m]ß$", &["Kß", "kẞ", "\u{212a}ß"], &["jß"]),
+        ("i", r"^\w$", &["k"], &["\u{212a}", "ſ"]),
+        ("iu", r"^\w$", &["\u{212a}", "ſ"], &["é"]),
+        ("iu", r"^[^x]\P{Lu}$", &["yA", "ya"], &["XA"]),
+        ("iv", r"^[^x]\P{Lu}$", &["y1"], &["yA", "ya", "X1"]),
+        ("m", "^b$", &["a\u{2028}b\rc", "b"], &["ab"]),
+        ("s", "^a.b$", &["a\nb"], &["ab"]),
+        ("", "^a(?i:b)c(?s-m:.)$", &["aBc\n"], &["abC\n", "ABc\n"]),
+        ("i", "^a(?-i:b)$", &["Ab"], &["AB"]),
+        ("v", r"^[[a-z]--[aeiou]]+$", &["xyz"], &["xa", "X"]),
+        ("v", r"^[\p{L}&&\p{ASCII}--]$", &[], &[]),
+        ("v", r"^[\p{L}&&\p{ASCII}]+$", &["abZ"], &["é", "1"]),
+        ("v", r"^[a-c\q{xyz|d|}[0-9]]$", &["b", "xyz", "d", "", "7"], &["x", "e"]),
+        ("v", r"^[\q{ab|cd}--\q{ab}]$", &["cd"], &["ab", "a"]),
+        ("vi", r"^[\q{Ab|cd}&&\q{aB}]$", &["ab", "AB"], &["cd"]),
+        ("v", r"^[\-\&&&[\&]]$", &[], &[]),
+        ("v", r"^[^\d]$", &["a"], &["1", ""]),
+        ("", r"^(?:(?<n>a)|(?<n>b))$", &["a", "b"], &["ab"]),
+    ] {
+        let options = PatternOptions::new(Dialect::Ecma).with_flags(flags).searched();
+        let Ok(ast) = super::super::parse(pattern, &options) else {
+            assert!(found.is_empty() && unfound.is_empty(), "{pattern}");
+            continue;
+        };
+        for (texts, expected) in [(found, true), (unfound, false)] {
+            for text in texts {
+                assert_eq!(matches(&ast, text), expected, "/{pattern}/{flags} {text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_flags_forbid_is_refused() {
+    use PatternErrorKind::{Invalid, Unsupported};
+    for (flags, pattern, kind) in [
+        ("uv", "a", Invalid),
+        ("g", "a", Invalid),
+        ("u", r"\-", Invalid),
+        ("u", "]", Invalid),
+        ("v", "[a&&b--c]", Invalid),
+        ("v", "[ab&&c]", Invalid),
+        ("v", "[a-c&&b]", Invalid),
+        ("v", "[&&a]", Invalid),
+        ("v", "[a&&]", Invalid),
+        ("v", "[a!!]", Invalid),
+        ("v", "[(]", Invalid),
+        ("v", r"[^\q{ab}]", Invalid),
+        ("v", "[[a]", Invalid),
+        ("v", r"\p{RGI_Emoji}", Unsupported("property of strings")),
+        ("", "(?<n>a)(?<n>b)", Invalid),
+        ("", "(?<n>a)(?:b|(?<n>c))", Invalid),
+        ("u", "(?i-i:a)", Invalid),
+        ("u", "(?-:a)", Invalid),
+        ("u", r"(?<n>a)\k<n>", Unsupported("backreference")),
+    ] {
+        let options = PatternOptions::new(Dialect::Ecma).with_flags(flags);
+        let error = super::super::parse(pattern, &options).unwrap_err();
+        assert_eq!(error.kind, kind, "/{pattern}/{flags}");
+    }
+    let nested = "[".repeat(100_000);
+    let options = PatternOptions::new(Dialect::Ecma).with_flags("v");
+    assert!(super::super::parse(&nested, &options).is_err());
 }

@@ -9,6 +9,9 @@ use crate::error::LimitExceeded;
 /// Largest number of nodes of a pattern's language, shared parts counted as often as they occur.
 pub const MAX_SIZE: usize = 1 << 20;
 
+/// Characters that a pattern may have; bytes in the dialect of the `regex` crate.
+pub(super) const MAX_PATTERN: usize = 1 << 16;
+
 /// Limits that several dialects have.
 pub(super) const NESTED_GROUPS: &str = "nested groups of a pattern";
 pub(super) const CLASS_RANGES: &str = "ranges of the character classes of a pattern";

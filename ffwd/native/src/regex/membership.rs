@@ -3,6 +3,7 @@
 //! A node maps the positions at which its span may begin to those at which it may end, all at once
 //! as a set of bits. Only intersections and complements are asked one beginning at a time.
 
+use super::substring::Chunks;
 use super::{Ast, CharClass, Magnitude};
 use crate::error::LimitExceeded;
 
@@ -131,6 +132,11 @@ impl Matcher<'_> {
                     self.magnitude(magnitude, start, &mut ends)?;
                 }
             }
+            Ast::Substring(chunks) => {
+                for start in starts.iter() {
+                    self.substrings(chunks, start, &mut ends)?;
+                }
+            }
             Ast::Concat(parts) => {
                 ends.merge(starts);
                 for part in parts.iter() {
@@ -202,6 +208,28 @@ impl Matcher<'_> {
             let byte = self.text.get(position).and_then(|&c| u8::try_from(c).ok());
             state = byte.and_then(|byte| now.derive(byte));
             position += 1;
+        }
+        Ok(())
+    }
+
+    fn substrings(
+        &mut self,
+        chunks: &Chunks,
+        start: usize,
+        ends: &mut Positions,
+    ) -> Result<(), LimitExceeded> {
+        ends.insert(start);
+        for first in 0..chunks.texts().len() {
+            let mut position = start;
+            for chunk in &chunks.texts()[first..] {
+                self.charge(1)?;
+                let length = chunk.chars().count();
+                if !chunk.chars().eq(self.text[position..].iter().copied().take(length)) {
+                    break;
+                }
+                position += length;
+                ends.insert(position);
+            }
         }
         Ok(())
     }

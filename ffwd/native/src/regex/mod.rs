@@ -6,6 +6,7 @@
 
 mod anchors;
 pub mod ast;
+mod case;
 mod context;
 pub mod decimal;
 mod digit_range;
@@ -20,13 +21,20 @@ pub mod number_kinds;
 pub mod numbers;
 #[cfg(test)]
 pub(crate) mod oracle;
+pub mod pattern;
 mod piece;
+mod python;
+mod python_class;
 pub mod rust_dialect;
 mod size;
 mod stepped_numbers;
+pub mod substring;
+mod tree;
 
 pub use ast::{Ast, CharClass, Look};
 pub use decimal::{Decimal, DecimalError};
 pub use error::{PatternError, PatternErrorKind};
 pub use magnitude::Magnitude;
 pub use number_kinds::NumberKinds;
+pub use pattern::{parse, Dialect, PatternOptions};
+pub use substring::substring_of;

@@ -1,6 +1,6 @@
 //! A parsed pattern, before its anchors and lookaheads are resolved.
 
-use super::Ast;
+use super::{Ast, CharClass};
 
 /// What the front ends parse a pattern into. A node matches a span of a text; anchors and
 /// lookaheads also look at what surrounds the span, which [`Ast`] cannot express.
@@ -36,6 +36,7 @@ pub(super) enum Node {
     /// where there is none of these).
     WordBoundary {
         negative: bool,
+        words: CharClass,
     },
 }
 

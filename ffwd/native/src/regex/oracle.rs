@@ -18,7 +18,12 @@ pub fn matches(ast: &Ast, text: &str) -> bool {
 /// The number of nodes of the tree, written out.
 pub fn size(ast: &Ast) -> usize {
     match ast {
-        Ast::Empty | Ast::Epsilon | Ast::Class(_) | Ast::Literal(_) | Ast::Magnitude(_) => 1,
+        Ast::Empty
+        | Ast::Epsilon
+        | Ast::Class(_)
+        | Ast::Literal(_)
+        | Ast::Magnitude(_)
+        | Ast::Substring(_) => 1,
         Ast::Concat(parts) | Ast::Alternation(parts) | Ast::Intersection(parts) => {
             1 + parts.iter().map(size).sum::<usize>()
         }
@@ -77,6 +82,18 @@ impl Matcher<'_> {
                     }
                     let byte = self.text.get(position).and_then(|&c| u8::try_from(c).ok());
                     state = byte.and_then(|byte| now.derive(byte));
+                }
+            }
+            Ast::Substring(chunks) => {
+                let rest: String = self.text[from..].iter().collect();
+                let texts = chunks.texts();
+                for first in 0..texts.len() {
+                    for last in first..=texts.len() {
+                        let run = texts[first..last].concat();
+                        if rest.starts_with(&run) {
+                            insert(&mut ends, from + run.chars().count());
+                        }
+                    }
                 }
             }
             Ast::Concat(parts) => {

@@ -157,7 +157,7 @@ fn total(parts: &[Piece]) -> usize {
 
 pub(super) fn size(ast: &Ast) -> usize {
     match ast {
-        Ast::Empty | Ast::Epsilon | Ast::Literal(_) | Ast::Magnitude(_) => 1,
+        Ast::Empty | Ast::Epsilon | Ast::Literal(_) | Ast::Magnitude(_) | Ast::Substring(_) => 1,
         Ast::Class(class) => 1 + class.ranges().len() / 8,
         Ast::Concat(parts) | Ast::Alternation(parts) | Ast::Intersection(parts) => {
             parts.iter().fold(1, |sum, part| sum.saturating_add(size(part)))
@@ -174,7 +174,7 @@ pub(super) fn size(ast: &Ast) -> usize {
 pub(super) fn nullable(ast: &Ast) -> bool {
     match ast {
         Ast::Empty | Ast::Class(_) | Ast::Literal(_) | Ast::Magnitude(_) => false,
-        Ast::Epsilon => true,
+        Ast::Epsilon | Ast::Substring(_) => true,
         Ast::Concat(parts) | Ast::Intersection(parts) => parts.iter().all(nullable),
         Ast::Alternation(parts) => parts.iter().any(nullable),
         Ast::Repeat { inner, min, .. } => *min == 0 || nullable(inner),

@@ -1,74 +1,48 @@
-//! Regular expressions in the dialect of the `regex` crate, matched against the whole text.
+//! Regular expressions in the dialect of the `regex` crate.
 
-use regex_syntax::ast::{AssertionKind, Span, Visitor};
+use std::sync::OnceLock;
+
+use regex_syntax::ast::Span;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use regex_syntax::ParserBuilder;
 
-use super::anchors::whole;
-use super::error::{CLASS_RANGES, NESTED_GROUPS};
+use super::anchors::{searched, whole};
+use super::error::{CLASS_RANGES, MAX_PATTERN, NESTED_GROUPS};
 use super::node::Node;
-use super::{Ast, CharClass, PatternError, PatternErrorKind};
+use super::pattern::{Dialect, PatternOptions};
+use super::{ecma_class, Ast, CharClass, PatternError};
 
-const WORD_BOUNDARY: &str = "word boundary";
-const MULTI_LINE: &str = "multi-line anchor";
 /// Groups and operators that may nest.
 const MAX_NESTING: u32 = 200;
-/// Bytes that a pattern may have.
-const MAX_LENGTH: usize = 1 << 16;
 /// Ranges that all classes of a pattern may have together.
 const MAX_RANGES: usize = 1 << 19;
 
 /// The language of all texts that the pattern matches from their start to their end.
-///
-/// Word boundaries and multi-line anchors are refused by name.
 pub fn anchored(pattern: &str) -> Result<Ast, PatternError> {
-    if pattern.len() > MAX_LENGTH {
-        return Err(PatternError::too_large(0, "bytes of a pattern", MAX_LENGTH));
+    parse(pattern, &PatternOptions::new(Dialect::Rust))
+}
+
+/// The language of a pattern.
+pub(super) fn parse(pattern: &str, options: &PatternOptions) -> Result<Ast, PatternError> {
+    if pattern.len() > MAX_PATTERN {
+        return Err(PatternError::too_large(0, "bytes of a pattern", MAX_PATTERN));
     }
-    let mut parser = ParserBuilder::new().utf8(true).nest_limit(MAX_NESTING).build();
+    let mut parser = ParserBuilder::new()
+        .utf8(true)
+        .nest_limit(MAX_NESTING)
+        .case_insensitive(options.has('i'))
+        .multi_line(options.has('m'))
+        .dot_matches_new_line(options.has('s'))
+        .ignore_whitespace(options.has('x'))
+        .swap_greed(options.has('U'))
+        .crlf(options.has('R'))
+        .build();
     let hir = parser.parse(pattern).map_err(|error| parse_error(pattern, &error))?;
-    let mut ranges = 0;
-    let node = convert(&hir, &mut ranges).map_err(|error| locate(pattern, error))?;
-    whole(&node)
-}
-
-/// Gives an error the place of the first assertion that can be its cause: the translated
-/// expression knows no places.
-fn locate(pattern: &str, error: PatternError) -> PatternError {
-    let boundary = match error.kind {
-        PatternErrorKind::Unsupported(WORD_BOUNDARY) => true,
-        PatternErrorKind::Unsupported(MULTI_LINE) => false,
-        _ => return error,
-    };
-    let Ok(ast) = regex_syntax::ast::parse::Parser::new().parse(pattern) else { return error };
-    let found = regex_syntax::ast::visit(&ast, FindAssertion { boundary, found: None });
-    let place = found.ok().flatten().and_then(|byte| pattern.get(..byte));
-    PatternError { offset: place.map_or(0, |before| before.chars().count()), ..error }
-}
-
-/// Finds where the first word boundary, or line anchor, stands.
-struct FindAssertion {
-    boundary: bool,
-    found: Option<usize>,
-}
-
-impl Visitor for FindAssertion {
-    type Output = Option<usize>;
-    type Err = std::convert::Infallible;
-
-    fn finish(self) -> Result<Self::Output, Self::Err> {
-        Ok(self.found)
-    }
-
-    fn visit_pre(&mut self, ast: &regex_syntax::ast::Ast) -> Result<(), Self::Err> {
-        if let regex_syntax::ast::Ast::Assertion(assertion) = ast {
-            let line = matches!(assertion.kind, AssertionKind::StartLine | AssertionKind::EndLine);
-            let text = matches!(assertion.kind, AssertionKind::StartText | AssertionKind::EndText);
-            if self.found.is_none() && !text && line != self.boundary {
-                self.found = Some(assertion.span.start.offset);
-            }
-        }
-        Ok(())
+    let node = convert(&hir, &mut 0)?;
+    if options.search {
+        searched(&node)
+    } else {
+        whole(&node)
     }
 }
 
@@ -123,12 +97,7 @@ fn convert(hir: &Hir, ranges: &mut usize) -> Result<Node, PatternError> {
             }
             Node::Text(Ast::class(class))
         }
-        HirKind::Look(Look::Start) => Node::Start,
-        HirKind::Look(Look::End) => Node::End,
-        HirKind::Look(Look::StartLF | Look::EndLF | Look::StartCRLF | Look::EndCRLF) => {
-            return Err(PatternError::unsupported(0, MULTI_LINE));
-        }
-        HirKind::Look(_) => return Err(PatternError::unsupported(0, WORD_BOUNDARY)),
+        HirKind::Look(look) => assertion(*look),
         HirKind::Repetition(repetition) => Node::Repeat {
             inner: Box::new(convert(&repetition.sub, ranges)?),
             min: repetition.min,
@@ -137,6 +106,74 @@ fn convert(hir: &Hir, ranges: &mut usize) -> Result<Node, PatternError> {
         HirKind::Capture(capture) => convert(&capture.sub, ranges)?,
         HirKind::Concat(parts) => Node::Concat(convert_all(parts, ranges)?),
         HirKind::Alternation(parts) => Node::Alternation(convert_all(parts, ranges)?),
+    })
+}
+
+/// What a place must be like.
+fn assertion(look: Look) -> Node {
+    let class = |codes: &str| {
+        Node::Text(Ast::class(CharClass::new(codes.chars().map(|c| (c as u32, c as u32)))))
+    };
+    let ahead = |inner: Node, negative: bool| Node::Lookahead {
+        inner: Box::new(inner),
+        negative,
+        offset: 0,
+    };
+    let behind = |inner: Node, negative: bool| Node::Lookbehind {
+        inner: Box::new(inner),
+        negative,
+        offset: 0,
+    };
+    let word = |unicode: bool| if unicode { words().clone() } else { ecma_class::words() };
+    let one = |unicode: bool| Node::Text(Ast::class(word(unicode)));
+    let unicode = matches!(
+        look,
+        Look::WordUnicode
+            | Look::WordUnicodeNegate
+            | Look::WordStartUnicode
+            | Look::WordEndUnicode
+            | Look::WordStartHalfUnicode
+            | Look::WordEndHalfUnicode
+    );
+    match look {
+        Look::Start => Node::Start,
+        Look::End => Node::End,
+        Look::StartLF => Node::Alternation(vec![Node::Start, behind(class("\n"), false)]),
+        Look::EndLF => Node::Alternation(vec![Node::End, ahead(class("\n"), false)]),
+        // Between the two characters of a line end there is neither.
+        Look::StartCRLF => {
+            let alone = vec![behind(class("\r"), false), ahead(class("\n"), true)];
+            Node::Alternation(vec![Node::Start, behind(class("\n"), false), Node::Concat(alone)])
+        }
+        Look::EndCRLF => {
+            let alone = vec![ahead(class("\n"), false), behind(class("\r"), true)];
+            Node::Alternation(vec![Node::End, ahead(class("\r"), false), Node::Concat(alone)])
+        }
+        Look::WordAscii | Look::WordUnicode => {
+            Node::WordBoundary { negative: false, words: word(unicode) }
+        }
+        Look::WordAsciiNegate | Look::WordUnicodeNegate => {
+            Node::WordBoundary { negative: true, words: word(unicode) }
+        }
+        Look::WordStartAscii | Look::WordStartUnicode => {
+            Node::Concat(vec![behind(one(unicode), true), ahead(one(unicode), false)])
+        }
+        Look::WordEndAscii | Look::WordEndUnicode => {
+            Node::Concat(vec![behind(one(unicode), false), ahead(one(unicode), true)])
+        }
+        Look::WordStartHalfAscii | Look::WordStartHalfUnicode => behind(one(unicode), true),
+        Look::WordEndHalfAscii | Look::WordEndHalfUnicode => ahead(one(unicode), true),
+    }
+}
+
+/// `\w` of Unicode.
+fn words() -> &'static CharClass {
+    static WORDS: OnceLock<CharClass> = OnceLock::new();
+    WORDS.get_or_init(|| match regex_syntax::parse(r"\w").map(Hir::into_kind) {
+        Ok(HirKind::Class(Class::Unicode(class))) => {
+            CharClass::new(class.iter().map(|r| (r.start() as u32, r.end() as u32)))
+        }
+        _ => ecma_class::words(),
     })
 }
 
@@ -151,10 +188,26 @@ mod tests {
 
     use super::super::ecma;
     use super::super::oracle::matches;
+    use super::super::PatternErrorKind;
     use super::*;
 
+    const AROUND: [&str; 12] = [
+        r"\b",
+        r"\B",
+        "(?m:^)",
+        "(?m:$)",
+        "(?mR:^)",
+        "(?mR:$)",
+        r"\b{start}",
+        r"\b{end}",
+        r"\b{start-half}",
+        r"\b{end-half}",
+        r"(?-u:\b)",
+        r"(?-u:\b{end})",
+    ];
+
     /// Patterns over a small alphabet, with anchors anywhere.
-    fn patterns() -> impl Strategy<Value = String> {
+    fn patterns(around: &'static [&'static str]) -> impl Strategy<Value = String> {
         let leaf = prop_oneof![
             4 => "[abc]".prop_map(String::from),
             1 => Just(".".to_string()),
@@ -163,6 +216,7 @@ mod tests {
             2 => Just("^".to_string()),
             2 => Just("$".to_string()),
             1 => Just("(?:)".to_string()),
+            2 => prop::sample::select(around.to_vec()).prop_map(String::from),
         ];
         leaf.prop_recursive(4, 16, 3, |inner| {
             prop_oneof![
@@ -175,49 +229,92 @@ mod tests {
         })
     }
 
-    fn run(cases: u32, test: impl Fn(String, Vec<String>) -> Result<(), TestCaseError>) {
+    fn run(
+        cases: u32,
+        around: &'static [&'static str],
+        test: impl Fn(String, Vec<String>) -> Result<(), TestCaseError>,
+    ) {
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
         let config = Config { cases, failure_persistence: None, ..Config::default() };
         let mut runner = TestRunner::new_with_rng(config, rng);
-        let texts = prop::collection::vec("[abc\n]{0,6}", 24);
-        runner.run(&(patterns(), texts), |(pattern, texts)| test(pattern, texts)).unwrap();
+        let texts = prop::collection::vec("[abcé \r\n]{0,6}", 24);
+        runner.run(&(patterns(around), texts), |(pattern, texts)| test(pattern, texts)).unwrap();
+    }
+
+    fn check(
+        options: &PatternOptions,
+        expected: &regex::Regex,
+        (pattern, texts): (&str, &[String]),
+    ) -> Result<(), TestCaseError> {
+        let ast = match super::parse(pattern, options) {
+            Ok(ast) => ast,
+            // Copies of what looks around are few.
+            Err(error) => {
+                prop_assert!(matches!(error.kind, PatternErrorKind::TooLarge(_)), "{}", error);
+                return Ok(());
+            }
+        };
+        for text in texts {
+            let found = expected.is_match(text);
+            prop_assert_eq!(matches(&ast, text), found, "{} {:?}", pattern, text);
+        }
+        Ok(())
     }
 
     #[test]
     fn whole_matches_agree_with_the_regex_crate() {
-        run(1500, |pattern, texts| {
-            let expected = regex::Regex::new(&format!(r"\A(?:{pattern})\z")).unwrap();
-            let ast = anchored(&pattern).unwrap();
+        for around in [&["x"][..], &AROUND] {
+            run(1500, around, |pattern, texts| {
+                let expected = regex::Regex::new(&format!(r"\A(?:{pattern})\z")).unwrap();
+                check(&PatternOptions::default(), &expected, (&pattern, &texts))
+            });
+        }
+    }
+
+    #[test]
+    fn searches_agree_with_the_regex_crate() {
+        for around in [&["x"][..], &AROUND] {
+            run(1500, around, |pattern, texts| {
+                let expected = regex::Regex::new(&pattern).unwrap();
+                check(&PatternOptions::default().searched(), &expected, (&pattern, &texts))
+            });
+        }
+    }
+
+    #[test]
+    fn searches_of_the_other_dialect_agree_too() {
+        // On these patterns and texts the two dialects agree, but for what a line end is.
+        run(1500, &["x"], |pattern, texts| {
+            let expected = regex::Regex::new(&pattern.replace('.', r"[^\n\r]")).unwrap();
+            let ast = ecma::search(&pattern).unwrap();
             for text in texts {
-                prop_assert_eq!(
-                    matches(&ast, &text),
-                    expected.is_match(&text),
-                    "{} {:?}",
-                    pattern,
-                    text
-                );
+                let found = expected.is_match(&text);
+                prop_assert_eq!(matches(&ast, &text), found, "{} {:?}", pattern, text);
             }
             Ok(())
         });
     }
 
     #[test]
-    fn searches_agree_with_the_regex_crate() {
-        // On these patterns and texts the two dialects agree.
-        run(1500, |pattern, texts| {
-            let expected = regex::Regex::new(&pattern).unwrap();
-            let ast = ecma::search(&pattern).unwrap();
-            for text in texts {
-                prop_assert_eq!(
-                    matches(&ast, &text),
-                    expected.is_match(&text),
-                    "{} {:?}",
-                    pattern,
-                    text
-                );
+    fn flags_are_those_of_the_regex_crate() {
+        for (flags, pattern) in [
+            ("i", "aß"),
+            ("m", "^a$"),
+            ("s", "a.b"),
+            ("x", "a b # c"),
+            ("mR", "^a$"),
+            ("U", "a*?b"),
+        ] {
+            let expected = regex::Regex::new(&format!("(?{flags}){pattern}")).unwrap();
+            let options = PatternOptions::new(Dialect::Rust).with_flags(flags).searched();
+            let ast = super::super::parse(pattern, &options).unwrap();
+            for text in ["a", "Aß", "a\r\nb", "b\ra\r", "\na\n", "a\nb", "ab", "a b", "aẞ", "b"]
+            {
+                assert_eq!(matches(&ast, text), expected.is_match(text), "{flags} {text:?}");
             }
-            Ok(())
-        });
+        }
+        let options = PatternOptions::default().with_flags("ig");
+        assert!(super::super::parse("a", &options).is_err());
     }
 
     #[test]
@@ -230,6 +327,7 @@ mod tests {
             (r"(?s).(?-s).", &["\na", "a\n"]),
             (r"(?x) a b # c", &["ab", "a b"]),
             (r"a{2,3}?", &["a", "aa", "aaa", "aaaa"]),
+            (r"éb\bc|\w+\b.(?m)^x$", &["ébc", "é\nx", "a\nx"]),
             (r"\Aab\z|^$", &["ab", "", "abab"]),
             (r"\x{1F600}|\u00e9|[[:alpha:]]", &["😀", "é", "q", "1"]),
         ] {
@@ -254,8 +352,6 @@ mod tests {
         for (pattern, kind, offset) in [
             ("é(", PatternErrorKind::Invalid, 1),
             ("a\n|[b", PatternErrorKind::Invalid, 3),
-            (r"éb\bc", PatternErrorKind::Unsupported("word boundary"), 2),
-            ("(?m)^a", PatternErrorKind::Unsupported("multi-line anchor"), 4),
             (r"(a)\1", PatternErrorKind::Unsupported("backreference"), 3),
             ("a(?=b)", PatternErrorKind::Unsupported("lookaround"), 1),
         ] {

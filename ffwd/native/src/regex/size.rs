@@ -19,6 +19,9 @@ impl Ast {
             Self::Class(class) => COUNTS + std::mem::size_of_val(class.ranges()),
             Self::Literal(text) => COUNTS + text.len(),
             Self::Magnitude(magnitude) => COUNTS + std::mem::size_of_val(&**magnitude),
+            Self::Substring(chunks) => {
+                COUNTS + std::mem::size_of_val(chunks.texts()) + chunks.num_bytes()
+            }
             Self::Concat(parts) | Self::Alternation(parts) | Self::Intersection(parts) => {
                 all(parts)
             }

@@ -11,6 +11,7 @@ pub mod trie;
 
 use std::fmt;
 
+use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 pub use places::{NodeSet, Places, Staying};
@@ -87,6 +88,8 @@ pub struct Vocabulary {
     by_length: Vec<TokenId>,
     /// For each token its place among the tokens of the trie.
     place_in_trie: Vec<u32>,
+    /// Tokens by their names, those of special tokens above all.
+    names: FxHashMap<Box<str>, TokenId>,
     trie: ByteTrie,
 }
 
@@ -191,7 +194,21 @@ impl Vocabulary {
             width,
             max_token_bytes,
             two_keys,
+            names: FxHashMap::default(),
         })
+    }
+
+    /// With names for tokens, such as `<|im_end|>`, by which grammars may call them.
+    pub fn with_names(mut self, names: impl IntoIterator<Item = (String, TokenId)>) -> Self {
+        let width = self.width;
+        let known = names.into_iter().filter(|(_, token)| token.index() < width);
+        self.names.extend(known.map(|(name, token)| (name.into(), token)));
+        self
+    }
+
+    /// The token of a name.
+    pub fn named(&self, name: &str) -> Option<TokenId> {
+        self.names.get(name).copied()
     }
 
     /// The number of logits of the model.

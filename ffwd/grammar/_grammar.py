@@ -1,0 +1,195 @@
+"""What every grammar is: an immutable value that composes with every other."""
+
+from collections.abc import Iterable
+from dataclasses import MISSING, fields
+from typing import Any, ClassVar, TypeAlias
+
+# Of a repr. Values that share parts can have a text that is exponentially long.
+MAX_REPR = 2_000
+
+
+class Grammar:
+    """What a text may be.
+
+    Everything that `ffwd.compile` takes is one, and all are immutable, hashable and equal by value.
+    Any may be part of any other, whatever it was read from. `a + b` is `seq(a, b)`, and `a | b` is
+    `choice([a, b])`; a str beside a grammar is that text. Of regular grammars, `a & b` is
+    `intersection(a, b)`, and `~a` is `complement(a)`.
+    """
+
+    _function: ClassVar[str] = ""
+    """The function that makes it, for its repr."""
+    _hash: int
+    _free: frozenset[str]
+
+    def __post_init__(self) -> None:
+        self._seal()
+
+    def _seal(self) -> None:
+        """Remember what would take a walk over all parts; they have been sealed before."""
+        parts = self._parts()
+        free = frozenset().union(*(part._free for part in parts))
+        label = hash((type(self).__name__, self._label(), tuple(part._hash for part in parts)))
+        object.__setattr__(self, "_hash", label)
+        object.__setattr__(self, "_free", self._unbound(free))
+
+    def _parts(self) -> "tuple[Grammar, ...]":
+        """The grammars that it consists of."""
+        return ()
+
+    def _label(self) -> tuple[Any, ...]:
+        """All that makes it what it is, but for its parts; hashable."""
+        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
+    def _unbound(self, names: frozenset[str]) -> frozenset[str]:
+        """The names of rules that are used in it and not defined, of those of its parts."""
+        return names
+
+    def _arguments(self) -> "Iterable[tuple[str, object]]":
+        """The arguments of the function that makes it: names (empty if by position) and values."""
+        for index, field in enumerate(fields(self)):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if index == 0:
+                yield "", value
+            elif field.default is MISSING or value != field.default:
+                yield field.name, value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Grammar):
+            return NotImplemented
+        return self is other or _equal(self, other)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+    def __add__(self, other: "GrammarLike") -> "Grammar":
+        from ffwd.grammar._sequence import seq
+
+        return seq(self, other) if isinstance(other, (Grammar, str)) else NotImplemented
+
+    def __radd__(self, other: str) -> "Grammar":
+        from ffwd.grammar._sequence import seq
+
+        return seq(other, self) if isinstance(other, str) else NotImplemented
+
+    def __or__(self, other: "GrammarLike") -> "Grammar":
+        from ffwd.grammar._choice import either
+
+        return either(self, other) if isinstance(other, (Grammar, str)) else NotImplemented
+
+    def __ror__(self, other: str) -> "Grammar":
+        from ffwd.grammar._choice import either
+
+        return either(other, self) if isinstance(other, str) else NotImplemented
+
+    def __and__(self, other: "GrammarLike") -> "Grammar":
+        from ffwd.grammar._languages import intersection
+
+        return intersection(self, other) if isinstance(other, (Grammar, str)) else NotImplemented
+
+    def __rand__(self, other: str) -> "Grammar":
+        from ffwd.grammar._languages import intersection
+
+        return intersection(other, self) if isinstance(other, str) else NotImplemented
+
+    def __invert__(self) -> "Grammar":
+        from ffwd.grammar._languages import complement
+
+        return complement(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Hashes of strings differ from process to process.
+        return {name: value for name, value in vars(self).items() if name not in ("_hash", "_free")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._seal()
+
+
+GrammarLike: TypeAlias = Grammar | str
+"""A grammar, or the text that is meant, verbatim."""
+
+
+def as_grammar(value: GrammarLike, what: str) -> Grammar:
+    """A grammar as it is, a str as that text.
+
+    Raises:
+        GrammarError: A lone surrogate in a text.
+        TypeError: Anything else.
+
+    """
+    from ffwd.grammar._sequence import lit
+
+    if isinstance(value, Grammar):
+        return value
+    if isinstance(value, str):
+        return lit(value)
+    raise TypeError(f"{what} must be a grammar or a str, not {type(value).__name__}")
+
+
+def _equal(left: Grammar, right: Grammar) -> bool:
+    """Whether two are the same value; each pair of parts is looked at once."""
+    seen: set[tuple[int, int]] = set()
+    pairs = [(left, right)]
+    while pairs:
+        one, other = pairs.pop()
+        if one is other or (id(one), id(other)) in seen:
+            continue
+        if one._hash != other._hash or type(one) is not type(other):
+            return False
+        parts, others = one._parts(), other._parts()
+        if len(parts) != len(others) or one._label() != other._label():
+            return False
+        seen.add((id(one), id(other)))
+        pairs.extend(zip(parts, others, strict=True))
+    return True
+
+
+def _text(grammar: Grammar) -> str:
+    """The call that makes it, cut where it is long."""
+    written = ""
+    # The last one comes next; a str is written as it is.
+    coming: list[object] = [_Value(grammar)]
+    while coming and len(written) < MAX_REPR:
+        piece = coming.pop()
+        if isinstance(piece, str):
+            written += piece
+        elif isinstance(piece, _Value):
+            coming.extend(reversed(_pieces(piece.value)))
+    return written[:MAX_REPR] + "…" if coming or len(written) > MAX_REPR else written
+
+
+class _Value:
+    """A value that is still to be written."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+def _pieces(value: object) -> list[object]:
+    """What a value's text consists of."""
+    if isinstance(value, Grammar):
+        name = value._function or type(value).__name__
+        arguments = [((f"{key}=" if key else ""), item) for key, item in value._arguments()]
+        return _joined(f"{name}(", arguments, ")")
+    # More than can be written is not looked at.
+    if isinstance(value, (list, tuple)):
+        items = [("", item) for item in value[:MAX_REPR]]
+        if isinstance(value, tuple):
+            return _joined("(", items, ",)" if len(value) == 1 else ")")
+        return _joined("[", items, "]")
+    if isinstance(value, dict):
+        return _joined("{", [(f"{key!r}: ", item) for key, item in value.items()], "}")
+    return [repr(value[: MAX_REPR + 1] if isinstance(value, str) else value)]
+
+
+def _joined(before: str, items: list[tuple[str, object]], after: str) -> list[object]:
+    pieces: list[object] = [before]
+    for index, (label, item) in enumerate(items):
+        pieces += [", " * (index > 0) + label, _Value(item)]
+    return [*pieces, after]

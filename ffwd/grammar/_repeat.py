@@ -1,0 +1,101 @@
+"""A grammar several times."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ffwd.grammar._errors import grammar_error
+from ffwd.grammar._grammar import Grammar, GrammarLike, as_grammar
+from ffwd.grammar._sequence import shown
+
+# What the native core can count.
+MAX_COUNT = 2**32 - 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Repeat(Grammar):
+    """A grammar several times. Made by `repeat` and `optional`.
+
+    Attributes:
+        item: What is repeated.
+        min: How many times at least.
+        max: How many times at most; None for any number.
+        separator: What stands between two of them, if anything.
+
+    """
+
+    item: Grammar
+    min: int = 0
+    max: int | None = None
+    separator: Grammar | None = None
+
+    _function = "repeat"
+
+    def __post_init__(self) -> None:
+        for name, value in (("item", self.item), ("separator", self.separator)):
+            if not isinstance(value, Grammar) and (name == "item" or value is not None):
+                raise TypeError(f"{name} must be a grammar, not {type(value).__name__}")
+        check_count(self.min, "min")
+        if self.max is not None:
+            check_count(self.max, "max")
+            if self.max < self.min:
+                raise grammar_error(
+                    f"max must be at least min, which is {self.min}, and is {self.max}"
+                )
+        super().__post_init__()
+
+    def _parts(self) -> tuple[Grammar, ...]:
+        return (self.item,) if self.separator is None else (self.item, self.separator)
+
+    def _label(self) -> tuple[int, int | None]:
+        return (self.min, self.max)
+
+    def _arguments(self) -> Iterable[tuple[str, object]]:
+        yield "", shown(self.item)
+        if self.min:
+            yield "min", self.min
+        if self.max is not None:
+            yield "max", self.max
+        if self.separator is not None:
+            yield "separator", shown(self.separator)
+
+
+def repeat(
+    item: GrammarLike,
+    min: int = 0,
+    max: int | None = None,
+    *,
+    separator: GrammarLike | None = None,
+) -> Repeat:
+    """A grammar several times.
+
+    Args:
+        item: What is repeated.
+        min: How many times at least.
+        max: How many times at most; None for any number.
+        separator: What stands between two of them: `repeat(item, separator=", ")`.
+
+    Raises:
+        GrammarError: `max` is less than `min`, or a count is negative or has more than 32 bits.
+        TypeError: `item` or `separator` is neither a grammar nor a str, or a count is not an int.
+
+    """
+    between = None if separator is None else as_grammar(separator, "separator")
+    return Repeat(as_grammar(item, "item"), min, max, between)
+
+
+def optional(item: GrammarLike) -> Repeat:
+    """A grammar, or the empty text.
+
+    Raises:
+        TypeError: `item` is neither a grammar nor a str.
+
+    """
+    return Repeat(as_grammar(item, "item"), 0, 1)
+
+
+def check_count(value: object, name: str) -> None:
+    """Refuse what is not a number from 0 to 2³² - 1."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+    if not 0 <= value <= MAX_COUNT:
+        raise grammar_error(f"{name} must be from 0 to {MAX_COUNT}, not {value}")

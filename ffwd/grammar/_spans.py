@@ -1,0 +1,134 @@
+"""Grammars that are reported where they lie in a text, or are bounded in tokens."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from ffwd.grammar._errors import refuse_surrogates
+from ffwd.grammar._grammar import Grammar, GrammarLike, as_grammar
+from ffwd.grammar._repeat import check_count
+from ffwd.grammar._rules import check_name
+from ffwd.grammar._sequence import shown
+
+SpanKind: TypeAlias = Literal[
+    "capture", "reasoning", "content", "tool_call", "tool_name", "tool_arguments", "json"
+]
+"""What a piece of text is: a capture; a model's reasoning; free text of an answer; a call of a
+tool, the name in it, and the arguments in it; a JSON value that is reported by pointers."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Span(Grammar):
+    """A grammar that is reported where it lies. It changes nothing about texts.
+
+    Made by `capture` and `span`.
+
+    Attributes:
+        kind: What it is.
+        content: The grammar.
+        name: The name of a capture, or of a tool, where it is known beforehand.
+
+    """
+
+    kind: SpanKind
+    content: Grammar
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(SpanKind):
+            raise ValueError(
+                f"kind must be one of {', '.join(get_args(SpanKind))}, not {self.kind!r}"
+            )
+        if not isinstance(self.content, Grammar):
+            raise TypeError(f"content must be a grammar, not {type(self.content).__name__}")
+        if self.kind == "capture":
+            check_name(self.name, "the name of a capture")
+        elif not isinstance(self.name, str):
+            raise TypeError(f"name must be a str, not {type(self.name).__name__}")
+        refuse_surrogates(self.name, "the name")
+        super().__post_init__()
+
+    @property
+    def _function(self) -> str:  # type: ignore[override]
+        return "capture" if self.kind == "capture" else "span"
+
+    def _parts(self) -> tuple[Grammar, ...]:
+        return (self.content,)
+
+    def _label(self) -> tuple[str, str]:
+        return (self.kind, self.name)
+
+    def _arguments(self) -> Iterable[tuple[str, object]]:
+        if self.kind == "capture":
+            return [("", self.name), ("", shown(self.content))]
+        named = [("name", self.name)] if self.name else []
+        return [("", self.kind), ("", shown(self.content)), *named]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Limit(Grammar):
+    """A grammar, in at most so many tokens. Made by `limit`.
+
+    Attributes:
+        content: The grammar.
+        max_tokens: How many tokens it may take.
+
+    """
+
+    content: Grammar
+    max_tokens: int
+
+    _function = "limit"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, Grammar):
+            raise TypeError(f"content must be a grammar, not {type(self.content).__name__}")
+        check_count(self.max_tokens, "max_tokens")
+        super().__post_init__()
+
+    def _parts(self) -> tuple[Grammar, ...]:
+        return (self.content,)
+
+    def _label(self) -> tuple[int]:
+        return (self.max_tokens,)
+
+    def _arguments(self) -> Iterable[tuple[str, object]]:
+        return [("", shown(self.content)), ("max_tokens", self.max_tokens)]
+
+
+def capture(name: str, content: GrammarLike) -> Span:
+    """A grammar whose text is reported under a name. It changes nothing about texts.
+
+    Raises:
+        GrammarError: The name is empty or has a lone surrogate.
+        TypeError: The name is not a str, or the content neither a grammar nor a str.
+
+    """
+    return Span("capture", as_grammar(content, "content"), name)
+
+
+def span(kind: SpanKind, content: GrammarLike, *, name: str = "") -> Span:
+    """A grammar whose text is reported as what it is, such as a tool's arguments.
+
+    Args:
+        kind: What it is; see `SpanKind`.
+        content: The grammar.
+        name: The name of the tool, where it is known beforehand.
+
+    Raises:
+        TypeError: The content is neither a grammar nor a str.
+        ValueError: There is no such kind.
+
+    """
+    return Span(kind, as_grammar(content, "content"), name)
+
+
+def limit(content: GrammarLike, *, max_tokens: int) -> Limit:
+    """A grammar, in at most so many tokens.
+
+    Raises:
+        GrammarError: `max_tokens` is negative.
+        TypeError: `max_tokens` is not an int, or the content neither a grammar nor a str.
+
+    """
+    return Limit(as_grammar(content, "content"), max_tokens)

@@ -1,0 +1,21 @@
+"""What is wrong with a structural tag, and where."""
+
+from ffwd._native import GrammarError
+
+
+class StructuralTagError(GrammarError):
+    """A structural tag that cannot be read.
+
+    `pointer` is the JSON pointer of the place, and `reason` the message without it.
+    """
+
+    pointer: str = ""
+    reason: str = ""
+
+    @classmethod
+    def at(cls, pointer: str, message: str) -> "StructuralTagError":
+        """An error at a place of the tag."""
+        error = cls(f"{message} (at {pointer!r})" if pointer else message)
+        error.pointer = pointer
+        error.reason = message
+        return error

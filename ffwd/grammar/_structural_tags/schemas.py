@@ -1,0 +1,70 @@
+"""The format `json_schema`, in all of its styles."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ffwd.grammar._grammar import Grammar
+from ffwd.grammar._kinds import Policy, PropertyOrder, Whitespace, json_schema
+from ffwd.grammar._structural_tags.closed import closed
+from ffwd.grammar._structural_tags.document import Document
+from ffwd.grammar._structural_tags.errors import StructuralTagError
+from ffwd.grammar._structural_tags.fields import Fields
+from ffwd.grammar._structural_tags.without import without
+from ffwd.grammar._structural_tags.xml import STYLES, arguments
+
+# Runs of whitespace that a format does not bound.
+MAX_WHITESPACE = 64
+
+
+@dataclass(frozen=True)
+class Schemas:
+    """Reads JSON Schemas; the attributes are options of `structural_tag`."""
+
+    whitespace: Whitespace = "flexible"
+    property_order: PropertyOrder = "declared"
+    closed_objects: bool = True
+    policy: Policy = "strict"
+
+    def read(self, fields: Fields) -> Grammar:
+        """What a format with a schema says."""
+        deprecated = fields.value("type") == "qwen_xml_parameter"
+        schema = fields.value("json_schema")
+        pointer = fields.place("json_schema")
+        if not isinstance(schema, (bool, dict)):
+            raise StructuralTagError.at(pointer, "'json_schema' must be an object or a boolean")
+        style = "qwen_xml" if deprecated else fields.text("style", "json")
+        if style != "json" and style not in STYLES:
+            raise StructuralTagError.at(
+                fields.place("style"),
+                f"there is no style {style!r}; there are json, {', '.join(STYLES)}",
+            )
+        most = None if deprecated else fields.count("max_whitespace_cnt", None)
+        any_order = not deprecated and fields.flag("any_order", False)
+        excluding = () if deprecated else fields.texts("excludes", [])
+        if excluding and style != "json":
+            # Names and values are elements there, and what is between them is not a string.
+            raise StructuralTagError.at(
+                fields.place("excludes"), "'excludes' is not supported in styles of XML"
+            )
+        for text in excluding:
+            if re.search(r'["\\\x00-\x1f]', text):
+                raise StructuralTagError.at(
+                    fields.place("excludes"), f"{text!r} has characters that JSON escapes"
+                )
+        if self.closed_objects:
+            schema = closed(schema)
+        if excluding:
+            schema = without(schema, excluding)
+        options: dict[str, Any] = {
+            "whitespace": self.whitespace,
+            "max_whitespace": MAX_WHITESPACE if most is None else most,
+            "property_order": "any" if any_order else self.property_order,
+            "policy": self.policy,
+        }
+        if style == "json":
+            return json_schema(schema, **options)
+        document = Document(
+            schema, pointer, lambda inner, known: json_schema(inner, registry=known, **options)
+        )
+        return arguments(STYLES[style], document, options["max_whitespace"], any_order)

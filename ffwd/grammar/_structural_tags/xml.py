@@ -1,0 +1,265 @@
+"""Arguments of tools as XML: one element for each, with strings as they are."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ffwd.grammar._choice import choice
+from ffwd.grammar._free_text import any_text
+from ffwd.grammar._grammar import Grammar
+from ffwd.grammar._regex import regex
+from ffwd.grammar._repeat import optional, repeat
+from ffwd.grammar._rules import rule, rules
+from ffwd.grammar._sequence import lit, seq
+from ffwd.grammar._string import StringText
+from ffwd.grammar._structural_tags.document import KINDS, Document, branches, escaped
+from ffwd.grammar._structural_tags.xml_strings import strings
+from ffwd.grammar._structural_tags.xml_styles import STYLES as STYLES
+from ffwd.grammar._structural_tags.xml_styles import Bodies, Style
+
+# Names of arguments that are not declared.
+NAME = r"^[a-zA-Z_][a-zA-Z0-9_]*$"
+# What says more of an object than what is written here.
+REFUSED = (
+    "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies",
+    "patternProperties", "propertyNames", "$dynamicRef", "$recursiveRef",
+)  # fmt: skip
+# The place of a value of which nothing is said.
+ANYTHING = None
+
+
+def arguments(style: Style, document: Document, max_whitespace: int, any_order: bool) -> Grammar:
+    """The arguments that a schema describes.
+
+    Raises:
+        StructuralTagError: The schema is not one of objects, or says something of them that is not
+            supported in XML.
+
+    """
+    space: Grammar = regex(rf"[ \t\n\r]{{0,{max_whitespace}}}")
+    writer = Writer(style, document, space, any_order)
+    start = writer.members("")
+    return rules({"arguments": start, **writer.named}) if writer.named else start
+
+
+@dataclass
+class Writer:
+    """Writes the values of one schema.
+
+    Attributes:
+        style: How.
+        document: The schema.
+        space: The whitespace between elements.
+        any_order: Members come in any order, and only their number is checked.
+        named: The objects and lists in it, where they are not written as JSON.
+
+    """
+
+    style: Style
+    document: Document
+    space: Grammar
+    any_order: bool
+    named: dict[str, Grammar] = field(default_factory=dict)
+
+    def element(self, name: str | Grammar | None, place: str | None) -> Grammar:
+        """One argument, or an item of a list, whose value is at a place."""
+        written = self._name(name, place or "") if isinstance(name, str) else name
+        opened = self.style.write(written, self._bodies(place), self.space)
+        closing: Grammar = lit(self.style.close, controls=True)
+        if self.style.tight:
+            closing = seq(closing, "</", written or "", ">")
+        return seq(opened, closing)
+
+    def _name(self, name: str, place: str) -> Grammar:
+        written = self.style.escaped(name)
+        forbidden = self.style.forbidden
+        if (forbidden and forbidden in written) or (self.style.tight and not name.strip(" /")):
+            raise self.document.error(place, f"the name {name!r} cannot be written in this style")
+        return lit(written)
+
+    def _bodies(self, place: str | None) -> Bodies:
+        """What may stand in an element."""
+        kinds = frozenset(KINDS) if place is ANYTHING else self.document.kinds(place)
+        if not self.style.open_values and kinds == frozenset(KINDS):
+            raise self.document.error(
+                place or "", "a value of which no type is said cannot be written in this style"
+            )
+        bodies: Bodies = []
+        if "string" in kinds:
+            close = self.style.close
+            text = (
+                any_text(excluding=close)
+                if place is ANYTHING
+                else strings(self.document, place, close)
+            )
+            # Whitespace around free text belongs to it.
+            free = text == any_text(excluding=close)
+            bodies.append(("string", text if free else self._spaced(text)))
+        others = [frozenset({kind}) for kind in KINDS[1:] if kind in kinds]
+        if not self.style.typed and not self.style.nested and others:
+            others = [frozenset().union(*others)]
+        for only in others:
+            bodies.append((min(only), self._spaced(self._value(only, place))))
+        if not bodies:
+            raise self.document.error(place or "", "there is no such value")
+        return bodies
+
+    def _spaced(self, value: Grammar) -> Grammar:
+        return value if self.style.tight else seq(self.space, value, self.space)
+
+    def _value(self, only: frozenset[str], place: str | None) -> Grammar:
+        """A value of some types, none of them a string."""
+        if self.style.nested and only & {"object", "array"}:
+            return self._named(min(only), place)
+        if place is ANYTHING:
+            return self.document.any_json(only)
+        return self.document.json(place, only)
+
+    def _named(self, kind: str, place: str | None) -> Grammar:
+        """An object or list as a rule, for it may have itself in it."""
+        place = ANYTHING if place is ANYTHING else self.document.resolve(place)
+        name = f"any {kind}" if place is ANYTHING else f"{kind} {place}"
+        if name not in self.named:
+            self.named[name] = seq()
+            body = self.members(place) if kind == "object" else self._items(place)
+            self.named[name] = body
+        return rule(name)
+
+    def members(self, place: str | None) -> Grammar:
+        """The members of an object, one after the other."""
+        if place is not ANYTHING:
+            place = self.document.resolve(place)
+        schema = True if place is ANYTHING else self.document.at(place)
+        if place is ANYTHING or isinstance(schema, bool) or not schema.keys() - {"type"}:
+            if schema is False:
+                raise self.document.error(place or "", "there is no such value")
+            if place is not ANYTHING and "object" not in self.document.kinds(place):
+                raise self.document.error(place, "arguments must be an object")
+            return seq(repeat(seq(self.space, self._other((), ANYTHING))), self.space)
+        return self._members(place, schema)
+
+    def _members(self, place: str, schema: dict[str, Any]) -> Grammar:
+        document = self.document
+        if "object" not in document.kinds(place):
+            raise document.error(place, "arguments must be an object")
+        for keyword in REFUSED:
+            if keyword in schema:
+                raise document.error(
+                    f"{place}/{keyword}", f"{keyword!r} of objects is not supported in XML"
+                )
+        choices = [keyword for keyword in ("anyOf", "oneOf", "allOf") if keyword in schema]
+        if choices:
+            places = [f"{place}/{one}" for one in branches(schema, choices[0])]
+            alone = len(choices) == 1 and not schema.get("properties")
+            if not alone or (choices[0] == "allOf" and len(places) > 1):
+                raise document.error(
+                    f"{place}/{choices[0]}",
+                    f"{choices[0]!r} beside other keywords of an object is not supported in XML",
+                )
+            objects = [one for one in places if "object" in document.kinds(one)]
+            return choice([self.members(one) for one in objects])
+        return self._object(place, schema)
+
+    def _object(self, place: str, schema: dict[str, Any]) -> Grammar:
+        properties = schema.get("properties", {})
+        required = schema.get("required", [])
+        if not isinstance(properties, dict) or not isinstance(required, list):
+            raise self.document.error(place, "'properties' or 'required' has the wrong type")
+        missing = [name for name in required if name not in properties]
+        if missing:
+            raise self.document.error(
+                f"{place}/required", f"{missing[0]!r} is required and not declared"
+            )
+        members = [
+            (self.element(name, f"{place}/properties/{escaped(name)}"), name in required)
+            for name, value in properties.items()
+            if value is not False
+        ]
+        other = self._others(place, schema, tuple(properties))
+        least, most = schema.get("minProperties", 0), schema.get("maxProperties")
+        if self.any_order:
+            ways = [element for element, _ in members] + ([] if other is None else [other])
+            least = max(least, len(required))
+            if not ways:
+                return self.space
+            return seq(repeat(seq(self.space, choice(ways)), least, most), self.space)
+        return seq(self._in_order(members, other, least, most, place), self.space)
+
+    def _others(self, place: str, schema: dict[str, Any], names: tuple[str, ...]) -> Grammar | None:
+        """A member that is not declared, if there may be any."""
+        for keyword in ("additionalProperties", "unevaluatedProperties"):
+            if keyword in schema:
+                if schema[keyword] is False:
+                    return None
+                inner = f"{place}/{keyword}"
+                return self._other(names, ANYTHING if schema[keyword] in (True, {}) else inner)
+        return self._other(names, ANYTHING)
+
+    def _other(self, names: tuple[str, ...], place: str | None) -> Grammar:
+        if self.style.tight:
+            raise self.document.error(
+                place or "", "members that are not declared cannot be written in this style"
+            )
+        return self.element(StringText(other_than=names, patterns=(NAME,)), place)
+
+    def _in_order(
+        self,
+        members: list[tuple[Grammar, bool]],
+        other: Grammar | None,
+        least: int,
+        most: int | None,
+        place: str,
+    ) -> Grammar:
+        """Members as they are declared, of which there may have to be so many."""
+        counted = least > 0 or most is not None
+        # What follows once so many members were looked at and so many of them came.
+        after: dict[int, Grammar | None] = {}
+        for came in range(len(members) + 1 if counted else 1):
+            after[came] = self._rest(other, least - came, None if most is None else most - came)
+        for index in range(len(members) - 1, -1, -1):
+            element, required = members[index]
+            here: dict[int, Grammar | None] = {}
+            for came in range(index + 1 if counted else 1):
+                with_it = after[came + 1 if counted else came]
+                taken = None if with_it is None else seq(self.space, element, with_it)
+                without = None if required else after[came]
+                if not counted and not required:
+                    here[came] = seq(optional(seq(self.space, element)), after[came] or seq())
+                elif taken is not None and without is not None:
+                    here[came] = choice([taken, without])
+                else:
+                    here[came] = taken or without
+            after = here
+        if after[0] is None:
+            raise self.document.error(place, "no object has so many members")
+        return after[0]
+
+    def _rest(self, other: Grammar | None, least: int, most: int | None) -> Grammar | None:
+        if most is not None and most < max(least, 0):
+            return None
+        if other is None:
+            return seq() if least <= 0 else None
+        return repeat(seq(self.space, other), max(least, 0), most)
+
+    def _items(self, place: str | None) -> Grammar:
+        """The items of a list, one after the other."""
+        schema = True if place is ANYTHING else self.document.at(place)
+        if place is ANYTHING or isinstance(schema, bool):
+            return repeat(self.element(None, ANYTHING))
+        for keyword in ("prefixItems", "contains", "uniqueItems", "unevaluatedItems", "not", "if",
+                        "anyOf", "oneOf", "allOf", "enum", "const", "additionalItems"):  # fmt: skip
+            if schema.get(keyword, False) is not False:
+                raise self.document.error(
+                    f"{place}/{keyword}", f"{keyword!r} of lists is not supported in this style"
+                )
+        least, most = schema.get("minItems", 0), schema.get("maxItems")
+        items = schema.get("items", True)
+        if items is False:
+            return seq()
+        item = self.element("item" if self.style.tight else None,
+                            ANYTHING if items in (True, {}) else f"{place}/items")  # fmt: skip
+        if not self.style.tight:
+            return repeat(item, least, most)
+        some = seq(repeat(seq(self.space, item), max(least, 1), most), self.space)
+        if most == 0:
+            return seq()
+        return some if least else optional(some)

@@ -1,0 +1,635 @@
+//! Grammars of rules: what may begin on a stack of symbols.
+//!
+//! A stack is a list of symbols that must still follow. Where several lists may, they are one
+//! *union*, factored by their tops, so that an ambiguous text has few threads and not one for each
+//! of its readings: all threads in the same state of a lexeme are one, on the union of what follows
+//! them. This is what graph-structured stacks do.
+//!
+//! Lexemes that end wherever they can are a thread each. Those that end at their longest match are
+//! run side by side as one lexeme, a *row*: where it ends, its verdict tells which of them have, and
+//! what follows is the union of what follows those.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::config::{Automaton, Thread, ThreadLexeme, Threads};
+use super::error::EngineError;
+use super::frame::{Frame, StackId};
+use super::intern::Interner;
+use super::keys::TextId;
+use super::memory::Held;
+use super::value::QueryId;
+use crate::error::LimitExceeded;
+use crate::expr::lexeme::{Ends, MAX_LANGUAGES};
+use crate::expr::{LexemeSpec, Spelling, Verdict};
+use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
+use crate::grammar::{Lexing, Longest, NodeId, ScopeId};
+use crate::regex::Ast;
+
+/// What a leaf of the symbols is.
+#[derive(Clone, Debug)]
+pub enum Leaf {
+    /// A language without the empty text.
+    Lexeme { language: Ast, lexing: Lexing },
+    /// Sorted ranges of token ids, from the first to the last.
+    Tokens(Arc<[(u32, u32)]>),
+    /// One of the schemas, by its place.
+    Json(usize),
+}
+
+/// A grammar as the automaton follows it.
+#[derive(Debug)]
+pub struct Program {
+    pub symbols: Symbols,
+    pub leaves: FxHashMap<NodeId, Leaf>,
+}
+
+/// A symbol so many times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Count {
+    inner: SymbolId,
+    min: u32,
+    max: Option<u32>,
+}
+
+impl Held for Count {}
+
+/// Several stacks; sorted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Union(SmallVec<[StackId; 4]>);
+
+/// For each language of a lexeme the stack after it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Row(SmallVec<[StackId; 4]>);
+
+impl Held for Union {
+    fn held_bytes(&self) -> usize {
+        if self.0.spilled() {
+            self.0.capacity() * 4
+        } else {
+            0
+        }
+    }
+}
+
+impl Held for Row {
+    fn held_bytes(&self) -> usize {
+        if self.0.spilled() {
+            self.0.capacity() * 4
+        } else {
+            0
+        }
+    }
+}
+
+/// What only a grammar of rules has.
+#[derive(Debug)]
+pub struct Rules {
+    pub(super) program: Arc<Program>,
+    pub(super) queries: Vec<QueryId>,
+    counts: Interner<Count>,
+    unions: Interner<Union>,
+    rows: Interner<Row>,
+    has_tokens: bool,
+}
+
+const MAX_PARTS: usize = 8_000_000;
+/// How many stacks with different tops one union may have, and how deep unions are factored.
+const MAX_UNION: usize = 100_000;
+const FACTORED: usize = 200;
+
+impl Rules {
+    pub(super) fn new(program: Arc<Program>, queries: Vec<QueryId>) -> Self {
+        let limit = "stacks of one grammar";
+        let has_tokens = program.leaves.values().any(|leaf| matches!(leaf, Leaf::Tokens(_)));
+        Self {
+            program,
+            queries,
+            counts: Interner::new(limit, MAX_PARTS),
+            unions: Interner::new(limit, MAX_PARTS),
+            rows: Interner::new(limit, MAX_PARTS),
+            has_tokens,
+        }
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.counts.memory_bytes() + self.unions.memory_bytes() + self.rows.memory_bytes()
+    }
+}
+
+/// What may begin on a stack, before it is made into threads.
+#[derive(Default)]
+struct Beginnings {
+    end: bool,
+    /// Lexemes and sets of tokens, with the stacks after them.
+    leaves: BTreeMap<NodeId, SmallVec<[StackId; 2]>>,
+    /// Threads of JSON values.
+    threads: Threads,
+}
+
+impl Automaton {
+    /// As [`Self::starts`], of a stack of symbols.
+    pub(super) fn rule_starts(
+        &self,
+        rules: &Rules,
+        stack: StackId,
+    ) -> Result<Threads, EngineError> {
+        let mut found = Beginnings::default();
+        let mut pending: Vec<StackId> = vec![stack];
+        let mut seen: FxHashSet<StackId> = FxHashSet::default();
+        let mut seen_symbols: FxHashSet<(SymbolId, StackId)> = FxHashSet::default();
+        while let Some(stack) = pending.pop() {
+            if !seen.insert(stack) {
+                continue;
+            }
+            let cell = self.cell(stack);
+            let parent = cell.parent;
+            match cell.frame {
+                Frame::End => found.end = true,
+                Frame::Union(union) => {
+                    pending.extend(rules.unions.get(union).0.iter().rev().copied());
+                }
+                Frame::Symbol(symbol) => {
+                    if rules.program.symbols.is_nullable(symbol) {
+                        pending.push(parent);
+                    }
+                    self.expand(rules, symbol, parent, &mut seen_symbols, &mut found)?;
+                }
+                Frame::Count(count) => {
+                    let Count { inner, min, max } = *rules.counts.get(count);
+                    if min == 0 {
+                        pending.push(parent);
+                    }
+                    let fewer = self.push_count(rules, inner, min, max, parent)?;
+                    self.expand(rules, inner, fewer, &mut seen_symbols, &mut found)?;
+                }
+                _ => found.threads.extend_from_slice(self.starts(stack)?),
+            }
+        }
+        self.threads_of(rules, found)
+    }
+
+    /// Finds what a symbol can begin with on a stack.
+    fn expand(
+        &self,
+        rules: &Rules,
+        symbol: SymbolId,
+        parent: StackId,
+        seen: &mut FxHashSet<(SymbolId, StackId)>,
+        found: &mut Beginnings,
+    ) -> Result<(), EngineError> {
+        let Program { symbols, leaves } = &*rules.program;
+        let mut pending: SmallVec<[(SymbolId, StackId); 16]> = SmallVec::new();
+        pending.push((symbol, parent));
+        while let Some((symbol, parent)) = pending.pop() {
+            if !seen.insert((symbol, parent)) {
+                continue;
+            }
+            match symbols.get(symbol) {
+                Symbol::Empty => {}
+                &Symbol::Seq(first, then) => {
+                    if symbols.is_nullable(first) {
+                        pending.push((then, parent));
+                    }
+                    pending.push((first, self.push_symbol(rules, then, parent)?));
+                }
+                Symbol::Choice(parts) => {
+                    pending.extend(parts.iter().rev().map(|&part| (part, parent)));
+                }
+                &Symbol::Star(inner) => {
+                    pending.push((inner, self.push_symbol(rules, symbol, parent)?));
+                }
+                &Symbol::Repeat { inner, min, max } => {
+                    pending.push((inner, self.push_count(rules, inner, min, max, parent)?));
+                }
+                &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => {
+                    pending.push((inner, parent));
+                }
+                &Symbol::Part(part) => pending.push((symbols.meaning(part), parent)),
+                Symbol::Leaf(node) => match leaves.get(node) {
+                    Some(&Leaf::Json(schema)) => {
+                        if let Some(&query) = rules.queries.get(schema) {
+                            let value = self.push(Frame::Value(query), parent)?;
+                            found.threads.extend_from_slice(self.starts(value)?);
+                        }
+                    }
+                    _ => found.leaves.entry(*node).or_default().push(parent),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// The threads that begin lexemes. Lexemes with the same stacks after them are one.
+    fn threads_of(&self, rules: &Rules, found: Beginnings) -> Result<Threads, EngineError> {
+        let mut threads = found.threads;
+        let mut apart: BTreeMap<StackId, Vec<Ast>> = BTreeMap::new();
+        let mut longest: BTreeMap<ScopeId, BTreeMap<(StackId, Longest), Vec<Ast>>> =
+            BTreeMap::new();
+        for (node, stacks) in found.leaves {
+            let after = self.union(rules, &stacks)?;
+            match rules.program.leaves.get(&node) {
+                Some(Leaf::Lexeme { language, lexing: Lexing::Anywhere }) => {
+                    apart.entry(after).or_default().push(language.clone());
+                }
+                Some(Leaf::Lexeme { language, lexing: Lexing::Longest { scope, lexing } }) => {
+                    let row = longest.entry(*scope).or_default();
+                    row.entry((after, *lexing)).or_default().push(language.clone());
+                }
+                Some(Leaf::Tokens(_)) => threads.push(Thread {
+                    lexeme: ThreadLexeme::Tokens(node.0),
+                    state: 0,
+                    stack: self.push(Frame::Tokens(node), after)?,
+                    text: TextId::NONE,
+                    transcript: TextId::NONE,
+                }),
+                Some(Leaf::Json(_)) | None => {}
+            }
+        }
+        for (after, languages) in apart {
+            let spec = LexemeSpec::new(Spelling::Utf8, [Ast::alternation(languages)]);
+            let lexeme = self.add_lexeme(&spec)?;
+            let stack = self.push(Frame::Lexeme(lexeme), after)?;
+            self.begin_lexeme(lexeme, stack, &mut threads);
+        }
+        let others = threads.iter().any(|thread| !self.is_plain_lexeme(thread));
+        for row in longest.into_values() {
+            let ignored_only = row.keys().all(|&(_, lexing)| lexing == Longest::Ignored);
+            if !ignored_only || others {
+                self.begin_row(rules, row, &mut threads)?;
+            }
+        }
+        if found.end {
+            threads.push(Thread::END);
+        }
+        threads.sort_unstable();
+        threads.dedup();
+        Ok(threads)
+    }
+
+    fn is_plain_lexeme(&self, thread: &Thread) -> bool {
+        matches!(self.cell(thread.stack).frame, Frame::Lexeme(_))
+    }
+
+    /// Begins lexemes side by side. Where they are too many for one, each part of them knows the
+    /// others as one language, after which nothing follows.
+    fn begin_row(
+        &self,
+        rules: &Rules,
+        row: BTreeMap<(StackId, Longest), Vec<Ast>>,
+        threads: &mut Threads,
+    ) -> Result<(), EngineError> {
+        let row: Vec<((StackId, Longest), Ast)> =
+            row.into_iter().map(|(key, all)| (key, Ast::alternation(all))).collect();
+        let size = if row.len() > MAX_LANGUAGES { MAX_LANGUAGES - 2 } else { MAX_LANGUAGES };
+        for (place, own) in row.chunks(size).enumerate() {
+            let mut lazy: Verdict = 0;
+            let mut after: SmallVec<[StackId; 4]> = SmallVec::new();
+            let mut languages: Vec<Ast> = Vec::new();
+            let mut add = |stack: StackId, is_lazy: bool, language: Ast| {
+                lazy |= Verdict::from(is_lazy) << languages.len();
+                after.push(stack);
+                languages.push(language);
+            };
+            for ((stack, lexing), language) in own {
+                add(*stack, *lexing == Longest::Lazy, language.clone());
+            }
+            if own.len() < row.len() {
+                let nowhere = self.union(rules, &[])?;
+                for is_lazy in [false, true] {
+                    let others = row.chunks(size).enumerate().filter(|(other, _)| *other != place);
+                    let others = others.flat_map(|(_, others)| others);
+                    let others =
+                        others.filter(|((_, lexing), _)| (*lexing == Longest::Lazy) == is_lazy);
+                    let language = Ast::alternation(others.map(|(_, language)| language.clone()));
+                    add(nowhere, is_lazy, language);
+                }
+            }
+            let spec = LexemeSpec::new(Spelling::Utf8, languages);
+            let lexeme = self.add_lexeme(&LexemeSpec { ends: Ends::Longest { lazy }, ..spec })?;
+            let row = rules.rows.intern(Row(after))?;
+            let stack = self.push(Frame::Row(row), StackId::END)?;
+            self.begin_lexeme(lexeme, stack, threads);
+        }
+        Ok(())
+    }
+
+    /// Whether nothing at all may follow, not even the end.
+    pub fn leads_nowhere(&self, stack: StackId) -> bool {
+        match (self.cell(stack).frame, self.rules()) {
+            (Frame::Union(union), Some(rules)) => rules.unions.get(union).0.is_empty(),
+            _ => false,
+        }
+    }
+
+    fn begin_lexeme(&self, lexeme: u32, stack: StackId, threads: &mut Threads) {
+        let known = self.lexeme(lexeme);
+        if known.is_alive() {
+            threads.push(Thread {
+                lexeme: ThreadLexeme::Lexeme(lexeme),
+                state: known.start().0,
+                stack,
+                text: TextId::NONE,
+                transcript: TextId::NONE,
+            });
+        }
+    }
+
+    /// The stack with one symbol more.
+    pub(super) fn push_symbol(
+        &self,
+        rules: &Rules,
+        symbol: SymbolId,
+        parent: StackId,
+    ) -> Result<StackId, EngineError> {
+        let symbols = &rules.program.symbols;
+        let mut symbol = symbol;
+        while let &Symbol::Part(part) = symbols.get(symbol) {
+            symbol = symbols.meaning(part);
+        }
+        match symbols.get(symbol) {
+            Symbol::Empty => Ok(parent),
+            // Any number of times, and then any number of times.
+            Symbol::Star(_) if self.cell(parent).frame == Frame::Symbol(symbol) => Ok(parent),
+            _ => self.push(Frame::Symbol(symbol), parent),
+        }
+    }
+
+    /// The stack with a symbol one time less.
+    fn push_count(
+        &self,
+        rules: &Rules,
+        inner: SymbolId,
+        min: u32,
+        max: Option<u32>,
+        parent: StackId,
+    ) -> Result<StackId, EngineError> {
+        let max = max.map(|max| max.saturating_sub(1));
+        let min = min.saturating_sub(1);
+        if max == Some(0) {
+            return Ok(parent);
+        }
+        let count = Frame::Count(rules.counts.intern(Count { inner, min, max })?);
+        if (min, max) == (0, None) && self.cell(parent).frame == count {
+            return Ok(parent);
+        }
+        self.push(count, parent)
+    }
+
+    /// What follows a row where the languages of a verdict have ended.
+    pub(super) fn row_exit(
+        &self,
+        rules: &Rules,
+        row: u32,
+        verdict: Verdict,
+    ) -> Result<StackId, EngineError> {
+        let after = rules.rows.get(row).0.iter().enumerate();
+        let ended = after.filter(|(language, _)| verdict >> language & 1 == 1);
+        let stacks: SmallVec<[StackId; 8]> = ended.map(|(_, &stack)| stack).collect();
+        self.union(rules, &stacks)
+    }
+
+    /// One stack for several: any of them.
+    pub(super) fn union(&self, rules: &Rules, stacks: &[StackId]) -> Result<StackId, EngineError> {
+        self.union_within(rules, stacks, FACTORED)
+    }
+
+    fn union_within(
+        &self,
+        rules: &Rules,
+        stacks: &[StackId],
+        depth: usize,
+    ) -> Result<StackId, EngineError> {
+        if let [one] = stacks {
+            return Ok(*one);
+        }
+        let mut members: SmallVec<[StackId; 8]> = SmallVec::new();
+        for &stack in stacks {
+            match self.cell(stack).frame {
+                Frame::Union(union) => members.extend_from_slice(&rules.unions.get(union).0),
+                _ => members.push(stack),
+            }
+        }
+        members.sort_unstable();
+        members.dedup();
+        if depth > 0 {
+            self.factor(rules, &mut members, depth)?;
+        }
+        // What follows a symbol that may be empty is said already by the symbol.
+        let implied: SmallVec<[StackId; 8]> = members
+            .iter()
+            .filter(|&&member| self.may_be_empty(rules, member))
+            .map(|&member| self.cell(member).parent)
+            .collect();
+        members.retain(|member| !implied.contains(member));
+        match members[..] {
+            [one] => Ok(one),
+            _ if members.len() > MAX_UNION => {
+                Err(LimitExceeded::new("readings of one text", MAX_UNION).into())
+            }
+            _ => {
+                let union = rules.unions.intern(Union(members.as_slice().into()))?;
+                self.push(Frame::Union(union), StackId::END)
+            }
+        }
+    }
+
+    /// Whether the top of a stack may be the empty text.
+    fn may_be_empty(&self, rules: &Rules, stack: StackId) -> bool {
+        match self.cell(stack).frame {
+            Frame::Symbol(symbol) => rules.program.symbols.is_nullable(symbol),
+            Frame::Count(count) => rules.counts.get(count).min == 0,
+            _ => false,
+        }
+    }
+
+    /// Makes stacks with the same top one, on the union of what is below.
+    fn factor(
+        &self,
+        rules: &Rules,
+        members: &mut SmallVec<[StackId; 8]>,
+        depth: usize,
+    ) -> Result<(), EngineError> {
+        let top = |member: &StackId| match self.cell(*member).frame {
+            frame @ (Frame::Symbol(_) | Frame::Count(_)) => Some(frame),
+            _ => None,
+        };
+        let mut by_top: FxHashMap<Frame, SmallVec<[StackId; 4]>> = FxHashMap::default();
+        for member in members.iter() {
+            if let Some(frame) = top(member) {
+                by_top.entry(frame).or_default().push(*member);
+            }
+        }
+        if by_top.values().all(|same| same.len() == 1) {
+            return Ok(());
+        }
+        let mut factored: SmallVec<[StackId; 8]> = SmallVec::new();
+        for member in members.iter() {
+            let same =
+                top(member).and_then(|frame| by_top.remove(&frame).map(|same| (frame, same)));
+            match same {
+                Some((_, same)) if same.len() == 1 => factored.push(*member),
+                Some((frame, same)) => {
+                    let below: SmallVec<[StackId; 4]> =
+                        same.iter().map(|&member| self.cell(member).parent).collect();
+                    let below = self.union_within(rules, &below, depth - 1)?;
+                    factored.push(self.push(frame, below)?);
+                }
+                None if top(member).is_none() => factored.push(*member),
+                None => {}
+            }
+        }
+        factored.sort_unstable();
+        factored.dedup();
+        *members = factored;
+        Ok(())
+    }
+
+    /// Makes threads one that are in the same state of the same lexeme.
+    pub(super) fn merge(&self, rules: &Rules, threads: &mut Threads) -> Result<(), EngineError> {
+        let same = |a: &Thread, b: &Thread| {
+            (a.lexeme, a.state, a.text, a.transcript) == (b.lexeme, b.state, b.text, b.transcript)
+        };
+        if !threads.windows(2).any(|pair| same(&pair[0], &pair[1])) {
+            return Ok(());
+        }
+        let mut merged = Threads::new();
+        for run in threads.chunk_by(same) {
+            let mut of_frames: SmallVec<[(Frame, SmallVec<[StackId; 4]>); 2]> = SmallVec::new();
+            for thread in run {
+                let cell = self.cell(thread.stack);
+                let frame = match cell.frame {
+                    // All rows of one lexeme have as many stacks.
+                    Frame::Row(_) => Frame::Row(0),
+                    Frame::Lexeme(_) | Frame::Tokens(_) | Frame::Value(_) => cell.frame,
+                    _ => {
+                        merged.push(*thread);
+                        continue;
+                    }
+                };
+                match of_frames.iter_mut().find(|(known, _)| *known == frame) {
+                    Some((_, stacks)) => stacks.push(thread.stack),
+                    None => of_frames.push((frame, SmallVec::from_slice(&[thread.stack]))),
+                }
+            }
+            for (frame, stacks) in of_frames {
+                let stack = match (frame, &stacks[..]) {
+                    (_, &[one]) => one,
+                    (Frame::Row(_), all) => self.union_of_rows(rules, all)?,
+                    (frame, all) => {
+                        let below: SmallVec<[StackId; 4]> =
+                            all.iter().map(|&stack| self.cell(stack).parent).collect();
+                        let below = self.union(rules, &below)?;
+                        self.push(frame, below)?
+                    }
+                };
+                merged.extend(run.first().map(|first| Thread { stack, ..*first }));
+            }
+        }
+        *threads = merged;
+        threads.sort_unstable();
+        Ok(())
+    }
+
+    fn union_of_rows(&self, rules: &Rules, stacks: &[StackId]) -> Result<StackId, EngineError> {
+        let rows = stacks.iter().filter_map(|&stack| match self.cell(stack).frame {
+            Frame::Row(row) => Some(&rules.rows.get(row).0),
+            _ => None,
+        });
+        let mut columns: SmallVec<[SmallVec<[StackId; 4]>; 8]> = SmallVec::new();
+        for row in rows {
+            columns.resize(row.len(), SmallVec::new());
+            for (column, &stack) in columns.iter_mut().zip(row) {
+                column.push(stack);
+            }
+        }
+        let mut after = SmallVec::with_capacity(columns.len());
+        for column in &columns {
+            after.push(self.union(rules, column)?);
+        }
+        let row = rules.rows.intern(Row(after))?;
+        self.push(Frame::Row(row), StackId::END)
+    }
+
+    /// The sets of tokens of which one may come next as a whole, and the stacks after them.
+    pub fn token_exits(&self, threads: &[Thread]) -> Result<Vec<(u32, StackId)>, EngineError> {
+        let mut exits = Vec::new();
+        if !self.has_tokens() {
+            return Ok(exits);
+        }
+        for thread in threads {
+            match thread.lexeme {
+                ThreadLexeme::Tokens(set) => exits.push((set, self.cell(thread.stack).parent)),
+                ThreadLexeme::Lexeme(index) if thread.lex_state().accepts() => {
+                    let accept = self.lexeme(index).accept(thread.lex_state());
+                    let stack = self.exit_thread(thread, accept)?;
+                    exits.extend(self.token_exits(self.starts(stack)?)?);
+                }
+                _ => {}
+            }
+        }
+        Ok(exits)
+    }
+
+    /// The ids of a set of tokens: sorted ranges, from the first to the last.
+    pub fn token_set(&self, set: u32) -> &[(u32, u32)] {
+        let leaf = self.rules().and_then(|rules| rules.program.leaves.get(&NodeId(set)));
+        match leaf {
+            Some(Leaf::Tokens(ranges)) => ranges,
+            _ => &[],
+        }
+    }
+
+    /// The threads after a token that is taken as a whole; none if it may not come so.
+    pub fn step_token(&self, threads: &[Thread], token: u32) -> Result<Threads, EngineError> {
+        let mut next = Threads::new();
+        for (set, stack) in self.token_exits(threads)? {
+            let ranges = self.token_set(set);
+            let after = ranges.partition_point(|&(_, last)| last < token);
+            if ranges.get(after).is_some_and(|&(first, _)| first <= token) {
+                next.extend_from_slice(self.starts(stack)?);
+            }
+        }
+        self.settle(&mut next)?;
+        Ok(next)
+    }
+
+    /// The threads after a token: as a whole, or as its text.
+    pub fn read(
+        &self,
+        threads: &[Thread],
+        token: u32,
+        text: &[u8],
+    ) -> Result<Option<Threads>, EngineError> {
+        let mut next = self.step_token(threads, token)?;
+        if !text.is_empty() {
+            next.extend(self.walk(threads, text)?.into_iter().flatten());
+            self.settle(&mut next)?;
+        }
+        Ok((!next.is_empty()).then_some(next))
+    }
+
+    /// Whether tokens may come that are taken as a whole.
+    #[inline]
+    pub fn has_tokens(&self) -> bool {
+        self.rules().is_some_and(|rules| rules.has_tokens)
+    }
+
+    /// The only token that may come next, where it must be taken as a whole.
+    pub fn only_token(&self, threads: &[Thread]) -> Result<Option<u32>, EngineError> {
+        if threads.iter().any(|thread| !matches!(thread.lexeme, ThreadLexeme::Tokens(_))) {
+            return Ok(None);
+        }
+        let mut only = None;
+        for (set, _) in self.token_exits(threads)? {
+            match *self.token_set(set) {
+                [(first, last)] if first == last && *only.get_or_insert(first) == first => {}
+                _ => return Ok(None),
+            }
+        }
+        Ok(only)
+    }
+}

@@ -1,0 +1,181 @@
+//! Compilation of grammars of rules.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::{CompileError, Compiled, Engine};
+use crate::automaton::rules::{Leaf, Program};
+use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
+use crate::expr::{LexemeSpec, Spelling};
+use crate::grammar::graph::{Graph, LeafFacts};
+use crate::grammar::symbols::Symbols;
+use crate::grammar::{
+    self, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, TokenItem, TokenSet,
+};
+use crate::json_schema::{Policy, Registry, SchemaSet};
+use crate::regex::Ast;
+
+/// How the JSON values of a grammar are read and written.
+#[derive(Clone, Debug)]
+pub struct GrammarOptions {
+    pub writing: Writing,
+    pub registry: Arc<Registry>,
+    pub policy: Policy,
+}
+
+impl Engine {
+    /// A text of a grammar of rules.
+    ///
+    /// # Errors
+    /// A rule is not defined or has no text, a token is not known, a schema is not supported, or a
+    /// limit is passed.
+    pub fn compile_grammar(
+        self: &Arc<Self>,
+        grammar: &Grammar,
+        options: GrammarOptions,
+    ) -> Result<Compiled, CompileError> {
+        let mut leaves: FxHashMap<NodeId, Leaf> = FxHashMap::default();
+        let mut schemas: Vec<grammar::JsonId> = Vec::new();
+        let graph = Graph::of(grammar, |node| match grammar.node(node) {
+            Node::Lexeme(lexeme) => {
+                let spec = LexemeSpec::new(Spelling::Utf8, [lexeme.language.clone()]);
+                let known = self.lexemes.get(&spec)?;
+                let nullable = known.is_alive() && known.start().accepts();
+                let language = match nullable {
+                    true => without_empty(&lexeme.language),
+                    false => lexeme.language.clone(),
+                };
+                let alive = match nullable {
+                    true => {
+                        let spec = LexemeSpec::new(Spelling::Utf8, [language.clone()]);
+                        self.lexemes.get(&spec)?.is_alive()
+                    }
+                    false => known.is_alive(),
+                };
+                leaves.insert(node, Leaf::Lexeme { language, lexing: lexeme.lexing });
+                Ok(LeafFacts { alive, nullable })
+            }
+            Node::Tokens(set) => {
+                let ranges = self.token_ranges(grammar, set)?;
+                let alive = !ranges.is_empty();
+                leaves.insert(node, Leaf::Tokens(ranges.into()));
+                Ok(LeafFacts { alive, nullable: false })
+            }
+            &Node::Json(json) => {
+                leaves.insert(node, Leaf::Json(schemas.len()));
+                schemas.push(json);
+                Ok(LeafFacts { alive: true, nullable: false })
+            }
+            _ => Ok(LeafFacts { alive: false, nullable: false }),
+        })?;
+        let symbols = Symbols::of(&graph).map_err(GrammarError::from)?;
+        let GrammarOptions { writing, registry, policy } = options;
+        let json = if schemas.is_empty() {
+            None
+        } else {
+            let texts: Vec<&str> =
+                schemas.iter().map(|id| &*grammar.json[id.0 as usize].schema).collect();
+            let options = self.schema_options(registry, policy);
+            let (schema, roots) = SchemaSet::parse_all(&texts, options)?;
+            Some(RuleSchemas { schema: Box::new(schema), roots, writing })
+        };
+        let program = Arc::new(Program { symbols, leaves });
+        self.compile(AutomatonGrammar::Rules { program, json }, "the grammar")
+    }
+
+    /// The ids of a set of tokens, without those that end the output.
+    fn token_ranges(
+        &self,
+        grammar: &Grammar,
+        set: &TokenSet,
+    ) -> Result<Vec<(u32, u32)>, GrammarError> {
+        let vocabulary = &self.vocabulary;
+        let width = vocabulary.width() as u32;
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        let unknown = |message: String| {
+            GrammarError::of(grammar, set.place, GrammarErrorKind::UnknownToken, message)
+        };
+        for item in &set.items {
+            match item {
+                &TokenItem::Ids(first, last) => {
+                    if first > last || last >= width {
+                        return Err(unknown(format!(
+                            "the tokens {first} to {last} are not all in the vocabulary of {width}"
+                        )));
+                    }
+                    ranges.push((first, last));
+                }
+                TokenItem::Named(name) => match vocabulary.named(name) {
+                    Some(token) => ranges.push((token.0, token.0)),
+                    None => {
+                        return Err(unknown(format!(
+                            "the vocabulary has no token {name:?}: name a special token of the \
+                             tokenizer, or give its id as <[id]>"
+                        )))
+                    }
+                },
+            }
+        }
+        ranges.extend(vocabulary.eos().iter().filter(|_| set.exclude).map(|eos| (eos.0, eos.0)));
+        ranges.sort_unstable();
+        let mut taken: Vec<(u32, u32)> = Vec::new();
+        for (first, last) in ranges {
+            match taken.last_mut() {
+                Some(before) if first <= before.1.saturating_add(1) => {
+                    before.1 = before.1.max(last)
+                }
+                _ => taken.push((first, last)),
+            }
+        }
+        if !set.exclude {
+            let mut kept = Vec::with_capacity(taken.len());
+            for (first, last) in taken {
+                let mut from = first;
+                let ends = vocabulary.eos().iter().map(|eos| eos.0);
+                let mut ends: Vec<u32> = ends.filter(|eos| (first..=last).contains(eos)).collect();
+                ends.sort_unstable();
+                for eos in ends {
+                    if eos > from {
+                        kept.push((from, eos - 1));
+                    }
+                    from = eos + 1;
+                }
+                if from <= last {
+                    kept.push((from, last));
+                }
+            }
+            return Ok(kept);
+        }
+        let mut left = Vec::with_capacity(taken.len() + 1);
+        let mut from = 0;
+        for (first, last) in taken {
+            if first > from {
+                left.push((from, first - 1));
+            }
+            from = last + 1;
+        }
+        if from < width {
+            left.push((from, width - 1));
+        }
+        Ok(left)
+    }
+}
+
+/// The texts of a language that are not empty.
+fn without_empty(language: &Ast) -> Ast {
+    match language {
+        Ast::Epsilon => Ast::Empty,
+        Ast::Alternation(parts) => Ast::alternation(parts.iter().map(without_empty)),
+        Ast::Class(_) | Ast::Literal(_) | Ast::Empty => language.clone(),
+        Ast::Repeat { inner, min: 0, max }
+            if matches!(**inner, Ast::Class(_) | Ast::Literal(_)) =>
+        {
+            Ast::repeat(Ast::clone(inner), 1, *max)
+        }
+        _ => {
+            let some = Ast::repeat(Ast::Class(crate::regex::CharClass::any()), 1, None);
+            Ast::intersection([language.clone(), some])
+        }
+    }
+}

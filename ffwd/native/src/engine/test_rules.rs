@@ -1,0 +1,234 @@
+//! Masks of grammars of rules.
+
+use std::sync::Arc;
+
+use proptest::test_runner::TestRng;
+
+use super::tests::{engine, read, walk_and_compare};
+use super::{Compiled, Engine, GrammarOptions};
+use crate::automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use crate::grammar::{Grammar, NodeId, ScopeId, TokenItem, TokenSet};
+use crate::json_schema::Policy;
+use crate::regex::{rust_dialect, Ast};
+use crate::vocabulary::testing::vocabulary;
+
+fn options() -> GrammarOptions {
+    GrammarOptions {
+        writing: Writing {
+            whitespace: Whitespace { mode: WhitespaceMode::Compact },
+            property_order: PropertyOrder::Declared,
+        },
+        registry: Arc::default(),
+        policy: Policy::default(),
+    }
+}
+
+fn compile(engine: &Arc<Engine>, grammar: &Grammar) -> Compiled {
+    engine.compile_grammar(grammar, options()).unwrap()
+}
+
+/// Rules as lists of alternatives of parts, set apart by blanks: names in capitals are rules,
+/// `/x/` is an expression, `json:x` a schema, and anything else is text. With a scope, lexemes end
+/// at their longest match, and what `ignore` matches may follow each.
+struct Rules<'r> {
+    rules: &'r [(&'r str, &'r [&'r str])],
+    scope: Option<ScopeId>,
+    ignore: Option<&'r str>,
+}
+
+impl Rules<'_> {
+    fn lexeme(&self, grammar: &mut Grammar, language: Ast) -> NodeId {
+        let Some(scope) = self.scope else { return grammar.text(language).unwrap() };
+        let lexeme = grammar.terminal(language, scope, false).unwrap();
+        let Some(ignore) = self.ignore else { return lexeme };
+        let ignored = rust_dialect::anchored(ignore).unwrap();
+        let ignored = grammar.terminal(ignored, scope, false).unwrap();
+        let ignored = grammar.repeat(ignored, 0, None).unwrap();
+        grammar.seq(vec![lexeme, ignored]).unwrap()
+    }
+
+    fn build(&self) -> Grammar {
+        let mut grammar = Grammar::new();
+        let names = self.rules.iter().map(|(name, _)| *name);
+        let ids: Vec<_> = names.map(|name| grammar.declare(name, None).unwrap()).collect();
+        for ((_, alternatives), &id) in self.rules.iter().zip(&ids) {
+            let mut bodies = Vec::new();
+            for alternative in *alternatives {
+                let mut parts = Vec::new();
+                for part in alternative.split(' ').filter(|part| !part.is_empty()) {
+                    let rule = self.rules.iter().position(|(name, _)| *name == part);
+                    let pattern = part.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+                    parts.push(if let Some(rule) = rule {
+                        grammar.rule(ids[rule]).unwrap()
+                    } else if let Some(pattern) = pattern {
+                        let language = rust_dialect::anchored(pattern).unwrap();
+                        self.lexeme(&mut grammar, language)
+                    } else if let Some(schema) = part.strip_prefix("json:") {
+                        grammar.json(schema, None).unwrap()
+                    } else {
+                        self.lexeme(&mut grammar, Ast::literal(part))
+                    });
+                }
+                bodies.push(grammar.seq(parts).unwrap());
+            }
+            let body = grammar.choice(bodies).unwrap();
+            grammar.define(id, body);
+        }
+        grammar.start = Some(grammar.rule(ids[0]).unwrap());
+        grammar
+    }
+}
+
+fn anywhere(rules: &[(&str, &[&str])]) -> Grammar {
+    Rules { rules, scope: None, ignore: None }.build()
+}
+
+fn longest(rules: &[(&str, &[&str])], ignore: Option<&str>) -> Grammar {
+    let scope = Some(Grammar::new().add_scope());
+    Rules { rules, scope, ignore }.build()
+}
+
+fn walks(grammar: &Grammar, what: &str) {
+    let mut rng = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    for seed in 0..3 {
+        let engine = engine(vocabulary(seed, 300));
+        let compiled = compile(&engine, grammar);
+        for _ in 0..12 {
+            walk_and_compare(&compiled, &mut rng, 20, what);
+        }
+    }
+}
+
+fn assert_reads(grammar: &Grammar, accepted: &[&str], refused: &[&str]) {
+    let engine = engine(vocabulary(1, 50));
+    let compiled = compile(&engine, grammar);
+    for text in accepted {
+        assert_eq!(read(&compiled, text), Ok(()), "{text}");
+    }
+    for text in refused {
+        assert!(read(&compiled, text).is_err(), "{text}");
+    }
+}
+
+const EXPRESSIONS: &[(&str, &[&str])] =
+    &[("E", &["E + E", "E * E", "( E )", "- E", "/[0-9]+/", "/[a-z]+/"])];
+
+#[test]
+fn left_recursive_expressions() {
+    let grammar = anywhere(EXPRESSIONS);
+    assert_reads(&grammar, &["1", "1+2*(a+-b)", "--1", "((x))*7+8"], &["", "1+", "(1", "1)", "+1"]);
+    walks(&grammar, "expressions");
+    let grammar = longest(EXPRESSIONS, Some("[ ]+"));
+    assert_reads(&grammar, &["1 + 2 * ( a  )", "1 "], &[" 1", "1 1", "a b", "1 +"]);
+    walks(&grammar, "expressions with blanks");
+}
+
+#[test]
+fn ambiguous_texts_have_few_states() {
+    let rules: &[(&str, &[&str])] = &[("S", &["S S", "S S S", "a", "b S a", ""])];
+    let grammar = anywhere(rules);
+    let engine = engine(vocabulary(1, 50));
+    let compiled = compile(&engine, &grammar);
+    assert_eq!(read(&compiled, &"a".repeat(200)), Ok(()));
+    let text = "b".repeat(60) + &"a".repeat(130);
+    assert_eq!(read(&compiled, &text), Ok(()));
+    let generation = compiled.generation();
+    let most = (0..generation.automaton.num_states() as u32)
+        .map(|id| generation.automaton.threads(crate::automaton::StateId(id)).len())
+        .max();
+    assert!(most <= Some(8), "{most:?} threads");
+    drop(generation);
+    walks(&grammar, "ambiguous");
+}
+
+#[test]
+fn palindromes() {
+    let rules: &[(&str, &[&str])] = &[("S", &["a S a", "b S b", "c S c", "a", "b", ""])];
+    let grammar = anywhere(rules);
+    assert_reads(&grammar, &["", "abba", "abcacba", "cc"], &["ab", "abb", "cbcb"]);
+    walks(&grammar, "palindromes");
+    let engine = engine(vocabulary(1, 50));
+    let compiled = compile(&engine, &grammar);
+    assert_eq!(read(&compiled, &"a".repeat(300)), Ok(()));
+}
+
+#[test]
+fn the_longest_match_counts() {
+    let rules: &[(&str, &[&str])] =
+        &[("S", &["if NAME", "NAME"]), ("NAME", &["/[a-z]+/", "/[a-z]+/ . NAME"])];
+    let grammar = longest(rules, Some("[ ]+"));
+    assert_reads(&grammar, &["if x", "ifx", "if", "a.b .c", "if a . b"], &["if if if", "a b", ""]);
+    walks(&grammar, "names");
+    // A number goes on as long as it can, also where it cannot end there.
+    let rules: &[(&str, &[&str])] = &[("S", &["/[0-9]+/ .. /[0-9]+/", "/[0-9]+\\.[0-9]+/"])];
+    let grammar = longest(rules, None);
+    assert_reads(&grammar, &["1.5", "12.50"], &["1..5", "1."]);
+    walks(&grammar, "numbers");
+}
+
+#[test]
+fn json_within_rules() {
+    let rules: &[(&str, &[&str])] = &[
+        ("S", &["CALL", "CALL ; S"]),
+        (
+            "CALL",
+            &[
+                r#"f( json:{"type":"object","properties":{"a":{"type":"integer"}}} )"#,
+                r#"g( json:{"enum":[1,"x",null]} )"#,
+                r#"h( json:{"type":"array","items":{"type":"integer"},"maxItems":3} )"#,
+            ],
+        ),
+    ];
+    let grammar = anywhere(rules);
+    assert_reads(
+        &grammar,
+        &[r#"f({"a":1})"#, "g(null);g(1)", "h([1,2,3]);f({})"],
+        &[r#"f({"a":"x"})"#, "g(2)", "h([1,2,3,4])", "h([])f({})"],
+    );
+    walks(&grammar, "calls");
+    let grammar = longest(rules, Some("[ ]+"));
+    assert_reads(&grammar, &["g( 1) ; g(\"x\")"], &["g(1) g(1)"]);
+    walks(&grammar, "calls with blanks");
+}
+
+#[test]
+fn counted_repeats_are_not_unrolled() {
+    let mut grammar = Grammar::new();
+    let a = grammar.text(Ast::literal("a")).unwrap();
+    let json = grammar.json(r#"{"type":"integer"}"#, None).unwrap();
+    let both = grammar.seq(vec![a, json]).unwrap();
+    let many = grammar.repeat(both, 2, Some(1_000_000)).unwrap();
+    grammar.start = Some(many);
+    assert_reads(&grammar, &["a1a2", "a-1a0a77"], &["", "a1", "a1a"]);
+    walks(&grammar, "repeats");
+}
+
+#[test]
+fn tokens_are_taken_as_a_whole() {
+    let engine = engine(vocabulary(3, 200));
+    let eos = engine.vocabulary().eos()[0];
+    let mut grammar = Grammar::new();
+    let set = |ids: &[(u32, u32)], exclude| {
+        let items = ids.iter().map(|&(first, last)| TokenItem::Ids(first, last)).collect();
+        crate::grammar::Node::Tokens(TokenSet { items, exclude, place: None }.into())
+    };
+    let one = grammar.add(set(&[(7, 7)], false)).unwrap();
+    let others = grammar.add(set(&[(0, 9), (30, 40)], true)).unwrap();
+    let words = grammar.text(rust_dialect::anchored("[a-z]*").unwrap()).unwrap();
+    let many = grammar.repeat(others, 1, Some(3)).unwrap();
+    grammar.start = Some(grammar.seq(vec![words, one, many]).unwrap());
+    let compiled = compile(&engine, &grammar);
+    let mut rng = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    for _ in 0..30 {
+        walk_and_compare(&compiled, &mut rng, 12, "tokens");
+    }
+    let generation = compiled.generation();
+    let automaton = &generation.automaton;
+    let start = automaton.threads(automaton.start());
+    let next = automaton.step_token(start, 7).unwrap();
+    assert!(!next.is_empty());
+    assert!(automaton.step_token(start, 8).unwrap().is_empty());
+    assert!(automaton.step_token(&next, eos.0).unwrap().is_empty());
+    assert!(automaton.step_token(&next, 35).unwrap().is_empty());
+    assert!(!automaton.step_token(&next, 50).unwrap().is_empty());
+}

@@ -1,0 +1,106 @@
+//! The attributes of a rule.
+
+use super::ast::{Definition, Ending};
+use super::cursor::Cursor;
+use super::fault::Fault;
+use super::string;
+use super::token::Token;
+use super::value;
+
+/// Reads `[name, name=value, ...]`.
+pub(super) fn read<'t>(
+    cursor: &mut Cursor<'t>,
+    definition: &mut Definition<'t>,
+) -> Result<(), Fault> {
+    let attributes = &mut definition.attributes;
+    cursor.expect_sign("[", "")?;
+    while !cursor.is_sign("]") {
+        let at = cursor.at();
+        let name = cursor.expect_name("the name of an attribute")?;
+        match name {
+            "lazy" => attributes.lazy = true,
+            "capture" => {
+                let given = if cursor.take_sign("=") { Some(text(cursor)?) } else { None };
+                attributes.capture = given
+                    .or_else(|| attributes.capture.take())
+                    .or_else(|| Some(definition.name.into()));
+            }
+            "suffix" | "stop" => {
+                if attributes.ending.is_some() {
+                    let message = "a rule has one ending, by `suffix` or by `stop`";
+                    return Err(Fault::syntax(at, message));
+                }
+                equals(cursor)?;
+                let at = cursor.at();
+                let value = value::read(cursor)?;
+                attributes.ending = Some(Ending { at, value, hidden: name == "stop" });
+            }
+            "stop_capture" => {
+                equals(cursor)?;
+                attributes.stop_capture = Some(text(cursor)?);
+            }
+            "max_tokens" => {
+                equals(cursor)?;
+                let at = cursor.at();
+                let number = number(cursor)?;
+                let Ok(tokens) = number.parse() else {
+                    return Err(Fault::syntax(at, "`max_tokens` is a whole number from 0 on"));
+                };
+                attributes.max_tokens = Some(tokens);
+            }
+            "temperature" => {
+                equals(cursor)?;
+                let at = cursor.at();
+                if !number(cursor)?.parse().is_ok_and(|value: f64| value >= 0.0) {
+                    return Err(Fault::syntax(at, "`temperature` is a number from 0 on"));
+                }
+                attributes.temperature = true;
+            }
+            _ => {
+                let message = format!(
+                    "`{name}` is no attribute; there are `capture`, `lazy`, `suffix`, `stop`, \
+                     `stop_capture`, `max_tokens`, `temperature`"
+                );
+                return Err(Fault::syntax(at, message));
+            }
+        }
+        if !cursor.take_sign(",") {
+            break;
+        }
+    }
+    let at = cursor.at();
+    cursor.expect_sign("]", "behind the attributes")?;
+    let attributes = &definition.attributes;
+    if attributes.stop_capture.is_some() && attributes.ending.is_none() {
+        return Err(Fault::syntax(at, "`stop_capture` goes with `suffix` or `stop`"));
+    }
+    let lexical = attributes.lazy || attributes.ending.is_some();
+    if definition.parametric
+        && (lexical || attributes.max_tokens.is_some() || attributes.temperature)
+    {
+        let message = "a rule with a parameter can only have the attribute `capture`";
+        return Err(Fault::unsupported(at, "attributes of rules with a parameter", message));
+    }
+    Ok(())
+}
+
+fn equals(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    cursor.expect_sign("=", "and a value behind this attribute")
+}
+
+fn text(cursor: &mut Cursor<'_>) -> Result<String, Fault> {
+    let at = cursor.at();
+    let Some(Token::Text { inner, ignore_case: false }) = cursor.peek() else {
+        return Err(cursor.unexpected("a name between quotes, without flags"));
+    };
+    cursor.advance();
+    string::unescape(at + 1, inner)
+}
+
+fn number<'t>(cursor: &mut Cursor<'t>) -> Result<&'t str, Fault> {
+    let Some(Token::Number(number)) = cursor.peek() else {
+        return Err(cursor.unexpected("a number"));
+    };
+    cursor.advance();
+    Ok(number)
+}

@@ -1,0 +1,32 @@
+//! What tells vocabularies and grammars apart.
+
+use crate::vocabulary::{TokenId, Vocabulary};
+
+/// A hash of 128 bits, by Fowler, Noll and Vo. Whoever wants two that are equal can make them; it is for
+/// telling apart what is not meant to be the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint(pub u128);
+
+impl Fingerprint {
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(0x6C62_272E_07BB_0142_62B8_2175_6295_C58D).with(bytes)
+    }
+
+    fn with(self, bytes: &[u8]) -> Self {
+        Self(bytes.iter().fold(self.0, |hash, &byte| {
+            (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013B)
+        }))
+    }
+
+    /// Of the number of ids, of what each spells, and of which ones end a text.
+    pub fn of_vocabulary(vocabulary: &Vocabulary) -> Self {
+        let number = |number: usize| (number as u64).to_le_bytes();
+        let mut hash = Self::of(b"vocabulary").with(&number(vocabulary.width()));
+        for id in 0..vocabulary.width() as u32 {
+            let text = vocabulary.text(TokenId(id));
+            hash = hash.with(&number(text.len())).with(text);
+        }
+        hash = hash.with(&number(vocabulary.eos().len()));
+        vocabulary.eos().iter().fold(hash, |hash, token| hash.with(&number(token.index())))
+    }
+}

@@ -1,0 +1,140 @@
+"""`response_format`: what the text of an answer is."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ffwd.grammar import (
+    Grammar,
+    Policy,
+    Whitespace,
+    any_text,
+    ebnf,
+    gbnf,
+    json_schema,
+    lark,
+    regex,
+    span,
+    structural_tag,
+)
+from ffwd.openai.strict import check_strict
+
+
+def response_format(
+    format: Any, *, whitespace: Whitespace = "flexible", policy: Policy = "strict"
+) -> Grammar:
+    """What a `response_format` allows.
+
+    Args:
+        format: None or `{"type": "text"}`: any text. `{"type": "json_object"}`: a JSON object;
+            beside it a `schema` that it follows, as several servers take it.
+            `{"type": "json_schema", "json_schema": {"schema": …, "strict": …}}`: the schema, which
+            may also stand beside `type` as in responses. With `strict` the schema must be one that
+            OpenAI's strict mode takes (`check_strict`); without it, any schema is followed as it
+            stands. Servers' own types: `{"type": "regex", "value": …}` (TGI, the dialect of
+            `ffwd.regex`), `{"type": "json", "value": …}` (TGI), `{"type": "grammar", "grammar": …}`
+            (Fireworks, GBNF), and `{"type": "grammar", "syntax": "lark" | "regex", "definition":
+            …}` (OpenAI's custom tools), with `"gbnf"` and `"ebnf"` as further syntaxes, and
+            `{"type": "structural_tag", …}` (vLLM and SGLang, `ffwd.structural_tag`).
+        whitespace: Where whitespace may stand in JSON; see `ffwd.json_schema`.
+        policy: What happens to keywords of a schema that are not supported; see
+            `ffwd.json_schema`.
+
+    Raises:
+        GrammarError: A grammar or an expression that cannot be one.
+        InvalidSchemaError: A schema that is none, or not a strict one (`StrictSchemaError`).
+        TypeError: `format` is no object.
+        ValueError: A type that there is not, or something is missing.
+
+    """
+    if format is None:
+        return span("content", any_text())
+    if not isinstance(format, Mapping) and hasattr(format, "model_dump"):
+        # As `model_dump(by_alias=True)`: a pydantic model cannot have a field called `schema`.
+        format = format.model_dump(by_alias=True, exclude_none=True)
+    if not isinstance(format, Mapping):
+        raise TypeError(f"response_format must be an object, not {type(format).__name__}")
+    kind = format.get("type")
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        raise ValueError(f"response_format has the type {kind!r}, not one of {', '.join(_READERS)}")
+    return span("content", read(format, whitespace, policy))
+
+
+def _text(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+    return any_text()
+
+
+def _json_object(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+    schema = format.get("schema")
+    given = {"type": "object"} if schema is None else schema
+    return json_schema(given, whitespace=whitespace, policy=policy)
+
+
+def _json_schema(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+    inner = format.get("json_schema", format)
+    if not isinstance(inner, Mapping):
+        raise ValueError("`json_schema` must be an object with a `schema`")
+    strict = inner.get("strict")
+    if strict is not None and not isinstance(strict, bool):
+        raise ValueError(f"`strict` must be a bool, not {strict!r}")
+    schema = inner.get("schema", inner.get("json_schema"))
+    if schema is None and not strict:
+        return json_schema({"type": "object"}, whitespace=whitespace, policy=policy)
+    if strict:
+        check_strict(schema)
+    return json_schema(_given(schema, "schema"), whitespace=whitespace, policy=policy)
+
+
+def _json_value(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+    schema = _given(format.get("value", format.get("schema")), "value")
+    return json_schema(schema, whitespace=whitespace, policy=policy)
+
+
+def _regex(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+    return regex(_string(format, "value", "pattern", "regex"))
+
+
+def _grammar(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+    inner = format.get("grammar", format)
+    if isinstance(inner, str):
+        inner = {"syntax": "gbnf", "definition": inner}
+    if not isinstance(inner, Mapping):
+        raise ValueError("`grammar` must be a str or an object")
+    syntax = inner.get("syntax")
+    read: dict[Any, Callable[[str], Grammar]] = {
+        "lark": lark,
+        "regex": regex,
+        "gbnf": gbnf,
+        "ebnf": ebnf,
+    }
+    if syntax not in read:
+        raise ValueError(f"a grammar's syntax must be one of {', '.join(read)}, not {syntax!r}")
+    return read[syntax](_string(inner, "definition"))
+
+
+def _structural_tag(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+    return structural_tag(dict(format))
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any], Whitespace, Policy], Grammar]] = {
+    "text": _text,
+    "json_object": _json_object,
+    "json_schema": _json_schema,
+    "json": _json_value,
+    "regex": _regex,
+    "grammar": _grammar,
+    "structural_tag": _structural_tag,
+}
+
+
+def _given(schema: Any, name: str) -> Any:
+    if schema is None:
+        raise ValueError(f"response_format lacks `{name}`")
+    return dict(schema) if isinstance(schema, Mapping) else schema
+
+
+def _string(format: Mapping[str, Any], *names: str) -> str:
+    for name in names:
+        if isinstance(value := format.get(name), str):
+            return value
+    raise ValueError(f"response_format lacks the text `{names[0]}`")

@@ -1,0 +1,100 @@
+"""`tools`, `tool_choice` and `parallel_tool_calls`: which calls an answer has."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ffwd.grammar import Grammar, Whitespace
+from ffwd.openai.strict import StrictSchemaError, check_strict
+from ffwd.tools.build import OnBadTool, answer, read_calls, refuse
+from ffwd.tools.choice import ToolChoice, read_choice
+from ffwd.tools.definition import Tool, read_tools
+from ffwd.tools.detect import FormatSource, detect_format
+from ffwd.tools.errors import RefusedTool, ToolChoiceError
+
+
+def tools(
+    tools: Iterable[Any],
+    tool_choice: Any = "auto",
+    *,
+    format: FormatSource,
+    parallel_tool_calls: bool = True,
+    on_bad_tool: OnBadTool = "raise",
+    whitespace: Whitespace | None = None,
+) -> Grammar:
+    """An answer with the calls that a request allows, written as a model writes them.
+
+    Each call is a span of the kind `tool_call`, in which are `tool_name` and `tool_arguments`, all
+    with the tool's name; free text is one of the kind `content`.
+
+    Arguments follow `parameters`; a tool without these takes none. With `strict: true` the schema
+    must be one that OpenAI's strict mode takes, else the tool is bad. With `strict: false` the
+    arguments are any JSON object, as in vLLM and XGrammar. Without `strict` the schema is followed
+    as it stands.
+
+    Args:
+        tools: As in chat completions or in responses, or Python functions.
+        tool_choice: `"auto"` or None: free text, calls, or text and then calls. `"none"`: text in
+            which no call can be found. `"required"`: at least one call.
+            `{"type": "function", "function": {"name": …}}`: exactly one call, of this function.
+            `{"type": "allowed_tools", …}`: these tools, with `mode` auto or required.
+        format: How the model writes calls: a `ToolFormat`, its name, or what it is found in: a
+            tokenizer, a chat template or a prompt.
+        parallel_tool_calls: Whether an answer can have several calls.
+        on_bad_tool: What happens to a tool whose schema does not compile, whose name the format
+            cannot write, or that is no tool: `"raise"`, `"skip"`, or a function that is called with
+            each, for instance the `append` of a list. A tool that `tool_choice` names is never
+            left out.
+        whitespace: Where whitespace may stand in arguments that are JSON; by default as the format
+            says.
+
+    Raises:
+        RefusedToolsError: Tools cannot be used, with `on_bad_tool="raise"`, or one that is chosen.
+        ToolChoiceError: `tool_choice` is none, or asks for what is not among the tools.
+        ToolFormatError: No format is found.
+        TypeError: An argument of another type.
+
+    """
+    if not isinstance(parallel_tool_calls, bool):
+        raise TypeError(f"parallel_tool_calls must be a bool, not {parallel_tool_calls!r}")
+    style = detect_format(format)
+    chosen = read_choice(tool_choice)
+    found, refused = read_tools(tools)
+    known = {tool.name if tool.type == "function" else tool.type for tool in found}
+    usable, not_strict = _strict(found)
+    calls = read_calls(usable, style, whitespace=whitespace)
+    bad = sorted([*refused, *not_strict, *calls.refused], key=lambda tool: tool.index)
+    _check_choice(chosen, known, bad)
+    refuse(bad, on_bad_tool)
+    return answer(calls, style, chosen, parallel=parallel_tool_calls)
+
+
+def _strict(found: list[Tool]) -> tuple[list[Tool], list[RefusedTool]]:
+    """Those whose schema is what it says to be, and the others."""
+    usable: list[Tool] = []
+    refused: list[RefusedTool] = []
+    for tool in found:
+        reason = _not_strict(tool)
+        if reason is None:
+            usable.append(tool)
+        else:
+            refused.append(reason)
+    return usable, refused
+
+
+def _not_strict(tool: Tool) -> RefusedTool | None:
+    try:
+        if tool.strict:
+            check_strict(tool.parameters)
+    except StrictSchemaError as error:
+        return RefusedTool(str(error), name=tool.name, index=tool.index, pointer=error.pointer)
+    return None
+
+
+def _check_choice(chosen: ToolChoice, known: set[str], bad: list[RefusedTool]) -> None:
+    for name in chosen.names or ():
+        # What is asked for by name cannot be left out in silence.
+        refuse([tool for tool in bad if tool.name == name], "raise")
+        if name not in known:
+            raise ToolChoiceError(
+                f"tool_choice asks for {name!r}, and the tools are {', '.join(sorted(known))}"
+            )
