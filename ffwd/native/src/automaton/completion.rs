@@ -13,7 +13,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -25,11 +25,16 @@ use super::frame::{Frame, StackId};
 use super::keys::{KeyNode, TextId};
 use super::memory::{map_entry, Bytes};
 use super::punctuation::index;
-use crate::expr::{Lexeme, Verdict};
+use crate::expr::lexeme::Ends;
+use crate::expr::{LexState, Lexeme, Verdict};
 
-/// Where a text stands between two lexemes: what must follow, and the item so far that later ones
-/// are compared with.
-pub(super) type Between = (StackId, TextId);
+/// A lexeme that has ended, if it may only end where it cannot go on: what follows must not go on
+/// with it.
+type Ended = Option<(u32, LexState)>;
+
+/// Where a text stands between two lexemes: what must follow, the item so far that later ones are
+/// compared with, and the lexeme that has just ended.
+pub(super) type Between = (StackId, TextId, Ended);
 
 /// A text, and what follows it.
 #[derive(Clone, Debug)]
@@ -52,6 +57,8 @@ struct Known {
 pub(super) struct Completions {
     known: Mutex<FxHashMap<Between, Known>>,
     pub estimates: Mutex<Estimates>,
+    /// Of the symbols of rules.
+    pub symbols: OnceLock<Box<[u32]>>,
     pub held: Bytes,
 }
 
@@ -88,6 +95,12 @@ impl Automaton {
             bytes.extend_from_slice(&edge.text);
             at = edge.to;
         }
+        // Of rules, lexemes side by side may have read what follows otherwise.
+        if self.rules().is_some() {
+            let end = self.walk(threads, &bytes)?;
+            let ends = end.map(|end| self.accepts(&end)).transpose()?;
+            return Ok(ends.is_some_and(|ends| ends).then_some(bytes));
+        }
         Ok(Some(bytes))
     }
 
@@ -98,6 +111,9 @@ impl Automaton {
     pub fn completion_length(&self, threads: &[Thread]) -> Result<Option<usize>, EngineError> {
         if self.accepts(threads)? {
             return Ok(Some(0));
+        }
+        if self.rules().is_some() {
+            return Ok(self.completion(threads)?.map(|bytes| bytes.len()));
         }
         Ok(self.first_edge(threads)?.map(|(_, length)| length as usize))
     }
@@ -195,7 +211,28 @@ impl Automaton {
                 return Ok(None);
             }
             for thread in &self.following(at.0, at.1)? {
-                self.edges(thread, &mut edges)?;
+                if thread.lexeme == ThreadLexeme::End {
+                    // What is left on the stack may be empty.
+                    edges
+                        .push(Edge { text: Arc::from([]), to: (StackId::END, TextId::NONE, None) });
+                } else {
+                    self.edges(thread, &mut edges)?;
+                }
+            }
+            if let Some((lexeme, state)) = at.2 {
+                let lexeme = self.lexeme(lexeme);
+                let mut failed = Ok(());
+                edges.retain(|edge| {
+                    match edge.text.first().map(|&byte| lexeme.next(state, byte)) {
+                        Some(Ok(next)) => next.is_none(),
+                        Some(Err(error)) => {
+                            failed = Err(error);
+                            false
+                        }
+                        None => true,
+                    }
+                });
+                failed?;
             }
             for Edge { text, to } in in_order(std::mem::take(&mut edges)) {
                 let length = length.saturating_add(text.len() as u32);
@@ -217,12 +254,18 @@ impl Automaton {
     /// Texts with which the lexeme of a thread can end, and what follows then.
     fn edges(&self, thread: &Thread, edges: &mut Vec<Edge>) -> Result<(), EngineError> {
         match thread.lexeme {
-            ThreadLexeme::End => {}
+            // A token as a whole is no text.
+            ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
             ThreadLexeme::Lexeme(index) => {
                 let lexeme = self.lexeme(index);
                 for ending in lexeme.endings(thread.lex_state())?.iter() {
                     let accept = lexeme.accept(ending.end);
-                    edges.push(self.ended(thread, &ending.text, accept, ending.end.is_final())?);
+                    let mut edge =
+                        self.ended(thread, &ending.text, accept, ending.end.is_final())?;
+                    if lexeme.spec().ends != Ends::Anywhere && !ending.end.is_final() {
+                        edge.to.2 = Some((index, ending.end));
+                    }
+                    edges.push(edge);
                 }
             }
             ThreadLexeme::Key => {
@@ -257,7 +300,7 @@ impl Automaton {
     }
 
     fn between(&self, stack: StackId, transcript: TextId) -> Between {
-        (stack, if self.cell(stack).transcribed { transcript } else { TextId::NONE })
+        (stack, if self.cell(stack).transcribed { transcript } else { TextId::NONE }, None)
     }
 
     /// The keys that may come: those that some alternative still needs, and where there are none,

@@ -12,12 +12,18 @@ use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
 use super::memory::map_entry;
 use super::object::LEAST_MEMBER;
+use super::rules::{Leaf, Program, Rules};
 use super::value::Schemas;
 use crate::expr::lower::{spell, Spelling};
+use crate::grammar::symbols::{Symbol, SymbolId};
 use crate::json_schema::{ArraySpec, ObjectSpec, SchemaId};
 
 /// Nothing is known to satisfy it.
 const UNKNOWN: u32 = u32::MAX / 4;
+/// Into how many unions of stacks is looked, one within the other.
+const MAX_UNIONS: usize = 64;
+/// How many symbols have estimates.
+const MAX_SYMBOLS: usize = 1 << 20;
 /// How many items or members of one kind are counted.
 const MAX_COUNTED: u64 = 1 << 20;
 
@@ -42,6 +48,11 @@ struct Fixpoint<'a> {
 impl Automaton {
     /// About how many bytes must follow on a stack until the text is complete.
     pub(super) fn estimate(&self, stack: StackId) -> Result<u32, EngineError> {
+        self.estimate_within(stack, MAX_UNIONS)
+    }
+
+    /// `depth`: into how many unions of stacks it looks, one within the other.
+    fn estimate_within(&self, stack: StackId, depth: usize) -> Result<u32, EngineError> {
         let mut above = Vec::new();
         let mut at = stack;
         let mut sum = loop {
@@ -55,7 +66,7 @@ impl Automaton {
             at = self.cell(at).parent;
         };
         for stack in above.into_iter().rev() {
-            sum = u32::saturating_add(sum, self.estimate_frame(stack)?).min(UNKNOWN);
+            sum = u32::saturating_add(sum, self.estimate_frame(stack, depth)?).min(UNKNOWN);
             self.completions.held.add(map_entry::<StackId, u32>());
             self.completions.estimates.lock().stacks.insert(stack, sum);
         }
@@ -63,17 +74,21 @@ impl Automaton {
     }
 
     /// Of the frame on top alone. A frame that waits for a value counts what comes after it.
-    fn estimate_frame(&self, stack: StackId) -> Result<u32, EngineError> {
+    fn estimate_frame(&self, stack: StackId, depth: usize) -> Result<u32, EngineError> {
         let &Cell { frame, .. } = self.cell(stack);
         if let Frame::Lexeme(lexeme) = frame {
             let lexeme = self.lexeme(lexeme);
             let endings = lexeme.endings(lexeme.start())?;
             return Ok(endings.iter().map(|ending| ending.text.len() as u32).min().unwrap_or(0));
         }
+        if frame.is_rule() {
+            return self.estimate_rule(frame, depth);
+        }
         let Some(json) = self.json() else { return Ok(0) };
         let of = |schema: SchemaId| self.estimate_schema(json, schema);
         match frame {
-            Frame::End | Frame::Lexeme(_) => Ok(0),
+            Frame::End | Frame::Lexeme(_) | Frame::Row(_) | Frame::Tokens(_) => Ok(0),
+            Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) => Ok(0),
             Frame::Value(query) => {
                 let mut least = UNKNOWN;
                 for &schema in json.queries.get(query.0).required_schemas() {
@@ -97,6 +112,80 @@ impl Automaton {
                 self.array_left(json, self.item_of(json, pending), 1, of)
             }
         }
+    }
+
+    /// Of a frame of rules.
+    fn estimate_rule(&self, frame: Frame, depth: usize) -> Result<u32, EngineError> {
+        let Some(rules) = self.rules() else { return Ok(0) };
+        let symbols = &rules.program.symbols;
+        let of = |symbol: SymbolId| match symbols.is_nullable(symbol) {
+            true => 0,
+            false => self.shortest_symbols(rules).get(symbol.0 as usize).copied().unwrap_or(0),
+        };
+        Ok(match frame {
+            Frame::Symbol(symbol) => of(symbol),
+            Frame::Count(count) => {
+                let count = rules.counts.get(count);
+                of(count.inner).saturating_mul(count.min).min(UNKNOWN)
+            }
+            Frame::Union(union) if depth > 0 => {
+                let mut least = UNKNOWN;
+                for &member in &rules.unions.get(union).0 {
+                    least = least.min(self.estimate_within(member, depth - 1)?);
+                }
+                least
+            }
+            _ => 0,
+        })
+    }
+
+    /// About the length of a shortest text of each symbol that is not empty; nothing for more symbols
+    /// than are looked at.
+    fn shortest_symbols(&self, rules: &Rules) -> &[u32] {
+        let Program { symbols, leaves } = &*rules.program;
+        self.completions.symbols.get_or_init(|| {
+            if symbols.len() > MAX_SYMBOLS {
+                return Box::default();
+            }
+            let mut shortest = vec![UNKNOWN; symbols.len()];
+            let mut changed = true;
+            while std::mem::take(&mut changed) {
+                for symbol in (0..symbols.len() as u32).rev().map(SymbolId) {
+                    let of = |id: SymbolId| shortest[id.0 as usize];
+                    let needed = |id: SymbolId| if symbols.is_nullable(id) { 0 } else { of(id) };
+                    let length = match symbols.get(symbol) {
+                        Symbol::Empty => UNKNOWN,
+                        &Symbol::Seq(first, then) => {
+                            let both = of(first).saturating_add(needed(then));
+                            both.min(needed(first).saturating_add(of(then)))
+                        }
+                        Symbol::Choice(parts) => {
+                            parts.iter().map(|&part| of(part)).min().unwrap_or(UNKNOWN)
+                        }
+                        &Symbol::Star(inner)
+                        | &Symbol::Marked(_, inner)
+                        | &Symbol::NonEmpty(inner) => of(inner),
+                        &Symbol::Repeat { inner, min, .. } => {
+                            let more = needed(inner).saturating_mul(min.saturating_sub(1));
+                            of(inner).saturating_add(more)
+                        }
+                        &Symbol::Part(part) => of(symbols.meaning(part)),
+                        Symbol::Leaf(node) => match leaves.get(node) {
+                            // A token as a whole is no text.
+                            Some(Leaf::Tokens(_)) => UNKNOWN,
+                            Some(Leaf::Json(_)) => 2,
+                            _ => 1,
+                        },
+                    };
+                    if length.min(UNKNOWN) < of(symbol) {
+                        shortest[symbol.0 as usize] = length;
+                        changed = true;
+                    }
+                }
+            }
+            self.completions.held.add(shortest.len() * 4);
+            shortest.into()
+        })
     }
 
     /// About the length of a shortest value that satisfies a schema.

@@ -50,8 +50,8 @@ pub struct Program {
 /// A symbol so many times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Count {
-    inner: SymbolId,
-    min: u32,
+    pub(super) inner: SymbolId,
+    pub(super) min: u32,
     max: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ impl Held for Count {}
 
 /// Several stacks; sorted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Union(SmallVec<[StackId; 4]>);
+pub(super) struct Union(pub(super) SmallVec<[StackId; 4]>);
 
 /// For each language of a lexeme the stack after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -90,8 +90,8 @@ impl Held for Row {
 pub struct Rules {
     pub(super) program: Arc<Program>,
     pub(super) queries: Vec<QueryId>,
-    counts: Interner<Count>,
-    unions: Interner<Union>,
+    pub(super) counts: Interner<Count>,
+    pub(super) unions: Interner<Union>,
     rows: Interner<Row>,
     has_tokens: bool,
 }

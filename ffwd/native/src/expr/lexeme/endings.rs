@@ -52,8 +52,9 @@ impl Lexeme {
             let mut end = Some(state);
             for &byte in &text {
                 end = match end {
-                    Some(end) => self.next(end, byte)?,
-                    None => break,
+                    // A lexeme may have ended before its text did.
+                    Some(end) if !end.is_final() => self.next(end, byte)?,
+                    _ => None,
                 };
             }
             let Some(end) = end.filter(|end| end.accepts()) else { continue };
