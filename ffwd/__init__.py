@@ -28,6 +28,7 @@ from ffwd._native import InvalidSchemaError as InvalidSchemaError
 from ffwd._native import LimitExceededError as LimitExceededError
 from ffwd._native import Matcher as Matcher
 from ffwd._native import SchemaError as SchemaError
+from ffwd._native import SerializationError as SerializationError
 from ffwd._native import TextError as TextError
 from ffwd._native import TokenError as TokenError
 from ffwd._native import UnsatisfiableSchemaError as UnsatisfiableSchemaError

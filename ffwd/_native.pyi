@@ -24,6 +24,7 @@ __all__ = [
     "Matcher",
     "PrependEncoder",
     "SchemaError",
+    "SerializationError",
     "StopSequenceDecoder",
     "StopSequenceError",
     "Stopped",
@@ -110,6 +111,11 @@ class StopSequenceError(FfwdError):
     """A stop string that cannot be stopped at. `index` is its place in its list."""
 
     index: int | None
+
+class SerializationError(FfwdError):
+    """Bytes that are not what was saved, or do not fit here. `reason` is one word for it."""
+
+    reason: str
 
 class StreamInUseError(FfwdError):
     """Two threads use one stream at the same time."""
@@ -492,6 +498,11 @@ class StopSequenceDecoder:
 class CompiledGrammar:
     @property
     def vocabulary(self) -> Vocabulary: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def from_bytes(
+        data: bytes, vocabulary: Vocabulary, *, memory_bytes: int | None = None
+    ) -> CompiledGrammar: ...
     def matcher(
         self,
         *,
@@ -521,6 +532,9 @@ class Matcher:
     def validate_tokens(self, token_ids: Sequence[int]) -> int: ...
     def rollback(self, num_tokens: int) -> None: ...
     def reset(self) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def from_bytes(data: bytes, grammar: CompiledGrammar) -> Matcher: ...
     def fork(self) -> Matcher: ...
     def __copy__(self) -> Matcher: ...
     def __deepcopy__(self, _memo: Any) -> Matcher: ...

@@ -48,7 +48,7 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     # A grammar and a vocabulary, compiled for each other.
     "engine": frozenset(
         {"error", "regex", "expr", "vocabulary", "tokenizer", "canonical", "json_schema"}
-        | {"automaton", "mask"}
+        | {"grammar", "automaton", "mask"}
     ),
     "matcher": frozenset({"error", "vocabulary", "canonical", "automaton", "mask", "engine"}),
     # What is saved of a grammar is what it was compiled from.

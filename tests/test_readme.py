@@ -139,6 +139,12 @@ def test_the_page_of_grammars_runs(model_folder: Path, monkeypatch: pytest.Monke
         assert ffwd.compile(names[name], vocabulary).matcher().num_tokens == 0
 
 
+def test_the_page_of_tools_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks go on from each other."""
+    names = run("".join(blocks("python", "docs/tools.md")), model_folder, monkeypatch)
+    assert "tool_arguments" in repr(names["grammar"])
+
+
 def test_every_python_block_is_run() -> None:
     """A fourth one would need a test of its own."""
     assert len(blocks("python")) == 3

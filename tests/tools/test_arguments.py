@@ -3,9 +3,10 @@
 import random
 from typing import Any
 
+import compiled
 import jsonschema
 import pytest
-from recognise import accepts
+from accepting import accepts, engine
 from samples import sample
 from toolrequests import NESTED, SCALARS, function
 
@@ -136,6 +137,13 @@ def test_tagged_arguments(schema: Any, allowed: list[str], refused: list[str]) -
     grammar = call(parameters, "qwen3-coder")
     assert [text for text in allowed if not accepts(grammar, argument(text))] == []
     assert [text for text in refused if accepts(grammar, argument(text))] == []
+
+
+def test_formats_of_tagged_strings() -> None:
+    """By the engine alone."""
+    grammar = engine(tagged(a={"type": "string", "format": "date"}))
+    assert compiled.accepts(grammar, argument("2024-02-29"))
+    assert not compiled.accepts(grammar, argument("2024-02-30"))
 
 
 def test_tagged_arguments_of_any_name() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from recognise import accepts
+from accepting import accepts
 
 import ffwd
 from ffwd.openai import StrictSchemaError, check_strict, response_format

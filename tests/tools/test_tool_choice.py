@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from recognise import accepts
+from accepting import accepts
 from toolrequests import SCALARS, TOOLS, function
 
 import ffwd

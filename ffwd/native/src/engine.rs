@@ -23,9 +23,11 @@ use crate::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 pub mod generation;
+mod recipe;
 mod rules;
 pub mod transitions;
 pub use generation::Generation;
+pub use recipe::Recipe;
 pub use rules::GrammarOptions;
 
 /// Byte budgets of what is kept.
@@ -117,6 +119,7 @@ impl std::fmt::Debug for Engine {
 #[derive(Debug)]
 pub struct Compiled {
     pub engine: Arc<Engine>,
+    recipe: Recipe,
     source: Source,
     current: ArcSwap<Generation>,
     max_bytes: AtomicUsize,
@@ -145,6 +148,11 @@ pub(crate) struct Counters {
 const MANY_BYTES: usize = 1 << 20;
 
 impl Compiled {
+    /// What it was compiled from.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
     /// What is built now. What is read from it stays as long as the guard is held, which takes no
     /// lock and holds up nobody; a guard is not for keeping.
     #[inline]
@@ -426,9 +434,18 @@ impl Engine {
         registry: Arc<Registry>,
         policy: Policy,
     ) -> Result<Compiled, CompileError> {
+        let writing: Writing = writing.into();
+        let recipe = Recipe::Json {
+            schema: schema.into(),
+            options: GrammarOptions {
+                writing: writing.clone(),
+                registry: registry.clone(),
+                policy,
+            },
+        };
         let options = self.schema_options(registry, policy);
         let schema = Box::new(SchemaSet::parse(schema, options)?);
-        self.compile(Grammar::Json { schema, writing: writing.into() }, "the schema")
+        self.compile(Grammar::Json { schema, writing }, recipe, "the schema")
     }
 
     fn schema_options(&self, registry: Arc<Registry>, policy: Policy) -> SchemaOptions {
@@ -456,23 +473,26 @@ impl Engine {
                 CompileError::Pattern { error, line, column }
             }
         })?;
-        self.compile(Grammar::Text(ast), "the regular expression")
+        self.compile_language(ast)
     }
 
     /// A whole text of a regular language.
     pub fn compile_language(self: &Arc<Self>, language: Ast) -> Result<Compiled, CompileError> {
-        self.compile(Grammar::Text(language), "the regular expression")
+        let recipe = Recipe::Language(language.clone());
+        self.compile(Grammar::Text(language), recipe, "the regular expression")
     }
 
     /// One of the texts.
     pub fn compile_choice(self: &Arc<Self>, options: &[String]) -> Result<Compiled, CompileError> {
         let ast = Ast::alternation(options.iter().map(|option| Ast::literal(option)));
-        self.compile(Grammar::Text(ast), "an empty list of options")
+        let recipe = Recipe::Language(ast.clone());
+        self.compile(Grammar::Text(ast), recipe, "an empty list of options")
     }
 
     fn compile(
         self: &Arc<Self>,
         grammar: Grammar,
+        recipe: Recipe,
         what: &'static str,
     ) -> Result<Compiled, CompileError> {
         let source = match &grammar {
@@ -491,6 +511,7 @@ impl Engine {
         let masker = self.masker(self.config.grammar_bytes, counters.masks.clone());
         Ok(Compiled {
             engine: self.clone(),
+            recipe,
             source,
             current: ArcSwap::from_pointee(Generation::new(0, automaton, masker)),
             max_bytes: AtomicUsize::new(self.config.grammar_bytes),

@@ -20,6 +20,7 @@
 //! * [`mask`] the only place where automaton and vocabulary meet
 //! * [`engine`] a vocabulary with what its grammars share, and compilation
 //! * [`matcher`] one text in progress, and [`fast_forward`] what it must go on with
+//! * [`saved`] grammars and texts in progress as bytes, and back
 //! * `python` the boundary, behind the feature of that name
 
 pub mod automaton;
@@ -41,6 +42,7 @@ pub mod pretokenizer;
 #[cfg(feature = "python")]
 mod python;
 pub mod regex;
+pub mod saved;
 pub mod streaming;
 pub mod tokenizer;
 pub mod vocabulary;

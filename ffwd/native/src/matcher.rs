@@ -139,6 +139,8 @@ pub struct Matcher {
     canonical: bool,
     budget: Option<Budget>,
     tracked: Option<Tracked>,
+    /// How the text began, if otherwise than with the grammar's first byte.
+    began: Option<Arc<Beginning>>,
 }
 
 impl Clone for Matcher {
@@ -156,6 +158,7 @@ impl Clone for Matcher {
             preamble: self.preamble.clone(),
             budget: self.budget.clone(),
             tracked: self.tracked.clone(),
+            began: self.began.clone(),
             ..*self
         }
     }
@@ -186,6 +189,7 @@ impl Matcher {
             canonical: false,
             budget: None,
             tracked,
+            began: None,
             compiled,
         }
     }

@@ -50,6 +50,13 @@ impl Layout {
     }
 }
 
+impl Layout {
+    /// Between items, between a key and its value, and what one level is indented by.
+    pub fn parts(&self) -> (&str, &str, Option<&str>) {
+        (&self.item_separator, &self.key_separator, self.indent.as_deref())
+    }
+}
+
 /// The lexemes between the members or items of a container.
 #[derive(Clone, Copy, Debug)]
 pub struct Marks {

@@ -130,6 +130,14 @@ struct Beginnings {
     threads: Threads,
 }
 
+/// Symbols, by their ranks, with the stacks after them.
+type Expanding = BTreeMap<(u32, SymbolId), SmallVec<[StackId; 2]>>;
+
+fn add(rules: &Rules, pending: &mut Expanding, symbol: SymbolId, after: StackId) {
+    let rank = rules.program.symbols.rank(symbol);
+    pending.entry((rank, symbol)).or_default().push(after);
+}
+
 impl Automaton {
     /// As [`Self::starts`], of a stack of symbols.
     pub(super) fn rule_starts(
@@ -140,7 +148,7 @@ impl Automaton {
         let mut found = Beginnings::default();
         let mut pending: Vec<StackId> = vec![stack];
         let mut seen: FxHashSet<StackId> = FxHashSet::default();
-        let mut seen_symbols: FxHashSet<(SymbolId, StackId)> = FxHashSet::default();
+        let mut symbols = Expanding::new();
         while let Some(stack) = pending.pop() {
             if !seen.insert(stack) {
                 continue;
@@ -156,7 +164,7 @@ impl Automaton {
                     if rules.program.symbols.is_nullable(symbol) {
                         pending.push(parent);
                     }
-                    self.expand(rules, symbol, parent, &mut seen_symbols, &mut found)?;
+                    add(rules, &mut symbols, symbol, parent);
                 }
                 Frame::Count(count) => {
                     let Count { inner, min, max } = *rules.counts.get(count);
@@ -164,51 +172,50 @@ impl Automaton {
                         pending.push(parent);
                     }
                     let fewer = self.push_count(rules, inner, min, max, parent)?;
-                    self.expand(rules, inner, fewer, &mut seen_symbols, &mut found)?;
+                    add(rules, &mut symbols, inner, fewer);
                 }
                 _ => found.threads.extend_from_slice(self.starts(stack)?),
             }
         }
+        self.expand(rules, symbols, &mut found)?;
         self.threads_of(rules, found)
     }
 
-    /// Finds what a symbol can begin with on a stack.
+    /// Finds what symbols can begin with, each on the stacks after it. A symbol comes after all that
+    /// can begin with it, so that it is looked at once, on the union of its stacks.
     fn expand(
         &self,
         rules: &Rules,
-        symbol: SymbolId,
-        parent: StackId,
-        seen: &mut FxHashSet<(SymbolId, StackId)>,
+        mut pending: Expanding,
         found: &mut Beginnings,
     ) -> Result<(), EngineError> {
         let Program { symbols, leaves } = &*rules.program;
-        let mut pending: SmallVec<[(SymbolId, StackId); 16]> = SmallVec::new();
-        pending.push((symbol, parent));
-        while let Some((symbol, parent)) = pending.pop() {
-            if !seen.insert((symbol, parent)) {
-                continue;
-            }
+        while let Some(((_, symbol), stacks)) = pending.pop_last() {
+            let parent = self.union(rules, &stacks)?;
             match symbols.get(symbol) {
                 Symbol::Empty => {}
                 &Symbol::Seq(first, then) => {
                     if symbols.is_nullable(first) {
-                        pending.push((then, parent));
+                        add(rules, &mut pending, then, parent);
                     }
-                    pending.push((first, self.push_symbol(rules, then, parent)?));
+                    let after = self.push_symbol(rules, then, parent)?;
+                    add(rules, &mut pending, first, after);
                 }
                 Symbol::Choice(parts) => {
-                    pending.extend(parts.iter().rev().map(|&part| (part, parent)));
+                    parts.iter().for_each(|&part| add(rules, &mut pending, part, parent));
                 }
                 &Symbol::Star(inner) => {
-                    pending.push((inner, self.push_symbol(rules, symbol, parent)?));
+                    let after = self.push_symbol(rules, symbol, parent)?;
+                    add(rules, &mut pending, inner, after);
                 }
                 &Symbol::Repeat { inner, min, max } => {
-                    pending.push((inner, self.push_count(rules, inner, min, max, parent)?));
+                    let after = self.push_count(rules, inner, min, max, parent)?;
+                    add(rules, &mut pending, inner, after);
                 }
                 &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => {
-                    pending.push((inner, parent));
+                    add(rules, &mut pending, inner, parent);
                 }
-                &Symbol::Part(part) => pending.push((symbols.meaning(part), parent)),
+                &Symbol::Part(part) => add(rules, &mut pending, symbols.meaning(part), parent),
                 Symbol::Leaf(node) => match leaves.get(node) {
                     Some(&Leaf::Json(schema)) => {
                         if let Some(&query) = rules.queries.get(schema) {

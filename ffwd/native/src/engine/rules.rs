@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{CompileError, Compiled, Engine};
+use super::{CompileError, Compiled, Engine, Recipe};
 use crate::automaton::rules::{Leaf, Program};
 use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use crate::expr::{LexemeSpec, Spelling};
@@ -70,6 +70,7 @@ impl Engine {
             _ => Ok(LeafFacts { alive: false, nullable: false }),
         })?;
         let symbols = Symbols::of(&graph).map_err(GrammarError::from)?;
+        let recipe = Recipe::Rules { grammar: Arc::new(grammar.clone()), options: options.clone() };
         let GrammarOptions { writing, registry, policy } = options;
         let json = if schemas.is_empty() {
             None
@@ -81,7 +82,7 @@ impl Engine {
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
         let program = Arc::new(Program { symbols, leaves });
-        self.compile(AutomatonGrammar::Rules { program, json }, "the grammar")
+        self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar")
     }
 
     /// The ids of a set of tokens, without those that end the output.

@@ -208,10 +208,11 @@ pub struct Span {
 pub enum SpanPart {
     #[default]
     Whole,
-    /// All before its ending: the longest text of this language that it ends with.
-    BeforeEnding(Ast),
+    /// What is before its ending. That is the shortest text of its language that the whole ends with
+    /// and that has a text of the body's language before it.
+    Body { body: Ast, ending: Ast },
     /// Only that ending.
-    Ending(Ast),
+    Ending { body: Ast, ending: Ast },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -13,6 +13,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::graph::{Graph, Vertex, VertexId};
 use super::left_corners::components;
@@ -62,6 +63,8 @@ pub struct Symbols {
     ids: FxHashMap<Symbol, SymbolId>,
     /// What a part stands for.
     parts: Vec<SymbolId>,
+    /// Larger than that of any symbol that a symbol can begin with.
+    ranks: Vec<u32>,
     pub start: SymbolId,
 }
 
@@ -85,6 +88,58 @@ impl Symbols {
     #[inline]
     pub fn meaning(&self, part: u32) -> SymbolId {
         self.parts[part as usize]
+    }
+
+    /// A number that is larger than that of any symbol that this one can begin with.
+    #[inline]
+    pub fn rank(&self, id: SymbolId) -> u32 {
+        self.ranks[id.0 as usize]
+    }
+
+    /// What a symbol can begin with; none of these leads back to it.
+    fn corners(&self, id: SymbolId) -> SmallVec<[SymbolId; 2]> {
+        match self.get(id) {
+            Symbol::Empty | Symbol::Leaf(_) => SmallVec::new(),
+            &Symbol::Seq(first, then) if self.is_nullable(first) => {
+                SmallVec::from_slice(&[first, then])
+            }
+            Symbol::Choice(parts) => SmallVec::from_slice(parts),
+            &Symbol::Seq(inner, _)
+            | &Symbol::Star(inner)
+            | &Symbol::Repeat { inner, .. }
+            | &Symbol::Marked(_, inner)
+            | &Symbol::NonEmpty(inner) => SmallVec::from_slice(&[inner]),
+            &Symbol::Part(part) => SmallVec::from_slice(&[self.meaning(part)]),
+        }
+    }
+
+    fn rank_all(&self) -> Vec<u32> {
+        const UNSEEN: u32 = u32::MAX;
+        let mut ranks = vec![UNSEEN; self.symbols.len()];
+        let mut path: Vec<(SymbolId, SmallVec<[SymbolId; 2]>, u32)> = Vec::new();
+        for root in 0..self.symbols.len() as u32 {
+            let root = SymbolId(root);
+            if ranks[root.0 as usize] == UNSEEN {
+                path.push((root, self.corners(root), 0));
+            }
+            while let Some((id, corners, rank)) = path.last_mut() {
+                match corners.pop() {
+                    None => {
+                        let (id, rank) = (*id, *rank);
+                        ranks[id.0 as usize] = rank;
+                        path.pop();
+                        if let Some((_, _, outer)) = path.last_mut() {
+                            *outer = (*outer).max(rank + 1);
+                        }
+                    }
+                    Some(corner) => match ranks[corner.0 as usize] {
+                        UNSEEN => path.push((corner, self.corners(corner), 0)),
+                        known => *rank = (*rank).max(known + 1),
+                    },
+                }
+            }
+        }
+        ranks
     }
 
     pub fn len(&self) -> usize {
@@ -117,6 +172,7 @@ impl Symbols {
             nullable: vec![true],
             ids: FxHashMap::default(),
             parts: Vec::new(),
+            ranks: Vec::new(),
             start: SymbolId::EMPTY,
         };
         let component_of = components(graph);
@@ -131,6 +187,7 @@ impl Symbols {
         let start = building.symbol(graph.start)?;
         building.finish()?;
         symbols.start = start;
+        symbols.ranks = symbols.rank_all();
         Ok(symbols)
     }
 

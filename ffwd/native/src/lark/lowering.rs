@@ -301,26 +301,29 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         let body = terminals.inline(definitions, &mut self.languages, &definition.body)?;
         let empty =
             |value: &Value<'_>| matches!(value, Value::Text { text, .. } if text.is_empty());
-        let (mut lazy, mut part, mut ending) = (attributes.lazy, SpanPart::Whole, None);
-        let mut language = body;
+        let (mut language, mut lazy, mut parts) = (body, attributes.lazy, None);
         if let Some(given) = attributes.ending.as_ref().filter(|given| !empty(&given.value)) {
-            let last = match &given.value {
+            let ending = match &given.value {
                 Value::Name(name) => {
                     terminals.language(definitions, &mut self.languages, given.at, name)?
                 }
                 value => terminals.value(&mut self.languages, given.at, value)?,
             };
+            parts = Some((language.ast.clone(), ending.ast.clone()));
+            language = self.languages.concat(given.at, vec![language, ending])?;
             lazy = true;
-            part = SpanPart::BeforeEnding(last.ast.clone());
-            ending = Some(last.ast.clone());
-            language = self.languages.concat(given.at, vec![language, last])?;
         }
         let limit = |limit| Fault::limit(at, limit);
         let node = self.grammar.terminal(language.ast, scope.id, lazy).map_err(limit)?;
         let mut node = self.limited(definition, node)?;
-        if let (Some(name), Some(ending)) = (&attributes.stop_capture, ending) {
-            let part = SpanPart::Ending(ending);
-            node = self.grammar.span_part(SpanKind::Capture, name, part, node).map_err(limit)?;
+        let mut part = SpanPart::Whole;
+        if let Some((body, ending)) = parts {
+            part = SpanPart::Body { body: body.clone(), ending: ending.clone() };
+            if let Some(name) = &attributes.stop_capture {
+                let part = SpanPart::Ending { body, ending };
+                node =
+                    self.grammar.span_part(SpanKind::Capture, name, part, node).map_err(limit)?;
+            }
         }
         let node = self.captured(definition, node, part)?;
         self.skipping(scope, at, node)

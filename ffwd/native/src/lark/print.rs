@@ -73,8 +73,8 @@ impl Printer<'_> {
                 let span = &self.grammar.spans[span.0 as usize];
                 let part = match &span.part {
                     SpanPart::Whole => "".into(),
-                    SpanPart::BeforeEnding(ending) => format!("-{}", language(ending)),
-                    SpanPart::Ending(ending) => format!("+{}", language(ending)),
+                    SpanPart::Body { ending, .. } => format!("-{}", language(ending)),
+                    SpanPart::Ending { ending, .. } => format!("+{}", language(ending)),
                 };
                 format!("{{{}{part}: {}}}", span.name, self.node(*inner))
             }

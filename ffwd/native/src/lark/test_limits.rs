@@ -105,3 +105,33 @@ fn large_grammars_are_read_in_linear_time() {
     let distinct: String = (0..20_000).map(|index| format!("/\\w{index}/ ")).collect();
     assert_eq!(limit(&format!("start: {distinct}")), Some(BYTES));
 }
+
+#[test]
+fn any_part_of_a_grammar_is_read_or_refused() {
+    let text = "%import common.INT -> N // c\n%llguidance {\"no_forcing\": true}\n%ignore / +/s\n\
+                ?start: a{\"x\"i, N} | b::0x1 <[^1-2,3]> [\"a\"..\"é\"] -> y\n\
+                a{p, q}: p ~ 2..3 q{1,}\nb::_: \"\" %if and(lt(_, 2), not(bit_set(1))) | c b::incr([0:2])\n\
+                c[lazy, capture=\"d\", max_tokens=3, suffix=/\\/+/]: ~\"\\u00e9\" | T\n\
+                T: %regex {\"substring_chars\": \"ab\"} & (\"a\" | \"\")+\n\
+                d: %json {\"type\": [\"integer\"]} %lark { start: \"}\" } @e\n";
+    assert_eq!(parse(text).map(|_| ()), Ok(()));
+    let ends: Vec<usize> = (0..=text.len()).filter(|&end| text.is_char_boundary(end)).collect();
+    let (mut accepted, mut refused) = (0, 0);
+    let mut read = |text: &str| match parse(text) {
+        Ok(_) => accepted += 1,
+        Err(error) => {
+            refused += 1;
+            assert!(error.line() <= 1 + text.matches('\n').count(), "{text}");
+        }
+    };
+    for pair in ends.windows(2) {
+        let (before, rest, after) = (&text[..pair[0]], &text[pair[0]..], &text[pair[1]..]);
+        read(before);
+        read(rest);
+        read(&format!("{before}{after}"));
+        for sign in ["(", "}", "\"", "/", "\\", "\n", "%", "é", "::", "<"] {
+            read(&format!("{before}{sign}{rest}"));
+        }
+    }
+    assert!(accepted > 400 && refused > 4000, "{accepted} {refused}");
+}

@@ -38,6 +38,7 @@ impl Matcher {
         if let (Some(canonicality), Some(tracked)) = (engine.canonicality(), &mut matcher.tracked) {
             *tracked.trail.get_mut() = Trail::new(canonicality.after(&beginning.recent));
         }
+        matcher.began = Some(Arc::new(beginning.clone()));
         matcher.prefix = beginning.prefix.as_slice().into();
         matcher.canonical = beginning.canonical;
         if let Some(opening) = &beginning.opening {
@@ -80,6 +81,11 @@ impl Matcher {
             matcher.limit(max_tokens)?;
         }
         Ok(matcher)
+    }
+
+    /// How the text began.
+    pub fn began(&self) -> Beginning {
+        self.began.as_deref().cloned().unwrap_or_default()
     }
 
     /// The state in which the grammar's text begins, or goes on from what the prompt has of it.

@@ -12,6 +12,7 @@ use crate::grammar::{self, GrammarErrorKind};
 use crate::json_schema::{self, SchemaErrorKind};
 use crate::matcher::MatcherError;
 use crate::regex::{PatternError, PatternErrorKind};
+use crate::saved::SavedError;
 use crate::streaming::{StopError, UnknownToken};
 use crate::tokenizer::{self, TokenizerError};
 
@@ -92,6 +93,12 @@ create_exception!(
 );
 create_exception!(
     ffwd._native,
+    SerializationError,
+    FfwdError,
+    "Bytes that are not what was saved, or do not fit here. `reason` is one word for it."
+);
+create_exception!(
+    ffwd._native,
     StreamInUseError,
     FfwdError,
     "Two threads use one stream at the same time."
@@ -112,6 +119,7 @@ pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
     budget.setattr("needed", 0)?;
     budget.setattr("max_tokens", 0)?;
     TextError::type_object(py).setattr("byte", py.None())?;
+    SerializationError::type_object(py).setattr("reason", "")?;
     StopSequenceError::type_object(py).setattr("index", py.None())?;
     TokenError::type_object(py).setattr("token", -1)
 }
@@ -241,6 +249,11 @@ pub fn unknown_token(py: Python<'_>, error: UnknownToken) -> PyErr {
 /// An integer that is negative or far too large for a token id.
 pub fn not_a_token(py: Python<'_>, id: &Bound<'_, PyAny>) -> PyErr {
     with(py, TokenError::new_err(format!("no token has the id {id}")), "token", id)
+}
+
+/// What was read from bytes, or cannot be made bytes.
+pub fn saved(py: Python<'_>, error: &SavedError) -> PyErr {
+    with(py, SerializationError::new_err(error.to_string()), "reason", error.reason())
 }
 
 pub fn stop(py: Python<'_>, error: &StopError) -> PyErr {

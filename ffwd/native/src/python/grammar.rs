@@ -15,6 +15,7 @@ use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writin
 use crate::engine::{CompileError, Compiled, GrammarOptions};
 use crate::json_schema::{self, Policy, Registry, SchemaOptions};
 use crate::matcher::{Beginning, Close, Matcher, Opening};
+use crate::saved;
 use crate::vocabulary::TokenId;
 
 /// What closes free text: a token id, several, or bytes.
@@ -51,6 +52,45 @@ impl PyCompiledGrammar {
     #[getter]
     fn vocabulary(&self, py: Python<'_>) -> Py<PyVocabulary> {
         self.vocabulary.clone_ref(py)
+    }
+
+    /// The grammar as bytes, from which `from_bytes` makes it again: what it was compiled from, and
+    /// for which vocabulary. What was built of it is not among them.
+    ///
+    /// Raises:
+    ///     SerializationError: It cannot be saved.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| saved::save_grammar(&self.compiled));
+        Ok(PyBytes::new(py, &bytes.map_err(|error| errors::saved(py, &error))?))
+    }
+
+    /// The grammar of bytes from `to_bytes`, compiled for the same vocabulary.
+    ///
+    /// The bytes may come from anybody: they are checked, and what they say is compiled with all
+    /// limits.
+    ///
+    /// Args:
+    ///     data: The bytes.
+    ///     vocabulary: The vocabulary that it was compiled for: with the same texts, end tokens and
+    ///         names of tokens.
+    ///     memory_bytes: As for `ffwd.compile`.
+    ///
+    /// Raises:
+    ///     SerializationError: The bytes are something else, were changed, are of a version with
+    ///         another format, or of another vocabulary. `reason` is one of `"kind"`, `"length"`,
+    ///         `"version"`, `"checksum"`, `"vocabulary"`, `"malformed"` and `"refused"`.
+    #[staticmethod]
+    #[pyo3(signature = (data, vocabulary, *, memory_bytes=None))]
+    fn from_bytes(
+        py: Python<'_>,
+        data: &[u8],
+        vocabulary: &Bound<'_, PyVocabulary>,
+        memory_bytes: Option<usize>,
+    ) -> PyResult<Self> {
+        let engine = &vocabulary.get().engine;
+        let compiled = py.detach(|| saved::load_grammar(data, engine));
+        let compiled = compiled.map_err(|error| errors::saved(py, &error))?;
+        wrap(py, vocabulary, Ok(compiled), memory_bytes)
     }
 
     /// A matcher at the beginning of a text.

@@ -11,6 +11,7 @@ use crate::fast_forward::{
     default_method, fast_forward_tokens, forced_bytes, nothing_forced, Backoff, FastForward, Method,
 };
 use crate::matcher::{Fallbacks, Matcher};
+use crate::saved;
 use crate::vocabulary::TokenId;
 
 /// One text in progress. Belongs to one request; not to be used by two threads at once.
@@ -95,6 +96,38 @@ impl PyMatcher {
     /// Back to the beginning of the text.
     fn reset(&mut self, py: Python<'_>) -> PyResult<()> {
         self.matcher.reset().map_err(|error| errors::matcher(py, &error))
+    }
+
+    /// Where the text is, as bytes, from which `from_bytes` makes it again: how it began, and its
+    /// tokens. They can be given to another process.
+    ///
+    /// Raises:
+    ///     SerializationError: Its grammar cannot be saved.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = saved::save_text(&self.matcher).map_err(|error| errors::saved(py, &error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The matcher of bytes from `to_bytes`, which reads its tokens again. The bytes may come from
+    /// anybody.
+    ///
+    /// Args:
+    ///     data: The bytes.
+    ///     grammar: The grammar of the text, compiled for the same vocabulary.
+    ///
+    /// Raises:
+    ///     SerializationError: As `CompiledGrammar.from_bytes`, or, with the `reason` `"grammar"`,
+    ///         the text was in another grammar.
+    #[staticmethod]
+    fn from_bytes(
+        py: Python<'_>,
+        data: &[u8],
+        grammar: &Bound<'_, PyCompiledGrammar>,
+    ) -> PyResult<Self> {
+        let compiled = grammar.get().compiled.clone();
+        let matcher = py.detach(|| saved::load_text(data, compiled));
+        let matcher = matcher.map_err(|error| errors::saved(py, &error))?;
+        Ok(Self::new(matcher, grammar.clone().unbind()))
     }
 
     /// A second matcher at the same place; the two go on independently.

@@ -45,8 +45,8 @@ mod _native {
     #[pymodule_export]
     use super::errors::{
         BitmaskError, BudgetError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError,
-        SchemaError, StopSequenceError, StreamInUseError, TextError, TokenError,
-        UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
+        SchemaError, SerializationError, StopSequenceError, StreamInUseError, TextError,
+        TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
     };
     #[pymodule_export]
     use super::grammar::{

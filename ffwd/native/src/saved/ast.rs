@@ -41,7 +41,7 @@ impl Languages {
             node.byte(tag);
             node.length(ids.len());
             ids.into_iter().for_each(|id| node.number(id));
-            Ok(())
+            Ok::<(), SavedError>(())
         };
         let one = std::slice::from_ref::<Ast>;
         match ast {

@@ -18,7 +18,7 @@ impl Fingerprint {
         }))
     }
 
-    /// Of the number of ids, of what each spells, and of which ones end a text.
+    /// Of the number of ids, of what each spells, of which ones end a text, and of names.
     pub fn of_vocabulary(vocabulary: &Vocabulary) -> Self {
         let number = |number: usize| (number as u64).to_le_bytes();
         let mut hash = Self::of(b"vocabulary").with(&number(vocabulary.width()));
@@ -27,6 +27,16 @@ impl Fingerprint {
             hash = hash.with(&number(text.len())).with(text);
         }
         hash = hash.with(&number(vocabulary.eos().len()));
-        vocabulary.eos().iter().fold(hash, |hash, token| hash.with(&number(token.index())))
+        for token in vocabulary.eos() {
+            hash = hash.with(&number(token.index()));
+        }
+        // Grammars may call tokens by their names.
+        let mut names: Vec<(&str, TokenId)> = vocabulary.names().collect();
+        names.sort_unstable();
+        for (name, token) in names {
+            hash =
+                hash.with(&number(token.index())).with(&number(name.len())).with(name.as_bytes());
+        }
+        hash
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::ast::{Languages, ReadLanguages};
 use super::bytes::{Reader, Writer};
 use super::SavedError;
-use crate::grammar::Longest;
 use crate::grammar::{
     Argument, BitRange, Change, Comparison, Condition, Grammar, Json, JsonId, Lexeme, Lexing, Node,
     NodeId, Operand, Place, RuleId, ScopeId, Source, SourceId, Span, SpanId, SpanKind, TokenItem,
     TokenSet,
 };
+use crate::grammar::{Longest, SpanPart};
 
 /// How deep the conditions of a guard may nest.
 const MAX_CONDITIONS: u32 = 200;
@@ -52,6 +52,13 @@ pub(super) fn write(writer: &mut Writer, grammar: &Grammar) -> Result<(), SavedE
     for id in 0..grammar.num_nodes() as u32 {
         write_node(&mut nodes, &mut languages, grammar.node(NodeId(id)))?;
     }
+    let mut spans = Writer::default();
+    spans.length(grammar.spans.len());
+    for span in &grammar.spans {
+        spans.byte(place_of(&KINDS, &span.kind));
+        write_part(&mut spans, &mut languages, &span.part)?;
+        spans.text(&span.name);
+    }
     languages.write(writer);
     writer.number(grammar.num_scopes());
     writer.length(grammar.sources.len());
@@ -64,11 +71,7 @@ pub(super) fn write(writer: &mut Writer, grammar: &Grammar) -> Result<(), SavedE
         writer.text(&json.schema);
         write_place(writer, json.place);
     }
-    writer.length(grammar.spans.len());
-    for span in &grammar.spans {
-        writer.byte(place_of(&KINDS, &span.kind));
-        writer.text(&span.name);
-    }
+    writer.0.extend_from_slice(&spans.0);
     writer.length(grammar.rules.len());
     for rule in &grammar.rules {
         writer.text(&rule.name);
@@ -77,6 +80,26 @@ pub(super) fn write(writer: &mut Writer, grammar: &Grammar) -> Result<(), SavedE
     }
     writer.0.extend_from_slice(&nodes.0);
     writer.optional(grammar.start.map(|start| start.0));
+    Ok(())
+}
+
+fn write_part(
+    writer: &mut Writer,
+    languages: &mut Languages,
+    part: &SpanPart,
+) -> Result<(), SavedError> {
+    let (tag, body, ending) = match part {
+        SpanPart::Whole => {
+            writer.byte(0);
+            return Ok(());
+        }
+        SpanPart::Body { body, ending } => (1, body, ending),
+        SpanPart::Ending { body, ending } => (2, body, ending),
+    };
+    writer.byte(tag);
+    for language in [body, ending] {
+        writer.number(languages.add(language)?);
+    }
     Ok(())
 }
 
@@ -240,18 +263,20 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
     let languages = ReadLanguages::read(reader)?;
     let mut grammar = Grammar::new();
     let scopes = reader.length()?;
-    (0..scopes).for_each(|_| drop(grammar.add_scope()));
+    for _ in 0..scopes {
+        grammar.add_scope();
+    }
     grammar.sources = reader.list(|reader| {
         let kind = reader.text()?;
         let kind = SOURCES.iter().find(|known| **known == kind).copied().unwrap_or("grammar");
         Ok(Source { kind, text: reader.text()?.into() })
     })?;
-    grammar.json = reader.list(|reader| {
-        Ok(Json { schema: reader.text()?.into(), place: read_place(reader)? })
-    })?;
+    grammar.json = reader
+        .list(|reader| Ok(Json { schema: reader.text()?.into(), place: read_place(reader)? }))?;
     grammar.spans = reader.list(|reader| {
         let kind = pick(&KINDS, reader.byte()?)?;
-        Ok(Span { kind, name: reader.text()?.into() })
+        let part = read_part(reader, &languages)?;
+        Ok(Span { kind, name: reader.text()?.into(), part })
     })?;
     let mut bodies = Vec::new();
     for _ in 0..reader.length()? {
@@ -267,7 +292,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
             return Err(MALFORMED);
         }
     }
-    let known = |id: u32| ((id as usize) < grammar.num_nodes()).then_some(NodeId(id)).ok_or(MALFORMED);
+    let known =
+        |id: u32| ((id as usize) < grammar.num_nodes()).then_some(NodeId(id)).ok_or(MALFORMED);
     let bodies: Vec<Option<NodeId>> =
         bodies.into_iter().map(|body| body.map(known).transpose()).collect::<Result<_, _>>()?;
     let start = reader.optional()?.map(known).transpose()?;
@@ -282,6 +308,20 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
 
 /// What sources are written in; others are called grammars.
 const SOURCES: [&str; 4] = ["Lark", "GBNF", "EBNF", "regular expression"];
+
+fn read_part(reader: &mut Reader<'_>, languages: &ReadLanguages) -> Result<SpanPart, SavedError> {
+    let tag = reader.byte()?;
+    if tag == 0 {
+        return Ok(SpanPart::Whole);
+    }
+    let body = languages.get(reader.small()?)?;
+    let ending = languages.get(reader.small()?)?;
+    match tag {
+        1 => Ok(SpanPart::Body { body, ending }),
+        2 => Ok(SpanPart::Ending { body, ending }),
+        _ => Err(MALFORMED),
+    }
+}
 
 fn read_place(reader: &mut Reader<'_>) -> Result<Option<Place>, SavedError> {
     Ok(match reader.optional()? {

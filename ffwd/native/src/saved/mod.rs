@@ -30,6 +30,8 @@ use thiserror::Error;
 
 use bytes::Reader;
 pub use fingerprint::Fingerprint;
+pub use recipe::{load as load_grammar, save as save_grammar};
+pub use text::{load as load_text, save as save_text};
 
 use crate::engine::CompileError;
 use crate::matcher::MatcherError;

@@ -206,6 +206,11 @@ impl Vocabulary {
         self
     }
 
+    /// The names of tokens, in any order.
+    pub fn names(&self) -> impl Iterator<Item = (&str, TokenId)> {
+        self.names.iter().map(|(name, &token)| (&**name, token))
+    }
+
     /// The token of a name.
     pub fn named(&self, name: &str) -> Option<TokenId> {
         self.names.get(name).copied()
