@@ -15,6 +15,7 @@ pub mod config;
 pub mod error;
 mod estimate;
 mod exclusion;
+pub mod expected;
 mod flow;
 pub mod frame;
 pub mod intern;
