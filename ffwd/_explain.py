@@ -114,7 +114,9 @@ class Answer:
         lines = [f"{subject} may not come"]
         if self.refused_byte is not None:
             byte = _quoted(bytes([self.refused_byte]))
-            lines.append(f"  {self.good_bytes} of {len(self.text)} bytes are fine, then {byte} is refused")
+            lines.append(
+                f"  {self.good_bytes} of {len(self.text)} bytes are fine, then {byte} is refused"
+            )
         lines.extend(f"  because {reason}" for reason in self.reasons)
         lines.extend(_list("  what may come instead:", self.instead, self.num_more, "    "))
         return "\n".join(lines)
@@ -149,11 +151,8 @@ class Explanation:
     answer: Answer | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain dictionaries, lists, text, numbers and bytes."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in dataclasses.asdict(self).items()
-        }
+        """The same as plain dictionaries, tuples, text, numbers and bytes."""
+        return dataclasses.asdict(self)
 
     def __str__(self) -> str:
         where = {
