@@ -46,7 +46,7 @@ GRAMMARS: dict[str, ffwd.GrammarLike] = {
         {"anyOf": [{"type": "integer"}, {"required": ["a"], "minProperties": 2}]}
     ),
     "regex": ffwd.regex(r"[0-9]{4}-(0[1-9]|1[0-2])(foo|ab)?"),
-    "choice": ffwd.choice("red", "green", "blue"),
+    "choice": ffwd.choice(["red", "green", "blue"]),
     "lark": ffwd.lark(ARITHMETIC),
     "lark with json": ffwd.lark('start: "a" <|call|> %json {"type": "boolean"} | "b" /x*/ "y"'),
     "gbnf": ffwd.gbnf('root ::= item ("," item)*\nitem ::= [a-z]+ | "(" root ")"'),
@@ -298,7 +298,7 @@ def test_lists_are_bounded() -> None:
     assert at.accept_tokens(list(b"{"))
     explanation = at.explain()
     assert len(str(explanation)) < 5_000
-    words = ffwd.choice(*(f"word{n}" for n in range(20_000)))
+    words = ffwd.choice([f"word{n}" for n in range(20_000)])
     assert len(str(ffwd.compile(words, VOCABULARY).matcher().explain(0))) < 5_000
     rules = "start: " + " | ".join(f'"w{n}" /[a-z]+/' for n in range(500))
     explanation = ffwd.compile(ffwd.lark(rules), VOCABULARY).matcher().explain(text="w1!")
