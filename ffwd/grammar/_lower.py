@@ -24,6 +24,9 @@ from ffwd.grammar._substring import Substring
 from ffwd.grammar._tokens import Tokens
 from ffwd.grammar._writing import Writing
 
+# Each of these is free text of its own, which knows all the others.
+MAX_OVERLAPPING = 8
+
 Scope: TypeAlias = Mapping[str, int]
 """The rules that names mean at one place."""
 
@@ -131,12 +134,20 @@ class Lowering:
         triggers = list(dict.fromkeys(trigger for trigger, _ in grammar.cases))
         plain = [t for t in triggers if not self._has_tokens(t, grammar.controls)]
         excluding = [*grammar.excluding, *(t for t in triggers if t not in plain)]
+        overlapping = set(overlaps(plain, excluding))
+        if len(overlapping) > MAX_OVERLAPPING:
+            raise grammar_error(
+                f"{len(overlapping)} triggers run into other triggers, or into excluded texts, "
+                f"such as {min(overlapping)!r}: at most {MAX_OVERLAPPING} may"
+            )
         add = self.builder
         free = add.any_text([*plain, *excluding])
         ends = []
         for (trigger, _), node in zip(grammar.cases, nodes, strict=True):
-            if trigger in plain:
+            if trigger in overlapping:
                 end = add.up_to_trigger(trigger, plain, excluding)
+            elif trigger in plain:
+                end = add.seq([free, add.text(trigger)])
             else:
                 end = self._up_to_tokens(trigger, [*plain, *excluding], None)
             ends.append(add.seq([end, node]))
@@ -160,6 +171,23 @@ class Lowering:
     def _json_schema(self, grammar: JsonSchema, nodes: list[int], scope: Scope) -> int:
         self.writing.take(grammar)
         return self.builder.json_schema(grammar.schema)
+
+
+def overlaps(triggers: list[str], excluding: list[str]) -> list[str]:
+    """The triggers that do not simply follow free text without any of these texts in it.
+
+    They are those that another text may have begun to run into before they begin, or that have an
+    excluded text in them.
+    """
+    every = [*triggers, *excluding]
+    # All that may stand at the end of a text that began earlier.
+    tails = {text[start:] for text in every for start in range(1, len(text))}
+    return [
+        trigger
+        for trigger in triggers
+        if any(trigger[:end] in tails for end in range(1, len(trigger) + 1))
+        or any(text in trigger for text in excluding)
+    ]
 
 
 def _key(grammar: Grammar, scope: Scope) -> Key:

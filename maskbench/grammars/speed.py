@@ -152,4 +152,4 @@ def _pass(compiled: Compiled, grammar: RealGrammar, documents: Sequence[Sequence
                 problem = session.problem() or ""
                 at = len(times)
                 raise DocumentRefusedError(f"{name} is refused at token {at}: {problem[:200]}")
-    return np.array(times, dtype=np.float32) / 1000
+    return np.array(times, dtype=np.float32) / np.float32(1000)

@@ -69,4 +69,6 @@ DIFFERENCES: list[tuple[str, str, bool, str]] = [
     ('%ignore / +/\nstart: "(" / +/ ")"', "( )", True, "ignored and a lexeme of the same length: both are read"),
     ('%ignore / /\nstart: "a" %json {"type": "integer"}', "a 1", True, "what is ignored may come before %json"),
     ('start: v "x" "!"\nv: w\nw[stop="x"]: /a*/', "aax!", False, "the ending is shared with what directly follows"),
+    ('start: B (l | G)\nl[lazy]: /a/\nG: /ab/\nB: /b+/', "bab", False, "a lazy lexeme ends with its first byte, also where that byte ended the lexeme before"),
+    ('start: A\nA: /a*/\n%ignore / /', " ", True, "what is ignored may come behind an empty lexeme"),
 ]

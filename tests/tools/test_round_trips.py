@@ -4,7 +4,6 @@ vLLM's parsers read all of the formats, and mistral-common's what are ids of Mis
 """
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
@@ -17,13 +16,6 @@ from toolrequests import SCHEMAS, TOOLS
 import ffwd
 
 SEEDS = range(25)
-
-
-@pytest.fixture(scope="module")
-def vllm() -> Iterator[Vllm]:
-    parsers = Vllm()
-    yield parsers
-    parsers.close()
 
 
 def check(style: str, calls: list[tuple[str, Any]], written: list[tuple[str, str]]) -> None:

@@ -52,8 +52,12 @@ class Model:
     space: frozenset[int]
     """Tokens of whitespace, which are chosen less often."""
 
-    def write(self, grammar: ffwd.CompiledGrammar, rng: random.Random, most: int = 600) -> str:
+    def write(self, grammar: ffwd.CompiledGrammar, rng: random.Random) -> str:
         """A whole text. Control tokens are spelled."""
+        return self._text(self.ids(grammar, rng))
+
+    def ids(self, grammar: ffwd.CompiledGrammar, rng: random.Random, most: int = 600) -> list[int]:
+        """The tokens of a whole text, without what ends it."""
         matcher = grammar.matcher()
         bitmask = ffwd.allocate_bitmask(1, self.vocabulary.vocab_size)
         ends = set(self.vocabulary.eos_token_ids)
@@ -65,7 +69,7 @@ class Model:
             assert len(allowed), "a state without tokens"
             enough = len(ids) > 150 or len(allowed) <= len(ends) or rng.random() < 0.3
             if enough and ends.intersection(allowed.tolist()):
-                return self._text(ids)
+                return ids
             token = self._choose([int(each) for each in allowed if each not in ends], rng)
             matcher.accept_token(token)
             ids.append(token)
@@ -105,6 +109,11 @@ def model(name: str) -> Model:
             tokens.append(None)
         special = {names[i]: i for i, data in enumerate(tokens) if data is None and names[i]}
         vocabulary = ffwd.Vocabulary(tokens, eos_token_ids=real.eos_token_ids, token_names=special)
+    return of_vocabulary(vocabulary, names)
+
+
+def of_vocabulary(vocabulary: ffwd.Vocabulary, names: dict[int, str]) -> Model:
+    """The model of a vocabulary; `names` are those of its tokens."""
     texts = {i: vocabulary.token_bytes(i) for i in range(vocabulary.vocab_size)}
     return Model(
         vocabulary,

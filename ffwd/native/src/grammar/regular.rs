@@ -111,7 +111,8 @@ fn combine(node: &Node, parts: &[Language]) -> Result<Language, GrammarError> {
                 depth,
             });
         }
-        _ => return parts.first().cloned().ok_or_else(|| LimitExceeded::new("parts", 0).into()),
+        // A rule is its body; nothing else has got here.
+        _ => Ast::alternation(asts()),
     };
     Ok(Language { ast, size, depth })
 }

@@ -315,6 +315,8 @@ impl Symbols {
 
 /// A place of a left recursion: what leads on, and where to.
 type Way = (SymbolId, VertexId);
+/// What a text of a vertex is a text of too, and the ways on from all of these.
+type Climb = (Vec<VertexId>, Vec<Way>);
 
 struct Building<'g> {
     graph: &'g Graph,
@@ -504,7 +506,7 @@ impl Building<'_> {
         members: &[VertexId],
         up: &FxHashMap<VertexId, Vec<VertexId>>,
         ways: &FxHashMap<VertexId, Vec<Way>>,
-    ) -> Result<Vec<(Vec<VertexId>, Vec<Way>)>, LimitExceeded> {
+    ) -> Result<Vec<Climb>, LimitExceeded> {
         let mut states = Vec::with_capacity(members.len());
         for &member in members {
             let mut all = vec![member];
@@ -532,7 +534,7 @@ impl Building<'_> {
     /// Members with the same ways to the target are of one class.
     fn classes(
         &mut self,
-        states: &[(Vec<VertexId>, Vec<Way>)],
+        states: &[Climb],
         place: &FxHashMap<VertexId, usize>,
         target: VertexId,
     ) -> Result<Vec<usize>, LimitExceeded> {
@@ -565,7 +567,7 @@ impl Building<'_> {
     /// What may follow up to the target, by class.
     fn symbols_of(
         &mut self,
-        states: &[(Vec<VertexId>, Vec<Way>)],
+        states: &[Climb],
         place: &FxHashMap<VertexId, usize>,
         classes: &[usize],
         target: VertexId,

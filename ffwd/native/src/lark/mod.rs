@@ -28,8 +28,8 @@
 //! * A lazy lexeme ends as soon as it matches. Then it, and other lazy ones that end there as well, are
 //!   read, and none that is not lazy, even if it matches the same text.
 //! * What is ignored is a lexeme too. It may come behind any lexeme, special token, JSON value or nested
-//!   grammar, any number of times, and not before the first (`allow_initial_skip`: there too). So it
-//!   follows each of them as a repetition.
+//!   grammar, any number of times, where something else may follow, and not before the first
+//!   (`allow_initial_skip`: there too). So it follows each of them as a repetition.
 //! * A lexeme that matches the empty text may be left out.
 //! * Grammars that ignore the same share one scope of lexemes, nested ones have their own otherwise.
 //! * The body of a rule that is lazy or has an ending, and of one with `max_tokens` or `temperature` if it

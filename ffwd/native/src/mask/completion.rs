@@ -115,11 +115,12 @@ impl Masker {
             return Ok(known);
         }
         let threads = automaton.threads(state);
-        let mut most = 0;
+        // What follows tokens that are no text is not looked into.
+        let mut most = if automaton.token_exits(threads)?.is_empty() { 0 } else { usize::MAX };
         let mut successors = Successors::default();
         let within = self.add_exits(automaton, threads, &mut successors)?;
         match within {
-            Some(within) => most = within,
+            Some(within) => most = most.max(within),
             None => {
                 let trie = self.vocabulary.trie();
                 successors.add_below(automaton, trie, NodeId::ROOT, threads)?;

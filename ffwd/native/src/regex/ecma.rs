@@ -189,12 +189,14 @@ impl<'p> Parser<'p> {
 
     fn term(&mut self) -> Result<Node, PatternError> {
         let start = self.at;
+        let is_anchor = matches!(self.peek(), Some('^' | '$'));
         let atom = self.atom()?;
         let Some((min, max)) = self.quantifier()? else { return Ok(atom) };
+        if is_anchor {
+            return Err(self.invalid(start, "an anchor cannot be repeated"));
+        }
         match atom {
-            Node::Start | Node::End | Node::WordBoundary { .. } => {
-                Err(self.invalid(start, "an anchor cannot be repeated"))
-            }
+            Node::WordBoundary { .. } => Err(self.invalid(start, "an anchor cannot be repeated")),
             Node::Lookbehind { .. } => Err(self.invalid(start, "a lookbehind cannot be repeated")),
             Node::Lookahead { .. } if !self.is_lenient() => {
                 Err(self.invalid(start, "a lookahead cannot be repeated"))

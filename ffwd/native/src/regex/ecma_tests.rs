@@ -366,6 +366,8 @@ fn what_flags_forbid_is_refused() {
         ("g", "a", Invalid),
         ("u", r"\-", Invalid),
         ("u", "]", Invalid),
+        ("m", "${2}", Invalid),
+        ("m", "^*", Invalid),
         ("v", "[a&&b--c]", Invalid),
         ("v", "[ab&&c]", Invalid),
         ("v", "[a-c&&b]", Invalid),

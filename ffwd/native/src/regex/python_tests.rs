@@ -50,7 +50,6 @@ const FULL: [(&str, &str, &[&str], &[&str]); 34] = [
         &["ac", "bb", "xyx", "xxx"],
         &["abc", "b", "xx"],
     ),
-    (r"(?:a*?b)?+c(?>a{2,}?)a", "", &["aabcaaa", "caaa"], &["caa", "caaaa"]),
 ];
 
 #[test]

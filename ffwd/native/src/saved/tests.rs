@@ -227,7 +227,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     assert_eq!(load_text(&grammar, first.clone()).unwrap_err().reason(), "kind");
     let payload = [
         &recipe::fingerprint(first.recipe()).unwrap().0.to_le_bytes()[..],
-        &[0, 0, 0, 0, 0, 1, 98],
+        &[0, 0, 0, 0, 0, 0, 1, 98],
     ]
     .concat();
     let vocabulary = Fingerprint::of_vocabulary(engine.vocabulary());

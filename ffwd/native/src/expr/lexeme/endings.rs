@@ -232,7 +232,7 @@ mod tests {
                 }
             }
         }
-        unreachable!("every state is alive")
+        panic!("every state is alive")
     }
 
     #[test]
@@ -276,7 +276,10 @@ mod tests {
     #[test]
     fn each_outcome_that_others_tell_apart_has_an_ending() {
         let languages: Arc<[Ast]> = [ast("[a-z]+"), ast("q+"), ast("[a-q]{3}")].into();
-        let spec = LexemeSpec { spelling: Spelling::Utf8, languages, required: 1, follow: None };
+        let spec = LexemeSpec {
+            required: 1,
+            ..LexemeSpec::new(Spelling::Utf8, languages.iter().cloned())
+        };
         let lexeme = Lexeme::new(spec).unwrap();
         let endings = lexeme.endings(lexeme.start()).unwrap();
         let mut verdicts: Vec<Verdict> =
