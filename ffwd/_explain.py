@@ -136,6 +136,7 @@ class Explanation:
         next_bytes: The bytes that may come next, sorted; none in free text, where any may.
         completion: Tokens with which the text can end; see `Matcher.shortest_completion`. `None`
             where that takes too long to find.
+        completion_text: What those tokens spell.
         notes: What else narrows the masks: a budget, canonical tokens.
         answer: About the token or text that was asked about.
     """
@@ -147,6 +148,7 @@ class Explanation:
     num_more: int
     next_bytes: bytes
     completion: tuple[int, ...] | None
+    completion_text: bytes | None
     notes: tuple[str, ...]
     answer: Answer | None
 
@@ -164,7 +166,8 @@ class Explanation:
         lines = [f"after {self.num_tokens} tokens, {where}"]
         lines.extend(_list("what may come:", self.expected, self.num_more, "  "))
         if self.completion:
-            lines.append(f"the text can end with {len(self.completion)} tokens")
+            text = f": {_quoted(self.completion_text)}" if self.completion_text else ""
+            lines.append(f"the text can end with {len(self.completion)} tokens{text}")
         lines.extend(self.notes)
         if self.answer is not None:
             lines.append(str(self.answer))

@@ -147,6 +147,10 @@ def test_examples_may_come(name: str) -> None:
                 assert answer.allowed, (at.tokens, expected)
         if explanation.completion is not None:
             assert at.validate_tokens(list(explanation.completion)) == len(explanation.completion)
+            other = at.fork()
+            assert explanation.completion_text is not None
+            text_tokens = list(explanation.completion_text)
+            assert name == "lark with json" or other.accept_tokens([*text_tokens, EOS])
         assert at.accept_token(rng.choice(at.allowed_token_ids()))
 
 
@@ -260,7 +264,7 @@ def test_budgets_free_text_and_the_end() -> None:
     assert answer.refused_byte is None
     assert "in time" in answer.reasons[0].message
 
-    free = matcher("compact", free_until="</t>")
+    free = matcher("compact", free_until=b"</t>")
     assert free.accept_tokens(list(b"hm"))
     explanation = check(free, rng)
     assert explanation.stage == "free_text"
@@ -292,7 +296,7 @@ def test_questions_that_cannot_be_answered() -> None:
 
 
 def test_lists_are_bounded() -> None:
-    names = {f"key{n:05}": {} for n in range(5_000)}
+    names: dict[str, dict[str, object]] = {f"key{n:05}": {} for n in range(5_000)}
     schema = {"type": "object", "properties": names, "additionalProperties": False}
     at = ffwd.compile(ffwd.json_schema(schema, property_order="any"), VOCABULARY).matcher()
     assert at.accept_tokens(list(b"{"))

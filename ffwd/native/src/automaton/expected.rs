@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::array::ArrayStateId;
 use super::config::{Automaton, JsonParts, Thread, ThreadLexeme};
 use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
-use super::keys::decoded;
 use super::object::ObjectStateId;
 use super::punctuation::index;
 use super::rules::{Leaf, Rules};
@@ -58,29 +58,6 @@ pub struct Expected {
     pub schemas: Vec<SchemaId>,
     /// Bytes that it may go on with up to its end.
     pub example: Option<Arc<[u8]>>,
-}
-
-/// Why what would be well-formed may not come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Obstacle {
-    pub why: Why,
-    pub schemas: Vec<SchemaId>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// An object may not close: the names that it needs, and how many members more at least.
-    Missing { names: Vec<Arc<str>>, members: u64 },
-    /// No further member may come.
-    NoMember,
-    /// An array may not close.
-    TooShort,
-    /// No further item may come.
-    NoItem,
-    /// The key that begins so may not come now: it has come, or its place is before another one.
-    NotNow { name: Arc<str> },
-    /// No key that may come begins so.
-    UnknownKey,
 }
 
 /// How many keys and values are listed one by one.
@@ -138,7 +115,7 @@ impl Automaton {
     }
 
     /// The threads that begin where the lexemes of these may end here.
-    fn after_lexemes(&self, threads: &[Thread]) -> Result<Vec<Thread>, EngineError> {
+    pub(super) fn after_lexemes(&self, threads: &[Thread]) -> Result<Vec<Thread>, EngineError> {
         let mut after = Vec::new();
         for thread in threads {
             if let ThreadLexeme::Lexeme(index) = thread.lexeme {
@@ -401,20 +378,29 @@ impl Automaton {
         alternatives(language).iter().map(literal).collect()
     }
 
-    /// Whether no number of a language has a point or an exponent.
+    /// Whether a short number of a language may have no fraction but zeros.
     fn is_whole(&self, language: &Ast) -> Result<bool, EngineError> {
-        let lexeme =
-            self.lexeme_store().get(&LexemeSpec::new(Spelling::Utf8, [language.clone()]))?;
+        let spec = LexemeSpec::new(Spelling::Utf8, [language.clone()]);
+        let lexeme = self.lexeme_store().get(&spec)?;
         let Some(text) = shortest(&lexeme, lexeme.start(), |_| true)? else { return Ok(false) };
-        match run(&lexeme, &text)? {
-            Some(end) if !end.is_final() => Ok(lexeme.next(end, b'.')?.is_none()),
-            _ => Ok(!text.contains(&b'.')),
+        if text.contains(&b'.') {
+            return Ok(false);
         }
+        let Some(end) = run(&lexeme, &text)?.filter(|end| !end.is_final()) else {
+            return Ok(true);
+        };
+        let Some(fraction) = lexeme.next(end, b'.')? else { return Ok(true) };
+        for digit in b'1'..=b'9' {
+            if lexeme.next(fraction, digit)?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The schemas of which the value on top of a stack, or the container that it goes on with, must
     /// satisfy one.
-    fn asking(&self, json: &JsonParts, stack: StackId) -> Vec<SchemaId> {
+    pub(super) fn asking(&self, json: &JsonParts, stack: StackId) -> Vec<SchemaId> {
         let mut stack = stack;
         loop {
             let &Cell { frame, parent, .. } = self.cell(stack);
@@ -424,12 +410,7 @@ impl Automaton {
                     return self.asking_for_object(json, id);
                 }
                 Frame::ArrayOpen(id) | Frame::ArrayAfter(id) => {
-                    let (group, owners) = self.array_owners(json, id);
-                    let starts = json.value_starts.lock();
-                    let query = starts.iter().find(|(_, starts)| starts.arrays == Some(group));
-                    let query = query.map(|(&query, _)| query);
-                    drop(starts);
-                    return query.map_or(Vec::new(), |query| self.required(json, query, owners));
+                    return self.asking_for_array(json, id);
                 }
                 Frame::Part(group) => {
                     let starts = json.value_starts.lock();
@@ -455,6 +436,15 @@ impl Automaton {
         query.map_or(Vec::new(), |query| self.required(json, query, facts.owners))
     }
 
+    pub(super) fn asking_for_array(&self, json: &JsonParts, id: ArrayStateId) -> Vec<SchemaId> {
+        let (group, owners) = self.array_owners(json, id);
+        let starts = json.value_starts.lock();
+        let query = starts.iter().find(|(_, starts)| starts.arrays == Some(group));
+        let query = query.map(|(&query, _)| query);
+        drop(starts);
+        query.map_or(Vec::new(), |query| self.required(json, query, owners))
+    }
+
     /// The required schemas of a query whose bits are set; all of them if none is.
     fn required(&self, json: &JsonParts, query: QueryId, bits: Verdict) -> Vec<SchemaId> {
         let all = json.queries.get(query.0).required_schemas();
@@ -465,68 +455,6 @@ impl Automaton {
         } else {
             kept
         }
-    }
-
-    /// Why JSON values in progress refuse what begins with these bytes.
-    ///
-    /// # Errors
-    /// A limit of what is built on the way is passed.
-    pub fn obstacles(
-        &self,
-        threads: &[Thread],
-        refused: &[u8],
-    ) -> Result<Vec<Obstacle>, EngineError> {
-        let (Some(json), Some(&byte)) = (self.json(), refused.first()) else {
-            return Ok(Vec::new());
-        };
-        let mut found: Vec<Obstacle> = Vec::new();
-        let after = self.after_lexemes(threads)?;
-        for thread in threads.iter().chain(&after) {
-            let why = match (self.cell(thread.stack).frame, byte) {
-                (Frame::ObjectOpen(id) | Frame::ObjectAfter(id), b'}')
-                    if self.object_verdict(json, id) == 0 =>
-                {
-                    let facts = self.object_facts(json, id);
-                    Some(Why::Missing { names: facts.missing, members: facts.members })
-                }
-                (Frame::ObjectAfter(id), b',') if !self.object_may_go_on(json, id) => {
-                    Some(Why::NoMember)
-                }
-                (Frame::ArrayOpen(id) | Frame::ArrayAfter(id), b']')
-                    if self.array_verdict(json, id) == 0 =>
-                {
-                    Some(Why::TooShort)
-                }
-                (Frame::ArrayAfter(id), b',') => {
-                    let parent = self.cell(thread.stack).parent;
-                    self.item(json, id, parent)?.is_none().then_some(Why::NoItem)
-                }
-                (Frame::ObjectOpen(_) | Frame::ObjectKey(_), _)
-                    if thread.lexeme == ThreadLexeme::Key =>
-                {
-                    self.refused_key(json, thread, refused)
-                }
-                _ => None,
-            };
-            if let Some(why) = why {
-                let obstacle = Obstacle { why, schemas: self.asking(json, thread.stack) };
-                if !found.contains(&obstacle) {
-                    found.push(obstacle);
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    fn refused_key(&self, json: &JsonParts, thread: &Thread, refused: &[u8]) -> Option<Why> {
-        let node = json.keys.node(thread.key_node());
-        if node.is_before_quote() {
-            return None;
-        }
-        let end = refused.iter().position(|&byte| byte == b'"');
-        let rest = &refused[..end.unwrap_or(refused.len())];
-        let name = json.keys.refused_name(&node, rest, end.is_some());
-        Some(name.map_or(Why::UnknownKey, |written| Why::NotNow { name: decoded(written) }))
     }
 }
 

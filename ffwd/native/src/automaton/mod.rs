@@ -27,6 +27,7 @@ mod monitor;
 pub mod name_set;
 pub mod object;
 pub mod object_group;
+pub mod obstacle;
 pub mod punctuation;
 pub mod rules;
 #[cfg(test)]

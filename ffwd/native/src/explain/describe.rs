@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::names::{Names, RulePlace};
 use super::pattern;
-use crate::automaton::expected::{Expected, Obstacle, Types, What, Why};
+use crate::automaton::expected::{Expected, Types, What};
+use crate::automaton::obstacle::{Obstacle, Why};
 use crate::automaton::rules::Leaf;
 use crate::automaton::{Automaton, EngineError};
 use crate::engine::{Compiled, Recipe};

@@ -50,6 +50,8 @@ pub struct Explanation {
     pub next_bytes: Vec<u8>,
     /// Tokens with which the text can end; `None` where that takes too long to find.
     pub completion: Option<Vec<TokenId>>,
+    /// What those tokens spell.
+    pub completion_text: Option<Vec<u8>>,
     /// What else narrows the mask.
     pub notes: Vec<String>,
     pub answer: Option<Answer>,
@@ -125,6 +127,11 @@ pub fn explain(
     let accepting = matcher.is_accepting();
     compiled.settle(&generation);
     let num_tokens = matcher.tokens().len();
+    let vocabulary = compiled.engine.vocabulary();
+    let spelled = |tokens: &Vec<TokenId>| {
+        tokens.iter().flat_map(|&token| vocabulary.text(token)).copied().collect()
+    };
+    let completion_text = completion.as_ref().map(spelled);
     Ok(Explanation {
         num_tokens,
         stage,
@@ -135,6 +142,7 @@ pub fn explain(
         completion,
         notes,
         answer,
+        completion_text,
     })
 }
 

@@ -59,6 +59,8 @@ fn data<'py>(py: Python<'py>, explanation: &Explanation) -> PyResult<Bound<'py, 
     let completion =
         completion.map(|tokens| tokens.iter().map(|token| token.0).collect::<Vec<_>>());
     dict.set_item("completion", completion)?;
+    let text = explanation.completion_text.as_ref().map(|text| PyBytes::new(py, text));
+    dict.set_item("completion_text", text)?;
     dict.set_item("notes", &explanation.notes)?;
     let answer = explanation.answer.as_ref().map(|answer| answered(py, answer)).transpose()?;
     dict.set_item("answer", answer)?;
