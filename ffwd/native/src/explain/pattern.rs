@@ -136,7 +136,7 @@ fn write_class(class: &CharClass, out: &mut String) {
         let (Some(first), Some(last)) = (first, last) else { continue };
         escape(first, out);
         if last != first {
-            out.push('-');
+            out.push_str(if u32::from(last) - u32::from(first) > 1 { "-" } else { "" });
             escape(last, out);
         }
     }
@@ -166,7 +166,9 @@ mod tests {
 
     #[test]
     fn patterns_are_shown_as_they_are_written() {
-        for pattern in ["[0-9]+", "a(?:b|c)*d?", "x{2,5}", "(?:ab){3}", "[^a-z]", "\\."] {
+        for pattern in
+            ["[0-9]+", "a[bc]*d?", "a(?:bc|d)*", "x{2,5}", "(?:ab){3}", "[^a-z]", "a?\\.+"]
+        {
             let language = rust_dialect::anchored(pattern).unwrap();
             assert_eq!(shown(&language), format!("/{pattern}/"));
         }
