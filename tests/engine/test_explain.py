@@ -50,6 +50,23 @@ GRAMMARS: dict[str, ffwd.GrammarLike] = {
     "lark": ffwd.lark(ARITHMETIC),
     "lark with json": ffwd.lark('start: "a" <|call|> %json {"type": "boolean"} | "b" /x*/ "y"'),
     "gbnf": ffwd.gbnf('root ::= item ("," item)*\nitem ::= [a-z]+ | "(" root ")"'),
+    "structural tag": ffwd.structural_tag(
+        {
+            "type": "structural_tag",
+            "format": {
+                "type": "triggered_tags",
+                "triggers": ["foo="],
+                "tags": [
+                    {
+                        "begin": "foo=a>",
+                        "content": {"type": "json_schema", "json_schema": {"type": "integer"}},
+                        "end": "ab",
+                    }
+                ],
+            },
+        }
+    ),
+    "reasoning": ffwd.seq(ffwd.text_until("ab"), ffwd.choice(["foo", "x"])),
     "composed": ffwd.seq("foo", ffwd.regex("[a-c]+"), ffwd.json_schema({"type": "array"}), "!"),
 }
 
