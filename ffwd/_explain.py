@@ -133,7 +133,8 @@ class Explanation:
         is_accepting: Whether the text may end here.
         expected: What may come, up to 48 items.
         num_more: How much more may come, beside `expected`.
-        next_bytes: The bytes that may come next, sorted; none in free text, where any may.
+        next_bytes: The bytes of text that may come next, sorted; none in free text, where any may.
+            A token of a set that is taken as a whole need not begin with one of them.
         completion: Tokens with which the text can end; see `Matcher.shortest_completion`. `None`
             where that takes too long to find.
         completion_text: What those tokens spell.

@@ -194,6 +194,14 @@ impl Known<'_> {
         let mut items = self.describer.items(expected)?;
         let cut = items.len().saturating_sub(2 * MAX_ITEMS);
         items.truncate(2 * MAX_ITEMS);
+        // A terminal that could go on does not end: what follows it in the grammar may not come then.
+        for item in &mut items {
+            if let Some(example) = &item.example {
+                if automaton.walk(&place.threads, example)?.is_none() {
+                    item.example = None;
+                }
+            }
+        }
         Ok((items, more + cut))
     }
 
