@@ -18,6 +18,11 @@ from ffwd import tokenizer as tokenizer
 from ffwd import tools as tools
 from ffwd._bitmask import allocate_bitmask as allocate_bitmask
 from ffwd._compile import compile as compile
+from ffwd._explain import Answer as Answer
+from ffwd._explain import Expected as Expected
+from ffwd._explain import Explanation as Explanation
+from ffwd._explain import Reason as Reason
+from ffwd._explain import RulePlace as RulePlace
 from ffwd._logits import apply_token_bitmask_inplace as apply_token_bitmask_inplace
 from ffwd._native import BitmaskError as BitmaskError
 from ffwd._native import BudgetError as BudgetError

@@ -5,6 +5,8 @@ from typing import Any, AnyStr, final
 
 from typing_extensions import Self, disjoint_base
 
+from ffwd._explain import Explanation
+
 __all__ = [
     "AppendEncoder",
     "BitmaskError",
@@ -558,6 +560,7 @@ class Matcher:
     @property
     def tokens_left(self) -> int | None: ...
     def shortest_completion(self) -> list[int]: ...
+    def explain(self, token: int | None = None, text: str | bytes | None = None) -> Explanation: ...
     @property
     def canonical_fallbacks(self) -> dict[str, int]: ...
     @property

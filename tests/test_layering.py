@@ -51,6 +51,9 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
         | {"grammar", "automaton", "mask"}
     ),
     "matcher": frozenset({"error", "vocabulary", "canonical", "automaton", "mask", "engine"}),
+    # In words, what the automaton knows of a text.
+    "explain": frozenset({"error", "regex", "vocabulary", "json_schema", "grammar", "automaton"})
+    | {"engine", "matcher"},
     # What is saved of a grammar is what it was compiled from.
     "saved": frozenset({"error", "regex", "vocabulary", "json_schema", "grammar", "automaton"})
     | {"engine", "matcher"},
@@ -61,6 +64,7 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "python": frozenset(
         {"error", "vocabulary", "bpe", "pretokenizer", "tokenizer", "canonical", "json_schema"}
         | {"streaming", "logits", "automaton", "engine", "matcher", "fast_forward", "saved"}
+        | {"explain"}
         # The grammars that Python puts together, and the patterns in them.
         | {"regex", "grammar", "lark", "gbnf", "ebnf"}
     ),

@@ -139,6 +139,12 @@ def test_the_page_of_grammars_runs(model_folder: Path, monkeypatch: pytest.Monke
         assert ffwd.compile(names[name], vocabulary).matcher().num_tokens == 0
 
 
+def test_the_explain_example_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its assertions hold: what is explained, as text and as data."""
+    names = run("".join(blocks("python", "docs/explain.md")), model_folder, monkeypatch)
+    assert names["answer"].refused_byte == ord("t")
+
+
 def test_the_page_of_tools_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its blocks go on from each other."""
     names = run("".join(blocks("python", "docs/tools.md")), model_folder, monkeypatch)

@@ -20,6 +20,7 @@
 //! * [`mask`] the only place where automaton and vocabulary meet
 //! * [`engine`] a vocabulary with what its grammars share, and compilation
 //! * [`matcher`] one text in progress, and [`fast_forward`] what it must go on with
+//! * [`explain`] what may come next in a text, and why something may not, in words
 //! * [`saved`] grammars and texts in progress as bytes, and back
 //! * `python` the boundary, behind the feature of that name
 
@@ -29,6 +30,7 @@ pub mod canonical;
 pub mod ebnf;
 pub mod engine;
 pub mod error;
+pub mod explain;
 pub mod expr;
 pub mod fast_forward;
 pub mod gbnf;

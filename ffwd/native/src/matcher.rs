@@ -26,7 +26,7 @@ pub use begin::Beginning;
 use budget::Budget;
 use history::History;
 pub use preamble::{Close, Opening};
-use preamble::{Preamble, Stage, Step};
+use preamble::{Preamble, Rest, Stage, Step};
 
 /// Where there is no room for another token, there is then for so much of all of them.
 const TOKENS_GROWTH: usize = 32;
@@ -281,6 +281,36 @@ impl Matcher {
             true => &text[text.len() - self.begun.rest.min(text.len())..],
             false => text,
         }
+    }
+
+    /// The last bytes of the grammar's text, at most so many, with what the prompt has of it.
+    pub fn text_tail(&self, most: usize) -> Vec<u8> {
+        let mut tail: Vec<u8> = Vec::new();
+        for (position, &token) in self.tokens.iter().enumerate().rev() {
+            if tail.len() >= most {
+                break;
+            }
+            tail.extend(self.text_at(position, token).iter().rev());
+        }
+        tail.extend(self.prefill.iter().rev().take(most.saturating_sub(tail.len())));
+        tail.truncate(most);
+        tail.reverse();
+        tail
+    }
+
+    /// The text that closes the free text, what has come of it left out; `None` where tokens do.
+    pub fn free_text_close(&self) -> Option<Vec<u8>> {
+        let Stage::Free(matched) = self.stage else { return None };
+        match self.preamble.as_ref()?.rest(matched) {
+            Rest::Text(text) => Some(text.to_vec()),
+            Rest::Tokens(_) => None,
+        }
+    }
+
+    /// How many of these bytes belong to the free text and what closes it; `None` if all of them do
+    /// and it goes on.
+    pub fn free_text_length(&self, text: &[u8]) -> Option<usize> {
+        self.preamble.as_ref()?.length(self.stage, text)
     }
 
     /// The state of the text, in the generation that it has last been in.

@@ -256,6 +256,18 @@ impl Automaton {
         }
     }
 
+    /// The group of an array, and the schemas that it may still satisfy.
+    pub(super) fn array_owners(
+        &self,
+        json: &JsonParts,
+        id: ArrayStateId,
+    ) -> (ArrayGroupId, Verdict) {
+        let state = json.array_states.get(id.0);
+        let group = self.monitors(json, state);
+        let monitors = state.live.iter().map(|progress| &group.monitors[progress.monitor as usize]);
+        (state.group, monitors.fold(0, |bits, monitor| bits | monitor.owners) & group.required)
+    }
+
     /// The stack that expects the next item, above `parent`; `None` if no item may come.
     pub(super) fn item(
         &self,

@@ -236,6 +236,10 @@ impl Automaton {
         !self.threads(self.start()).is_empty()
     }
 
+    pub(super) fn lexeme_store(&self) -> &LexemeStore {
+        &self.lexeme_store
+    }
+
     pub(super) fn rules(&self) -> Option<&Rules> {
         self.rules.as_ref()
     }

@@ -315,6 +315,23 @@ impl Keys {
         name[node.depth as usize..].iter().copied().chain([b'"']).collect()
     }
 
+    /// A name of a node, by its place among all names.
+    pub fn name(&self, node: &KeyNode, name: u32) -> Arc<str> {
+        decoded(&self.set(node).names[name as usize])
+    }
+
+    /// A name of a node that may not come and goes on so; with all of the rest where that is whole.
+    pub fn refused_name(&self, node: &KeyNode, rest: &[u8], whole: bool) -> Option<&[u8]> {
+        let set = self.set(node);
+        let refused = (node.from..node.to).filter(|&name| !set.allowed.contains(name));
+        let mut names = refused.map(|name| &*set.names[name as usize]);
+        names.find(|name| match name.get(node.depth as usize..) {
+            Some(left) if whole => left == rest,
+            Some(left) => left.starts_with(rest),
+            None => false,
+        })
+    }
+
     /// What ends here.
     pub fn terminal(&self, node: &KeyNode) -> Terminal {
         match self.names(node).first() {

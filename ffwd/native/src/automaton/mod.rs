@@ -15,6 +15,7 @@ pub mod config;
 pub mod error;
 mod estimate;
 mod exclusion;
+pub mod expected;
 mod flow;
 pub mod frame;
 pub mod intern;
@@ -26,6 +27,7 @@ mod monitor;
 pub mod name_set;
 pub mod object;
 pub mod object_group;
+pub mod obstacle;
 pub mod punctuation;
 pub mod rules;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! them see the same members, and each says which keys may come and what their values must be.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
@@ -327,6 +328,41 @@ impl Automaton {
         }
         let members = pending.members.clone();
         self.object_state(json, before.group, live.into(), members)
+    }
+}
+
+/// An object between its members, for people.
+pub(super) struct ObjectFacts {
+    pub group: ObjectGroupId,
+    /// The schemas that it may still satisfy.
+    pub owners: Verdict,
+    /// The names that the alternative needs of which the fewest are missing.
+    pub missing: Vec<Arc<str>>,
+    /// How many members more it needs at least.
+    pub members: u64,
+}
+
+impl Automaton {
+    pub(super) fn object_facts(&self, json: &JsonParts, id: ObjectStateId) -> ObjectFacts {
+        let ObjectState { group: id, live, members, .. } = json.object_states.get(id.0);
+        let group = self.group(json, *id);
+        let mut facts = ObjectFacts { group: *id, owners: 0, missing: Vec::new(), members: 0 };
+        let mut fewest = usize::MAX;
+        for &Live { monitor, place } in live.iter() {
+            let monitor = &group.monitors[monitor as usize];
+            if !group.is_required(monitor) {
+                continue;
+            }
+            facts.owners |= monitor.owners;
+            let missing = monitor.missing(place.ordered, &members.seen);
+            let missing: Vec<Arc<str>> = missing.map(|property| property.name.clone()).collect();
+            if missing.len() < fewest {
+                fewest = missing.len();
+                facts.missing = missing;
+                facts.members = monitor.spec.min_properties.saturating_sub(members.count);
+            }
+        }
+        facts
     }
 }
 

@@ -625,6 +625,11 @@ impl Automaton {
         self.rules().is_some_and(|rules| rules.has_tokens)
     }
 
+    /// What a grammar of rules is put together from.
+    pub fn leaves(&self) -> impl Iterator<Item = (&NodeId, &Leaf)> {
+        self.rules().into_iter().flat_map(|rules| rules.program.leaves.iter())
+    }
+
     /// The only token that may come next, where it must be taken as a whole.
     pub fn only_token(&self, threads: &[Thread]) -> Result<Option<u32>, EngineError> {
         if threads.iter().any(|thread| !matches!(thread.lexeme, ThreadLexeme::Tokens(_))) {

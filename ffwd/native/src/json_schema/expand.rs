@@ -129,6 +129,21 @@ impl Expander {
         }
     }
 
+    /// Where the parts of a schema come from that must hold together, for people.
+    pub fn places(&self, program: &Program, id: SchemaId) -> Vec<String> {
+        let mut places = Vec::new();
+        for atom in self.interner.atoms(id) {
+            let place = match atom.demand() {
+                Demand::Schema(node) => Some(program.pointer(node)),
+                Demand::Equal(value) => self.values.origin(value).map(|node| program.pointer(node)),
+                Demand::Not(inner) => Some(self.place(program, inner)),
+                Demand::Never => None,
+            };
+            places.extend(place.filter(|place| !places.contains(place)));
+        }
+        places
+    }
+
     fn known(&self, id: SchemaId) -> Option<&Arc<Alternatives>> {
         self.known.get(id.index()).and_then(|known| known.as_ref())
     }

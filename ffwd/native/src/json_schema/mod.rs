@@ -79,4 +79,4 @@ pub use normal::{
 };
 pub use options::{LanguageIsEmpty, Limits, Policy, SchemaOptions};
 pub use registry::Registry;
-pub use set::SchemaSet;
+pub use set::{SchemaSet, PARTS};

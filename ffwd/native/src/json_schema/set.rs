@@ -18,8 +18,9 @@ use super::program::Program;
 use super::satisfy::{Context, Solver};
 use super::{ArraySpec, Normal, ObjectSpec, SchemaId};
 
-/// The names that several documents have for the one that refers to them all.
-const PARTS: &str = "ffwd:/schemas/";
+/// The names that several documents have for the one that refers to them all begin so, and end with
+/// their places.
+pub const PARTS: &str = "ffwd:/schemas/";
 
 fn unsatisfiable() -> SchemaError {
     SchemaError {
@@ -187,6 +188,11 @@ impl SchemaSet {
     /// A limit is passed.
     pub fn is_satisfiable(&self, id: SchemaId) -> Result<bool, SchemaError> {
         self.begin().is_satisfiable(self.context(), id)
+    }
+
+    /// Where the parts of a schema stand that must hold together, as JSON pointers.
+    pub fn places(&self, id: SchemaId) -> Vec<String> {
+        self.begin().expander.places(&self.program, id)
     }
 
     /// What satisfies all of `ids`.

@@ -182,7 +182,7 @@ impl Matcher {
     }
 
     /// Overwrites a row with the tokens that may come next, whether canonical or not.
-    pub(super) fn fill_in_time(&self, row: &mut [u32]) -> Result<(), EngineError> {
+    pub fn fill_in_time(&self, row: &mut [u32]) -> Result<(), EngineError> {
         let (Some(budget), Some(left)) = (&self.budget, self.tokens_left()) else {
             return self.fill_by_grammar(row);
         };

@@ -132,6 +132,19 @@ impl Preamble {
         Step::Stays(Stage::Free(matched as u32))
     }
 
+    /// After how many bytes what closes the free text has come; `None` if it does not.
+    pub fn length(&self, stage: Stage, text: &[u8]) -> Option<usize> {
+        let (Stage::Free(matched), Close::Text(close)) = (stage, &self.close) else { return None };
+        let mut matched = matched as usize;
+        for (at, &byte) in text.iter().enumerate() {
+            match advance(close, &self.falls_back, matched, byte) {
+                Some(next) => matched = next,
+                None => return Some(at + 1),
+            }
+        }
+        None
+    }
+
     /// Overwrites a row with the tokens that may come next in free text. `begins` says whether the
     /// grammar's text, or its prefix, can begin with the last so many bytes of a token.
     pub fn fill<E>(

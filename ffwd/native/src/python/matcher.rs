@@ -6,6 +6,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::bitmask::Rows;
 use super::errors;
+use super::explain;
 use super::grammar::PyCompiledGrammar;
 use crate::fast_forward::{
     default_method, fast_forward_tokens, forced_bytes, nothing_forced, Backoff, FastForward, Method,
@@ -294,6 +295,27 @@ impl PyMatcher {
             .detach(|| matcher.shortest_completion())
             .map_err(|error| errors::engine(py, &error))?;
         Ok(ids(&tokens))
+    }
+
+    /// What may come next, and why something may not.
+    ///
+    /// It takes longer than a mask, and changes nothing.
+    ///
+    /// Args:
+    ///     token: Also whether this token is allowed, and if not, why.
+    ///     text: Instead of a token: the same of a text, whatever tokens would spell it.
+    ///
+    /// Raises:
+    ///     TokenError: An id outside the vocabulary.
+    ///     ValueError: Both a token and a text.
+    #[pyo3(signature = (token=None, text=None))]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        token: Option<u32>,
+        text: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        explain::explained(py, &self.matcher, token, text)
     }
 
     /// How often a mask could not be restricted to canonical tokens, by reason; all 0 unless
