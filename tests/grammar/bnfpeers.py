@@ -3,7 +3,7 @@
 import ctypes
 from typing import Any
 
-import llama_cpp.llama_cpp as llama
+import pytest
 import xgrammar
 from llamacpp import models_folder
 
@@ -17,16 +17,16 @@ def _byte_tokens() -> list[int]:
     return [order.index(byte) for byte in range(256)]
 
 
-@llama.llama_log_callback
-def _silent(level: int, text: bytes, data: Any) -> None:
-    pass
-
-
 class Llama:
     """llama.cpp with the vocabulary of GPT-2, of which the tokens of bytes are used."""
 
     def __init__(self) -> None:
-        llama.llama_log_set(_silent, ctypes.c_void_p(0))
+        llama: Any = pytest.importorskip(
+            "llama_cpp.llama_cpp", reason="llama-cpp-python is not installed"
+        )
+        self.llama = llama
+        self.silent = llama.llama_log_callback(lambda *_: None)
+        llama.llama_log_set(self.silent, ctypes.c_void_p(0))
         llama.llama_backend_init()
         settings = llama.llama_model_default_params()
         settings.vocab_only = True
@@ -38,26 +38,26 @@ class Llama:
 
     def accepts(self, grammar: str, texts: list[str]) -> list[bool] | None:
         """Which texts belong to a grammar; `None` if it is refused."""
-        sampler = llama.llama_sampler_init_grammar(self.vocabulary, grammar.encode(), b"root")
+        sampler = self.llama.llama_sampler_init_grammar(self.vocabulary, grammar.encode(), b"root")
         if not sampler:
             return None
         try:
             return [self._accepts(sampler, text) for text in texts]
         finally:
-            llama.llama_sampler_free(sampler)
+            self.llama.llama_sampler_free(sampler)
 
     def _accepts(self, sampler: Any, text: str) -> bool:
-        llama.llama_sampler_reset(sampler)
+        self.llama.llama_sampler_reset(sampler)
         for byte in text.encode():
             if not self._allows(sampler, self.tokens[byte]):
                 return False
-            llama.llama_sampler_accept(sampler, self.tokens[byte])
+            self.llama.llama_sampler_accept(sampler, self.tokens[byte])
         return self._allows(sampler, self.end)
 
     def _allows(self, sampler: Any, token: int) -> bool:
-        data = llama.llama_token_data(token, 0.0, 0.0)
-        candidates = llama.llama_token_data_array(ctypes.pointer(data), 1, -1, False)
-        llama.llama_sampler_apply(sampler, ctypes.byref(candidates))
+        data = self.llama.llama_token_data(token, 0.0, 0.0)
+        candidates = self.llama.llama_token_data_array(ctypes.pointer(data), 1, -1, False)
+        self.llama.llama_sampler_apply(sampler, ctypes.byref(candidates))
         return bool(data.logit > float("-inf"))
 
 
