@@ -94,7 +94,7 @@ PARSERS := build/parsers
 PARSERS_CARRIER := vllm-tpu==0.21.0
 PARSERS_NEED := openai==3.54.0 openai-harmony==0.0.8 partial-json-parser==0.2.1.1.post7 ijson==3.6.0 \
                 cachetools==8.0.1 cbor2==6.2.1 cloudpickle==3.1.2 msgspec==0.22.0 py-cpuinfo==9.0.0 \
-                pybase64==1.5.1 pyzmq==27.3.0 uvloop==0.23.0
+                gguf==0.19.0 pybase64==1.5.1 pyzmq==27.3.0 uvloop==0.23.0
 
 $(PARSERS): | $(VENV)/.installed
 	rm -rf build/parsers-carrier $@
