@@ -126,6 +126,9 @@ def span(kind: SpanKind, content: GrammarLike, *, name: str = "") -> Span:
 def limit(content: GrammarLike, *, max_tokens: int) -> Limit:
     """A grammar, in at most so many tokens.
 
+    The number is kept with the grammar and not enforced yet: only the whole answer has a budget,
+    see `CompiledGrammar.matcher(max_tokens=)`.
+
     Raises:
         GrammarError: `max_tokens` is negative.
         TypeError: `max_tokens` is not an int, or the content neither a grammar nor a str.
