@@ -18,13 +18,14 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::config::{Automaton, JsonParts, Thread, ThreadLexeme};
+use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::estimate::Estimates;
 use super::frame::{Frame, StackId};
 use super::keys::{KeyNode, TextId};
 use super::memory::{map_entry, Bytes};
 use super::punctuation::index;
+use super::thread::{Thread, ThreadLexeme};
 use crate::expr::lexeme::Ends;
 use crate::expr::{LexState, Lexeme, Verdict};
 

@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use super::array::{ArrayGroup, ArrayPending, ArrayPendingId, ArrayState, ArrayStateId, Spare};
 use super::completion::Completions;
@@ -12,70 +11,23 @@ use super::error::EngineError;
 use super::exclusion::Feasibility;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::{Ids, Interner, ShortHash};
-use super::keys::{KeyNode, KeyNodeId, Keys, Terminal, TextId};
+use super::keys::{KeyNode, Keys, Terminal, TextId};
 use super::memory::{map_entry, Bytes, LexemeBytes};
 use super::object::{ObjectPending, ObjectState};
 use super::object_group::ObjectGroup;
 use super::punctuation::{self, index, Indentation, Marks};
 use super::rules::Rules;
+use super::thread::{Thread, ThreadLexeme, Threads};
 use super::value::{Query, QueryId, Schemas, ValueStarts};
 use super::{Grammar, PropertyOrder, RuleSchemas, Writing};
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::Ends;
-use crate::expr::{LexState, Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
+use crate::expr::{Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
 use crate::json_schema::SchemaSet;
 
 /// An interned configuration of one [`Automaton`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateId(pub u32);
-
-/// What a thread is in the middle of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ThreadLexeme {
-    /// The text is complete.
-    End,
-    /// The declared names of an object; the state is a [`KeyNodeId`].
-    Key,
-    /// A lexeme of the automaton, by index.
-    Lexeme(u32),
-    /// A set of tokens, of which one is taken as a whole.
-    Tokens(u32),
-}
-
-/// A lexeme in progress, and the stack of what follows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Thread {
-    pub lexeme: ThreadLexeme,
-    pub state: u32,
-    pub stack: StackId,
-    /// The key so far, where keys that came must not come again; [`TextId::EMPTY`] as long as some
-    /// declared name begins with it, which tells what it is.
-    pub text: TextId,
-    /// The outermost item so far that later ones are compared with.
-    pub transcript: TextId,
-}
-
-impl Thread {
-    pub(super) const END: Self = Self {
-        lexeme: ThreadLexeme::End,
-        state: 0,
-        stack: StackId::END,
-        text: TextId::NONE,
-        transcript: TextId::NONE,
-    };
-
-    #[inline]
-    pub fn lex_state(&self) -> LexState {
-        LexState(self.state)
-    }
-
-    #[inline]
-    pub fn key_node(&self) -> KeyNodeId {
-        KeyNodeId(self.state)
-    }
-}
-
-pub type Threads = SmallVec<[Thread; 4]>;
 
 #[derive(Debug)]
 pub(super) struct Config {
@@ -576,114 +528,6 @@ impl Automaton {
             thread.state = json.keys.intern(node)?.0;
         }
         Ok(&bytes[read..])
-    }
-
-    /// The byte that must come next, if there is exactly one and the text may not end here.
-    pub fn only_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
-        let mut only = None;
-        if self.only_byte_of(threads, &mut only)? {
-            Ok(only)
-        } else {
-            Ok(None)
-        }
-    }
-
-    /// Adds the bytes that may come next; `false` if there are too many to list, or the end may.
-    pub fn list_bytes(
-        &self,
-        threads: &[Thread],
-        bytes: &mut SmallVec<[u8; 16]>,
-    ) -> Result<bool, EngineError> {
-        for thread in threads {
-            let (index, state) = match (thread.lexeme, &self.json) {
-                (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
-                (ThreadLexeme::Key, Some(json)) => {
-                    let node = json.keys.node(thread.key_node());
-                    if matches!(json.keys.terminal(&node), Terminal::Allowed(_)) {
-                        bytes.push(b'"');
-                    }
-                    let children = json.keys.children(&node)?;
-                    let alive = children.iter().filter(|(_, child)| !json.keys.is_dead(child));
-                    bytes.extend(alive.map(|&(byte, _)| byte));
-                    let Some(base) = node.base else { continue };
-                    (base.lexeme, base.state)
-                }
-                _ => return Ok(false),
-            };
-            match self.lexeme(index).only_byte(state)? {
-                Some(byte) if !state.accepts() => bytes.push(byte),
-                _ => return Ok(false),
-            }
-        }
-        bytes.sort_unstable();
-        bytes.dedup();
-        Ok(true)
-    }
-
-    /// Whether a byte may come next, though where a lexeme ends with it nothing may follow: then what
-    /// has been compared with earlier items rules it out.
-    pub fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool, EngineError> {
-        // Whatever a lexeme or a name goes on with is alive, and cheaper to see than where it leads.
-        for thread in threads {
-            let (lexeme, state) = match (thread.lexeme, &self.json) {
-                (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
-                (ThreadLexeme::Key, Some(json)) if byte != b'"' => {
-                    let node = json.keys.node(thread.key_node());
-                    match (json.keys.child(&node, byte)?, node.base) {
-                        (Some(child), _) if json.keys.is_dead(&child) => continue,
-                        (Some(_), _) => return Ok(true),
-                        (None, Some(base)) => (base.lexeme, base.state),
-                        (None, None) => continue,
-                    }
-                }
-                _ => continue,
-            };
-            if self.lexeme(lexeme).next(state, byte)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(!self.step(threads, byte)?.is_empty())
-    }
-
-    /// `false` as soon as two bytes, or the end, are possible.
-    fn only_byte_of(&self, threads: &[Thread], only: &mut Option<u8>) -> Result<bool, EngineError> {
-        let mut agree = |byte: u8| *only.get_or_insert(byte) == byte;
-        for thread in threads {
-            match thread.lexeme {
-                ThreadLexeme::End | ThreadLexeme::Tokens(_) => return Ok(false),
-                ThreadLexeme::Key => {
-                    let Some(json) = &self.json else { return Ok(false) };
-                    let node = json.keys.node(thread.key_node());
-                    if let Some(base) = node.base {
-                        match self.lexeme(base.lexeme).only_byte(base.state)? {
-                            Some(byte) if agree(byte) => {}
-                            _ => return Ok(false),
-                        }
-                    }
-                    let terminal = json.keys.terminal(&node);
-                    if matches!(terminal, Terminal::Allowed(_)) && !agree(b'"') {
-                        return Ok(false);
-                    }
-                    for (byte, child) in json.keys.children(&node)? {
-                        if !json.keys.is_dead(&child) && !agree(byte) {
-                            return Ok(false);
-                        }
-                    }
-                }
-                ThreadLexeme::Lexeme(index) => {
-                    let lexeme = self.lexeme(index);
-                    if thread.lex_state().accepts() {
-                        // More of the lexeme, or what follows it: rarely the same single byte.
-                        return Ok(false);
-                    }
-                    match lexeme.only_byte(thread.lex_state())? {
-                        Some(byte) if agree(byte) => {}
-                        _ => return Ok(false),
-                    }
-                }
-            }
-        }
-        Ok(only.is_some())
     }
 
     /// Counts and sizes, for reports.

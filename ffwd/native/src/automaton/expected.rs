@@ -8,12 +8,13 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::array::ArrayStateId;
-use super::config::{Automaton, JsonParts, Thread, ThreadLexeme};
+use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
 use super::object::ObjectStateId;
 use super::punctuation::index;
 use super::rules::{Leaf, Rules};
+use super::thread::{Thread, ThreadLexeme};
 use super::value::QueryId;
 use crate::expr::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 use crate::grammar::NodeId;

@@ -1,11 +1,12 @@
 //! What may begin on a stack, and what is left of the stack when it has ended.
 
-use super::config::{Automaton, JsonParts, Thread, ThreadLexeme, Threads};
+use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
 use super::keys::TextId;
 use super::object::ObjectStateId;
 use super::punctuation::index;
+use super::thread::{Thread, ThreadLexeme, Threads};
 use crate::expr::Verdict;
 
 impl Automaton {

@@ -3,10 +3,10 @@
 use std::sync::OnceLock;
 
 use super::array::{ArrayPendingId, ArrayStateId};
-use super::config::{Thread, ThreadLexeme};
 use super::keys::TextId;
 use super::object::{ObjectPendingId, ObjectStateId};
 use super::object_group::ObjectGroupId;
+use super::thread::{Thread, ThreadLexeme};
 use super::value::QueryId;
 use crate::expr::Verdict;
 use crate::grammar::symbols::SymbolId;

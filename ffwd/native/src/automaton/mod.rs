@@ -25,6 +25,7 @@ pub mod keys;
 pub mod memory;
 mod monitor;
 pub mod name_set;
+mod next_byte;
 pub mod object;
 pub mod object_group;
 pub mod obstacle;
@@ -32,18 +33,20 @@ pub mod punctuation;
 pub mod rules;
 #[cfg(test)]
 mod tests;
+mod thread;
 pub mod used_keys;
 pub mod value;
 
 pub use array::{Spare, SPARE_ITEMS};
 pub use completion::MAX_COMPLETION_STEPS;
-pub use config::{Automaton, StateId, Thread, ThreadLexeme, Threads};
+pub use config::{Automaton, StateId};
 pub use error::EngineError;
 pub use frame::StackId;
 pub use items::last_value;
 pub use keys::{KeyBase, KeyNodeId, TextId};
 pub use memory::AutomatonBytes;
 pub use punctuation::{Layout, Whitespace, WhitespaceMode};
+pub use thread::{Thread, ThreadLexeme, Threads};
 
 /// What to compile.
 #[derive(Debug)]

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::array::ArrayStateId;
-use super::config::{Automaton, JsonParts, Thread, ThreadLexeme};
+use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
 use super::keys::decoded;
+use super::thread::{Thread, ThreadLexeme};
 use crate::json_schema::SchemaId;
 
 /// Why what would be well-formed may not come.

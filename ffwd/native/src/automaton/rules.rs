@@ -15,12 +15,13 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::config::{Automaton, Thread, ThreadLexeme, Threads};
+use super::config::Automaton;
 use super::error::EngineError;
 use super::frame::{Frame, StackId};
 use super::intern::Interner;
 use super::keys::TextId;
 use super::memory::Held;
+use super::thread::{Thread, ThreadLexeme, Threads};
 use super::value::QueryId;
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::{Ends, MAX_LANGUAGES};
@@ -617,6 +618,12 @@ impl Automaton {
             self.settle(&mut next)?;
         }
         Ok((!next.is_empty()).then_some(next))
+    }
+
+    /// Whether it is a grammar of rules.
+    #[inline]
+    pub fn has_rules(&self) -> bool {
+        self.rules().is_some()
     }
 
     /// Whether tokens may come that are taken as a whole.

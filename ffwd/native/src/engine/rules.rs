@@ -8,6 +8,7 @@ use super::{CompileError, Compiled, Engine, Recipe};
 use crate::automaton::rules::{Leaf, Program};
 use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use crate::expr::{LexemeSpec, Spelling};
+use crate::grammar::fold::fold_regular;
 use crate::grammar::graph::{Graph, LeafFacts};
 use crate::grammar::symbols::Symbols;
 use crate::grammar::{
@@ -31,6 +32,17 @@ impl Engine {
     /// A rule is not defined or has no text, a token is not known, a schema is not supported, or a
     /// limit is passed.
     pub fn compile_grammar(
+        self: &Arc<Self>,
+        grammar: &Grammar,
+        options: GrammarOptions,
+    ) -> Result<Compiled, CompileError> {
+        let mut folded = grammar.clone();
+        fold_regular(&mut folded).map_err(GrammarError::from)?;
+        self.compile_as_it_is(&folded, options)
+    }
+
+    /// A grammar whose lexemes are those that it has.
+    pub(super) fn compile_as_it_is(
         self: &Arc<Self>,
         grammar: &Grammar,
         options: GrammarOptions,

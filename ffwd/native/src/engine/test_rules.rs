@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 
-use super::tests::{engine, read, walk_and_compare};
+use super::tests::{assert_mask, engine, read, walk_and_compare};
 use super::{Compiled, Engine, GrammarOptions};
 use crate::automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::grammar::{Grammar, NodeId, ScopeId, TokenItem, TokenSet};
@@ -112,6 +113,51 @@ fn assert_reads(grammar: &Grammar, accepted: &[&str], refused: &[&str]) {
 
 const EXPRESSIONS: &[(&str, &[&str])] =
     &[("E", &["E + E", "E * E", "( E )", "- E", "/[0-9]+/", "/[a-z]+/"])];
+
+const VALUES: &[(&str, &[&str])] = &[
+    ("V", &["S W", "N W", "{ W }", "{ W M }", "[ W ]", "[ W L ]", "true W", "null W"]),
+    ("M", &["S W : W V , W M", "S W : W V }"]),
+    ("L", &["V , W L", "V ] W"]),
+    ("S", &["\" C \""]),
+    ("C", &["", "/[^\"\\\\\\x00-\\x1f]/ C", "\\ X C"]),
+    ("X", &["/[nt\"]/", "u H H"]),
+    ("H", &["/[0-9a-f]/"]),
+    ("N", &["/-?[1-9]/ D", "0"]),
+    ("D", &["/[0-9]*/", ". /[0-9]+/"]),
+    ("W", &["", "/ +/"]),
+];
+
+/// Masks of the folded grammar are those of the plain one, wherever texts go.
+#[test]
+fn folding_keeps_the_masks() {
+    let mut rng = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    for rules in [EXPRESSIONS, VALUES] {
+        let grammar = anywhere(rules);
+        for seed in 0..3 {
+            let engine = engine(vocabulary(seed, 300));
+            let folded = compile(&engine, &grammar);
+            let plain = engine.compile_as_it_is(&grammar, options()).unwrap();
+            for _ in 0..12 {
+                let mut states = [&folded, &plain].map(|c| c.generation().automaton.start());
+                for _ in 0..20 {
+                    let [tokens, expected] = [(&folded, states[0]), (&plain, states[1])]
+                        .map(|(compiled, state)| assert_mask(compiled, state, b"", "folding"));
+                    assert_eq!(tokens, expected);
+                    let token = tokens[rng.random_range(0..tokens.len())];
+                    if engine.vocabulary().is_eos(token) {
+                        break;
+                    }
+                    let text = engine.vocabulary().text(token);
+                    for (compiled, state) in [&folded, &plain].into_iter().zip(&mut states) {
+                        let automaton = &compiled.generation().automaton;
+                        let threads = automaton.read(automaton.threads(*state), token.0, text);
+                        *state = automaton.intern(threads.unwrap().unwrap()).unwrap();
+                    }
+                }
+            }
+        }
+    }
+}
 
 #[test]
 fn left_recursive_expressions() {

@@ -4,7 +4,9 @@
 //! the fewer stacks there are beside each other and the more of a token lies within one lexeme, so
 //! what is made of lexemes that may end anywhere, sequences, alternatives, repetitions and rules that
 //! do not call themselves becomes one lexeme. Longest-match lexemes, tokens, schemas, spans, limits,
-//! guards and rules with arguments stay as they are, and what is around them folds up to them.
+//! guards and rules with arguments stay as they are, and what is around them folds up to them. So do
+//! intersections and complements, which are mostly free text: alone they are what many grammars share,
+//! and whether any text belongs to them is seen only when they are compiled, and said of their rule.
 //!
 //! A part that is used in one place is folded for nothing. One that is used in several is written out
 //! in each, so that is done for small ones only and until a budget in proportion to the grammar is
@@ -103,6 +105,16 @@ fn weight(language: &Ast) -> (usize, usize) {
 /// What the language of a rule is where the rule is used.
 type Change<'c> = &'c mut dyn FnMut(RuleId, &Ast) -> Option<Ast>;
 
+/// Whether a language is made of concatenations, alternations and repetitions.
+fn is_plain(language: &Ast) -> bool {
+    match language {
+        Ast::Intersection(_) | Ast::Complement(_) => false,
+        Ast::Concat(parts) | Ast::Alternation(parts) => parts.iter().all(is_plain),
+        Ast::Repeat { inner, .. } => is_plain(inner),
+        _ => true,
+    }
+}
+
 /// What is known of the nodes of a grammar.
 struct Languages {
     /// Of each node that is regular.
@@ -191,10 +203,18 @@ impl Languages {
     ) -> Option<Regular> {
         match grammar.node(id) {
             Node::Lexeme(Lexeme { language, lexing: Lexing::Anywhere }) => {
-                let plain = language.looks_around() == Look::Nowhere && !language.is_approximate();
-                plain.then(|| Regular::new(language.clone())).flatten()
+                let apart = language.looks_around() != Look::Nowhere
+                    || language.is_approximate()
+                    || change.is_none() && !is_plain(language);
+                if apart {
+                    None
+                } else {
+                    Regular::new(language.clone())
+                }
             }
             Node::Seq(parts) => self.join(parts, budget, concat),
+            // A rule without texts keeps its place.
+            Node::Choice(parts) if parts.is_empty() && change.is_none() => None,
             Node::Choice(parts) => self.join(parts, budget, alternation),
             &Node::Repeat { inner, min, max } => self.join(&[inner], budget, |parts| {
                 let inner = parts.first().cloned().unwrap_or(Ast::Empty);

@@ -11,6 +11,7 @@ mod completion;
 mod doubt;
 mod free_text;
 mod key_places;
+mod known_steps;
 pub mod lexeme_mask;
 pub mod lexeme_mask_store;
 mod listed;

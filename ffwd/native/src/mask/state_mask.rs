@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use super::completion::{Completion, Levels};
 use super::doubt::{is_hard_to_compare, Doubt, Doubts};
 use super::key_places::{key_places, KeyPlaces};
+use super::known_steps::walk_known;
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
 use super::sharded::Sharded;
@@ -60,6 +61,9 @@ const USUAL_TOKENS: usize = 512;
 
 /// Subtrees of at most so many nodes are walked byte by byte; of larger ones lexemes know the masks.
 const WALKED_NODES: u32 = 16;
+
+/// From how many nodes after the end of a lexeme on tokens are read byte by byte.
+const SCATTERED_NODES: usize = if cfg!(test) { 60 } else { 1 << 14 };
 
 /// What may follow other keys: by the trie of what follows them in a token, and the stack.
 type AfterKeys = FxHashMap<(u64, StackId), TokenList>;
@@ -257,6 +261,7 @@ impl Masker {
         builder: &mut TokenMaskBuilder,
         nodes: &mut u64,
     ) -> Result<(), EngineError> {
+        let mut scattered = Threads::new();
         for thread in threads {
             match thread.lexeme {
                 // Sets of tokens are for whole tokens, see `collect_all`.
@@ -266,6 +271,10 @@ impl Masker {
                     let lexeme = automaton.lexeme(index);
                     let state = thread.lex_state();
                     let mask = self.lexeme_mask(view, lexeme, state)?;
+                    if automaton.has_rules() && self.is_scattered(&mask) {
+                        scattered.push(*thread);
+                        continue;
+                    }
                     *nodes += 1;
                     add_inner(builder, &mask.inner);
                     let compared = automaton.ends_compared_item(thread)?;
@@ -310,7 +319,22 @@ impl Masker {
                 }
             }
         }
+        if !scattered.is_empty() {
+            walk_known(automaton, view.trie, view.root, &scattered, &mut builder.added, nodes)?;
+        }
         Ok(())
+    }
+
+    /// Whether so many tokens go past the end of a lexeme that it is better to read them byte by byte.
+    fn is_scattered(&self, mask: &LexemeMask) -> bool {
+        let trie = self.vocabulary.trie();
+        let below = |node: NodeId| (trie.after(node).0 - node.0) as usize;
+        let of_group = |exit: &ExitGroup| {
+            let grafts = exit.grafts.iter().map(|&(node, _)| below(node)).sum::<usize>();
+            let everywhere = exit.everywhere.iter().map(|&node| below(node)).sum::<usize>();
+            exit.rests.len() + grafts + everywhere
+        };
+        mask.exits.iter().map(of_group).sum::<usize>() > SCATTERED_NODES
     }
 
     fn lexeme_mask(
@@ -618,7 +642,7 @@ fn add_inner(builder: &mut TokenMaskBuilder, inner: &Inner) {
 }
 
 /// Adds every token below a node of a trie that the threads can read.
-fn walk(
+pub(super) fn walk(
     automaton: &Automaton,
     trie: &ByteTrie,
     root: NodeId,
