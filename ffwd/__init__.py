@@ -49,6 +49,7 @@ from ffwd.grammar import JsonSchema as JsonSchema
 from ffwd.grammar import KeywordFidelity as KeywordFidelity
 from ffwd.grammar import Regex as Regex
 from ffwd.grammar import StructuralTagError as StructuralTagError
+from ffwd.grammar import UnusedRule as UnusedRule
 from ffwd.grammar import any_text as any_text
 from ffwd.grammar import capture as capture
 from ffwd.grammar import choice as choice
@@ -76,3 +77,4 @@ from ffwd.grammar import template as template
 from ffwd.grammar import text_until as text_until
 from ffwd.grammar import token as token
 from ffwd.grammar import tokens as tokens
+from ffwd.grammar import unused_rules as unused_rules

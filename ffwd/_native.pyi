@@ -74,9 +74,15 @@ class GrammarError(FfwdError):
     column: int
 
 class SchemaError(FfwdError):
-    """Something is wrong at one place of a JSON Schema. `pointer` is its JSON pointer."""
+    """Something is wrong at one place of a JSON Schema. `pointer` is its JSON pointer.
+
+    `line` and `column` say where the schema stands in the text of a grammar, from 1, in
+    characters; None where it is in no such text.
+    """
 
     pointer: str
+    line: int | None
+    column: int | None
 
 class InvalidSchemaError(SchemaError):
     """The text is not JSON, or a keyword has a value that it cannot have."""
@@ -182,6 +188,7 @@ class GrammarBuilder:
     def rule(self, rule: int) -> int: ...
     def span(self, kind: str, name: str, inner: int) -> int: ...
     def limit(self, inner: int, max_tokens: int) -> int: ...
+    def unused_rules(self, node: int) -> list[tuple[str, str, tuple[int, int] | None]]: ...
 
 @final
 class Vocabulary:
@@ -195,6 +202,8 @@ class Vocabulary:
         bpe: Bpe | None = None,
         token_names: Mapping[str, int] = ...,
     ) -> Vocabulary: ...
+    def __copy__(self) -> Vocabulary: ...
+    def __deepcopy__(self, _memo: Any) -> Vocabulary: ...
     @property
     def token_names(self) -> dict[str, int]: ...
     @property
@@ -501,6 +510,8 @@ class CompiledGrammar:
     @property
     def vocabulary(self) -> Vocabulary: ...
     def to_bytes(self) -> bytes: ...
+    def __copy__(self) -> CompiledGrammar: ...
+    def __deepcopy__(self, _memo: Any) -> CompiledGrammar: ...
     @staticmethod
     def from_bytes(
         data: bytes, vocabulary: Vocabulary, *, memory_bytes: int | None = None

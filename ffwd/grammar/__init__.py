@@ -57,3 +57,5 @@ from ffwd.grammar._template import template as template
 from ffwd.grammar._tokens import Tokens as Tokens
 from ffwd.grammar._tokens import token as token
 from ffwd.grammar._tokens import tokens as tokens
+from ffwd.grammar._unused import UnusedRule as UnusedRule
+from ffwd.grammar._unused import unused_rules as unused_rules

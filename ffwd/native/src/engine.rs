@@ -15,6 +15,7 @@ use crate::automaton::{
 use crate::canonical::{CanonicalMasks, Canonicality};
 use crate::expr::lexeme::after_value;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
+use crate::grammar::source::Excerpt;
 use crate::grammar::GrammarError;
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
@@ -271,6 +272,12 @@ pub enum CompileError {
     Engine(#[from] EngineError),
     #[error(transparent)]
     Grammar(#[from] GrammarError),
+    /// A schema within a grammar that was read from a text.
+    #[error(
+        "{error} ({source_kind}, line {line}, column {column})\n{caret}",
+        line = excerpt.line, column = excerpt.column, caret = excerpt.with_caret()
+    )]
+    Schema { error: SchemaError, source_kind: &'static str, excerpt: Excerpt },
     #[error("no text matches {0}")]
     Unsatisfiable(&'static str),
 }

@@ -142,7 +142,7 @@ impl Automaton {
     /// About the length of a shortest text of each symbol that is not empty; nothing for more symbols
     /// than are looked at.
     fn shortest_symbols(&self, rules: &Rules) -> &[u32] {
-        let Program { symbols, leaves } = &*rules.program;
+        let Program { symbols, leaves, .. } = &*rules.program;
         self.completions.symbols.get_or_init(|| {
             if symbols.len() > MAX_SYMBOLS {
                 return Box::default();

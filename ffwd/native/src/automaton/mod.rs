@@ -12,6 +12,7 @@
 pub mod array;
 mod completion;
 pub mod config;
+mod dead_ends;
 pub mod error;
 mod estimate;
 mod exclusion;
@@ -31,6 +32,7 @@ pub mod object_group;
 pub mod obstacle;
 pub mod punctuation;
 pub mod rules;
+pub mod swallowed;
 #[cfg(test)]
 mod tests;
 mod thread;

@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::config::Automaton;
+use super::dead_ends::DeadEnds;
 use super::error::EngineError;
 use super::frame::{Frame, StackId};
 use super::intern::Interner;
@@ -46,6 +47,8 @@ pub enum Leaf {
 pub struct Program {
     pub symbols: Symbols,
     pub leaves: FxHashMap<NodeId, Leaf>,
+    /// A lexeme whose longest match may take all that can follow it: see `swallowed`.
+    pub swallowing: Option<NodeId>,
 }
 
 /// A symbol so many times.
@@ -94,6 +97,7 @@ pub struct Rules {
     pub(super) counts: Interner<Count>,
     pub(super) unions: Interner<Union>,
     rows: Interner<Row>,
+    pub(super) dead_ends: DeadEnds,
     has_tokens: bool,
 }
 
@@ -112,6 +116,7 @@ impl Rules {
             counts: Interner::new(limit, MAX_PARTS),
             unions: Interner::new(limit, MAX_PARTS),
             rows: Interner::new(limit, MAX_PARTS),
+            dead_ends: DeadEnds::default(),
             has_tokens,
         }
     }
@@ -190,7 +195,7 @@ impl Automaton {
         mut pending: Expanding,
         found: &mut Beginnings,
     ) -> Result<(), EngineError> {
-        let Program { symbols, leaves } = &*rules.program;
+        let Program { symbols, leaves, .. } = &*rules.program;
         while let Some(((_, symbol), stacks)) = pending.pop_last() {
             let parent = self.union(rules, &stacks)?;
             match symbols.get(symbol) {
@@ -323,6 +328,14 @@ impl Automaton {
             self.begin_lexeme(lexeme, stack, threads);
         }
         Ok(())
+    }
+
+    /// The stacks after the languages of a row.
+    pub(super) fn after_row<'r>(&self, rules: &'r Rules, stack: StackId) -> &'r [StackId] {
+        match self.cell(stack).frame {
+            Frame::Row(row) => &rules.rows.get(row).0,
+            _ => &[],
+        }
     }
 
     /// Whether nothing at all may follow, not even the end.

@@ -6,15 +6,16 @@ use rustc_hash::FxHashMap;
 
 use super::{CompileError, Compiled, Engine, Recipe};
 use crate::automaton::rules::{Leaf, Program};
+use crate::automaton::swallowed::swallowing;
 use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use crate::expr::{LexemeSpec, Spelling};
 use crate::grammar::fold::fold_regular;
 use crate::grammar::graph::{Graph, LeafFacts};
 use crate::grammar::symbols::Symbols;
 use crate::grammar::{
-    self, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, TokenItem, TokenSet,
+    self, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, Rule, TokenItem, TokenSet,
 };
-use crate::json_schema::{Policy, Registry, SchemaSet};
+use crate::json_schema::{Policy, Registry, SchemaError, SchemaSet};
 use crate::regex::Ast;
 
 /// How the JSON values of a grammar are read and written.
@@ -90,11 +91,21 @@ impl Engine {
             let texts: Vec<&str> =
                 schemas.iter().map(|id| &*grammar.json[id.0 as usize].schema).collect();
             let options = self.schema_options(registry, policy);
-            let (schema, roots) = SchemaSet::parse_all(&texts, options)?;
+            let (schema, roots) = SchemaSet::parse_all(&texts, options)
+                .map_err(|error| schema_error(grammar, &schemas, error))?;
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
-        let program = Arc::new(Program { symbols, leaves });
-        self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar")
+        let swallowing =
+            swallowing(&symbols, &leaves, &self.lexemes).map_err(GrammarError::from)?;
+        let program = Arc::new(Program { symbols, leaves, swallowing });
+        let compiled =
+            self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar");
+        match (compiled, swallowing) {
+            (Err(CompileError::Unsatisfiable(_)), Some(node)) => {
+                Err(swallowed(grammar, node).into())
+            }
+            (compiled, _) => compiled,
+        }
     }
 
     /// The ids of a set of tokens, without those that end the output.
@@ -172,6 +183,45 @@ impl Engine {
             left.push((from, width - 1));
         }
         Ok(left)
+    }
+}
+
+/// The error of a grammar whose longest matches leave nothing that may come.
+fn swallowed(grammar: &Grammar, node: NodeId) -> GrammarError {
+    let whose = |rule: &&Rule| {
+        rule.body.is_some_and(|body| match grammar.node(body) {
+            Node::Seq(parts) => parts.first() == Some(&node),
+            _ => body == node,
+        })
+    };
+    let rule = grammar.rules.iter().find(whose);
+    let which = rule.map_or("a terminal".to_owned(), |rule| format!("the terminal {}", rule.name));
+    GrammarError::of(
+        grammar,
+        rule.and_then(|rule| rule.place),
+        GrammarErrorKind::NonProductive,
+        format!(
+            "no text belongs to the grammar: {which} takes all that could follow it, as terminals end \
+             at their longest match; let something come between, or make it lazy"
+        ),
+    )
+}
+
+/// The error of one of the schemas of a grammar, with the place of the schema if it is known.
+fn schema_error(
+    grammar: &Grammar,
+    schemas: &[grammar::JsonId],
+    error: SchemaError,
+) -> CompileError {
+    let number = error.pointer.strip_prefix("schema ").and_then(|rest| rest.split_once('#'));
+    let index = match number {
+        Some((number, _)) => number.parse().map_or(0, |number: usize| number.saturating_sub(1)),
+        None => 0,
+    };
+    let place = schemas.get(index).and_then(|id| grammar.json[id.0 as usize].place);
+    match place.and_then(|place| grammar.excerpt(place)) {
+        Some((source, excerpt)) => CompileError::Schema { error, source_kind: source, excerpt },
+        None => error.into(),
     }
 }
 

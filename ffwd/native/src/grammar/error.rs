@@ -59,10 +59,7 @@ impl GrammarError {
         kind: GrammarErrorKind,
         message: impl Into<String>,
     ) -> Self {
-        let place = place.and_then(|place| {
-            let source = grammar.sources.get(place.source.0 as usize)?;
-            Some((source.kind, Excerpt::at(&source.text, place.offset as usize)))
-        });
+        let place = place.and_then(|place| grammar.excerpt(place));
         Self { kind, message: message.into(), place }
     }
 

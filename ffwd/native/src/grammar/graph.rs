@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::parameter::{apply, holds};
-use super::{Argument, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, Place, RuleId};
+use super::{Argument, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, RuleId};
 use crate::error::LimitExceeded;
 
 /// A part of a grammar, with the parameter of the rule around it.
@@ -70,7 +70,7 @@ pub struct Graph {
     /// Whether any text that is not empty does.
     pub nonempty: Vec<bool>,
     /// The rules of a vertex.
-    rules: FxHashMap<VertexId, RuleId>,
+    pub(super) rules: FxHashMap<VertexId, RuleId>,
     pub start: VertexId,
 }
 
@@ -216,42 +216,19 @@ impl Graph {
 
     /// Refuses rules to which no text belongs. With a parameter, only some value need have texts.
     fn check(&self, grammar: &Grammar) -> Result<(), GrammarError> {
-        let mut productive = vec![false; grammar.rules.len()];
+        let mut without = vec![false; grammar.rules.len()];
+        for rule in self.rules.values() {
+            without[rule.0 as usize] = true;
+        }
         for (vertex, rule) in &self.rules {
-            productive[rule.0 as usize] |= self.productive[vertex.index()];
+            without[rule.0 as usize] &= !self.productive[vertex.index()];
         }
-        let mut found: Vec<RuleId> = self.rules.values().copied().collect();
-        found.sort_unstable();
-        found.retain(|rule| !productive[rule.0 as usize]);
-        // The first in the source is the one to look at, if places are known.
-        let place = |rule: &RuleId| grammar.rules[rule.0 as usize].place;
-        let first = found.into_iter().min_by_key(|rule| place(rule).unwrap_or(LAST));
-        if let Some(rule) = first {
-            let known = &grammar.rules[rule.0 as usize];
-            return Err(GrammarError::of(
-                grammar,
-                known.place,
-                GrammarErrorKind::NonProductive,
-                format!(
-                    "no text belongs to the rule {}: it needs itself without an alternative that \
-                     ends, or parts that contradict each other",
-                    known.name
-                ),
-            ));
+        if self.productive[self.start.index()] && !without.contains(&true) {
+            return Ok(());
         }
-        if !self.productive[self.start.index()] {
-            return Err(GrammarError::of(
-                grammar,
-                None,
-                GrammarErrorKind::NonProductive,
-                "no text belongs to the grammar",
-            ));
-        }
-        Ok(())
+        Err(self.blame(grammar, &without))
     }
 }
-
-const LAST: Place = Place { source: super::SourceId(u32::MAX), offset: u32::MAX };
 
 /// Of which children something must hold so that it does of a vertex.
 enum Need {

@@ -3,7 +3,7 @@
 use super::{
     Grammar, JsonId, Lexeme, Lexing, Node, NodeId, Place, Rule, RuleId, ScopeId, SourceId,
 };
-use super::{SpanId, TokenSet};
+use super::{SpanId, TokenSet, UnusedRule};
 use crate::error::LimitExceeded;
 
 impl Grammar {
@@ -21,6 +21,10 @@ impl Grammar {
         self.sources.extend(other.sources.iter().cloned());
         self.spans.extend(other.spans.iter().cloned());
         self.num_scopes += other.num_scopes;
+        for rule in &other.unused {
+            let place = rule.place.map(|place| offset.place(place));
+            self.unused.push(UnusedRule { place, ..rule.clone() });
+        }
         for json in &other.json {
             let place = json.place.map(|place| offset.place(place));
             self.json.push(super::Json { place, ..json.clone() });

@@ -6,6 +6,7 @@
 //! another. What is wrong with a grammar as a whole is found when it is compiled, with the place in the
 //! source of the rule.
 
+mod blame;
 pub mod error;
 pub mod fold;
 pub mod free_text;
@@ -22,11 +23,13 @@ pub mod symbols;
 mod test_fold;
 #[cfg(test)]
 mod tests;
+pub mod unused;
 
 use std::sync::Arc;
 
 pub use error::{GrammarError, GrammarErrorKind};
 pub use source::{Place, Source, SourceId};
+pub use unused::UnusedRule;
 
 use crate::error::LimitExceeded;
 use crate::regex::Ast;
@@ -240,6 +243,8 @@ pub struct Grammar {
     pub json: Vec<Json>,
     pub spans: Vec<Span>,
     pub sources: Vec<Source>,
+    /// Rules of the sources that are not among `rules`, as nothing needs them.
+    pub unused: Vec<UnusedRule>,
     num_scopes: u32,
     /// What a text is.
     pub start: Option<NodeId>,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ast::{Atom, Definition, Item, Value};
 use super::definitions::{Definitions, Named};
@@ -13,6 +13,7 @@ use super::Grammars;
 use crate::error::LimitExceeded;
 use crate::grammar::{
     Grammar, GrammarErrorKind, NodeId, Place, RuleId, ScopeId, SourceId, SpanKind, SpanPart,
+    UnusedRule,
 };
 use crate::regex::Ast;
 
@@ -138,6 +139,10 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         while let Some(pending) = scope.pending.pop_front() {
             let body = self.body(&mut scope, &pending)?;
             self.grammar.define(pending.rule, body);
+        }
+        for (name, at) in scope.unused() {
+            let place = Some(self.place(at));
+            self.grammar.unused.push(UnusedRule { name: name.into(), place });
         }
         match initial {
             Some(skip) => self.grammar.seq(vec![skip, start]).map_err(limit),
@@ -357,6 +362,27 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
 }
 
 impl<'g, 't> Scope<'g, 't> {
+    /// The rules and terminals that were not needed, by name, and where they are defined.
+    fn unused(&self) -> Vec<(&'t str, usize)> {
+        let templates: FxHashSet<&str> = self.instances.keys().map(|&(name, _)| name).collect();
+        let names = self.definitions.names.iter();
+        let mut unused: Vec<(&'t str, usize)> = names
+            .filter_map(|(&name, named)| match named {
+                Named::Rule(rule) => {
+                    let used = self.rules.contains_key(name) || templates.contains(name);
+                    (!used).then_some((name, rule.at))
+                }
+                Named::Terminal(terminal) => {
+                    (!self.terminals.is_known(name)).then_some((name, terminal.at))
+                }
+                // What is imported or declared is no part of the grammar unless it is used.
+                Named::Imported(..) | Named::Declared => None,
+            })
+            .collect();
+        unused.sort_unstable_by_key(|&(_, at)| at);
+        unused
+    }
+
     /// Whether a body could be that of a terminal.
     fn is_terminal(&self, choice: &super::ast::Choice<'t>) -> bool {
         choice.alternatives.iter().all(|alternative| {

@@ -23,6 +23,11 @@ enum State {
 }
 
 impl<'t> Terminals<'t> {
+    /// Whether a terminal was asked for.
+    pub fn is_known(&self, name: &str) -> bool {
+        self.known.contains_key(name)
+    }
+
     /// The language of a terminal that is used at a byte.
     ///
     /// Terminals that it is made of come first, by a stack of their own: chains of them may be long.

@@ -8,6 +8,7 @@ use crate::error::LimitExceeded;
 use crate::grammar::Node;
 use crate::grammar::{
     free_text, regular, Grammar, GrammarError, NodeId, RuleId, SpanKind, TokenItem, TokenSet,
+    UnusedRule,
 };
 use crate::regex::{ecma, formats, substring_of, Ast};
 use crate::{ebnf, gbnf, lark};
@@ -305,5 +306,25 @@ impl PyGrammarBuilder {
     fn limit(&mut self, py: Python<'_>, inner: u32, max_tokens: u32) -> PyResult<u32> {
         let inner = self.node(inner)?;
         added(py, self.grammar.limit(max_tokens, inner))
+    }
+
+    /// The rules that a node does not need: the name of each, what it is written in, and line and
+    /// column where it is defined; no line and no column where it was put together in Python.
+    fn unused_rules(
+        &self,
+        py: Python<'_>,
+        node: u32,
+    ) -> PyResult<Vec<(String, &'static str, Option<(usize, usize)>)>> {
+        let node = self.node(node)?;
+        let grammar = &self.grammar;
+        let described = |rule: UnusedRule| {
+            let excerpt = rule.place.and_then(|place| grammar.excerpt(place));
+            let (notation, place) = match excerpt {
+                Some((notation, excerpt)) => (notation, Some((excerpt.line, excerpt.column))),
+                None => ("Python", None),
+            };
+            (rule.name.to_string(), notation, place)
+        };
+        Ok(py.detach(|| grammar.unused_rules(node).into_iter().map(described).collect()))
     }
 }

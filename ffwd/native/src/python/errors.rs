@@ -33,7 +33,9 @@ create_exception!(
     ffwd._native,
     SchemaError,
     FfwdError,
-    "Something is wrong at one place of a JSON Schema. `pointer` is its JSON pointer."
+    "Something is wrong at one place of a JSON Schema. `pointer` is its JSON pointer.\n\n\
+     `line` and `column` say where the schema stands in the text of a grammar, from 1, in \
+     characters; None where it is in no such text."
 );
 create_exception!(
     ffwd._native,
@@ -106,7 +108,10 @@ create_exception!(
 
 /// Values of the attributes on exceptions that Python code raises itself.
 pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
-    SchemaError::type_object(py).setattr("pointer", "")?;
+    let schema = SchemaError::type_object(py);
+    schema.setattr("pointer", "")?;
+    schema.setattr("line", py.None())?;
+    schema.setattr("column", py.None())?;
     UnsupportedSchemaError::type_object(py).setattr("keyword", "")?;
     let grammar = GrammarError::type_object(py);
     grammar.setattr("line", 1)?;
@@ -142,7 +147,10 @@ fn limit_of(py: Python<'_>, message: String, limit: &str, maximum: u64) -> PyErr
 }
 
 pub fn schema(py: Python<'_>, error: &json_schema::SchemaError) -> PyErr {
-    let message = error.to_string();
+    schema_saying(py, error, error.to_string())
+}
+
+fn schema_saying(py: Python<'_>, error: &json_schema::SchemaError, message: String) -> PyErr {
     let raised = match &error.kind {
         SchemaErrorKind::Invalid { .. } => InvalidSchemaError::new_err(message),
         SchemaErrorKind::Unsupported { keyword } => {
@@ -168,6 +176,10 @@ pub fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
         }
         CompileError::Engine(error) => engine(py, error),
         CompileError::Grammar(error) => grammar(py, error),
+        CompileError::Schema { error: inner, excerpt, .. } => {
+            let raised = schema_saying(py, inner, error.to_string());
+            at_place(py, raised, (excerpt.line, excerpt.column))
+        }
         CompileError::Unsatisfiable(_) => GrammarError::new_err(error.to_string()),
     }
 }

@@ -93,6 +93,23 @@ impl PyCompiledGrammar {
         wrap(py, vocabulary, Ok(compiled), memory_bytes)
     }
 
+    /// Itself, as nothing about it changes.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __reduce__(&self) -> PyResult<Py<PyAny>> {
+        Err(PyTypeError::new_err(
+            "a CompiledGrammar is not pickled, as it needs the vocabulary of the process that loads \
+             it: send to_bytes(), and there CompiledGrammar.from_bytes(data, vocabulary); or pickle \
+             the grammar that it was compiled from, and compile it there",
+        ))
+    }
+
     /// A matcher at the beginning of a text.
     ///
     /// Args:

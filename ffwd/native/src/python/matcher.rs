@@ -1,6 +1,6 @@
 //! `Matcher`.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -142,6 +142,13 @@ impl PyMatcher {
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
         self.fork(py)
+    }
+
+    fn __reduce__(&self) -> PyResult<Py<PyAny>> {
+        Err(PyTypeError::new_err(
+            "a Matcher is not pickled, as it needs the compiled grammar of the process that loads it: \
+             send to_bytes(), and there Matcher.from_bytes(data, grammar)",
+        ))
     }
 
     /// Whether the text may end here: then the end tokens are allowed.

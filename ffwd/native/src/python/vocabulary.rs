@@ -223,6 +223,22 @@ impl PyVocabulary {
         py.detach(|| self.engine.clear_memos());
     }
 
+    /// Itself, as nothing about it changes.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __reduce__(&self) -> PyResult<Py<PyAny>> {
+        Err(PyTypeError::new_err(
+            "a Vocabulary is not pickled: each process makes its own from the tokenizer, with \
+             ffwd.tokenizer",
+        ))
+    }
+
     fn __repr__(&self) -> String {
         let vocabulary = self.engine.vocabulary();
         let eos: Vec<u32> = vocabulary.eos().iter().map(|token| token.0).collect();

@@ -1,0 +1,94 @@
+//! Why no text belongs to a part of a grammar.
+
+use rustc_hash::FxHashMap;
+
+use super::graph::{Graph, Vertex, VertexId};
+use super::{Grammar, GrammarError, GrammarErrorKind, Node, Place, RuleId, TokenItem, TokenSet};
+
+/// What is found at the end of the way down from a part without texts.
+struct Cause {
+    why: String,
+    /// Where, if it is known better than by the rule.
+    place: Option<Place>,
+}
+
+impl Graph {
+    /// The error of a grammar in which no text belongs to the start, or to a rule that it reaches.
+    /// `without` says of each rule whether no text belongs to it, whatever its parameter.
+    ///
+    /// The first such rule in the source is looked into, down to what no text belongs to by itself.
+    pub(super) fn blame(&self, grammar: &Grammar, without: &[bool]) -> GrammarError {
+        const LAST: Place = Place { source: super::SourceId(u32::MAX), offset: u32::MAX };
+        let place = |rule: RuleId| grammar.rules[rule.0 as usize].place;
+        let order = |rule: RuleId| (place(rule).unwrap_or(LAST), rule);
+        let mut found: Vec<(VertexId, RuleId)> =
+            self.rules.iter().map(|(&vertex, &rule)| (vertex, rule)).collect();
+        found.retain(|(_, rule)| without[rule.0 as usize]);
+        let first = found.into_iter().min_by_key(|&(vertex, rule)| (order(rule), vertex));
+        let mut at = first.map_or(self.start, |(vertex, _)| vertex);
+        // The parts on the way, and the rules that they are the bodies of.
+        let mut path: Vec<Option<RuleId>> = Vec::new();
+        let mut steps: FxHashMap<VertexId, usize> = FxHashMap::default();
+        let (begun, cause) = loop {
+            if let Some(&begun) = steps.get(&at) {
+                let why = "it needs itself without an alternative that ends".to_owned();
+                break (begun, Cause { why, place: None });
+            }
+            steps.insert(at, path.len());
+            let rule = self.rules.get(&at).copied();
+            path.push(rule.filter(|rule| without[rule.0 as usize]));
+            let missing = self.vertices[at.index()]
+                .children()
+                .iter()
+                .find(|child| !self.productive[child.index()]);
+            match missing {
+                Some(&child) => at = child,
+                None => break (path.len(), cause(grammar, &self.vertices[at.index()])),
+            }
+        };
+        // Of a circle the first in the source; else the innermost.
+        let circle = path[begun..].iter().flatten().copied();
+        let before = path[..begun].iter().flatten().copied();
+        let rule = circle.min_by_key(|&rule| order(rule)).or_else(|| before.last());
+        let whose = match rule {
+            Some(rule) => format!("the rule {}", grammar.rules[rule.0 as usize].name),
+            None => "the grammar".to_owned(),
+        };
+        GrammarError::of(
+            grammar,
+            cause.place.or_else(|| rule.and_then(place)),
+            GrammarErrorKind::NonProductive,
+            format!("no text belongs to {whose}: {}", cause.why),
+        )
+    }
+}
+
+/// Why no text belongs to a part, though there are texts of all that it is made of.
+fn cause(grammar: &Grammar, vertex: &Vertex) -> Cause {
+    let because = |why: &str| Cause { why: why.to_owned(), place: None };
+    match vertex {
+        Vertex::Leaf(node) => match grammar.node(*node) {
+            Node::Tokens(set) => Cause { why: without_tokens(set), place: set.place },
+            _ => because("its text would have to satisfy conditions that contradict each other"),
+        },
+        Vertex::Never => because("the condition of none of its alternatives holds"),
+        _ => because("it is a choice of nothing"),
+    }
+}
+
+/// Why no token belongs to a set of known ones.
+fn without_tokens(set: &TokenSet) -> String {
+    if set.exclude {
+        return "all tokens but those that end the output are excluded".to_owned();
+    }
+    let which = match *set.items {
+        [] => return "it is a set of no tokens".to_owned(),
+        [TokenItem::Named(ref name)] => format!("the token {name} ends"),
+        [TokenItem::Ids(first, last)] if first == last => format!("the token {first} ends"),
+        _ => "these tokens end".to_owned(),
+    };
+    format!(
+        "{which} the output, so nothing can ask for it as a part of the text: leave it out, an end \
+         token may come wherever the text is complete"
+    )
+}

@@ -1,0 +1,52 @@
+//! Rules that no text needs.
+
+use std::sync::Arc;
+
+use super::source::Excerpt;
+use super::{Grammar, Node, NodeId, Place};
+
+/// A rule, or a terminal, that the start does not reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnusedRule {
+    pub name: Arc<str>,
+    pub place: Option<Place>,
+}
+
+impl Grammar {
+    /// The rules that a start does not reach, in the order of their sources. They change nothing:
+    /// what they say is checked by no more than the syntax.
+    pub fn unused_rules(&self, start: NodeId) -> Vec<UnusedRule> {
+        let mut seen = vec![false; self.num_nodes()];
+        let mut used = vec![false; self.rules.len()];
+        let mut pending = vec![start];
+        while let Some(id) = pending.pop() {
+            if std::mem::replace(&mut seen[id.0 as usize], true) {
+                continue;
+            }
+            match self.node(id) {
+                &Node::Rule(rule, _) => {
+                    used[rule.0 as usize] = true;
+                    pending.extend(self.rules[rule.0 as usize].body);
+                }
+                node => pending.extend_from_slice(node.children()),
+            }
+        }
+        let declared = self.rules.iter().zip(used).filter(|(_, used)| !used);
+        let declared = declared.map(|(rule, _)| rule.as_unused());
+        let mut unused: Vec<UnusedRule> = declared.chain(self.unused.iter().cloned()).collect();
+        unused.sort_by_key(|rule| rule.place.map_or((1, None), |place| (0, Some(place))));
+        unused
+    }
+
+    /// What a place is written in, and where there.
+    pub fn excerpt(&self, place: Place) -> Option<(&'static str, Excerpt)> {
+        let source = self.sources.get(place.source.0 as usize)?;
+        Some((source.kind, Excerpt::at(&source.text, place.offset as usize)))
+    }
+}
+
+impl super::Rule {
+    fn as_unused(&self) -> UnusedRule {
+        UnusedRule { name: self.name.clone(), place: self.place }
+    }
+}
