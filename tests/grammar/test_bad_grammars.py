@@ -46,13 +46,13 @@ LARK = {
         'start: "x" | a::0\na::_: "x" %if bit_set(3)', "rule a: the condition", (2, 1)
     ),
     "a repetition": ('start: "x"{3,2}', "largest count is less than", (1, 11)),
-    "a token that is not there": ('start: "x"\n  <|nope|>', "no token", (2, 3)),
+    "a token that is not there": ('start: "x"\n  | <|nope|>', "no token", (2, 5)),
     "an id that is not there": ("start: <[5,999]>", "not all in the vocabulary of 261", (1, 8)),
     "an end token": ('start: "x" <end>', "the token <end> ends the output", (1, 12)),
     "an end token by its id": ('start: "x" <[256]>', "the token 256 ends the output", (1, 12)),
     "a terminal takes what follows": ('start: A "a"\nA: /a+/', "A takes all", (2, 1)),
     "a pattern": ("start: /(a/", "unclosed group", (1, 9)),
-    "a pattern of another kind": (r"start: /(a)\1/", "backreference", (1, 11)),
+    "a pattern of another kind": (r"start: /(a)\1/", "backreference", (1, 12)),
     "a terminal within itself": ('start: A\nA: "x" A', "contains itself", (2, 8)),
     "a rule twice": ('start: "x"\nstart: "y"', "defined twice", (2, 1)),
     "an open bracket": ('start: ("x"', "", (1, 12)),
@@ -125,9 +125,17 @@ PYTHON: dict[str, tuple[Callable[[], Grammar], str]] = {
 
 TAGS: dict[str, tuple[dict[str, Any], str]] = {
     "a tag that can never close": (
-        {"type": "tag", "begin": "<a>", "content": {"type": "any_text", "excludes": [">"]},
+        {"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end": ""},
+        "would never end",
+    ),
+    "a tag without an end": (
+        {"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end": []},
+        "'end' must not be empty",
+    ),
+    "a tag around what contradicts itself": (
+        {"type": "tag", "begin": "<a>", "content": {"type": "regex", "pattern": "a(?!a)(?=a)b"},
          "end": "</a>"},
-        "no text belongs|excludes|end",
+        "its text would have to",
     ),
     "a tag around nothing": (
         {"type": "tag", "begin": "<a>",
@@ -204,7 +212,7 @@ def test_end_tokens_beside_others_are_left_out(end: int | str) -> None:
 
 SCHEMAS = [
     ('start: "x" %json {"type":"strin"}', InvalidSchemaError, "/type", (1, 12)),
-    ('start: "x"\n  %json {"$ref":"#/no"}', InvalidSchemaError, "/$ref", (2, 3)),
+    ('start: "x"\n  | %json {"$ref":"#/no"}', InvalidSchemaError, "/$ref", (2, 5)),
     ('start: %json {"minimum":3,"maximum":2,"type":"integer"}', UnsatisfiableSchemaError, "", (1, 8)),
     ('start: a b\na: %json {"type":"null"}\nb: %json {"anyOf":[{"pattern":3}]}',
      InvalidSchemaError, "/anyOf/0/pattern", (3, 4)),

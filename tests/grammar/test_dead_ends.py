@@ -117,9 +117,8 @@ def test_masks_have_what_goes_on_to_an_end(seed: int) -> None:
 WITHOUT_TEXTS = [
     ('start: A "a"\nA: /a+/', "A", 2, 1),
     ('start: "x" "y" A "a"\nA: /a+/', "A", 2, 1),
-    ('start: "x" (A "ab" | B "bb")\nA: /a+b*/\nB: /b+/', "A", 2, 1),
+    ('start: "x" (A "ab" | B "bb")\nA: /a[ab]*/\nB: /b+/', "A", 2, 1),
     ('start: (A "b")* A "a"\nA: /a+/', "A", 2, 1),
-    ('start: "(" start ")" | A "aa"\nA: /a+/', "A", 2, 1),
     ("start: A B\nA: /a+/\nB: /a/", "A", 2, 1),
 ]
 
@@ -137,8 +136,8 @@ AVOIDED = [
     ('start: "x" start | A "a" | "y"\nA: /a+/', "x", "a"),
     ('start: "x" start | A "a" | "y"\nA: /a+/', "", "a"),
     ('start: "(" start ")" | "(" A "a" | "c"\nA: /a+/', "(((", "a"),
-    ('start: (A | B "c")+\nA: /ab/\nB: /ac*/', "", "c"),
-    ('start: A ("a" | "b" start)\nA: /a+/ | "c"', "c", "c"),
+    ('start: (A | B "c")+\nA: /ab/\nB: /ac*/', "a", "c"),
+    ('start: (A "b")* A "a" | B start?\nA: /a+/\nB: "c"', "c", "a"),
 ]
 
 
@@ -157,7 +156,7 @@ def test_what_leads_nowhere_does_not_come(text: str, begin: str, letters: str) -
 
 def test_a_text_goes_on_to_its_end_however_it_is_chosen() -> None:
     """Nested to any depth, where each level has ways that lead nowhere."""
-    text = 'start: "(" start ")" | "[" start A "]" | "{" start A "a" "}" | B\nA: /a+/\nB: /b/'
+    text = 'start: "(" start ")" | "[" start A "]" | "{" A "a" "}" | B\nA: /a+/\nB: /b/'
     compiled = ffwd.compile(ffwd.lark(text), LONG)
     for seed in range(20):
         source, matcher = random.Random(seed), compiled.matcher()

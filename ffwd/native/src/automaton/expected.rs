@@ -66,7 +66,7 @@ const MAX_LISTED: usize = 12;
 /// Fewer ways to end than this are all that a lexeme has.
 const FEW_ENDINGS: usize = 64;
 /// How many of the last bytes tell which terminals have begun.
-pub const TAIL: usize = 256;
+pub const TAIL: usize = 4_096;
 
 impl Automaton {
     /// What may come after threads, at most `most` of it, and how much is left out. `tail` are the last
@@ -521,13 +521,24 @@ fn since_start<'t>(
     state: LexState,
     tail: &'t [u8],
 ) -> Result<Option<&'t [u8]>, EngineError> {
-    if state == lexeme.start() {
+    if state == lexeme.start() || !lexeme.is_alive() {
         return Ok(None);
     }
-    for from in 0..tail.len() {
-        if run(lexeme, &tail[from..])? == Some(state) {
-            return Ok(Some(&tail[from..]));
+    // Where the lexeme is if it has begun at any of the places so far, and the first of these.
+    let mut begun: FxHashMap<LexState, usize> = FxHashMap::default();
+    for (at, &byte) in tail.iter().enumerate() {
+        begun.entry(lexeme.start()).or_insert(at);
+        let mut next: FxHashMap<LexState, usize> = FxHashMap::default();
+        for (before, from) in begun {
+            if before.is_final() {
+                continue;
+            }
+            if let Some(after) = lexeme.next(before, byte)? {
+                let first = next.entry(after).or_insert(from);
+                *first = (*first).min(from);
+            }
         }
+        begun = next;
     }
-    Ok(None)
+    Ok(begun.get(&state).map(|&from| &tail[from..]))
 }

@@ -26,8 +26,9 @@ impl Graph {
         found.retain(|(_, rule)| without[rule.0 as usize]);
         let first = found.into_iter().min_by_key(|&(vertex, rule)| (order(rule), vertex));
         let mut at = first.map_or(self.start, |(vertex, _)| vertex);
-        // The parts on the way, and the rules that they are the bodies of.
-        let mut path: Vec<Option<RuleId>> = Vec::new();
+        // The rules that the parts on the way are the bodies of. A body that only names another rule
+        // is the same part wherever that rule is named.
+        let mut path: Vec<Option<(bool, RuleId)>> = Vec::new();
         let mut steps: FxHashMap<VertexId, usize> = FxHashMap::default();
         let (begun, cause) = loop {
             if let Some(&begun) = steps.get(&at) {
@@ -35,8 +36,9 @@ impl Graph {
                 break (begun, Cause { why, place: None });
             }
             steps.insert(at, path.len());
-            let rule = self.rules.get(&at).copied();
-            path.push(rule.filter(|rule| without[rule.0 as usize]));
+            let rule = self.rules.get(&at).copied().filter(|rule| without[rule.0 as usize]);
+            let is_name = matches!(self.vertices[at.index()], Vertex::Same(_));
+            path.push(rule.map(|rule| (is_name, rule)));
             let missing = self.vertices[at.index()]
                 .children()
                 .iter()
@@ -49,7 +51,8 @@ impl Graph {
         // Of a circle the first in the source; else the innermost.
         let circle = path[begun..].iter().flatten().copied();
         let before = path[..begun].iter().flatten().copied();
-        let rule = circle.min_by_key(|&rule| order(rule)).or_else(|| before.last());
+        let circle = circle.min_by_key(|&(is_name, rule)| (is_name, order(rule)));
+        let rule = circle.or_else(|| before.last()).map(|(_, rule)| rule);
         let whose = match rule {
             Some(rule) => format!("the rule {}", grammar.rules[rule.0 as usize].name),
             None => "the grammar".to_owned(),

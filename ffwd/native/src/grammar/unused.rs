@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::source::Excerpt;
-use super::{Grammar, Node, NodeId, Place};
+use super::{Grammar, Node, NodeId, Place, SourceId};
 
 /// A rule, or a terminal, that the start does not reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,29 @@ impl Grammar {
         let mut unused: Vec<UnusedRule> = declared.chain(self.unused.iter().cloned()).collect();
         unused.sort_by_key(|rule| rule.place.map_or((1, None), |place| (0, Some(place))));
         unused
+    }
+
+    /// For each of these, sorted by their places: what it is written in, and line and column from 1.
+    /// Linear, as texts may have very many rules.
+    pub fn positions(&self, rules: &[UnusedRule]) -> Vec<Option<(&'static str, usize, usize)>> {
+        let mut read = Place { source: SourceId(u32::MAX), offset: 0 };
+        let (mut line, mut column) = (1, 1);
+        let mut position = |place: Place| {
+            let source = self.sources.get(place.source.0 as usize)?;
+            if place.source != read.source {
+                read = Place { offset: 0, ..place };
+                (line, column) = (1, 1);
+            }
+            let between = source.text.get(read.offset as usize..place.offset as usize)?;
+            line += between.bytes().filter(|&byte| byte == b'\n').count();
+            column = match between.rfind('\n') {
+                Some(end) => between[end..].chars().count(),
+                None => column + between.chars().count(),
+            };
+            read = place;
+            Some((source.kind, line, column))
+        };
+        rules.iter().map(|rule| rule.place.and_then(&mut position)).collect()
     }
 
     /// What a place is written in, and where there.

@@ -317,14 +317,16 @@ impl PyGrammarBuilder {
     ) -> PyResult<Vec<(String, &'static str, Option<(usize, usize)>)>> {
         let node = self.node(node)?;
         let grammar = &self.grammar;
-        let described = |rule: UnusedRule| {
-            let excerpt = rule.place.and_then(|place| grammar.excerpt(place));
-            let (notation, place) = match excerpt {
-                Some((notation, excerpt)) => (notation, Some((excerpt.line, excerpt.column))),
-                None => ("Python", None),
+        Ok(py.detach(|| {
+            let unused = grammar.unused_rules(node);
+            let positions = grammar.positions(&unused);
+            let described = |(rule, position): (UnusedRule, Option<_>)| match position {
+                Some((notation, line, column)) => {
+                    (rule.name.to_string(), notation, Some((line, column)))
+                }
+                None => (rule.name.to_string(), "Python", None),
             };
-            (rule.name.to_string(), notation, place)
-        };
-        Ok(py.detach(|| grammar.unused_rules(node).into_iter().map(described).collect()))
+            unused.into_iter().zip(positions).map(described).collect()
+        }))
     }
 }
