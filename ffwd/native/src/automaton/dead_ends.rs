@@ -32,19 +32,26 @@ const MAX_ROWS: usize = 256;
 /// How many states of a lexeme are looked at.
 const MAX_STATES: usize = 4_096;
 
-/// A lexeme, and the stack with the row of those after it.
-type RowKey = (u32, StackId);
-/// The states of a row from which no text goes on to an end.
-type Dead = Arc<FxHashSet<LexState>>;
+/// A state of a lexeme, and the stack of what follows it.
+type Place = (u32, StackId, LexState);
+
+/// What is known of a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Fate {
+    /// No text goes on from it to an end.
+    dead: bool,
+    /// So it is from here, or from some later state of the lexeme.
+    may_die: bool,
+}
 
 /// What has been found of one grammar.
 #[derive(Debug, Default)]
 pub(super) struct DeadEnds {
-    shapes: Mutex<FxHashMap<u32, Option<Arc<Shape>>>>,
-    known: Mutex<FxHashMap<RowKey, Dead>>,
+    shapes: Mutex<FxHashMap<(u32, LexState), Option<Arc<Shape>>>>,
+    known: Mutex<FxHashMap<Place, Fate>>,
 }
 
-/// A lexeme's states, and how it ends.
+/// The states of a lexeme from one on, and how it ends.
 #[derive(Debug)]
 struct Shape {
     states: Vec<LexState>,
@@ -57,8 +64,7 @@ struct Shape {
 
 impl Shape {
     /// `None` if it has too many states.
-    fn of(lexeme: &Lexeme) -> Result<Option<Self>, LimitExceeded> {
-        let start = lexeme.start();
+    fn of(lexeme: &Lexeme, start: LexState) -> Result<Option<Self>, LimitExceeded> {
         let mut shape = Self {
             states: vec![start],
             places: FxHashMap::from_iter([(start, 0)]),
@@ -97,6 +103,20 @@ impl Shape {
     }
 }
 
+impl Shape {
+    fn fates(&self, alive: &[bool]) -> Vec<Fate> {
+        let mut fates: Vec<Fate> =
+            alive.iter().map(|&alive| Fate { dead: !alive, may_die: false }).collect();
+        let mut pending: Vec<usize> = (0..fates.len()).filter(|&place| fates[place].dead).collect();
+        while let Some(place) = pending.pop() {
+            if !std::mem::replace(&mut fates[place].may_die, true) {
+                pending.extend_from_slice(&self.before[place]);
+            }
+        }
+        fates
+    }
+}
+
 /// How a row can end.
 struct Exit {
     /// The states in which it does.
@@ -107,11 +127,11 @@ struct Exit {
     to: Vec<(usize, LexState)>,
 }
 
-/// Rows that are looked at.
+/// Rows that are looked at, each from where it began.
 #[derive(Default)]
 struct Search {
-    keys: Vec<RowKey>,
-    places: FxHashMap<RowKey, usize>,
+    keys: Vec<Place>,
+    places: FxHashMap<Place, usize>,
     /// Those that are to be looked into, the shortest stacks first.
     pending: BinaryHeap<Reverse<(u32, usize)>>,
     /// Of those that were looked into.
@@ -141,17 +161,14 @@ impl Automaton {
 
     /// Whether it is known that no text goes on from a thread to an end.
     fn is_dead_end(&self, thread: &Thread) -> Result<bool, EngineError> {
-        let dead = self.dead_states(thread)?;
-        Ok(dead.is_some_and(|dead| dead.contains(&thread.lex_state())))
+        Ok(self.fate(thread)?.dead)
     }
 
     /// Whether a thread can come to where no text goes on to an end, or is there.
     #[inline]
     pub fn may_dead_end(&self, thread: &Thread) -> Result<bool, EngineError> {
         match self.rules() {
-            Some(rules) if rules.program.swallowing.is_some() => {
-                Ok(self.dead_states(thread)?.is_some_and(|dead| !dead.is_empty()))
-            }
+            Some(rules) if rules.program.swallowing.is_some() => Ok(self.fate(thread)?.may_die),
             _ => Ok(false),
         }
     }
@@ -168,16 +185,21 @@ impl Automaton {
         }
     }
 
-    /// The dead states of the row that a thread is in; `None` if it is in none.
-    fn dead_states(&self, thread: &Thread) -> Result<Option<Dead>, EngineError> {
-        let (ThreadLexeme::Lexeme(lexeme), Frame::Row(_), Some(rules)) =
-            (thread.lexeme, self.cell(thread.stack).frame, self.rules())
-        else {
-            return Ok(None);
+    fn is_row(&self, stack: StackId) -> bool {
+        matches!(self.cell(stack).frame, Frame::Row(_) | Frame::Begun)
+    }
+
+    /// What is known of a thread; of one that is in no row, nothing bad.
+    fn fate(&self, thread: &Thread) -> Result<Fate, EngineError> {
+        let (ThreadLexeme::Lexeme(lexeme), Some(rules)) = (thread.lexeme, self.rules()) else {
+            return Ok(Fate::default());
         };
-        let key = (lexeme, thread.stack);
-        if let Some(known) = rules.dead_ends.known.lock().get(&key) {
-            return Ok(Some(known.clone()));
+        if !self.is_row(thread.stack) {
+            return Ok(Fate::default());
+        }
+        let key = (lexeme, thread.stack, thread.lex_state());
+        if let Some(&known) = rules.dead_ends.known.lock().get(&key) {
+            return Ok(known);
         }
         let mut search = Search::default();
         self.add_row(rules, &mut search, key);
@@ -187,34 +209,35 @@ impl Automaton {
             }
             self.look_into(rules, &mut search, row)?;
         }
-        let dead = search.dead(true);
+        let fates = search.fates(true);
         // What would be no other if nothing beyond the rows that were looked into were alive.
-        let surely = search.dead(false);
+        let surely = search.fates(false);
         let mut known = rules.dead_ends.known.lock();
-        for (row, dead) in &dead {
-            if *row == 0 || surely[row] == *dead {
-                known.entry(search.keys[*row]).or_insert_with(|| Arc::new(dead.clone()));
+        for (row, fates) in &fates {
+            if *row == 0 || surely[row] == *fates {
+                let (lexeme, stack, _) = search.keys[*row];
+                for (&state, &fate) in search.shapes[row].states.iter().zip(fates) {
+                    known.entry((lexeme, stack, state)).or_insert(fate);
+                }
             }
         }
         // A lexeme with too many states has none that are known to be dead.
-        Ok(Some(known.entry(key).or_default().clone()))
+        Ok(*known.entry(key).or_default())
     }
 
-    fn add_row(&self, rules: &Rules, search: &mut Search, key: RowKey) -> usize {
+    fn add_row(&self, rules: &Rules, search: &mut Search, key: Place) -> usize {
         let fresh = search.keys.len();
         let row = *search.places.entry(key).or_insert(fresh);
         if row == fresh {
             search.keys.push(key);
-            let height = |stack: &StackId| self.cell(*stack).height;
-            let least = self.after_row(rules, key.1).iter().map(height).min();
-            search.pending.push(Reverse((least.unwrap_or(0), row)));
+            search.pending.push(Reverse((self.height_after(rules, key.1), row)));
         }
         row
     }
 
     fn look_into(&self, rules: &Rules, search: &mut Search, row: usize) -> Result<(), EngineError> {
-        let (lexeme, stack) = search.keys[row];
-        let Some(shape) = self.shape(rules, lexeme)? else { return Ok(()) };
+        let (lexeme, stack, start) = search.keys[row];
+        let Some(shape) = self.shape(rules, lexeme, start)? else { return Ok(()) };
         search.shapes.insert(row, shape.clone());
         for ((verdict, goes_on), from) in &shape.endings {
             let ended = self.exit(stack, ThreadLexeme::Lexeme(lexeme), *verdict, TextId::NONE)?;
@@ -231,22 +254,22 @@ impl Automaton {
                 if begun.peek().is_none() {
                     continue;
                 }
-                if !matches!(self.cell(start.stack).frame, Frame::Row(_)) {
+                if !self.is_row(start.stack) {
                     exit.alive = true;
                     break;
                 }
-                let key = (index, start.stack);
-                let known = rules.dead_ends.known.lock().get(&key).cloned();
+                let key = (index, start.stack, start.lex_state());
                 let mut seen: FxHashSet<LexState> = FxHashSet::default();
                 for byte in begun {
                     let Some(state) = next.next(start.lex_state(), byte)? else { continue };
-                    match &known {
-                        Some(dead) => exit.alive |= !dead.contains(&state),
-                        None if seen.insert(state) => {
-                            let after = self.add_row(rules, search, key);
-                            exit.to.push((after, state));
-                        }
-                        None => {}
+                    if !seen.insert(state) {
+                        continue;
+                    }
+                    let place = (index, start.stack, state);
+                    let known = rules.dead_ends.known.lock().get(&place).copied();
+                    match known {
+                        Some(fate) => exit.alive |= !fate.dead,
+                        None => exit.to.push((self.add_row(rules, search, key), state)),
                     }
                 }
                 if exit.alive {
@@ -258,20 +281,26 @@ impl Automaton {
         Ok(())
     }
 
-    fn shape(&self, rules: &Rules, lexeme: u32) -> Result<Option<Arc<Shape>>, EngineError> {
+    fn shape(
+        &self,
+        rules: &Rules,
+        lexeme: u32,
+        start: LexState,
+    ) -> Result<Option<Arc<Shape>>, EngineError> {
         let mut shapes = rules.dead_ends.shapes.lock();
-        if let Some(known) = shapes.get(&lexeme) {
+        if let Some(known) = shapes.get(&(lexeme, start)) {
             return Ok(known.clone());
         }
-        let shape = Shape::of(self.lexeme(lexeme))?.map(Arc::new);
-        shapes.insert(lexeme, shape.clone());
+        let shape = Shape::of(self.lexeme(lexeme), start)?.map(Arc::new);
+        shapes.insert((lexeme, start), shape.clone());
         Ok(shape)
     }
 }
 
 impl Search {
-    /// The dead states of each row that was looked into. `beyond`: whether the others are alive.
-    fn dead(&self, beyond: bool) -> FxHashMap<usize, FxHashSet<LexState>> {
+    /// What is known of the states of each row that was looked into. `beyond`: whether the others are
+    /// alive.
+    fn fates(&self, beyond: bool) -> FxHashMap<usize, Vec<Fate>> {
         let mut alive: FxHashMap<usize, Vec<bool>> = FxHashMap::default();
         for (&row, shape) in &self.shapes {
             alive.insert(row, vec![false; shape.states.len()]);
@@ -304,10 +333,6 @@ impl Search {
                 pending.extend(exit.from.iter().map(|&place| (*row, place)));
             }
         }
-        let dead = |(row, alive): (usize, Vec<bool>)| {
-            let states = self.shapes[&row].states.iter().zip(alive);
-            (row, states.filter(|(_, alive)| !alive).map(|(&state, _)| state).collect())
-        };
-        alive.into_iter().map(dead).collect()
+        alive.into_iter().map(|(row, alive)| (row, self.shapes[&row].fates(&alive))).collect()
     }
 }

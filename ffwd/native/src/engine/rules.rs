@@ -39,14 +39,15 @@ impl Engine {
     ) -> Result<Compiled, CompileError> {
         let mut folded = grammar.clone();
         fold_regular(&mut folded).map_err(GrammarError::from)?;
-        self.compile_as_it_is(&folded, options)
+        self.compile_as_it_is(&folded, options, false)
     }
 
-    /// A grammar whose lexemes are those that it has.
+    /// A grammar whose lexemes are those that it has. `eager_rows`: see [`Program`].
     pub(super) fn compile_as_it_is(
         self: &Arc<Self>,
         grammar: &Grammar,
         options: GrammarOptions,
+        eager_rows: bool,
     ) -> Result<Compiled, CompileError> {
         let mut leaves: FxHashMap<NodeId, Leaf> = FxHashMap::default();
         let mut schemas: Vec<grammar::JsonId> = Vec::new();
@@ -97,7 +98,7 @@ impl Engine {
         };
         let swallowing =
             swallowing(&symbols, &leaves, &self.lexemes).map_err(GrammarError::from)?;
-        let program = Arc::new(Program { symbols, leaves, swallowing });
+        let program = Arc::new(Program { symbols, leaves, eager_rows, swallowing });
         let compiled =
             self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar");
         match (compiled, swallowing) {
