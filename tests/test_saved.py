@@ -1,5 +1,7 @@
 """Compiled grammars and matchers as bytes, and back."""
 
+import copy
+import pickle
 import random
 
 import numpy as np
@@ -158,3 +160,32 @@ def test_forged_bytes_do_no_harm(name: str) -> None:
             except ffwd.TokenError:
                 pytest.fail("a forged text must be refused as such")
         assert refused
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_grammars_are_pickled_and_what_is_compiled_is_not(name: str) -> None:
+    """As bytes a compiled grammar and a text in progress go where the vocabulary is."""
+    grammar = GRAMMARS[name]
+    compiled = ffwd.compile(pickle.loads(pickle.dumps(grammar)), VOCABULARY)
+    assert compiled.to_bytes() == ffwd.compile(grammar, VOCABULARY).to_bytes()
+    for value, instead in [
+        (compiled, "CompiledGrammar.from_bytes"),
+        (compiled.matcher(), "Matcher.from_bytes"),
+        (VOCABULARY, "makes its own from the tokenizer"),
+    ]:
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            with pytest.raises(TypeError, match=instead):
+                pickle.dumps(value, protocol)
+
+
+def test_copies() -> None:
+    """What never changes is itself; a matcher goes on by itself."""
+    compiled = ffwd.compile(LIST, VOCABULARY)
+    for value in (compiled, VOCABULARY):
+        assert copy.copy(value) is value
+        assert copy.deepcopy([value, {"a": value}]) == [value, {"a": value}]
+    matcher = compiled.matcher()
+    for twin in (copy.copy(matcher), copy.deepcopy(matcher)):
+        assert twin.accept_token(ord("("))
+        assert twin.grammar is compiled
+        assert matcher.num_tokens == 0

@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
+from cases import real_vocabulary
 
 import ffwd
 from ffwd import Explanation
@@ -325,3 +326,46 @@ def test_lists_are_bounded() -> None:
     explanation = ffwd.compile(ffwd.lark(rules), VOCABULARY).matcher().explain(text="w1!")
     assert len(explanation.expected) <= 48
     assert explanation.num_more > 0
+
+
+def test_a_terminal_that_began_long_ago() -> None:
+    """It is still known which of several has begun, and the limit is far away."""
+    text = "start: (NAME | NUMBER | TEXT)+\nNAME: /[a-z][a-z0-9]*/\nNUMBER: /[0-9]+/\n"
+    grammar = ffwd.lark(text + 'TEXT: /"[^"]*"/\n%ignore " "')
+    compiled = ffwd.compile(grammar, VOCABULARY)
+    for begin, name in [("a", "NAME"), ("7", "NUMBER"), ('"', "TEXT")]:
+        for count in (200, 300, 4_000):
+            at = compiled.matcher()
+            assert at.accept_tokens(list((begin + "1" * count).encode()))
+            begun = [item for item in at.explain().expected if item.begun]
+            assert [[rule.name for rule in item.rules] for item in begun] == [[name]], (name, count)
+
+
+def test_tokens_that_no_tokenizer_writes() -> None:
+    """Under canonical masks the answer says what takes a token out."""
+    vocabulary = real_vocabulary("gpt2")
+    compiled = ffwd.compile(ffwd.regex("hello (world|there)!*"), vocabulary)
+    plain, canonical = compiled.matcher(), compiled.matcher(canonical=True)
+    refused = set()
+    for _ in range(3):
+        may, must = plain.allowed_token_ids(), canonical.allowed_token_ids()
+        assert set(must) < set(may)
+        explanation = canonical.explain()
+        assert any("no tokenizer" in note for note in explanation.notes)
+        for token in may:
+            answer = canonical.explain(token).answer
+            assert answer is not None
+            assert answer.allowed == (token in must)
+            if not answer.allowed:
+                refused.add(token)
+                assert answer.good_bytes == len(answer.text)
+                assert [reason.message for reason in answer.reasons] == [
+                    "the grammar allows it, but no tokenizer would write it here"
+                ]
+            plainly = plain.explain(token).answer
+            assert plainly is not None
+            assert plainly.allowed
+        longest = max(must, key=lambda token: len(vocabulary.token_bytes(token) or b""))
+        assert plain.accept_token(longest)
+        assert canonical.accept_token(longest)
+    assert len(refused) > 5

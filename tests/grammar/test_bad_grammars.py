@@ -14,8 +14,21 @@ import pytest
 from compiled import END, byte_vocabulary
 
 import ffwd
-from ffwd import Grammar, GrammarError, choice, limit, regex, repeat, rule, rules, text_until, token
-from ffwd import InvalidSchemaError, UnsatisfiableSchemaError, json_schema
+from ffwd import (
+    Grammar,
+    GrammarError,
+    InvalidSchemaError,
+    UnsatisfiableSchemaError,
+    choice,
+    json_schema,
+    limit,
+    regex,
+    repeat,
+    rule,
+    rules,
+    text_until,
+    token,
+)
 
 # A second or so on an idle machine; the rest is for busy ones.
 TIMEOUT_S = 60
@@ -213,7 +226,8 @@ def test_end_tokens_beside_others_are_left_out(end: int | str) -> None:
 SCHEMAS = [
     ('start: "x" %json {"type":"strin"}', InvalidSchemaError, "/type", (1, 12)),
     ('start: "x"\n  | %json {"$ref":"#/no"}', InvalidSchemaError, "/$ref", (2, 5)),
-    ('start: %json {"minimum":3,"maximum":2,"type":"integer"}', UnsatisfiableSchemaError, "", (1, 8)),
+    ('start: %json {"minimum":3,"maximum":2,"type":"integer"}',
+     UnsatisfiableSchemaError, "", (1, 8)),
     ('start: a b\na: %json {"type":"null"}\nb: %json {"anyOf":[{"pattern":3}]}',
      InvalidSchemaError, "/anyOf/0/pattern", (3, 4)),
     ('start: a | b\na: %json false\nb: %json true', UnsatisfiableSchemaError, "", (2, 4)),

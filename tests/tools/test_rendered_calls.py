@@ -1,5 +1,7 @@
-"""Calls that were read are put back into the conversation: the chat template writes what the grammar
-allows, which is read as the same calls and written in the same way again.
+"""Calls that were read are put back into the conversation.
+
+The chat template writes what the grammar allows, which is read as the same calls, and written in the
+same way again.
 """
 
 import random
@@ -71,9 +73,7 @@ def test_what_a_template_writes_of_calls_is_what_was_read(style: str) -> None:
     name, most = TEMPLATES[style]
     path = llamacpp.models_folder() / "templates" / f"{name}.jinja"
     template = ChatTemplate.from_file(path, special_tokens=SPECIAL)
-    grammar = ffwd.openai.tools(
-        TOOLS, "required", format=style, parallel_tool_calls=most > 1
-    )
+    grammar = ffwd.openai.tools(TOOLS, "required", format=style, parallel_tool_calls=most > 1)
     for seed in SEEDS:
         calls = read(style, answer(grammar, random.Random(seed)).text)[:most]
         assert calls
