@@ -53,7 +53,9 @@ LARGE: dict[str, Callable[[], ffwd.Grammar]] = {
     "lark: nested brackets": lambda: lark("start: " + nested("(", ")", '"x"')),
     "lark: nested options": lambda: lark("start: " + nested("[", "]", '"x"')),
     "lark: nested repetitions": lambda: lark("start: " + nested("(", ")~2..9", '"x"', 1_000)),
-    "lark: nested templates": lambda: lark("start: " + nested("t{", "}", '"x"', 9_000) + "\nt{x}: x x"),
+    "lark: nested templates": lambda: lark(
+        "start: " + nested("t{", "}", '"x"', 9_000) + "\nt{x}: x x"
+    ),
     "lark: brackets that stay open": lambda: lark("start: " + filled("(")),
     "lark: alternatives": lambda: lark('start: "a"' + filled('\n  | "ab" start')),
     "lark: a string": lambda: lark(f'start: "{filled("abc")}"'),
@@ -71,7 +73,9 @@ LARGE: dict[str, Callable[[], ffwd.Grammar]] = {
     "lark: a terminal takes what follows": lambda: lark(
         "start: r0\n" + numbered('r{}: "(" r{} ")" | A "a"\n', 'r{}: A "aa"', 3_000) + "\nA: /a+/"
     ),
-    "gbnf: a chain of rules": lambda: gbnf("root ::= r0\n" + numbered("r{} ::= r{}\n", 'r{} ::= "x"')),
+    "gbnf: a chain of rules": lambda: gbnf(
+        "root ::= r0\n" + numbered("r{} ::= r{}\n", 'r{} ::= "x"')
+    ),
     "gbnf: rules around each other": lambda: gbnf(
         "root ::= r0\n" + numbered('r{} ::= "a" r{} "b"\n', 'r{} ::= "x"')
     ),
@@ -103,10 +107,12 @@ LARGE: dict[str, Callable[[], ffwd.Grammar]] = {
     "regex: an intersection": lambda: (
         regex("(.*a.{15}){3}") & regex("(.*b.{16}){3}") & ~regex("(.*c.{17}){3}")
     ),
-    "python: sequences in sequences": lambda: nested_values(lambda inner: seq("(", inner, ")"), 50_000),
+    "python: sequences in sequences": lambda: nested_values(lambda x: seq("(", x, ")"), 50_000),
     "python: choices of choices": lambda: nested_values(lambda x: choice([x, "a" + x]), 50_000),
     "python: repetitions of repetitions": lambda: nested_values(lambda x: repeat(x, 2, 3), 50_000),
-    "python: rules in rules": lambda: nested_values(lambda x: rule("r", x | "(" + rule("r")), 9_000),
+    "python: rules in rules": lambda: nested_values(
+        lambda x: rule("r", x | "(" + rule("r")), 9_000
+    ),
     "python: many rules": lambda: rules(
         {f"r{n}": "a" + rule(f"r{n + 1}") | "b" for n in range(40_000)} | {"r40000": lit("x")}
     ),

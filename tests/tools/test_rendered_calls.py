@@ -1,6 +1,6 @@
 """Calls that were read are put back into the conversation.
 
-The chat template writes what the grammar allows, which is read as the same calls, and written in the
+The chat template writes what the grammar allows; it is read as the same calls, and written in the
 same way again.
 """
 

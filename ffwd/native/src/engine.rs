@@ -277,7 +277,7 @@ pub enum CompileError {
         "{error} ({source_kind}, line {line}, column {column})\n{caret}",
         line = excerpt.line, column = excerpt.column, caret = excerpt.with_caret()
     )]
-    Schema { error: SchemaError, source_kind: &'static str, excerpt: Excerpt },
+    Schema { error: Box<SchemaError>, source_kind: &'static str, excerpt: Excerpt },
     #[error("no text matches {0}")]
     Unsatisfiable(&'static str),
 }

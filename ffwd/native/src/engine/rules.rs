@@ -221,7 +221,9 @@ fn schema_error(
     };
     let place = schemas.get(index).and_then(|id| grammar.json[id.0 as usize].place);
     match place.and_then(|place| grammar.excerpt(place)) {
-        Some((source, excerpt)) => CompileError::Schema { error, source_kind: source, excerpt },
+        Some((source_kind, excerpt)) => {
+            CompileError::Schema { error: Box::new(error), source_kind, excerpt }
+        }
         None => error.into(),
     }
 }
