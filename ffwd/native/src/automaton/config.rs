@@ -133,10 +133,7 @@ impl Automaton {
             }
         };
         let stack = automaton.push(root, StackId::END)?;
-        let mut threads: Threads = automaton.starts(stack)?.iter().copied().collect();
-        if let Some(rules) = automaton.rules() {
-            automaton.drop_dead_ends(rules, &mut threads)?;
-        }
+        let threads: Threads = automaton.starts(stack)?.iter().copied().collect();
         let start = automaton.intern(threads)?;
         let _ = automaton.start.set(start);
         Ok(automaton)
@@ -344,8 +341,7 @@ impl Automaton {
         Ok(next)
     }
 
-    /// Sorts threads, makes those one that differ only in what follows them, and takes out those
-    /// from which no text goes on to an end.
+    /// Sorts threads, and makes those one that differ only in what follows them.
     pub(super) fn settle(&self, threads: &mut Threads) -> Result<(), EngineError> {
         if threads.len() > 1 {
             threads.sort_unstable();
@@ -354,10 +350,7 @@ impl Automaton {
                 self.merge(rules, threads)?;
             }
         }
-        match &self.rules {
-            Some(rules) => self.drop_dead_ends(rules, threads),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn step_thread(

@@ -13,7 +13,6 @@ pub mod array;
 mod begun;
 mod completion;
 pub mod config;
-mod dead_ends;
 pub mod error;
 mod estimate;
 mod exclusion;
@@ -34,7 +33,6 @@ pub mod obstacle;
 pub mod punctuation;
 mod rows;
 pub mod rules;
-pub mod swallowed;
 #[cfg(test)]
 mod tests;
 mod thread;
