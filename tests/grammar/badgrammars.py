@@ -70,6 +70,9 @@ LARGE: dict[str, Callable[[], ffwd.Grammar]] = {
     "lark: a parameter with all its values": lambda: lark(
         'start: a::0\na::_: "x" a::incr([0:40]) %if lt([0:40], 9999999) | "y"'
     ),
+    "lark: a terminal takes what follows": lambda: lark(
+        "start: r0\n" + numbered('r{}: "(" r{} ")" | A "a"\n', 'r{}: A "aa"', 3_000) + "\nA: /a+/"
+    ),
     "gbnf: a chain of rules": lambda: gbnf(
         "root ::= r0\n" + numbered("r{} ::= r{}\n", 'r{} ::= "x"')
     ),

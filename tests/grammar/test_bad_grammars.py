@@ -63,6 +63,7 @@ LARK = {
     "an id that is not there": ("start: <[5,999]>", "not all in the vocabulary of 261", (1, 8)),
     "an end token": ('start: "x" <end>', "the token <end> ends the output", (1, 12)),
     "an end token by its id": ('start: "x" <[256]>', "the token 256 ends the output", (1, 12)),
+    "a terminal takes what follows": ('start: A "a"\nA: /a+/', "A takes all", (2, 1)),
     "a pattern": ("start: /(a/", "unclosed group", (1, 9)),
     "a pattern of another kind": (r"start: /(a)\1/", "backreference", (1, 12)),
     "a terminal within itself": ('start: A\nA: "x" A', "contains itself", (2, 8)),

@@ -133,7 +133,10 @@ impl Automaton {
             }
         };
         let stack = automaton.push(root, StackId::END)?;
-        let threads: Threads = automaton.starts(stack)?.iter().copied().collect();
+        let mut threads: Threads = automaton.starts(stack)?.iter().copied().collect();
+        if let Some(rules) = automaton.rules() {
+            automaton.drop_dead_ends(rules, &mut threads)?;
+        }
         let start = automaton.intern(threads)?;
         let _ = automaton.start.set(start);
         Ok(automaton)
@@ -341,7 +344,8 @@ impl Automaton {
         Ok(next)
     }
 
-    /// Sorts threads, and makes those one that differ only in what follows them.
+    /// Sorts threads, makes those one that differ only in what follows them, and takes out those
+    /// from which no text goes on to an end.
     pub(super) fn settle(&self, threads: &mut Threads) -> Result<(), EngineError> {
         if threads.len() > 1 {
             threads.sort_unstable();
@@ -350,7 +354,10 @@ impl Automaton {
                 self.merge(rules, threads)?;
             }
         }
-        Ok(())
+        match &self.rules {
+            Some(rules) => self.drop_dead_ends(rules, threads),
+            None => Ok(()),
+        }
     }
 
     fn step_thread(

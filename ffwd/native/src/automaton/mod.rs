@@ -13,6 +13,7 @@ pub mod array;
 mod begun;
 mod completion;
 pub mod config;
+mod dead_ends;
 pub mod error;
 mod estimate;
 mod exclusion;
@@ -33,6 +34,7 @@ pub mod obstacle;
 pub mod punctuation;
 mod rows;
 pub mod rules;
+pub mod swallowed;
 #[cfg(test)]
 mod tests;
 mod thread;

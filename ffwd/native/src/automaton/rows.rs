@@ -186,6 +186,18 @@ impl Automaton {
         Ok(())
     }
 
+    /// How many frames the shortest stack has that may follow a row.
+    pub(super) fn height_after(&self, rules: &Rules, stack: StackId) -> u32 {
+        let cell = self.cell(stack);
+        let after = match cell.frame {
+            Frame::Row(row) => &rules.rows.get(row).0[..],
+            _ => &[],
+        };
+        // Most languages of a family are followed by nothing where they may not come.
+        let alive = after.iter().filter(|&&after| !self.leads_nowhere(after));
+        alive.map(|&after| self.cell(after).height).min().unwrap_or(cell.height)
+    }
+
     /// What follows a row where the languages of a verdict have ended.
     pub(super) fn row_exit(
         &self,

@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 
 use super::begun::Firsts;
 use super::config::Automaton;
+use super::dead_ends::DeadEnds;
 use super::error::EngineError;
 use super::frame::{Frame, StackId};
 use super::intern::Interner;
@@ -49,6 +50,8 @@ pub struct Program {
     pub leaves: FxHashMap<NodeId, Leaf>,
     /// Whether what follows a row is found when it begins, and not when it has ended.
     pub eager_rows: bool,
+    /// A lexeme whose longest match may take all that can follow it: see `swallowed`.
+    pub swallowing: Option<NodeId>,
 }
 
 /// A symbol so many times.
@@ -86,6 +89,7 @@ pub struct Rules {
     pub(super) families: Families,
     /// Of a grammar with one family.
     firsts: Option<Firsts>,
+    pub(super) dead_ends: DeadEnds,
     has_tokens: bool,
 }
 
@@ -113,6 +117,7 @@ impl Rules {
             rows: Interner::new(limit, MAX_PARTS),
             families,
             firsts,
+            dead_ends: DeadEnds::default(),
             has_tokens,
         }
     }

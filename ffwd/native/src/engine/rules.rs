@@ -6,13 +6,14 @@ use rustc_hash::FxHashMap;
 
 use super::{CompileError, Compiled, Engine, Recipe};
 use crate::automaton::rules::{Leaf, Program};
+use crate::automaton::swallowed::swallowing;
 use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use crate::expr::{LexemeSpec, Spelling};
 use crate::grammar::fold::fold_regular;
 use crate::grammar::graph::{Graph, LeafFacts};
 use crate::grammar::symbols::Symbols;
 use crate::grammar::{
-    self, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, TokenItem, TokenSet,
+    self, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, Rule, TokenItem, TokenSet,
 };
 use crate::json_schema::{Policy, Registry, SchemaError, SchemaSet};
 use crate::regex::Ast;
@@ -95,8 +96,17 @@ impl Engine {
                 .map_err(|error| schema_error(grammar, &schemas, error))?;
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
-        let program = Arc::new(Program { symbols, leaves, eager_rows });
-        self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar")
+        let swallowing =
+            swallowing(&symbols, &leaves, &self.lexemes).map_err(GrammarError::from)?;
+        let program = Arc::new(Program { symbols, leaves, eager_rows, swallowing });
+        let compiled =
+            self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar");
+        match (compiled, swallowing) {
+            (Err(CompileError::Unsatisfiable(_)), Some(node)) => {
+                Err(swallowed(grammar, node).into())
+            }
+            (compiled, _) => compiled,
+        }
     }
 
     /// The ids of a set of tokens, without those that end the output.
@@ -175,6 +185,27 @@ impl Engine {
         }
         Ok(left)
     }
+}
+
+/// The error of a grammar whose longest matches leave nothing that may come.
+fn swallowed(grammar: &Grammar, node: NodeId) -> GrammarError {
+    let whose = |rule: &&Rule| {
+        rule.body.is_some_and(|body| match grammar.node(body) {
+            Node::Seq(parts) => parts.first() == Some(&node),
+            _ => body == node,
+        })
+    };
+    let rule = grammar.rules.iter().find(whose);
+    let which = rule.map_or("a terminal".to_owned(), |rule| format!("the terminal {}", rule.name));
+    GrammarError::of(
+        grammar,
+        rule.and_then(|rule| rule.place),
+        GrammarErrorKind::NonProductive,
+        format!(
+            "no text belongs to the grammar: {which} takes all that could follow it, as terminals end \
+             at their longest match; let something come between, or make it lazy"
+        ),
+    )
 }
 
 /// The error of one of the schemas of a grammar, with the place of the schema if it is known.

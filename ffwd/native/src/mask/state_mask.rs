@@ -270,6 +270,10 @@ impl Masker {
                 ThreadLexeme::Lexeme(index) => {
                     let lexeme = automaton.lexeme(index);
                     let state = thread.lex_state();
+                    if automaton.may_dead_end(thread)? {
+                        scattered.push(*thread);
+                        continue;
+                    }
                     let mask = self.lexeme_mask(view, lexeme, state)?;
                     let anywhere = lexeme.spec().ends == Ends::Anywhere;
                     if automaton.has_rules() && anywhere && self.is_scattered(&mask) {
@@ -365,6 +369,9 @@ impl Masker {
             return Ok(());
         }
         let starts = &anonymous_starts(automaton, stack)?;
+        if automaton.are_dead_ends(starts)? {
+            return Ok(());
+        }
         builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
         if !group.rests.is_leaf(NodeId::ROOT) {
             self.counters.exit_tries.fetch_add(1, Ordering::Relaxed);

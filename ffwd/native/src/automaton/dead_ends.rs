@@ -1,0 +1,338 @@
+//! Texts that a longest match has led to where nothing may come, seen beforehand.
+//!
+//! Only grammars for which [`swallowed`](super::swallowed) cannot rule it out come here. A row of
+//! lexemes (see [`rules`](super::rules)) with the stacks after them is looked at as a whole: from
+//! which of its states it can end so that something follows that it does not take itself. What
+//! follows is other rows, so this is a search in a graph of rows, backwards from the end of the text.
+//!
+//! The graph may be infinite. Of at most [`MAX_ROWS`] rows it is exact: a state is dead if and only if
+//! no text goes on from it to an end. Beyond these, in what follows a lexeme that ends anywhere, in
+//! JSON, behind sets of tokens and with very large lexemes, a row is taken to be alive: then a dead
+//! end may be found only when the text comes nearer to it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::config::Automaton;
+use super::error::EngineError;
+use super::frame::{Frame, StackId};
+use super::keys::TextId;
+use super::rules::Rules;
+use super::swallowed::going_on;
+use super::thread::{Thread, ThreadLexeme, Threads};
+use crate::error::LimitExceeded;
+use crate::expr::{ByteSet, LexState, Lexeme, Verdict};
+
+/// How many rows one search looks into.
+const MAX_ROWS: usize = 256;
+/// How many states of a lexeme are looked at.
+const MAX_STATES: usize = 4_096;
+
+/// A state of a lexeme, and the stack of what follows it.
+type Place = (u32, StackId, LexState);
+
+/// What is known of a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Fate {
+    /// No text goes on from it to an end.
+    dead: bool,
+    /// So it is from here, or from some later state of the lexeme.
+    may_die: bool,
+}
+
+/// What has been found of one grammar.
+#[derive(Debug, Default)]
+pub(super) struct DeadEnds {
+    shapes: Mutex<FxHashMap<(u32, LexState), Option<Arc<Shape>>>>,
+    known: Mutex<FxHashMap<Place, Fate>>,
+}
+
+/// The states of a lexeme from one on, and how it ends.
+#[derive(Debug)]
+struct Shape {
+    states: Vec<LexState>,
+    places: FxHashMap<LexState, usize>,
+    /// The states before each.
+    before: Vec<Vec<usize>>,
+    /// By verdict, and the bytes with which it goes on nevertheless: the states.
+    endings: FxHashMap<(Verdict, ByteSet), Vec<usize>>,
+}
+
+impl Shape {
+    /// `None` if it has too many states.
+    fn of(lexeme: &Lexeme, start: LexState) -> Result<Option<Self>, LimitExceeded> {
+        let mut shape = Self {
+            states: vec![start],
+            places: FxHashMap::from_iter([(start, 0)]),
+            before: vec![Vec::new()],
+            endings: FxHashMap::default(),
+        };
+        let mut place = 0;
+        while let Some(&state) = shape.states.get(place) {
+            if shape.states.len() > MAX_STATES {
+                return Ok(None);
+            }
+            let mut on = ByteSet::EMPTY;
+            if !state.is_final() {
+                let row = lexeme.row(state);
+                for byte in 0..=255 {
+                    let Some(next) = row.next(byte)? else { continue };
+                    on.insert(byte);
+                    let fresh = shape.states.len();
+                    let next_place = *shape.places.entry(next).or_insert(fresh);
+                    if next_place == fresh {
+                        shape.states.push(next);
+                        shape.before.push(Vec::new());
+                    }
+                    let before = &mut shape.before[next_place];
+                    if before.last() != Some(&place) {
+                        before.push(place);
+                    }
+                }
+            }
+            if state.accepts() {
+                shape.endings.entry((lexeme.accept(state), on)).or_default().push(place);
+            }
+            place += 1;
+        }
+        Ok(Some(shape))
+    }
+}
+
+impl Shape {
+    fn fates(&self, alive: &[bool]) -> Vec<Fate> {
+        let mut fates: Vec<Fate> =
+            alive.iter().map(|&alive| Fate { dead: !alive, may_die: false }).collect();
+        let mut pending: Vec<usize> = (0..fates.len()).filter(|&place| fates[place].dead).collect();
+        while let Some(place) = pending.pop() {
+            if !std::mem::replace(&mut fates[place].may_die, true) {
+                pending.extend_from_slice(&self.before[place]);
+            }
+        }
+        fates
+    }
+}
+
+/// How a row can end.
+struct Exit {
+    /// The states in which it does.
+    from: Vec<usize>,
+    /// Whether something may follow that is alive.
+    alive: bool,
+    /// The rows that may follow, after their first byte.
+    to: Vec<(usize, LexState)>,
+}
+
+/// Rows that are looked at, each from where it began.
+#[derive(Default)]
+struct Search {
+    keys: Vec<Place>,
+    places: FxHashMap<Place, usize>,
+    /// Those that are to be looked into, the shortest stacks first.
+    pending: BinaryHeap<Reverse<(u32, usize)>>,
+    /// Of those that were looked into.
+    shapes: FxHashMap<usize, Arc<Shape>>,
+    exits: Vec<(usize, Exit)>,
+}
+
+impl Automaton {
+    /// Takes out the threads from which no text goes on to an end.
+    pub(super) fn drop_dead_ends(
+        &self,
+        rules: &Rules,
+        threads: &mut Threads,
+    ) -> Result<(), EngineError> {
+        if rules.program.swallowing.is_none() {
+            return Ok(());
+        }
+        let mut kept = Threads::new();
+        for thread in threads.iter() {
+            if !self.is_dead_end(thread)? {
+                kept.push(*thread);
+            }
+        }
+        *threads = kept;
+        Ok(())
+    }
+
+    /// Whether it is known that no text goes on from a thread to an end.
+    fn is_dead_end(&self, thread: &Thread) -> Result<bool, EngineError> {
+        Ok(self.fate(thread)?.dead)
+    }
+
+    /// Whether a thread can come to where no text goes on to an end, or is there.
+    #[inline]
+    pub fn may_dead_end(&self, thread: &Thread) -> Result<bool, EngineError> {
+        match self.rules() {
+            Some(rules) if rules.program.swallowing.is_some() => Ok(self.fate(thread)?.may_die),
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether no text goes on from any of these threads to an end.
+    pub fn are_dead_ends(&self, threads: &[Thread]) -> Result<bool, EngineError> {
+        match self.rules() {
+            Some(rules) if rules.program.swallowing.is_some() => {
+                let mut threads: Threads = threads.iter().copied().collect();
+                self.drop_dead_ends(rules, &mut threads)?;
+                Ok(threads.is_empty())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn is_row(&self, stack: StackId) -> bool {
+        matches!(self.cell(stack).frame, Frame::Row(_) | Frame::Begun)
+    }
+
+    /// What is known of a thread; of one that is in no row, nothing bad.
+    fn fate(&self, thread: &Thread) -> Result<Fate, EngineError> {
+        let (ThreadLexeme::Lexeme(lexeme), Some(rules)) = (thread.lexeme, self.rules()) else {
+            return Ok(Fate::default());
+        };
+        if !self.is_row(thread.stack) {
+            return Ok(Fate::default());
+        }
+        let key = (lexeme, thread.stack, thread.lex_state());
+        if let Some(&known) = rules.dead_ends.known.lock().get(&key) {
+            return Ok(known);
+        }
+        let mut search = Search::default();
+        self.add_row(rules, &mut search, key);
+        while let Some(Reverse((_, row))) = search.pending.pop() {
+            if search.shapes.len() >= MAX_ROWS {
+                break;
+            }
+            self.look_into(rules, &mut search, row)?;
+        }
+        let fates = search.fates(true);
+        // What would be no other if nothing beyond the rows that were looked into were alive.
+        let surely = search.fates(false);
+        let mut known = rules.dead_ends.known.lock();
+        for (row, fates) in &fates {
+            if *row == 0 || surely[row] == *fates {
+                let (lexeme, stack, _) = search.keys[*row];
+                for (&state, &fate) in search.shapes[row].states.iter().zip(fates) {
+                    known.entry((lexeme, stack, state)).or_insert(fate);
+                }
+            }
+        }
+        // A lexeme with too many states has none that are known to be dead.
+        Ok(*known.entry(key).or_default())
+    }
+
+    fn add_row(&self, rules: &Rules, search: &mut Search, key: Place) -> usize {
+        let fresh = search.keys.len();
+        let row = *search.places.entry(key).or_insert(fresh);
+        if row == fresh {
+            search.keys.push(key);
+            search.pending.push(Reverse((self.height_after(rules, key.1), row)));
+        }
+        row
+    }
+
+    fn look_into(&self, rules: &Rules, search: &mut Search, row: usize) -> Result<(), EngineError> {
+        let (lexeme, stack, start) = search.keys[row];
+        let Some(shape) = self.shape(rules, lexeme, start)? else { return Ok(()) };
+        search.shapes.insert(row, shape.clone());
+        for ((verdict, goes_on), from) in &shape.endings {
+            let ended = self.exit(stack, ThreadLexeme::Lexeme(lexeme), *verdict, TextId::NONE)?;
+            let mut exit = Exit { from: from.clone(), alive: false, to: Vec::new() };
+            for start in self.starts(ended)? {
+                let ThreadLexeme::Lexeme(index) = start.lexeme else {
+                    // The end of the text, a token, or the key of an object.
+                    exit.alive = true;
+                    break;
+                };
+                let next = self.lexeme(index).clone();
+                let begun = going_on(&next, start.lex_state())?;
+                let mut begun = begun.iter().filter(|&byte| !goes_on.contains(byte)).peekable();
+                if begun.peek().is_none() {
+                    continue;
+                }
+                if !self.is_row(start.stack) {
+                    exit.alive = true;
+                    break;
+                }
+                let key = (index, start.stack, start.lex_state());
+                let mut seen: FxHashSet<LexState> = FxHashSet::default();
+                for byte in begun {
+                    let Some(state) = next.next(start.lex_state(), byte)? else { continue };
+                    if !seen.insert(state) {
+                        continue;
+                    }
+                    let place = (index, start.stack, state);
+                    let known = rules.dead_ends.known.lock().get(&place).copied();
+                    match known {
+                        Some(fate) => exit.alive |= !fate.dead,
+                        None => exit.to.push((self.add_row(rules, search, key), state)),
+                    }
+                }
+                if exit.alive {
+                    break;
+                }
+            }
+            search.exits.push((row, exit));
+        }
+        Ok(())
+    }
+
+    fn shape(
+        &self,
+        rules: &Rules,
+        lexeme: u32,
+        start: LexState,
+    ) -> Result<Option<Arc<Shape>>, EngineError> {
+        let mut shapes = rules.dead_ends.shapes.lock();
+        if let Some(known) = shapes.get(&(lexeme, start)) {
+            return Ok(known.clone());
+        }
+        let shape = Shape::of(self.lexeme(lexeme), start)?.map(Arc::new);
+        shapes.insert((lexeme, start), shape.clone());
+        Ok(shape)
+    }
+}
+
+impl Search {
+    /// What is known of the states of each row that was looked into. `beyond`: whether the others are
+    /// alive.
+    fn fates(&self, beyond: bool) -> FxHashMap<usize, Vec<Fate>> {
+        let mut alive: FxHashMap<usize, Vec<bool>> = FxHashMap::default();
+        for (&row, shape) in &self.shapes {
+            alive.insert(row, vec![false; shape.states.len()]);
+        }
+        // The exits that lead to a state of a row.
+        let mut leading: FxHashMap<(usize, usize), Vec<usize>> = FxHashMap::default();
+        let mut pending: Vec<(usize, usize)> = Vec::new();
+        for (number, (row, exit)) in self.exits.iter().enumerate() {
+            let mut is_alive = exit.alive;
+            for &(to, state) in &exit.to {
+                match self.shapes.get(&to) {
+                    Some(shape) => {
+                        leading.entry((to, shape.places[&state])).or_default().push(number);
+                    }
+                    None => is_alive |= beyond,
+                }
+            }
+            if is_alive {
+                pending.extend(exit.from.iter().map(|&place| (*row, place)));
+            }
+        }
+        while let Some((row, place)) = pending.pop() {
+            let Some(states) = alive.get_mut(&row) else { continue };
+            if std::mem::replace(&mut states[place], true) {
+                continue;
+            }
+            pending.extend(self.shapes[&row].before[place].iter().map(|&before| (row, before)));
+            for &number in leading.get(&(row, place)).into_iter().flatten() {
+                let (row, exit) = &self.exits[number];
+                pending.extend(exit.from.iter().map(|&place| (*row, place)));
+            }
+        }
+        alive.into_iter().map(|(row, alive)| (row, self.shapes[&row].fates(&alive))).collect()
+    }
+}

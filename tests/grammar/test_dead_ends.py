@@ -1,0 +1,180 @@
+"""Longest matches that take what must follow: no mask leads where nothing may come."""
+
+import random
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from compiled import END, byte_vocabulary, mask
+
+import ffwd
+
+Sequence = tuple[frozenset[str], ...]
+
+# Also tokens that go past the end of a terminal.
+TOKENS: list[bytes | None] = [bytes([byte]) for byte in range(256)] + [None]
+TOKENS += [text.encode() for text in ["aa", "ab", "ba", "bb", "ac", "aab", "aba", "bca", "cab"]]
+LONG = ffwd.Vocabulary(TOKENS, eos_token_ids=[END])
+
+
+class Lexer:
+    """The texts of some sequences of finite terminals, by longest match, letter by letter.
+
+    A state is the text of the terminal that is being read, and the sequences that are left, that
+    terminal among them.
+    """
+
+    def __init__(self, sequences: Iterable[Sequence]) -> None:
+        self.start = ("", frozenset(sequences))
+
+    @staticmethod
+    def after(state: tuple[str, frozenset[Sequence]]) -> frozenset[Sequence]:
+        """What is left where the terminal ends here."""
+        text, left = state
+        return frozenset(rest[1:] for rest in left if rest and text in rest[0])
+
+    def step(
+        self, state: tuple[str, frozenset[Sequence]], letter: str
+    ) -> tuple[str, frozenset[Sequence]] | None:
+        """Reads a letter: the terminal goes on if any of those that may come does."""
+        text, left = state
+        longer = text + letter
+        if any(word.startswith(longer) for rest in left if rest for word in rest[0]):
+            return (longer, left)
+        ended = self.after(state) if text else frozenset()
+        return self.step(("", ended), letter) if ended else None
+
+    def is_end(self, state: tuple[str, frozenset[Sequence]]) -> bool:
+        """Whether the text may end here."""
+        return () in (self.after(state) if state[0] else state[1])
+
+    def live(self) -> dict[str, tuple[set[str], bool]]:
+        """By each beginning of a text: the letters with which one goes on, and if it is one."""
+        found: dict[str, tuple[set[str], bool]] = {}
+
+        def visit(text: str, state: tuple[str, frozenset[Sequence]]) -> bool:
+            letters = set()
+            for letter in "abc":
+                after = self.step(state, letter)
+                if after is not None and visit(text + letter, after):
+                    letters.add(letter)
+            ends = self.is_end(state)
+            if letters or ends:
+                found[text] = (letters, ends)
+            return bool(letters or ends)
+
+        visit("", self.start)
+        return found
+
+
+def random_sequences(source: random.Random) -> list[Sequence]:
+    words = ["".join(source.choices("aabbc", k=source.randint(1, 3))) for _ in range(9)]
+    terminals = [frozenset(source.sample(words, source.randint(1, 3))) for _ in range(5)]
+    return [
+        tuple(source.choices(terminals, k=source.randint(1, 4)))
+        for _ in range(source.randint(1, 3))
+    ]
+
+
+def lark(sequences: list[Sequence]) -> str:
+    names: dict[frozenset[str], str] = {}
+    for terminal in (terminal for sequence in sequences for terminal in sequence):
+        names.setdefault(terminal, f"T{len(names)}")
+    lines = ["start: " + " | ".join(" ".join(names[t] for t in rest) for rest in sequences)]
+    lines += [f"{name}: /{'|'.join(sorted(words))}/" for words, name in names.items()]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_masks_have_what_goes_on_to_an_end(seed: int) -> None:
+    """Of random grammars, every mask beside all texts that there are, with longer tokens too."""
+    sequences = random_sequences(random.Random(seed))
+    live = Lexer(sequences).live()
+    text = lark(sequences)
+    if not live:
+        with pytest.raises(ffwd.GrammarError, match="no text belongs"):
+            ffwd.compile(ffwd.lark(text), LONG)
+        return
+    compiled = ffwd.compile(ffwd.lark(text), LONG)
+    for begin, (_, ends) in live.items():
+        matcher = compiled.matcher()
+        assert matcher.accept_tokens(list(begin.encode())), (text, begin)
+        row = mask(matcher, len(TOKENS))
+        found = {token for token in map(int, np.flatnonzero(row)) if token != END}
+        expected = {
+            token
+            for token, spelled in enumerate(TOKENS)
+            if spelled and spelled.isascii() and begin + spelled.decode() in live
+        }
+        assert found == expected, (text, begin)
+        assert bool(row[END]) == ends, (text, begin)
+        for letter in "abc":
+            accepted = matcher.validate_tokens([ord(letter)]) == 1
+            assert accepted == (begin + letter in live), (text, begin, letter)
+
+
+# Without a text: a terminal takes what must follow, at once, later, or on every way.
+WITHOUT_TEXTS = [
+    ('start: A "a"\nA: /a+/', "A", 2, 1),
+    ('start: "x" "y" A "a"\nA: /a+/', "A", 2, 1),
+    ('start: "x" (A "ab" | B "bb")\nA: /a[ab]*/\nB: /b+/', "A", 2, 1),
+    ('start: (A "b")* A "a"\nA: /a+/', "A", 2, 1),
+    ("start: A B\nA: /a+/\nB: /a/", "A", 2, 1),
+]
+
+
+@pytest.mark.parametrize(("text", "name", "line", "column"), WITHOUT_TEXTS)
+def test_a_grammar_without_texts_is_refused(text: str, name: str, line: int, column: int) -> None:
+    with pytest.raises(ffwd.GrammarError, match=f"the terminal {name} takes all") as caught:
+        ffwd.compile(ffwd.lark(text), byte_vocabulary())
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+# A grammar, a text of it, and letters that must not come after it, as they lead nowhere.
+AVOIDED = [
+    ('start: A "b"\nA: /a+|ab+/', "a", "b"),
+    ('start: "x" start | A "a" | "y"\nA: /a+/', "x", "a"),
+    ('start: "x" start | A "a" | "y"\nA: /a+/', "", "a"),
+    ('start: "(" start ")" | "(" A "a" | "c"\nA: /a+/', "(((", "a"),
+    ('start: (A | B "c")+\nA: /ab/\nB: /ac*/', "a", "c"),
+    ('start: (A "b")* A "a" | B start?\nA: /a+/\nB: "c"', "c", "a"),
+]
+
+
+@pytest.mark.parametrize(("text", "begin", "letters"), AVOIDED)
+def test_what_leads_nowhere_does_not_come(text: str, begin: str, letters: str) -> None:
+    matcher = ffwd.compile(ffwd.lark(text), LONG).matcher()
+    assert matcher.accept_tokens(list(begin.encode()))
+    row = mask(matcher, len(TOKENS))
+    assert row.any()
+    for token in np.flatnonzero(row):
+        spelled = TOKENS[token]
+        assert spelled is None or spelled.decode()[0] not in letters
+    for letter in letters:
+        assert matcher.validate_tokens([ord(letter)]) == 0
+
+
+def test_a_text_goes_on_to_its_end_however_it_is_chosen() -> None:
+    """Nested to any depth, where each level has ways that lead nowhere."""
+    text = 'start: "(" start ")" | "[" start A "]" | "{" A "a" "}" | B\nA: /a+/\nB: /b/'
+    compiled = ffwd.compile(ffwd.lark(text), LONG)
+    for seed in range(20):
+        source, matcher = random.Random(seed), compiled.matcher()
+        for step in range(400):
+            allowed = np.flatnonzero(mask(matcher, len(TOKENS))).tolist()
+            assert allowed, matcher.tokens
+            deeper = [token for token in allowed if (TOKENS[token] or b"")[:1] in b"([{"]
+            shallow = [token for token in allowed if token not in deeper]
+            token = source.choice((shallow if step > 30 else allowed) or allowed)
+            assert matcher.accept_token(token)
+            if matcher.is_terminated():
+                break
+        assert matcher.is_terminated()
+        assert ord("{") not in matcher.tokens
+
+
+def test_shortest_completions_go_round_dead_ends() -> None:
+    text = 'start: "x" A "a" | "xyz" A "b" | "x" "y" "y" "y" "y" "y"\nA: /a+/'
+    compiled = ffwd.compile(ffwd.lark(text), byte_vocabulary())
+    tokens = compiled.shortest_completion()
+    assert compiled.matcher().accept_tokens(tokens)
