@@ -25,7 +25,7 @@ CASES: list[tuple[str, list[str], list[str]]] = [
      ['-1.5e3"a\\"b"/* * */', '1.""/**/'], ["--1\"\"/**/", '1"/**/', '1""/**']),
     # The longest match.
     ('start: "if" ID | ID "=" ID\nID: /[a-z]+/\n%ignore / +/', ["ifx=y", "if x", "if=y", "x  = y"], ["ifx", "x y", " x=y"]),
-    ("start: A B\nA: /a+/\nB: /ab/", [], ["aab", "aaab", "ab"]),
+    ('start: A B | "c"\nA: /a+/\nB: /ab/', ["c"], ["aab", "aaab", "ab"]),
     ('start: "a" "b" "d" | /abc/', ["abc"], ["abd", "ab"]),
     ('start: "a" "b" "d" | /abc?/ "d"', ["abd", "abcd"], ["ab", "abc"]),
     ('start: "a" ID\nID: /[a-z]+/', ["ab", "aab"], ["a", "b"]),
