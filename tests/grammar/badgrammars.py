@@ -107,8 +107,8 @@ LARGE: dict[str, Callable[[], ffwd.Grammar]] = {
     "regex: an intersection": lambda: (
         regex("(.*a.{15}){3}") & regex("(.*b.{16}){3}") & ~regex("(.*c.{17}){3}")
     ),
-    "python: sequences in sequences": lambda: nested_values(lambda x: seq("(", x, ")"), 50_000),
-    "python: choices of choices": lambda: nested_values(lambda x: choice([x, "a" + x]), 50_000),
+    "python: sequences in sequences": lambda: nested_values(lambda x: seq("(", x, ")"), 1_000),
+    "python: choices of choices": lambda: nested_values(lambda x: choice([x, "a" + x]), 1_000),
     "python: repetitions of repetitions": lambda: nested_values(lambda x: repeat(x, 2, 3), 50_000),
     "python: rules in rules": lambda: nested_values(
         lambda x: rule("r", x | "(" + rule("r")), 9_000
