@@ -17,6 +17,7 @@ mod estimate;
 mod exclusion;
 pub mod expected;
 mod flow;
+mod forget;
 pub mod frame;
 pub mod intern;
 mod items;
@@ -39,6 +40,7 @@ pub mod value;
 
 pub use array::{Spare, SPARE_ITEMS};
 pub use completion::MAX_COMPLETION_STEPS;
+pub use forget::Shared;
 pub use config::{Automaton, StateId};
 pub use error::EngineError;
 pub use frame::StackId;

@@ -2,14 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
-
 use super::lexeme_mask::Inner;
 use super::state_mask::Masker;
+use super::successors::{is_forgetful, is_unrecorded, Found, Successors};
 use super::token_set::set_bits;
-use crate::automaton::{Automaton, EngineError, StateId, TextId, Thread, ThreadLexeme, Threads};
-use crate::expr::LexState;
-use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
+use crate::automaton::{Automaton, EngineError, StateId, Thread, ThreadLexeme};
+use crate::vocabulary::{NodeId, TokenId, Vocabulary};
 
 /// Tokens with which a text can end: some as they are, then the fewest that spell a text, then a
 /// token that ends the output, where the vocabulary has one.
@@ -72,22 +70,8 @@ struct Level {
 #[derive(Debug)]
 pub(super) struct Levels(Box<[Level]>);
 
-/// Where tokens lead: the configurations, each with its tokens.
-#[derive(Default)]
-struct Successors {
-    places: FxHashMap<Threads, usize>,
-    found: Vec<(Threads, Vec<TokenId>)>,
-    /// Of the lexeme that the text is in: the same by its state.
-    within: FxHashMap<LexState, usize>,
-}
-
-/// Where a walk over a trie is.
-#[derive(Clone)]
-enum Place {
-    /// In the lexeme that it began in.
-    Within(LexState),
-    Anywhere(Threads),
-}
+/// A text with which a text can end after tokens, if one is found.
+type Ending = (Option<Vec<u8>>, Vec<TokenId>);
 
 /// How many bytes of a character may be left where a token ends.
 const REST_OF_CHARACTER: usize = 3;
@@ -118,17 +102,15 @@ impl Masker {
         // What follows tokens that are no text is not looked into.
         let mut most = if automaton.token_exits(threads)?.is_empty() { 0 } else { usize::MAX };
         let mut successors = Successors::default();
-        let within = self.add_exits(automaton, threads, &mut successors)?;
-        match within {
+        match self.add_exits(automaton, threads, &mut successors)? {
             Some(within) => most = most.max(within),
             None => {
                 let trie = self.vocabulary.trie();
                 successors.add_below(automaton, trie, NodeId::ROOT, threads)?;
             }
         }
-        for (threads, _) in &successors.found {
-            let length = automaton.completion_length(threads)?;
-            most = length.map_or(usize::MAX, |length| most.max(length));
+        for (text, _) in self.endings(automaton, threads, successors)? {
+            most = text.map_or(usize::MAX, |text| most.max(text.len()));
         }
         let most = most.saturating_add(usize::from(!self.vocabulary.eos().is_empty()));
         self.make_room(std::mem::size_of::<usize>() * 4);
@@ -174,8 +156,8 @@ impl Masker {
         let threads = automaton.threads(state);
         successors.add_below(automaton, vocabulary.trie(), NodeId::ROOT, threads)?;
         let mut by_count: std::collections::BTreeMap<usize, Vec<TokenId>> = Default::default();
-        for (threads, tokens) in successors.found {
-            if let Some(text) = automaton.completion(&threads)? {
+        for (text, tokens) in self.endings(automaton, threads, successors)? {
+            if let Some(text) = text {
                 let completion = Completion::new(vocabulary, [].into(), text);
                 by_count.entry(completion.tokens(vocabulary).len()).or_default().extend(tokens);
             }
@@ -187,6 +169,34 @@ impl Masker {
         self.make_room(levels.memory_bytes());
         self.levels.set(state.0, Arc::new(levels.clone()));
         Ok(levels)
+    }
+
+    /// Texts with which a text can end after tokens, and these tokens.
+    fn endings(
+        &self,
+        automaton: &Automaton,
+        threads: &[Thread],
+        successors: Successors,
+    ) -> Result<Vec<Ending>, EngineError> {
+        let mut endings = Vec::with_capacity(successors.found.len());
+        for Found { threads: after, mut tokens } in successors.found {
+            let Some(shared) = automaton.shared_completion(&after)? else {
+                endings.push((None, tokens));
+                continue;
+            };
+            if is_forgetful(&after) {
+                let is_doubtful = |token: &TokenId| shared.is_doubtful(self.vocabulary.text(*token));
+                let doubtful: Vec<TokenId> = tokens.extract_if(.., |t| is_doubtful(t)).collect();
+                for token in doubtful {
+                    let text = self.vocabulary.text(token);
+                    if let Some(after) = automaton.walk(threads, text)? {
+                        endings.push((automaton.completion(&after)?, vec![token]));
+                    }
+                }
+            }
+            endings.push((Some(shared.text), tokens));
+        }
+        Ok(endings)
     }
 
     /// The successors of the tokens that leave the lexeme, where all others stay in free text: a
@@ -235,100 +245,5 @@ impl Levels {
             std::mem::size_of::<Level>() + tokens * 4
         };
         self.0.iter().map(level).sum::<usize>() + 64
-    }
-}
-
-/// Whether no text is recorded in which the lexeme is a part.
-fn is_unrecorded(thread: &Thread) -> bool {
-    (thread.text, thread.transcript) == (TextId::NONE, TextId::NONE)
-}
-
-impl Successors {
-    fn place(&mut self, threads: &Threads) -> usize {
-        if let Some(&known) = self.places.get(threads) {
-            return known;
-        }
-        let place = self.found.len();
-        self.places.insert(threads.clone(), place);
-        self.found.push((threads.clone(), Vec::new()));
-        place
-    }
-
-    fn add(&mut self, threads: &Threads, tokens: &[TokenId]) {
-        if !tokens.is_empty() {
-            let place = self.place(threads);
-            self.found[place].1.extend_from_slice(tokens);
-        }
-    }
-
-    /// Where the tokens below a node lead.
-    fn add_below(
-        &mut self,
-        automaton: &Automaton,
-        trie: &ByteTrie,
-        root: NodeId,
-        threads: &[Thread],
-    ) -> Result<(), EngineError> {
-        // Within a lexeme that cannot end yet a byte is a look-up.
-        let alone = match threads {
-            [thread] => match thread.lexeme {
-                ThreadLexeme::Lexeme(index) if is_unrecorded(thread) => {
-                    Some((thread, automaton.lexeme(index)))
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        self.within.clear();
-        let start = match alone {
-            Some((thread, _)) => Place::Within(thread.lex_state()),
-            None => Place::Anywhere(Threads::from_slice(threads)),
-        };
-        let mut pending = vec![(root, start)];
-        while let Some((node, place)) = pending.pop() {
-            for (byte, child) in trie.children(node) {
-                let next = match (&place, alone) {
-                    (&Place::Within(state), Some((thread, lexeme))) => {
-                        let within = if state.accepts() { None } else { Some(lexeme) };
-                        match within.map(|lexeme| lexeme.next(state, byte)).transpose()? {
-                            Some(None) => continue,
-                            Some(Some(next)) if !next.is_final() => Place::Within(next),
-                            _ => {
-                                let threads = [Thread { state: state.0, ..*thread }];
-                                Place::Anywhere(automaton.step(&threads, byte)?)
-                            }
-                        }
-                    }
-                    (Place::Anywhere(threads), _) => {
-                        Place::Anywhere(automaton.step(threads, byte)?)
-                    }
-                    (Place::Within(_), None) => continue,
-                };
-                if matches!(&next, Place::Anywhere(threads) if threads.is_empty()) {
-                    continue;
-                }
-                let tokens = trie.tokens_at(child);
-                if !tokens.is_empty() {
-                    let place = match (&next, alone) {
-                        (Place::Anywhere(threads), _) => self.place(threads),
-                        (Place::Within(state), Some((thread, _))) => match self.within.get(state) {
-                            Some(&known) => known,
-                            None => {
-                                let thread = Thread { state: state.0, ..*thread };
-                                let place = self.place(&Threads::from_slice(&[thread]));
-                                self.within.insert(*state, place);
-                                place
-                            }
-                        },
-                        (Place::Within(_), None) => continue,
-                    };
-                    self.found[place].1.extend_from_slice(tokens);
-                }
-                if !trie.is_leaf(child) {
-                    pending.push((child, next));
-                }
-            }
-        }
-        Ok(())
     }
 }

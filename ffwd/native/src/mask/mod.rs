@@ -19,6 +19,7 @@ mod recent;
 pub mod sharded;
 pub mod slots;
 pub mod state_mask;
+mod successors;
 #[cfg(test)]
 mod test_listed;
 #[cfg(test)]
