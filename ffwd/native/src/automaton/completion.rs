@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
@@ -98,22 +98,28 @@ impl Automaton {
     pub fn completion(&self, threads: &[Thread]) -> Result<Option<Vec<u8>>, EngineError> {
         let forgetful = Self::forget(threads);
         if forgetful.as_slice() != threads {
-            let Some(written) = self.written(&forgetful)? else { return Ok(None) };
+            let Some(written) = self.written(&forgetful, &self.levels_beside(&forgetful))? else {
+                return Ok(None);
+            };
             if !self.may_repeat(threads, &written) {
                 return Ok(Some(written.text));
             }
         }
-        Ok(self.written(threads)?.map(|written| written.text))
+        Ok(self.written(threads, &FxHashSet::default())?.map(|written| written.text))
     }
 
     /// The completion of a configuration, whatever has been recorded of its text.
-    pub(super) fn written(&self, threads: &[Thread]) -> Result<Option<Written>, EngineError> {
+    /// `levels`: at which heights of the stack what it writes must differ from what came.
+    pub(super) fn written(
+        &self,
+        threads: &[Thread],
+        levels: &FxHashSet<u32>,
+    ) -> Result<Option<Written>, EngineError> {
         let mut written = Written::default();
         if self.accepts(threads)? {
             return Ok(Some(written));
         }
         let Some((first, _)) = self.first_edge(threads)? else { return Ok(None) };
-        let levels = self.levels_beside(threads);
         written.text.extend_from_slice(&first.text);
         let mut at = first.to;
         while at.0 != StackId::END {

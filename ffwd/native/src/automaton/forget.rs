@@ -31,12 +31,25 @@ pub struct Shared {
     pub text: Vec<u8>,
     distinct: Vec<Arc<[u8]>>,
     in_string: bool,
+    /// Whether a key has been left behind.
+    left: bool,
 }
 
 impl Shared {
     /// Whether the text may be one for which the completion is none, if it ends with a token.
     pub fn is_doubtful(&self, token: &[u8]) -> bool {
-        let within = |written: &Arc<[u8]>| written.windows(token.len().max(1)).any(|w| w == token);
+        // Perhaps with the same key once more.
+        if self.left && token.contains(&b',') {
+            return true;
+        }
+        let within = |written: &Arc<[u8]>| {
+            // The token ends in the middle of it, or has ended it.
+            let quotes = token.iter().enumerate().filter(|(_, &byte)| byte == b'"');
+            let mut ends = quotes.map(|(at, _)| &token[..=at]);
+            let has_ended = |end: &[u8]| end.ends_with(written) || written.ends_with(end);
+            written.windows(token.len().max(1)).any(|part| part == token)
+                || self.left && ends.any(has_ended)
+        };
         !self.distinct.is_empty()
             && (may_repeat(&self.distinct, token, self.in_string)
                 || self.distinct.iter().any(within))
@@ -65,13 +78,29 @@ impl Automaton {
     }
 
     /// The completion of all texts whose configurations are this one but for what they have recorded.
+    /// `left`: at which heights of the stack objects lie in which a key has just come and has been
+    /// forgotten.
     ///
     /// # Errors
     /// As [`Self::completion`].
-    pub fn shared_completion(&self, forgetful: &[Thread]) -> Result<Option<Shared>, EngineError> {
-        let written = self.written(forgetful)?;
+    pub fn shared_completion(
+        &self,
+        forgetful: &[Thread],
+        left: &[u32],
+    ) -> Result<Option<Shared>, EngineError> {
+        let mut levels = self.levels_beside(forgetful);
+        levels.extend(left);
+        let written = self.written(forgetful, &levels)?;
         let in_string = forgetful.iter().all(|thread| self.is_within_string(thread));
-        Ok(written.map(|Written { text, distinct }| Shared { text, distinct, in_string }))
+        Ok(written.map(|Written { text, distinct }| {
+            let left = !left.is_empty();
+            Shared { text, distinct, in_string, left }
+        }))
+    }
+
+    /// How many frames a stack has.
+    pub fn height(&self, stack: StackId) -> u32 {
+        self.cell(stack).height
     }
 
     /// At which heights of the stacks objects and arrays lie whose keys and items are recorded.

@@ -40,9 +40,9 @@ pub mod value;
 
 pub use array::{Spare, SPARE_ITEMS};
 pub use completion::MAX_COMPLETION_STEPS;
-pub use forget::Shared;
 pub use config::{Automaton, StateId};
 pub use error::EngineError;
+pub use forget::Shared;
 pub use frame::StackId;
 pub use items::last_value;
 pub use keys::{KeyBase, KeyNodeId, TextId};

@@ -1,13 +1,15 @@
 //! How a text can end, in tokens, and which tokens may come so that it ends in time.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use super::leading::are_listed;
 use super::lexeme_mask::Inner;
 use super::state_mask::Masker;
-use super::successors::{is_forgetful, is_unrecorded, Found, Successors};
-use super::token_set::set_bits;
+use super::successors::{is_unrecorded, Found, Successors};
+use super::token_set::{set_bits, Bitmap};
 use crate::automaton::{Automaton, EngineError, StateId, Thread, ThreadLexeme};
-use crate::vocabulary::{NodeId, TokenId, Vocabulary};
+use crate::vocabulary::{TokenId, Vocabulary};
 
 /// Tokens with which a text can end: some as they are, then the fewest that spell a text, then a
 /// token that ends the output, where the vocabulary has one.
@@ -64,14 +66,20 @@ struct Level {
     /// How many tokens that is.
     left: usize,
     tokens: Inner,
+    /// More of them, in memory that several levels share.
+    bitmaps: Box<[Bitmap]>,
 }
 
 /// What single tokens do to the completion of a state.
 #[derive(Debug)]
 pub(super) struct Levels(Box<[Level]>);
 
-/// A text with which a text can end after tokens, if one is found.
-type Ending = (Option<Vec<u8>>, Vec<TokenId>);
+/// A text with which a text can end after some tokens, if one is found.
+struct Ending {
+    text: Option<Vec<u8>>,
+    tokens: Vec<TokenId>,
+    bitmaps: Vec<Bitmap>,
+}
 
 /// How many bytes of a character may be left where a token ends.
 const REST_OF_CHARACTER: usize = 3;
@@ -101,15 +109,14 @@ impl Masker {
         let threads = automaton.threads(state);
         // What follows tokens that are no text is not looked into.
         let mut most = if automaton.token_exits(threads)?.is_empty() { 0 } else { usize::MAX };
-        let mut successors = Successors::default();
-        match self.add_exits(automaton, threads, &mut successors)? {
-            Some(within) => most = most.max(within),
-            None => {
-                let trie = self.vocabulary.trie();
-                successors.add_below(automaton, trie, NodeId::ROOT, threads)?;
+        let successors = match self.add_exits(automaton, threads)? {
+            Some((within, successors)) => {
+                most = most.max(within);
+                successors
             }
-        }
-        for (text, _) in self.endings(automaton, threads, successors)? {
+            None => self.successors(automaton, threads)?,
+        };
+        for Ending { text, .. } in self.endings(automaton, threads, successors)? {
             most = text.map_or(usize::MAX, |text| most.max(text.len()));
         }
         let most = most.saturating_add(usize::from(!self.vocabulary.eos().is_empty()));
@@ -140,9 +147,10 @@ impl Masker {
             match &level.tokens {
                 Inner::Few(tokens) => set_bits(row, tokens),
                 Inner::Many(bitmap) => {
-                    row.iter_mut().zip(bitmap.iter()).for_each(|(word, more)| *word |= more);
+                    add_bitmap(row, bitmap);
                 }
             }
+            level.bitmaps.iter().for_each(|bitmap| add_bitmap(row, bitmap));
         }
         Ok(())
     }
@@ -152,19 +160,21 @@ impl Masker {
             return Ok(known);
         }
         let vocabulary = &self.vocabulary;
-        let mut successors = Successors::default();
         let threads = automaton.threads(state);
-        successors.add_below(automaton, vocabulary.trie(), NodeId::ROOT, threads)?;
-        let mut by_count: std::collections::BTreeMap<usize, Vec<TokenId>> = Default::default();
-        for (text, tokens) in self.endings(automaton, threads, successors)? {
+        let successors = self.successors(automaton, threads)?;
+        let mut by_count: BTreeMap<usize, (Vec<TokenId>, Vec<Bitmap>)> = BTreeMap::new();
+        for Ending { text, tokens, bitmaps } in self.endings(automaton, threads, successors)? {
             if let Some(text) = text {
                 let completion = Completion::new(vocabulary, [].into(), text);
-                by_count.entry(completion.tokens(vocabulary).len()).or_default().extend(tokens);
+                let level = by_count.entry(completion.tokens(vocabulary).len()).or_default();
+                level.0.extend(tokens);
+                level.1.extend(bitmaps);
             }
         }
-        let levels = by_count
-            .into_iter()
-            .map(|(left, tokens)| Level { left, tokens: Inner::of(vocabulary, tokens) });
+        let levels = by_count.into_iter().map(|(left, (tokens, bitmaps))| {
+            let tokens = Inner::of(vocabulary, tokens);
+            Level { left, tokens, bitmaps: bitmaps.into() }
+        });
         let levels = Arc::new(Levels(levels.collect()));
         self.make_room(levels.memory_bytes());
         self.levels.set(state.0, Arc::new(levels.clone()));
@@ -179,34 +189,38 @@ impl Masker {
         successors: Successors,
     ) -> Result<Vec<Ending>, EngineError> {
         let mut endings = Vec::with_capacity(successors.found.len());
-        for Found { threads: after, mut tokens } in successors.found {
-            let Some(shared) = automaton.shared_completion(&after)? else {
-                endings.push((None, tokens));
+        for mut found in successors.found {
+            if found.tokens.is_empty() && found.bitmaps.is_empty() {
+                continue;
+            }
+            let Some(shared) = automaton.shared_completion(&found.threads, &found.left)? else {
+                let Found { tokens, bitmaps, .. } = found;
+                endings.push(Ending { text: None, tokens, bitmaps });
                 continue;
             };
-            if is_forgetful(&after) {
-                let is_doubtful = |token: &TokenId| shared.is_doubtful(self.vocabulary.text(*token));
-                let doubtful: Vec<TokenId> = tokens.extract_if(.., |t| is_doubtful(t)).collect();
-                for token in doubtful {
-                    let text = self.vocabulary.text(token);
-                    if let Some(after) = automaton.walk(threads, text)? {
-                        endings.push((automaton.completion(&after)?, vec![token]));
+            if found.is_forgetful() {
+                let is_doubtful =
+                    |token: &TokenId| shared.is_doubtful(self.vocabulary.text(*token));
+                for token in found.take(is_doubtful) {
+                    if let Some(after) = automaton.walk(threads, self.vocabulary.text(token))? {
+                        let text = automaton.completion(&after)?;
+                        endings.push(Ending { text, tokens: vec![token], bitmaps: Vec::new() });
                     }
                 }
             }
-            endings.push((Some(shared.text), tokens));
+            let Found { tokens, bitmaps, .. } = found;
+            endings.push(Ending { text: Some(shared.text), tokens, bitmaps });
         }
         Ok(endings)
     }
 
     /// The successors of the tokens that leave the lexeme, where all others stay in free text: a
-    /// number of tokens that suffices after these. `None` where it is something else.
+    /// number of tokens that suffices after these, and those. `None` where it is something else.
     fn add_exits(
         &self,
         automaton: &Automaton,
         threads: &[Thread],
-        successors: &mut Successors,
-    ) -> Result<Option<usize>, EngineError> {
+    ) -> Result<Option<(usize, Successors)>, EngineError> {
         let [thread] = threads else { return Ok(None) };
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
         let (lexeme, state) = (automaton.lexeme(index), thread.lex_state());
@@ -214,25 +228,18 @@ impl Masker {
             return Ok(None);
         }
         let mask = self.lexeme_masks.get(&self.vocabulary, lexeme, state)?;
-        if mask.exits.iter().any(|group| !group.everywhere.is_empty()) {
+        if !are_listed(&mask) {
             return Ok(None);
         }
         let Some(length) = automaton.completion_length(threads)? else { return Ok(None) };
-        for group in &mask.exits {
-            let stack = automaton.exit_thread(thread, group.accept)?;
-            let starts = automaton.following(stack, thread.transcript)?;
-            successors.add(&starts, group.rests.tokens_at(NodeId::ROOT));
-            successors.add_below(automaton, &group.rests, NodeId::ROOT, &starts)?;
-            let trie = self.vocabulary.trie();
-            for &(root, with_node) in &group.grafts {
-                if with_node {
-                    successors.add(&starts, trie.tokens_at(root));
-                }
-                successors.add_below(automaton, trie, root, &starts)?;
-            }
-        }
-        Ok(Some(length + REST_OF_CHARACTER))
+        let mut successors = Successors::default();
+        self.add_listed_exits(automaton, thread, &mask, &mut successors)?;
+        Ok(Some((length + REST_OF_CHARACTER, successors)))
     }
+}
+
+fn add_bitmap(row: &mut [u32], bitmap: &[u32]) {
+    row.iter_mut().zip(bitmap).for_each(|(word, more)| *word |= more);
 }
 
 impl Levels {

@@ -12,6 +12,7 @@ mod doubt;
 mod free_text;
 mod key_places;
 mod known_steps;
+mod leading;
 pub mod lexeme_mask;
 pub mod lexeme_mask_store;
 mod listed;
