@@ -20,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
-use super::estimate::Estimates;
+use super::estimate::{Estimates, UNKNOWN};
 use super::forget::Written;
 use super::frame::{Cell, Frame, StackId};
 use super::keys::{KeyNode, TextId};
@@ -72,7 +72,9 @@ pub(super) struct Completions {
 
 /// How many stacks one search may look at.
 pub const MAX_COMPLETION_STEPS: usize = 20_000;
-/// If more items, members or repeats than these must still come, one after the other is looked for.
+/// About how long a text may be that is looked for at all, in bytes.
+const MAX_COMPLETION_BYTES: u32 = 1 << 18;
+/// If more items or repeats than these must still come, one after the other is looked for.
 const MANY: u64 = 64;
 /// How many keys of one object are tried at one place.
 const MAX_KEYS: usize = 32;
@@ -184,6 +186,9 @@ impl Automaton {
 
     /// The length of the completion of a text that is between two lexemes.
     fn length_from(&self, start: Between) -> Result<Option<u32>, EngineError> {
+        if (MAX_COMPLETION_BYTES..UNKNOWN).contains(&self.estimate(start.0)?) {
+            return Ok(None);
+        }
         let mut way: Vec<(Between, u32)> = Vec::new();
         let mut at = start;
         let mut length = loop {

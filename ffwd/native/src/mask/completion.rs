@@ -81,8 +81,8 @@ struct Ending {
     bitmaps: Vec<Bitmap>,
 }
 
-/// How many bytes of a character may be left where a token ends.
-const REST_OF_CHARACTER: usize = 3;
+/// How many bytes of a character may be left where a token ends: those of `\u0000` after its first two.
+const REST_OF_CHARACTER: usize = 4;
 
 impl Masker {
     /// How a text can end that is in a state; `None` where that takes too long to find.

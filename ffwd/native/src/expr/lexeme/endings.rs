@@ -35,7 +35,7 @@ const MANY: u32 = 64;
 /// How often one search tries to write many repetitions at once.
 const MAX_TRIES: usize = 8;
 /// How many bytes a text may have.
-const MAX_TEXT: usize = 1 << 20;
+const MAX_TEXT: usize = 1 << 18;
 
 /// Of the bytes that a lexeme does not tell apart the first of these is written: most tokenizers
 /// have long runs of the first.
