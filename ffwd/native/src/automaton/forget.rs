@@ -141,7 +141,7 @@ impl Automaton {
     fn is_within_string(&self, thread: &Thread) -> bool {
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return false };
         let lexeme = self.lexeme(index);
-        lexeme.spec().spelling == Spelling::JsonString && thread.lex_state() != lexeme.start()
+        lexeme.spec().spelling == Spelling::JsonString && !lexeme.is_start(thread.lex_state())
     }
 
     /// How much of a kind must still come on top of a stack: items, members, repeats. `None` for
