@@ -538,6 +538,19 @@ impl Automaton {
         json.array_pendings.get(id.0).from
     }
 
+    /// How many items must still come, where they need not differ and are not told apart.
+    pub(super) fn items_left(&self, json: &JsonParts, id: ArrayStateId) -> u64 {
+        let state = json.array_states.get(id.0);
+        let group = self.monitors(json, state);
+        match &*state.live {
+            [progress] if group.monitors[progress.monitor as usize].is_plain() => {
+                let spec = &group.monitors[progress.monitor as usize].spec;
+                spec.min_items.saturating_sub(state.count)
+            }
+            _ => 0,
+        }
+    }
+
     /// About how many bytes an array still needs after so many items more, the closing bracket
     /// included.
     pub(super) fn array_left(

@@ -16,12 +16,13 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
-use super::estimate::Estimates;
-use super::frame::{Frame, StackId};
+use super::estimate::{Estimates, UNKNOWN};
+use super::forget::Written;
+use super::frame::{Cell, Frame, StackId};
 use super::keys::{KeyNode, TextId};
 use super::memory::{map_entry, Bytes};
 use super::punctuation::index;
@@ -42,7 +43,13 @@ pub(super) type Between = (StackId, TextId, Ended);
 pub(super) struct Edge {
     pub text: Arc<[u8]>,
     pub to: Between,
+    /// What it writes that must differ from what came.
+    pub distinct: Distinct,
 }
+
+/// What a text writes that must differ from what stands beside it: keys without a name, with their
+/// quotes, and items of an array. Most write none.
+pub(super) type Distinct = Option<Arc<[Arc<[u8]>]>>;
 
 /// How a text goes on that is between two lexemes.
 #[derive(Clone, Debug)]
@@ -65,6 +72,10 @@ pub(super) struct Completions {
 
 /// How many stacks one search may look at.
 pub const MAX_COMPLETION_STEPS: usize = 20_000;
+/// About how long a text may be that is looked for at all, in bytes.
+const MAX_COMPLETION_BYTES: u32 = 1 << 18;
+/// If more items or repeats than these must still come, one after the other is looked for.
+const MANY: u64 = 64;
 /// How many keys of one object are tried at one place.
 const MAX_KEYS: usize = 32;
 /// How many beginnings of a key without a name are tried.
@@ -76,6 +87,8 @@ struct Visit {
     length: u32,
     from: usize,
     text: Arc<[u8]>,
+    /// Whether the text is a key without a name.
+    is_key: bool,
 }
 
 impl Automaton {
@@ -85,24 +98,49 @@ impl Automaton {
     /// # Errors
     /// A limit of what is built on the way is passed.
     pub fn completion(&self, threads: &[Thread]) -> Result<Option<Vec<u8>>, EngineError> {
+        let forgetful = Self::forget(threads);
+        if forgetful.as_slice() != threads {
+            let Some(written) = self.written(&forgetful, &self.levels_beside(&forgetful))? else {
+                return Ok(None);
+            };
+            if !self.may_repeat(threads, &written) {
+                return Ok(Some(written.text));
+            }
+        }
+        Ok(self.written(threads, &FxHashSet::default())?.map(|written| written.text))
+    }
+
+    /// The completion of a configuration, whatever has been recorded of its text.
+    /// `levels`: at which heights of the stack what it writes must differ from what came.
+    pub(super) fn written(
+        &self,
+        threads: &[Thread],
+        levels: &FxHashSet<u32>,
+    ) -> Result<Option<Written>, EngineError> {
+        let mut written = Written::default();
         if self.accepts(threads)? {
-            return Ok(Some(Vec::new()));
+            return Ok(Some(written));
         }
         let Some((first, _)) = self.first_edge(threads)? else { return Ok(None) };
-        let mut bytes = first.text.to_vec();
+        written.text.extend_from_slice(&first.text);
         let mut at = first.to;
         while at.0 != StackId::END {
             let Some(edge) = self.way_off(at)? else { return Ok(None) };
-            bytes.extend_from_slice(&edge.text);
+            if let Some(distinct) = edge.distinct {
+                if levels.contains(&self.cell(at.0).height) {
+                    written.distinct.extend_from_slice(&distinct);
+                }
+            }
+            written.text.extend_from_slice(&edge.text);
             at = edge.to;
         }
         // Of rules, lexemes side by side may have read what follows otherwise.
         if self.rules().is_some() {
-            let end = self.walk(threads, &bytes)?;
+            let end = self.walk(threads, &written.text)?;
             let ends = end.map(|end| self.accepts(&end)).transpose()?;
-            return Ok(ends.is_some_and(|ends| ends).then_some(bytes));
+            return Ok(ends.is_some_and(|ends| ends).then_some(written));
         }
-        Ok(Some(bytes))
+        Ok(Some(written))
     }
 
     /// The length of [`Self::completion`].
@@ -110,11 +148,12 @@ impl Automaton {
     /// # Errors
     /// As there.
     pub fn completion_length(&self, threads: &[Thread]) -> Result<Option<usize>, EngineError> {
+        let is_plain = self.rules().is_none() && Self::forget(threads).as_slice() == threads;
+        if !is_plain {
+            return Ok(self.completion(threads)?.map(|bytes| bytes.len()));
+        }
         if self.accepts(threads)? {
             return Ok(Some(0));
-        }
-        if self.rules().is_some() {
-            return Ok(self.completion(threads)?.map(|bytes| bytes.len()));
         }
         Ok(self.first_edge(threads)?.map(|(_, length)| length as usize))
     }
@@ -147,6 +186,9 @@ impl Automaton {
 
     /// The length of the completion of a text that is between two lexemes.
     fn length_from(&self, start: Between) -> Result<Option<u32>, EngineError> {
+        if (MAX_COMPLETION_BYTES..UNKNOWN).contains(&self.estimate(start.0)?) {
+            return Ok(None);
+        }
         let mut way: Vec<(Between, u32)> = Vec::new();
         let mut at = start;
         let mut length = loop {
@@ -180,16 +222,23 @@ impl Automaton {
             return Ok(known.edge.clone());
         }
         let edge = self.search(start)?;
-        let text = edge.as_ref().map_or(0, |edge| edge.text.len());
+        let bytes = |edge: &Edge| {
+            let distinct = edge.distinct.iter().flat_map(|distinct| distinct.iter());
+            edge.text.len() + distinct.map(|text| text.len() + 16).sum::<usize>()
+        };
+        let text = edge.as_ref().map_or(0, bytes);
         self.completions.held.add(map_entry::<Between, Known>() + text);
         self.completions.known.lock().insert(start, Known { edge: edge.clone(), length: None });
         Ok(edge)
     }
 
     fn search(&self, start: Between) -> Result<Option<Edge>, EngineError> {
-        let height = self.cell(start.0).height;
+        let &Cell { height, parent, .. } = self.cell(start.0);
+        // Where very much must still come, one step of it.
+        let left = self.left_of(start.0).filter(|&left| left > MANY);
         let mut shortest: FxHashMap<Between, usize> = FxHashMap::from_iter([(start, 0)]);
-        let mut visits = vec![Visit { at: start, length: 0, from: 0, text: Arc::from([]) }];
+        let mut visits =
+            vec![Visit { at: start, length: 0, from: 0, text: Arc::from([]), is_key: false }];
         // By about how long the whole is, then by what is left, then the newest first.
         let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
         let mut edges: Vec<Edge> = Vec::new();
@@ -198,15 +247,18 @@ impl Automaton {
             if shortest.get(&at) != Some(&current) {
                 continue;
             }
-            if self.cell(at.0).height < height {
-                let mut parts = Vec::new();
-                let mut visit = current;
-                while visit != 0 {
-                    parts.push(&*visits[visit].text);
-                    visit = visits[visit].from;
-                }
-                parts.reverse();
-                return Ok(Some(Edge { text: parts.concat().into(), to: at }));
+            let is_step = || {
+                let now = self.left_of(at.0);
+                // One less, or to where very much begins.
+                let is_nearer = match (left, now) {
+                    (Some(left), Some(now)) => now < left,
+                    (None, Some(now)) => now > MANY,
+                    (_, None) => false,
+                };
+                current != 0 && at.2.is_none() && self.cell(at.0).parent == parent && is_nearer
+            };
+            if self.cell(at.0).height < height || is_step() {
+                return Ok(Some(self.edge_of(&visits, current)));
             }
             if visits.len() > MAX_COMPLETION_STEPS {
                 return Ok(None);
@@ -214,8 +266,11 @@ impl Automaton {
             for thread in &self.following(at.0, at.1)? {
                 if thread.lexeme == ThreadLexeme::End {
                     // What is left on the stack may be empty.
-                    edges
-                        .push(Edge { text: Arc::from([]), to: (StackId::END, TextId::NONE, None) });
+                    edges.push(Edge {
+                        text: Arc::from([]),
+                        to: (StackId::END, TextId::NONE, None),
+                        distinct: None,
+                    });
                 } else {
                     self.edges(thread, &mut edges)?;
                 }
@@ -235,7 +290,8 @@ impl Automaton {
                 });
                 failed?;
             }
-            for Edge { text, to } in in_order(std::mem::take(&mut edges)) {
+            for Edge { text, to, distinct } in in_order(std::mem::take(&mut edges)) {
+                let is_key = distinct.is_some();
                 let length = length.saturating_add(text.len() as u32);
                 let better = |&at: &usize| visits[at].length <= length;
                 if shortest.get(&to).is_some_and(better) {
@@ -246,10 +302,43 @@ impl Automaton {
                 let whole = u64::from(length) + left + left / 4;
                 shortest.insert(to, visits.len());
                 queue.push(Reverse((whole, left, Reverse(visits.len()))));
-                visits.push(Visit { at: to, length, from: current, text });
+                visits.push(Visit { at: to, length, from: current, text, is_key });
             }
         }
         Ok(None)
+    }
+
+    /// The way to a visit, from the first one.
+    fn edge_of(&self, visits: &[Visit], last: usize) -> Edge {
+        let mut way = Vec::new();
+        let mut visit = last;
+        while visit != 0 {
+            way.push(visit);
+            visit = visits[visit].from;
+        }
+        way.reverse();
+        let &Cell { height, frame, .. } = self.cell(visits[0].at.0);
+        let is_array = matches!(frame, Frame::ArrayOpen(_) | Frame::ArrayAfter(_));
+        let mut distinct: Vec<Arc<[u8]>> = Vec::new();
+        let mut item: Vec<u8> = Vec::new();
+        for &visit in &way {
+            let Visit { from, text, is_key, .. } = &visits[visit];
+            let level = self.cell(visits[*from].at.0).height;
+            if *is_key && level == height {
+                distinct.push(text.clone());
+            }
+            if is_array && level > height {
+                item.extend_from_slice(text);
+            } else if !item.is_empty() {
+                distinct.push(std::mem::take(&mut item).into());
+            }
+        }
+        if !item.is_empty() {
+            distinct.push(item.into());
+        }
+        let parts: Vec<&[u8]> = way.iter().map(|&visit| &*visits[visit].text).collect();
+        let distinct = (!distinct.is_empty()).then(|| distinct.into());
+        Edge { text: parts.concat().into(), to: visits[last].at, distinct }
     }
 
     /// Texts with which the lexeme of a thread can end, and what follows then.
@@ -297,7 +386,8 @@ impl Automaton {
                 text.iter().try_fold(transcript, |id, &byte| texts.append(id, byte))?;
         }
         let stack = self.exit_thread(&ended, accept)?;
-        Ok(Edge { text: text.clone(), to: self.between(stack, ended.transcript) })
+        let to = self.between(stack, ended.transcript);
+        Ok(Edge { text: text.clone(), to, distinct: None })
     }
 
     fn between(&self, stack: StackId, transcript: TextId) -> Between {
@@ -327,7 +417,7 @@ impl Automaton {
             let texts = &json.keys.texts;
             let transcript =
                 text.iter().try_fold(thread.transcript, |id, &byte| texts.append(id, byte))?;
-            edges.push(Edge { text, to: self.between(stack, transcript) });
+            edges.push(Edge { text, to: self.between(stack, transcript), distinct: None });
         }
         if any {
             if let Some(edge) = self.other_key(thread, &node)? {
@@ -348,7 +438,9 @@ impl Automaton {
             for ending in lexeme.endings(state)?.iter() {
                 let text = [&beginning[..], &ending.text].concat();
                 if let Some(to) = self.after_key(thread, &text)? {
-                    return Ok(Some(Edge { text: text.into(), to }));
+                    let text: Arc<[u8]> = text.into();
+                    let distinct = Some([text.clone()].into());
+                    return Ok(Some(Edge { text, to, distinct }));
                 }
             }
             tried += 1;

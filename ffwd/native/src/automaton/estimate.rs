@@ -19,7 +19,7 @@ use crate::grammar::symbols::{Symbol, SymbolId};
 use crate::json_schema::{ArraySpec, ObjectSpec, SchemaId};
 
 /// Nothing is known to satisfy it.
-const UNKNOWN: u32 = u32::MAX / 4;
+pub(super) const UNKNOWN: u32 = u32::MAX / 4;
 /// Into how many unions of stacks is looked, one within the other.
 const MAX_UNIONS: usize = 64;
 /// How many symbols have estimates.

@@ -1,15 +1,15 @@
 //! How a text can end, in tokens, and which tokens may come so that it ends in time.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
-
+use super::leading::are_listed;
 use super::lexeme_mask::Inner;
 use super::state_mask::Masker;
-use super::token_set::set_bits;
-use crate::automaton::{Automaton, EngineError, StateId, TextId, Thread, ThreadLexeme, Threads};
-use crate::expr::LexState;
-use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
+use super::successors::{is_unrecorded, Found, Successors};
+use super::token_set::{set_bits, Bitmap};
+use crate::automaton::{Automaton, EngineError, StateId, Thread, ThreadLexeme};
+use crate::vocabulary::{TokenId, Vocabulary};
 
 /// Tokens with which a text can end: some as they are, then the fewest that spell a text, then a
 /// token that ends the output, where the vocabulary has one.
@@ -66,31 +66,23 @@ struct Level {
     /// How many tokens that is.
     left: usize,
     tokens: Inner,
+    /// More of them, in memory that several levels share.
+    bitmaps: Box<[Bitmap]>,
 }
 
 /// What single tokens do to the completion of a state.
 #[derive(Debug)]
 pub(super) struct Levels(Box<[Level]>);
 
-/// Where tokens lead: the configurations, each with its tokens.
-#[derive(Default)]
-struct Successors {
-    places: FxHashMap<Threads, usize>,
-    found: Vec<(Threads, Vec<TokenId>)>,
-    /// Of the lexeme that the text is in: the same by its state.
-    within: FxHashMap<LexState, usize>,
+/// A text with which a text can end after some tokens, if one is found.
+struct Ending {
+    text: Option<Vec<u8>>,
+    tokens: Vec<TokenId>,
+    bitmaps: Vec<Bitmap>,
 }
 
-/// Where a walk over a trie is.
-#[derive(Clone)]
-enum Place {
-    /// In the lexeme that it began in.
-    Within(LexState),
-    Anywhere(Threads),
-}
-
-/// How many bytes of a character may be left where a token ends.
-const REST_OF_CHARACTER: usize = 3;
+/// How many bytes of a character may be left where a token ends: those of `\u0000` after its first two.
+const REST_OF_CHARACTER: usize = 4;
 
 impl Masker {
     /// How a text can end that is in a state; `None` where that takes too long to find.
@@ -117,18 +109,15 @@ impl Masker {
         let threads = automaton.threads(state);
         // What follows tokens that are no text is not looked into.
         let mut most = if automaton.token_exits(threads)?.is_empty() { 0 } else { usize::MAX };
-        let mut successors = Successors::default();
-        let within = self.add_exits(automaton, threads, &mut successors)?;
-        match within {
-            Some(within) => most = most.max(within),
-            None => {
-                let trie = self.vocabulary.trie();
-                successors.add_below(automaton, trie, NodeId::ROOT, threads)?;
+        let successors = match self.add_exits(automaton, threads)? {
+            Some((within, successors)) => {
+                most = most.max(within);
+                successors
             }
-        }
-        for (threads, _) in &successors.found {
-            let length = automaton.completion_length(threads)?;
-            most = length.map_or(usize::MAX, |length| most.max(length));
+            None => self.successors(automaton, threads)?,
+        };
+        for Ending { text, .. } in self.endings(automaton, threads, successors)? {
+            most = text.map_or(usize::MAX, |text| most.max(text.len()));
         }
         let most = most.saturating_add(usize::from(!self.vocabulary.eos().is_empty()));
         self.make_room(std::mem::size_of::<usize>() * 4);
@@ -158,9 +147,10 @@ impl Masker {
             match &level.tokens {
                 Inner::Few(tokens) => set_bits(row, tokens),
                 Inner::Many(bitmap) => {
-                    row.iter_mut().zip(bitmap.iter()).for_each(|(word, more)| *word |= more);
+                    add_bitmap(row, bitmap);
                 }
             }
+            level.bitmaps.iter().for_each(|bitmap| add_bitmap(row, bitmap));
         }
         Ok(())
     }
@@ -170,33 +160,67 @@ impl Masker {
             return Ok(known);
         }
         let vocabulary = &self.vocabulary;
-        let mut successors = Successors::default();
         let threads = automaton.threads(state);
-        successors.add_below(automaton, vocabulary.trie(), NodeId::ROOT, threads)?;
-        let mut by_count: std::collections::BTreeMap<usize, Vec<TokenId>> = Default::default();
-        for (threads, tokens) in successors.found {
-            if let Some(text) = automaton.completion(&threads)? {
+        let successors = self.successors(automaton, threads)?;
+        let mut by_count: BTreeMap<usize, (Vec<TokenId>, Vec<Bitmap>)> = BTreeMap::new();
+        for Ending { text, tokens, bitmaps } in self.endings(automaton, threads, successors)? {
+            if let Some(text) = text {
                 let completion = Completion::new(vocabulary, [].into(), text);
-                by_count.entry(completion.tokens(vocabulary).len()).or_default().extend(tokens);
+                let level = by_count.entry(completion.tokens(vocabulary).len()).or_default();
+                level.0.extend(tokens);
+                level.1.extend(bitmaps);
             }
         }
-        let levels = by_count
-            .into_iter()
-            .map(|(left, tokens)| Level { left, tokens: Inner::of(vocabulary, tokens) });
+        let levels = by_count.into_iter().map(|(left, (tokens, bitmaps))| {
+            let tokens = Inner::of(vocabulary, tokens);
+            Level { left, tokens, bitmaps: bitmaps.into() }
+        });
         let levels = Arc::new(Levels(levels.collect()));
         self.make_room(levels.memory_bytes());
         self.levels.set(state.0, Arc::new(levels.clone()));
         Ok(levels)
     }
 
+    /// Texts with which a text can end after tokens, and these tokens.
+    fn endings(
+        &self,
+        automaton: &Automaton,
+        threads: &[Thread],
+        successors: Successors,
+    ) -> Result<Vec<Ending>, EngineError> {
+        let mut endings = Vec::with_capacity(successors.found.len());
+        for mut found in successors.found {
+            if found.tokens.is_empty() && found.bitmaps.is_empty() {
+                continue;
+            }
+            let Some(shared) = automaton.shared_completion(&found.threads, &found.left)? else {
+                let Found { tokens, bitmaps, .. } = found;
+                endings.push(Ending { text: None, tokens, bitmaps });
+                continue;
+            };
+            if found.is_forgetful() {
+                let is_doubtful =
+                    |token: &TokenId| shared.is_doubtful(self.vocabulary.text(*token));
+                for token in found.take(is_doubtful) {
+                    if let Some(after) = automaton.walk(threads, self.vocabulary.text(token))? {
+                        let text = automaton.completion(&after)?;
+                        endings.push(Ending { text, tokens: vec![token], bitmaps: Vec::new() });
+                    }
+                }
+            }
+            let Found { tokens, bitmaps, .. } = found;
+            endings.push(Ending { text: Some(shared.text), tokens, bitmaps });
+        }
+        Ok(endings)
+    }
+
     /// The successors of the tokens that leave the lexeme, where all others stay in free text: a
-    /// number of tokens that suffices after these. `None` where it is something else.
+    /// number of tokens that suffices after these, and those. `None` where it is something else.
     fn add_exits(
         &self,
         automaton: &Automaton,
         threads: &[Thread],
-        successors: &mut Successors,
-    ) -> Result<Option<usize>, EngineError> {
+    ) -> Result<Option<(usize, Successors)>, EngineError> {
         let [thread] = threads else { return Ok(None) };
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
         let (lexeme, state) = (automaton.lexeme(index), thread.lex_state());
@@ -204,25 +228,18 @@ impl Masker {
             return Ok(None);
         }
         let mask = self.lexeme_masks.get(&self.vocabulary, lexeme, state)?;
-        if mask.exits.iter().any(|group| !group.everywhere.is_empty()) {
+        if !are_listed(&mask) {
             return Ok(None);
         }
         let Some(length) = automaton.completion_length(threads)? else { return Ok(None) };
-        for group in &mask.exits {
-            let stack = automaton.exit_thread(thread, group.accept)?;
-            let starts = automaton.following(stack, thread.transcript)?;
-            successors.add(&starts, group.rests.tokens_at(NodeId::ROOT));
-            successors.add_below(automaton, &group.rests, NodeId::ROOT, &starts)?;
-            let trie = self.vocabulary.trie();
-            for &(root, with_node) in &group.grafts {
-                if with_node {
-                    successors.add(&starts, trie.tokens_at(root));
-                }
-                successors.add_below(automaton, trie, root, &starts)?;
-            }
-        }
-        Ok(Some(length + REST_OF_CHARACTER))
+        let mut successors = Successors::default();
+        self.add_listed_exits(automaton, thread, &mask, &mut successors)?;
+        Ok(Some((length + REST_OF_CHARACTER, successors)))
     }
+}
+
+fn add_bitmap(row: &mut [u32], bitmap: &[u32]) {
+    row.iter_mut().zip(bitmap).for_each(|(word, more)| *word |= more);
 }
 
 impl Levels {
@@ -235,100 +252,5 @@ impl Levels {
             std::mem::size_of::<Level>() + tokens * 4
         };
         self.0.iter().map(level).sum::<usize>() + 64
-    }
-}
-
-/// Whether no text is recorded in which the lexeme is a part.
-fn is_unrecorded(thread: &Thread) -> bool {
-    (thread.text, thread.transcript) == (TextId::NONE, TextId::NONE)
-}
-
-impl Successors {
-    fn place(&mut self, threads: &Threads) -> usize {
-        if let Some(&known) = self.places.get(threads) {
-            return known;
-        }
-        let place = self.found.len();
-        self.places.insert(threads.clone(), place);
-        self.found.push((threads.clone(), Vec::new()));
-        place
-    }
-
-    fn add(&mut self, threads: &Threads, tokens: &[TokenId]) {
-        if !tokens.is_empty() {
-            let place = self.place(threads);
-            self.found[place].1.extend_from_slice(tokens);
-        }
-    }
-
-    /// Where the tokens below a node lead.
-    fn add_below(
-        &mut self,
-        automaton: &Automaton,
-        trie: &ByteTrie,
-        root: NodeId,
-        threads: &[Thread],
-    ) -> Result<(), EngineError> {
-        // Within a lexeme that cannot end yet a byte is a look-up.
-        let alone = match threads {
-            [thread] => match thread.lexeme {
-                ThreadLexeme::Lexeme(index) if is_unrecorded(thread) => {
-                    Some((thread, automaton.lexeme(index)))
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        self.within.clear();
-        let start = match alone {
-            Some((thread, _)) => Place::Within(thread.lex_state()),
-            None => Place::Anywhere(Threads::from_slice(threads)),
-        };
-        let mut pending = vec![(root, start)];
-        while let Some((node, place)) = pending.pop() {
-            for (byte, child) in trie.children(node) {
-                let next = match (&place, alone) {
-                    (&Place::Within(state), Some((thread, lexeme))) => {
-                        let within = if state.accepts() { None } else { Some(lexeme) };
-                        match within.map(|lexeme| lexeme.next(state, byte)).transpose()? {
-                            Some(None) => continue,
-                            Some(Some(next)) if !next.is_final() => Place::Within(next),
-                            _ => {
-                                let threads = [Thread { state: state.0, ..*thread }];
-                                Place::Anywhere(automaton.step(&threads, byte)?)
-                            }
-                        }
-                    }
-                    (Place::Anywhere(threads), _) => {
-                        Place::Anywhere(automaton.step(threads, byte)?)
-                    }
-                    (Place::Within(_), None) => continue,
-                };
-                if matches!(&next, Place::Anywhere(threads) if threads.is_empty()) {
-                    continue;
-                }
-                let tokens = trie.tokens_at(child);
-                if !tokens.is_empty() {
-                    let place = match (&next, alone) {
-                        (Place::Anywhere(threads), _) => self.place(threads),
-                        (Place::Within(state), Some((thread, _))) => match self.within.get(state) {
-                            Some(&known) => known,
-                            None => {
-                                let thread = Thread { state: state.0, ..*thread };
-                                let place = self.place(&Threads::from_slice(&[thread]));
-                                self.within.insert(*state, place);
-                                place
-                            }
-                        },
-                        (Place::Within(_), None) => continue,
-                    };
-                    self.found[place].1.extend_from_slice(tokens);
-                }
-                if !trie.is_leaf(child) {
-                    pending.push((child, next));
-                }
-            }
-        }
-        Ok(())
     }
 }

@@ -12,6 +12,7 @@ mod doubt;
 mod free_text;
 mod key_places;
 mod known_steps;
+mod leading;
 pub mod lexeme_mask;
 pub mod lexeme_mask_store;
 mod listed;
@@ -20,6 +21,7 @@ pub mod rest_tries;
 mod sharded;
 pub mod slots;
 pub mod state_mask;
+mod successors;
 #[cfg(test)]
 mod test_listed;
 #[cfg(test)]

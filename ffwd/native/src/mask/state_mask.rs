@@ -18,6 +18,7 @@ use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
 use super::sharded::Sharded;
 use super::slots::Slots;
+use super::successors::Inside;
 use super::token_set::{bits, clear_bits, TokenList, TokenMask, TokenMaskBuilder, FEW};
 use super::two_keys::keys_differ;
 use super::walk::View;
@@ -83,6 +84,8 @@ pub struct Masker {
     pub(super) most_after: Slots<usize>,
     /// Tokens by how many more are needed after them, by state.
     pub(super) levels: Slots<Arc<Levels>>,
+    /// The tokens that stay in a lexeme, by lexeme and state.
+    pub(super) insides: Mutex<FxHashMap<(u32, LexState), Option<Arc<Inside>>>>,
     /// Bytes of the masks in the memo, and of how texts end.
     bytes: AtomicU64,
     max_bytes: AtomicU64,
@@ -106,6 +109,7 @@ impl Masker {
             completions: Slots::default(),
             most_after: Slots::default(),
             levels: Slots::default(),
+            insides: Mutex::default(),
             bytes: AtomicU64::new(0),
             max_bytes: AtomicU64::new(max_bytes),
             counters,
@@ -224,6 +228,7 @@ impl Masker {
             self.completions.clear();
             self.most_after.clear();
             self.levels.clear();
+            self.insides.lock().clear();
             self.bytes.store(bytes, Ordering::Relaxed);
             self.counters.cleared.fetch_add(1, Ordering::Relaxed);
         }

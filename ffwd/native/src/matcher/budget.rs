@@ -165,12 +165,16 @@ impl Matcher {
         if vocabulary.is_eos(token) {
             return Ok(Some(Plan::of(Arc::new(Completion::ended()))));
         }
+        // What is left of the plan is one.
+        if plan.first(vocabulary) == Some(token) {
+            return Ok(Some(plan.rest()));
+        }
         if let Some(completion) = self.completion_at(generation, next)? {
             if completion.is_within(vocabulary, left) {
                 return Ok(Some(Plan::of(completion)));
             }
         }
-        Ok((plan.first(vocabulary) == Some(token)).then(|| plan.rest()))
+        Ok(None)
     }
 
     /// Whether the budget leaves room for all tokens of the grammar, as far as that is known already.

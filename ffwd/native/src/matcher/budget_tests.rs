@@ -15,7 +15,7 @@ use crate::vocabulary::Vocabulary;
 const COMPACT: Whitespace = Whitespace { mode: WhitespaceMode::Compact };
 const FLEXIBLE: Whitespace = Whitespace { mode: WhitespaceMode::Flexible { max_run: 4 } };
 
-const SCHEMAS: [&str; 22] = [
+const SCHEMAS: [&str; 28] = [
     "true",
     r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
         "required": ["a"]}"#,
@@ -46,6 +46,17 @@ const SCHEMAS: [&str; 22] = [
     r#"{"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}},
         "required": ["a", "b"], "not": {"properties": {"a": {"maxLength": 1}}}}"#,
     r#"{"type": "object", "propertyNames": {"maxLength": 1}, "minProperties": 4}"#,
+    r#"{"type": "object", "minProperties": 2,
+        "additionalProperties": {"type": "object", "minProperties": 2}}"#,
+    r#"{"type": "array", "uniqueItems": true, "minItems": 3, "items": {"type": "string"}}"#,
+    r#"{"type": "array", "uniqueItems": true, "minItems": 2, "items": {"type": "object",
+        "properties": {"a": {"uniqueItems": true, "minItems": 2}}, "required": ["a"],
+        "minProperties": 2}}"#,
+    r#"{"type": "array", "uniqueItems": true, "minItems": 3, "items": {"type": "number"}}"#,
+    r#"{"type": "object", "propertyNames": {"pattern": "^[ab]+$"}, "minProperties": 3,
+        "additionalProperties": {"type": "string"}}"#,
+    r#"{"type": "array", "minItems": 2, "items": {"type": "array", "items": {"type": "object",
+        "patternProperties": {"^x": {"minItems": 1, "type": "array"}}, "minProperties": 2}}}"#,
 ];
 const PATTERNS: [&str; 5] = ["(ab|abc)*x", "a{3,9}", "[a-z]+@[a-z]{2}", "", "(?s:.*)end"];
 

@@ -14,7 +14,7 @@ use super::{Builder, LexState, Lexeme, Residuals, StateKey};
 use crate::error::LimitExceeded;
 use crate::expr::derivative::{ByteClasses, Derivatives};
 use crate::expr::lower::Spelling;
-use crate::expr::store::{ExprId, ExprStore};
+use crate::expr::store::{Expr, ExprId, ExprStore};
 
 /// A text that leads from a state to one in which the lexeme may end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +27,15 @@ pub struct Ending {
 const MAX_STEPS: usize = 100_000;
 /// How many outcomes of a state are looked for.
 const MAX_OUTCOMES: usize = 64;
-/// How many states are remembered at once.
+/// How many states are remembered at once, and how many bytes of each.
 const MAX_REMEMBERED: usize = 1 << 14;
+const MAX_REMEMBERED_BYTES: usize = 1 << 10;
+/// From so many repetitions on they are not searched through one by one.
+const MANY: u32 = 64;
+/// How often one search tries to write many repetitions at once.
+const MAX_TRIES: usize = 8;
+/// How many bytes a text may have.
+const MAX_TEXT: usize = 1 << 18;
 
 /// Of the bytes that a lexeme does not tell apart the first of these is written: most tokenizers
 /// have long runs of the first.
@@ -65,6 +72,10 @@ impl Lexeme {
             }
         }
         let found: Arc<[Ending]> = found.into();
+        // Long ones are found again as fast.
+        if found.iter().map(|ending| ending.text.len()).sum::<usize>() > MAX_REMEMBERED_BYTES {
+            return Ok(found);
+        }
         let mut builder = self.builder.lock();
         if builder.endings.len() >= MAX_REMEMBERED {
             builder.endings.clear();
@@ -157,13 +168,24 @@ fn shortest(
     let least = store.min_len(start);
     let mut queue = BinaryHeap::from([Reverse((least, least, Reverse(0usize), start, 0usize))]);
     let mut steps = 0;
+    let mut tries = MAX_TRIES;
     while let Some(Reverse((whole, left, _, current, first))) = queue.pop() {
         let length = visits[&current].length;
         if whole > length.saturating_add(left) {
             continue;
         }
-        if store.nullable(current) && first == 0 {
-            let mut text = Vec::with_capacity(length as usize);
+        let rest = match store.nullable(current) {
+            true => Some(Vec::new()),
+            false if first == 0 && tries > 0 => {
+                let found = repeated(store, derivatives, classes, current)?;
+                tries -= usize::from(store.counts(current));
+                found
+            }
+            false => None,
+        };
+        // Only where nothing else can be shorter.
+        if let Some(rest) = rest.filter(|rest| first == 0 && rest.len() <= left as usize) {
+            let mut text = Vec::with_capacity(length as usize + rest.len());
             let mut at = current;
             while at != start {
                 let visit = &visits[&at];
@@ -171,6 +193,7 @@ fn shortest(
                 at = visit.from;
             }
             text.reverse();
+            text.extend_from_slice(&rest);
             return Ok(Some(text));
         }
         for (class, &byte) in bytes.iter().enumerate().skip(first) {
@@ -201,6 +224,32 @@ fn shortest(
         }
     }
     Ok(None)
+}
+
+/// A shortest string of an expression that begins with many repetitions: as many times a shortest
+/// one of what is repeated. `None` where it is something else.
+fn repeated(
+    store: &mut ExprStore,
+    derivatives: &mut Derivatives,
+    classes: &ByteClasses,
+    start: ExprId,
+) -> Result<Option<Vec<u8>>, LimitExceeded> {
+    let (head, tail) = match *store.get(start) {
+        Expr::Concat(head, tail) => (head, tail),
+        _ => (start, ExprId::EPSILON),
+    };
+    let Expr::Repeat { inner, min, .. } = *store.get(head) else { return Ok(None) };
+    let length = u64::from(store.min_len(inner)).saturating_mul(min.into());
+    // What looks around is not the same at each place.
+    if min < MANY || length > MAX_TEXT as u64 || !store.stands_alone(start) {
+        return Ok(None);
+    }
+    let Some(one) = shortest(store, derivatives, classes, inner)? else { return Ok(None) };
+    let Some(rest) = shortest(store, derivatives, classes, tail)? else { return Ok(None) };
+    if (one.len() as u64).saturating_mul(min.into()) > MAX_TEXT as u64 {
+        return Ok(None);
+    }
+    Ok(Some([one.repeat(min as usize), rest].concat()))
 }
 
 #[cfg(test)]
@@ -297,5 +346,15 @@ mod tests {
         let lexeme = lexeme(Spelling::JsonString, [ast("[a-z]{9000,}(x|yy)")]);
         let endings = lexeme.endings(lexeme.start()).unwrap();
         assert_eq!(endings[0].text.len(), 9003);
+        for (pattern, length) in [
+            ("[a-z]{200000,}", 200_002),
+            ("(ab|c){70000}d", 70_003),
+            ("x(yé{3}){300,400}z{100}", 1 + 300 * 7 + 100 + 2),
+            ("((a{80}){80}|b{90}){100}", 9_002),
+        ] {
+            let lexeme = self::lexeme(Spelling::JsonString, [ast(pattern)]);
+            let endings = lexeme.endings(lexeme.start()).unwrap();
+            assert_eq!(endings[0].text.len(), length, "{pattern}");
+        }
     }
 }

@@ -1,0 +1,180 @@
+//! Completions do not depend on what has been recorded of a text, but where they would repeat it.
+//!
+//! A key without a name is recorded while it is written, for it must not come again, and so is an
+//! item that later ones are compared with. As many texts, as many configurations; yet nearly all of
+//! them end alike. So a completion is first looked for with all that has been recorded forgotten.
+//! It is one of the true text too, unless what it writes later is what the text has just written.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::config::Automaton;
+use super::error::EngineError;
+use super::frame::{Cell, Frame, StackId};
+use super::keys::TextId;
+use super::thread::{Thread, ThreadLexeme, Threads};
+use crate::expr::lower::Spelling;
+use crate::grammar::symbols::Symbol;
+
+/// A completion.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub text: Vec<u8>,
+    /// The keys and items in it that must differ from the key and the items that the text is in.
+    pub distinct: Vec<Arc<[u8]>>,
+}
+
+/// A completion for all texts that are in the same place.
+#[derive(Debug)]
+pub struct Shared {
+    pub text: Vec<u8>,
+    distinct: Vec<Arc<[u8]>>,
+    in_string: bool,
+    /// Whether a key has been left behind.
+    left: bool,
+}
+
+impl Shared {
+    /// Whether the text may be one for which the completion is none, if it ends with a token.
+    pub fn is_doubtful(&self, token: &[u8]) -> bool {
+        // Perhaps with the same key once more.
+        if self.left && token.contains(&b',') {
+            return true;
+        }
+        let within = |written: &Arc<[u8]>| {
+            // The token ends in the middle of it, or has ended it.
+            let quotes = token.iter().enumerate().filter(|(_, &byte)| byte == b'"');
+            let mut ends = quotes.map(|(at, _)| &token[..=at]);
+            let has_ended = |end: &[u8]| end.ends_with(written) || written.ends_with(end);
+            written.windows(token.len().max(1)).any(|part| part == token)
+                || self.left && ends.any(has_ended)
+        };
+        !self.distinct.is_empty()
+            && (may_repeat(&self.distinct, token, self.in_string)
+                || self.distinct.iter().any(within))
+    }
+}
+
+/// Whether one of these texts may be what a text is in that ends with some bytes.
+fn may_repeat(distinct: &[Arc<[u8]>], text: &[u8], in_string: bool) -> bool {
+    distinct.iter().any(|written| match written.first() {
+        Some(b'"') => (1..=written.len()).any(|end| text.ends_with(&written[..end])),
+        // These can be written in several ways.
+        Some(b'[' | b'{') => true,
+        _ => !in_string,
+    })
+}
+
+impl Automaton {
+    /// The configuration with all that it has recorded forgotten.
+    pub fn forget(threads: &[Thread]) -> Threads {
+        let mut forgetful: Threads = threads.iter().map(Thread::forgetful).collect();
+        if forgetful.len() > 1 {
+            forgetful.sort_unstable();
+            forgetful.dedup();
+        }
+        forgetful
+    }
+
+    /// The completion of all texts whose configurations are this one but for what they have recorded.
+    /// `left`: at which heights of the stack objects lie in which a key has just come and has been
+    /// forgotten.
+    ///
+    /// # Errors
+    /// As [`Self::completion`].
+    pub fn shared_completion(
+        &self,
+        forgetful: &[Thread],
+        left: &[u32],
+    ) -> Result<Option<Shared>, EngineError> {
+        let mut levels = self.levels_beside(forgetful);
+        levels.extend(left);
+        let written = self.written(forgetful, &levels)?;
+        let in_string = forgetful.iter().all(|thread| self.is_within_string(thread));
+        Ok(written.map(|Written { text, distinct }| {
+            let left = !left.is_empty();
+            Shared { text, distinct, in_string, left }
+        }))
+    }
+
+    /// How many frames a stack has.
+    pub fn height(&self, stack: StackId) -> u32 {
+        self.cell(stack).height
+    }
+
+    /// At which heights of the stacks objects and arrays lie whose keys and items are recorded.
+    pub(super) fn levels_beside(&self, threads: &[Thread]) -> FxHashSet<u32> {
+        let mut levels = FxHashSet::default();
+        for thread in threads {
+            if thread.text == TextId::ANY {
+                levels.insert(self.cell(thread.stack).height);
+            }
+            if thread.transcript == TextId::ANY {
+                let mut at = thread.stack;
+                while at != StackId::END {
+                    let &Cell { frame, parent, height, .. } = self.cell(at);
+                    if matches!(frame, Frame::AwaitComparedItem(_)) {
+                        levels.insert(height);
+                    }
+                    at = parent;
+                }
+            }
+        }
+        levels
+    }
+
+    /// Whether a completion that was found without them may repeat what threads have recorded.
+    pub(super) fn may_repeat(&self, threads: &[Thread], written: &Written) -> bool {
+        let (Some(json), false) = (self.json(), written.distinct.is_empty()) else {
+            return false;
+        };
+        let in_string = threads.iter().all(|thread| self.is_within_string(thread));
+        let repeats = |text| may_repeat(&written.distinct, &json.keys.texts.bytes(text), in_string);
+        threads.iter().any(|thread| {
+            thread.is_in_recorded_key() && repeats(thread.text)
+                || thread.is_in_recorded_item() && repeats(thread.transcript)
+        })
+    }
+
+    /// Whether a thread is behind the opening quote of a string.
+    fn is_within_string(&self, thread: &Thread) -> bool {
+        let ThreadLexeme::Lexeme(index) = thread.lexeme else { return false };
+        let lexeme = self.lexeme(index);
+        lexeme.spec().spelling == Spelling::JsonString && !lexeme.is_start(thread.lex_state())
+    }
+
+    /// How much of a kind must still come on top of a stack: items, members, repeats. `None` for
+    /// frames that do not count.
+    pub(super) fn left_of(&self, stack: StackId) -> Option<u64> {
+        match self.cell(stack).frame {
+            Frame::ArrayOpen(state) | Frame::ArrayAfter(state) => {
+                Some(self.items_left(self.json()?, state))
+            }
+            Frame::Count(count) => Some(self.rules()?.counts.get(count).min.into()),
+            Frame::Symbol(symbol) => match *self.rules()?.program.symbols.get(symbol) {
+                Symbol::Repeat { min, .. } => Some(min.into()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Thread {
+    fn is_in_recorded_key(&self) -> bool {
+        let is_recorded = !matches!(self.text, TextId::NONE | TextId::EMPTY);
+        is_recorded && self.lexeme != ThreadLexeme::Key
+    }
+
+    fn is_in_recorded_item(&self) -> bool {
+        !matches!(self.transcript, TextId::NONE | TextId::EMPTY)
+    }
+
+    /// Without what has been recorded.
+    fn forgetful(&self) -> Self {
+        let text = if self.is_in_recorded_key() { TextId::ANY } else { self.text };
+        let transcript = if self.is_in_recorded_item() { TextId::ANY } else { self.transcript };
+        Self { text, transcript, ..*self }
+    }
+}
