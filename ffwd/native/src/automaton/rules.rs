@@ -27,7 +27,7 @@ use crate::error::LimitExceeded;
 use crate::expr::lexeme::{Ends, MAX_LANGUAGES};
 use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
-use crate::grammar::{Lexing, Longest, NodeId, ScopeId};
+use crate::grammar::{Lexing, Longest, NodeId, ScopeId, Span};
 use crate::regex::Ast;
 
 /// What a leaf of the symbols is.
@@ -46,6 +46,15 @@ pub enum Leaf {
 pub struct Program {
     pub symbols: Symbols,
     pub leaves: FxHashMap<NodeId, Leaf>,
+    /// The parts that are reported.
+    pub spans: FxHashMap<NodeId, Span>,
+}
+
+impl Program {
+    /// A part that is to be reported, and that begins with itself, so that it has no place on stacks.
+    pub fn unreported(&self) -> Option<&Span> {
+        self.symbols.unmarked.iter().find_map(|node| self.spans.get(node))
+    }
 }
 
 /// A symbol so many times.
@@ -53,7 +62,7 @@ pub struct Program {
 pub(super) struct Count {
     pub(super) inner: SymbolId,
     pub(super) min: u32,
-    max: Option<u32>,
+    pub(super) max: Option<u32>,
 }
 
 impl Held for Count {}
@@ -64,7 +73,7 @@ pub(super) struct Union(pub(super) SmallVec<[StackId; 4]>);
 
 /// For each language of a lexeme the stack after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Row(SmallVec<[StackId; 4]>);
+pub(super) struct Row(pub(super) SmallVec<[StackId; 4]>);
 
 impl Held for Union {
     fn held_bytes(&self) -> usize {
@@ -93,7 +102,7 @@ pub struct Rules {
     pub(super) queries: Vec<QueryId>,
     pub(super) counts: Interner<Count>,
     pub(super) unions: Interner<Union>,
-    rows: Interner<Row>,
+    pub(super) rows: Interner<Row>,
     has_tokens: bool,
 }
 
@@ -190,7 +199,7 @@ impl Automaton {
         mut pending: Expanding,
         found: &mut Beginnings,
     ) -> Result<(), EngineError> {
-        let Program { symbols, leaves } = &*rules.program;
+        let Program { symbols, leaves, .. } = &*rules.program;
         while let Some(((_, symbol), stacks)) = pending.pop_last() {
             let parent = self.union(rules, &stacks)?;
             match symbols.get(symbol) {
@@ -278,7 +287,7 @@ impl Automaton {
         Ok(threads)
     }
 
-    fn is_plain_lexeme(&self, thread: &Thread) -> bool {
+    pub(super) fn is_plain_lexeme(&self, thread: &Thread) -> bool {
         matches!(self.cell(thread.stack).frame, Frame::Lexeme(_))
     }
 
@@ -333,7 +342,7 @@ impl Automaton {
         }
     }
 
-    fn begin_lexeme(&self, lexeme: u32, stack: StackId, threads: &mut Threads) {
+    pub(super) fn begin_lexeme(&self, lexeme: u32, stack: StackId, threads: &mut Threads) {
         let known = self.lexeme(lexeme);
         if known.is_alive() {
             threads.push(Thread {
@@ -367,7 +376,7 @@ impl Automaton {
     }
 
     /// The stack with a symbol one time less.
-    fn push_count(
+    pub(super) fn push_count(
         &self,
         rules: &Rules,
         inner: SymbolId,
@@ -462,7 +471,7 @@ impl Automaton {
         depth: usize,
     ) -> Result<(), EngineError> {
         let top = |member: &StackId| match self.cell(*member).frame {
-            frame @ (Frame::Symbol(_) | Frame::Count(_)) => Some(frame),
+            frame @ (Frame::Symbol(_) | Frame::Count(_) | Frame::Mark(_)) => Some(frame),
             _ => None,
         };
         let mut by_top: FxHashMap<Frame, SmallVec<[StackId; 4]>> = FxHashMap::default();

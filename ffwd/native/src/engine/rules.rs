@@ -9,7 +9,7 @@ use crate::automaton::rules::{Leaf, Program};
 use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use crate::expr::{LexemeSpec, Spelling};
 use crate::grammar::fold::fold_regular;
-use crate::grammar::graph::{Graph, LeafFacts};
+use crate::grammar::graph::{Graph, LeafFacts, Vertex};
 use crate::grammar::symbols::Symbols;
 use crate::grammar::{
     self, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, TokenItem, TokenSet,
@@ -93,7 +93,7 @@ impl Engine {
             let (schema, roots) = SchemaSet::parse_all(&texts, options)?;
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
-        let program = Arc::new(Program { symbols, leaves });
+        let program = Arc::new(Program { symbols, leaves, spans: spans_of(grammar, &graph) });
         self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar")
     }
 
@@ -173,6 +173,19 @@ impl Engine {
         }
         Ok(left)
     }
+}
+
+/// The parts of a grammar that are reported, by their nodes.
+fn spans_of(grammar: &Grammar, graph: &Graph) -> FxHashMap<NodeId, grammar::Span> {
+    let marked = graph.vertices.iter().filter_map(|vertex| match vertex {
+        Vertex::Marked(node, _) => Some(*node),
+        _ => None,
+    });
+    let spans = marked.filter_map(|node| match grammar.node(node) {
+        Node::Span(span, _) => Some((node, grammar.spans.get(span.0 as usize)?.clone())),
+        _ => None,
+    });
+    spans.collect()
 }
 
 /// The texts of a language that are not empty.
