@@ -26,9 +26,11 @@ class Event:
     Attributes:
         action: A span begins, more of it has come, or it has ended; or events before this one are
             about tokens that have been taken back.
-        kind: What the span is: as in `ffwd.span`, or `"value"`, a JSON value. `None` of a retraction.
+        kind: What the span is: as in `ffwd.span`, or `"value"`, a JSON value. `None` where
+            events are retracted.
         span: Which span of the text it is: they are numbered as they begin.
-        name: The name of a capture; of a tool and what is in its call, where it is known beforehand.
+        name: The name of a capture; of a tool, also of what is in its call, where it is known
+            beforehand.
         pointer: Of a JSON value: where it stands in the value around it, as a JSON pointer.
         start: Of a delta where its text begins, else where the span does; in bytes of the text.
         end: Of a delta where its text ends, of an end where the span does; else `start`.

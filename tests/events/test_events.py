@@ -164,7 +164,9 @@ def test_a_text_that_was_said_to_end_may_go_on() -> None:
 
 
 def test_empty_captures() -> None:
-    grammar = ffwd.seq(ffwd.capture("a", ffwd.regex("x*")), ";", ffwd.capture("b", ffwd.regex("y*")))
+    grammar = ffwd.seq(
+        ffwd.capture("a", ffwd.regex("x*")), ";", ffwd.capture("b", ffwd.regex("y*"))
+    )
     matcher = compiled(grammar).matcher()
     matcher.accept_tokens(list(b";"))
     assert matcher.captures(finish=True) == {"a": "", "b": ""}
