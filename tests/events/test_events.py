@@ -9,7 +9,7 @@ from parses import captures
 import ffwd
 from ffwd.grammar import Grammar
 
-SEEDS = range(250)
+SEEDS = range(150)
 
 
 def draw(rng: random.Random, depth: int, names: list[str]) -> Grammar:
@@ -62,8 +62,8 @@ def test_captures_are_those_of_a_reading() -> None:
             assert found in expected, (grammar, text)
             alone += len(expected) == 1
             several += len(expected) > 1
-    assert alone > 500
-    assert several > 100
+    assert alone > 300
+    assert several > 60
 
 
 def test_cuts_change_deltas_only() -> None:
@@ -232,7 +232,8 @@ def test_spans_of_lark_whose_lexemes_compete() -> None:
         """
     )
     consumer = follow(grammar, "if iffy in x inner if")
-    found = [(name, text) for name, text in texts(consumer, "capture")]
+    # What is ignored after a lexeme belongs to the rule.
+    found = [(name, text.rstrip()) for name, text in texts(consumer, "capture")]
     assert [text for _, text in found] == ["if", "iffy", "in", "x", "inner", "if"]
     assert [name for name, _ in found][1::2] == ["name", "name", "key"]
 
@@ -249,3 +250,32 @@ def test_masks_may_be_let_go_of_between_events() -> None:
         consumer.take(matcher.events())
     consumer.take(matcher.events(finish=True))
     assert consumer.spans() == follow(grammar, text).spans()
+
+
+def test_spans_of_what_begins_with_itself() -> None:
+    """Around such a rule and in it they are reported; within its recursion they are refused."""
+    atom = ffwd.capture("atom", ffwd.regex("[0-9]"))
+    total = ffwd.rules({"sum": ffwd.rule("sum") + "+" + atom | atom})
+    consumer = follow(ffwd.seq("(", ffwd.capture("sum", total), ")"), "(1+2+3)")
+    assert texts(consumer, "capture") == [("sum", "1+2+3"), *(("atom", n) for n in "123")]
+    within = ffwd.rules({"sum": ffwd.capture("s", ffwd.rule("sum") + "+" + atom) | atom})
+    matcher = compiled(within).matcher()
+    assert matcher.accept_tokens(list(b"1+2"))
+    with pytest.raises(ffwd.GrammarError, match='span "s"'):
+        matcher.events()
+    with pytest.raises(ffwd.GrammarError, match='span "s"'):
+        matcher.captures()
+
+
+def test_many_readings_are_few() -> None:
+    """Ambiguity that no span tells apart costs nothing, and a long text few readings."""
+    nested = ffwd.rules(
+        {
+            "value": "(" + ffwd.rule("list") + ")" | ffwd.capture("leaf", "x") | "()",
+            "list": ffwd.rule("value") | ffwd.rule("value") + "," + ffwd.rule("list"),
+        }
+    )
+    text = "(" * 60 + "x" + ",x)" * 60
+    assert len(texts(follow(nested, text, once=True), "capture")) == 61
+    both = ffwd.repeat(ffwd.choice([ffwd.capture("a", ffwd.regex("x+")), "x"]))
+    assert texts(follow(both, "x" * 200, once=True), "capture") == [("a", "x" * 200)]

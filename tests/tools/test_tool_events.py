@@ -14,15 +14,19 @@ STYLES = sorted(ffwd.tools.FORMATS)
 SEEDS = range(12)
 
 
-def deltas(events: list[ffwd.Event]) -> Iterator[dict[str, Any]]:
+class Deltas:
     """The `tool_calls` of the chunks of a streamed chat completion."""
-    index = -1
-    for event in events:
-        if event.kind == "tool_call" and event.action == "begin":
-            index += 1
-            yield {"index": index, "function": {"name": event.name, "arguments": ""}}
-        elif event.kind == "tool_arguments" and event.action == "delta":
-            yield {"index": index, "function": {"arguments": event.text}}
+
+    def __init__(self) -> None:
+        self.index = -1
+
+    def of(self, events: list[ffwd.Event]) -> Iterator[dict[str, Any]]:
+        for event in events:
+            if event.kind == "tool_call" and event.action == "begin":
+                self.index += 1
+                yield {"index": self.index, "function": {"name": event.name, "arguments": ""}}
+            elif event.kind == "tool_arguments" and event.action == "delta":
+                yield {"index": self.index, "function": {"arguments": event.text}}
 
 
 def joined(chunks: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -48,7 +52,7 @@ def test_events_are_streaming_deltas(style: str) -> None:
         drawn = answer(grammar, random.Random(seed))
         rng = random.Random(seed)
         matcher = compiled(grammar).matcher()
-        chunks: list[dict[str, Any]] = []
+        stream, chunks = Deltas(), list[dict[str, Any]]()
         data = drawn.text.encode()
         content = ""
         while data:
@@ -56,7 +60,7 @@ def test_events_are_streaming_deltas(style: str) -> None:
             assert matcher.accept_tokens(list(data[:size]))
             data = data[size:]
             events = matcher.events(finish=not data)
-            chunks += deltas(events)
+            chunks += stream.of(events)
             content += "".join(e.text or "" for e in events if e.kind == "content")
         assert joined(chunks) == drawn.calls, drawn.text
         several += len(drawn.calls) > 1

@@ -12,7 +12,8 @@ use super::error::EngineError;
 use super::frame::{Frame, StackId};
 use super::marks::Mark;
 use super::memory::map_entry;
-use super::rules::{Count, Leaf, Program, Row, Rules};
+use super::rows::Row;
+use super::rules::{Count, Leaf, Program, Rules};
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::TextId;
 use crate::error::LimitExceeded;
@@ -235,7 +236,7 @@ impl Automaton {
     /// As [`Automaton::expand`], with marks.
     fn expand_marked(&self, rules: &Rules, found: &mut Found) -> Result<(), EngineError> {
         let program = &*rules.program;
-        let Program { symbols, leaves, spans } = program;
+        let Program { symbols, leaves, spans, .. } = program;
         while let Some(((_, symbol, label), stacks)) = found.symbols.pop_last() {
             let parent = self.union(rules, &stacks)?;
             match symbols.get(symbol) {

@@ -88,6 +88,7 @@ impl Automaton {
         let of = |schema: SchemaId| self.estimate_schema(json, schema);
         match frame {
             Frame::End | Frame::Lexeme(_) | Frame::Row(_) | Frame::Tokens(_) => Ok(0),
+            Frame::Begun => Ok(0),
             Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) | Frame::Mark(_) => Ok(0),
             Frame::Value(query) => {
                 let mut least = UNKNOWN;

@@ -35,6 +35,8 @@ pub enum Frame {
     Union(u32),
     /// Lexemes side by side, each with a stack after it.
     Row(u32),
+    /// Lexemes of the family side by side; the stack below is the one on which they have begun.
+    Begun,
     /// A token of a set.
     Tokens(NodeId),
     /// Where a part of a grammar ends that is reported: only on stacks that are followed for that,

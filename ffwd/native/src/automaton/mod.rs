@@ -11,6 +11,7 @@
 
 pub mod array;
 mod beginnings;
+mod begun;
 mod completion;
 pub mod config;
 pub mod error;
@@ -32,6 +33,7 @@ pub mod object;
 pub mod object_group;
 pub mod obstacle;
 pub mod punctuation;
+mod rows;
 pub mod rules;
 #[cfg(test)]
 mod tests;

@@ -38,14 +38,15 @@ impl Engine {
     ) -> Result<Compiled, CompileError> {
         let mut folded = grammar.clone();
         fold_regular(&mut folded).map_err(GrammarError::from)?;
-        self.compile_as_it_is(&folded, options)
+        self.compile_as_it_is(&folded, options, false)
     }
 
-    /// A grammar whose lexemes are those that it has.
+    /// A grammar whose lexemes are those that it has. `eager_rows`: see [`Program`].
     pub(super) fn compile_as_it_is(
         self: &Arc<Self>,
         grammar: &Grammar,
         options: GrammarOptions,
+        eager_rows: bool,
     ) -> Result<Compiled, CompileError> {
         let mut leaves: FxHashMap<NodeId, Leaf> = FxHashMap::default();
         let mut schemas: Vec<grammar::JsonId> = Vec::new();
@@ -93,7 +94,8 @@ impl Engine {
             let (schema, roots) = SchemaSet::parse_all(&texts, options)?;
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
-        let program = Arc::new(Program { symbols, leaves, spans: spans_of(grammar, &graph) });
+        let spans = spans_of(grammar, &graph);
+        let program = Arc::new(Program { symbols, leaves, spans, eager_rows });
         self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar")
     }
 

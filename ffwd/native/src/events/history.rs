@@ -86,16 +86,20 @@ impl Histories {
         self.back_to(from, id).last()
     }
 
-    /// Of two readings that one comes first which has what it is in last longer.
+    /// Of two readings that one comes first which begins something first, or else has what it is in
+    /// last longer: by their first marks that are not the same.
     pub fn compare(&self, one: HistoryId, other: HistoryId) -> std::cmp::Ordering {
-        use std::cmp::Ordering;
         let common = self.common(one, other);
-        match (self.first_since(common, one), self.first_since(common, other)) {
-            (None, None) => Ordering::Equal,
-            (None, Some(_)) => Ordering::Less,
-            (Some(_), None) => Ordering::Greater,
-            (Some((one, at)), Some((other, place))) => place.cmp(&at).then(one.cmp(&other)),
-        }
+        let key = |id| match self.first_since(common, id) {
+            Some((mark @ (Mark::Open(_) | Mark::ValueBegins | Mark::KeyBegins), at)) => {
+                (0, at, Some(mark))
+            }
+            None => (1, 0, None),
+            Some((mark @ (Mark::Close(_) | Mark::ValueEnds | Mark::KeyEnds), at)) => {
+                (2, usize::MAX - at, Some(mark))
+            }
+        };
+        key(one).cmp(&key(other))
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -131,9 +135,13 @@ mod tests {
         );
         assert_eq!(histories.first_since(begin, one), Some((Mark::Open(NodeId(3)), 5)));
         assert_eq!(list(&mut histories, &[(1, 0), (2, 3), (3, 5)]), one);
-        // What lasts longer comes first.
-        assert_eq!(histories.compare(one, other), Ordering::Less);
-        assert_eq!(histories.compare(begin, one), Ordering::Less);
+        // What begins first comes first, and then what lasts longer.
+        assert_eq!(histories.compare(other, one), Ordering::Less);
+        assert_eq!(histories.compare(one, begin), Ordering::Less);
         assert_eq!(histories.compare(one, one), Ordering::Equal);
+        let mut close = |at| histories.push(begin, (Mark::Close(NodeId(2)), at));
+        let (early, late) = (close(4), close(6));
+        assert_eq!(histories.compare(late, early), Ordering::Less);
+        assert_eq!(histories.compare(begin, late), Ordering::Less);
     }
 }

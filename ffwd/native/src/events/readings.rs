@@ -14,7 +14,7 @@ pub struct Reading {
     pub threads: Threads,
 }
 
-/// What is reported first; the others are its alternatives.
+/// The one to be reported first, and its alternatives.
 pub type Readings = Vec<Reading>;
 
 /// How many readings with other spans one text may have.

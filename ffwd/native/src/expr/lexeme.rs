@@ -292,6 +292,37 @@ impl Lexeme {
         self.inside
     }
 
+    /// The state before any byte, where only some of the languages may come; `None` if none of them
+    /// has any text. Not of JSON strings, which begin with a quote.
+    ///
+    /// # Errors
+    /// The lexeme has too many states.
+    pub fn start_of(&self, languages: Verdict) -> Result<Option<LexState>, LimitExceeded> {
+        let StateKey::Inside(roots) = &self.data(self.inside).key else { return Ok(None) };
+        let kept = |(language, &root)| match languages >> language & 1 {
+            1 => root,
+            _ => ExprId::EMPTY,
+        };
+        let kept: Residuals = roots.iter().enumerate().map(kept).collect();
+        if kept.iter().all(|&root| root == ExprId::EMPTY) {
+            return Ok(None);
+        }
+        self.intern(&mut self.builder.lock(), StateKey::Inside(kept)).map(Some)
+    }
+
+    /// Whether it is the state before any byte, of some of the languages or all.
+    pub fn is_start(&self, state: LexState) -> bool {
+        match (&self.data(state).key, &self.data(self.inside).key) {
+            _ if state == self.start => true,
+            (StateKey::Inside(some), StateKey::Inside(all))
+                if self.spec.spelling == Spelling::Utf8 =>
+            {
+                some.iter().zip(all).all(|(some, all)| some == all || *some == ExprId::EMPTY)
+            }
+            _ => false,
+        }
+    }
+
     #[inline]
     fn data(&self, state: LexState) -> &StateData {
         &self.states[state.index()]
@@ -376,6 +407,10 @@ impl Lexeme {
         let mut next = Residuals::with_capacity(residuals.len());
         let mut any = false;
         for (language, &residual) in residuals.iter().enumerate() {
+            if residual == ExprId::EMPTY {
+                next.push(residual);
+                continue;
+            }
             let Builder { store, derivatives, .. } = &mut *builder;
             let derived = derivatives.derive(store, residual, byte)?;
             if derived != ExprId::EMPTY && derivatives.is_alive(store, &self.classes, derived)? {
