@@ -52,6 +52,8 @@ pub(super) struct Family {
     pub(super) ignored: Verdict,
     /// The language of each lexeme.
     places: FxHashMap<NodeId, usize>,
+    /// Whether the grammar has nothing else.
+    is_all: bool,
     /// The automaton of all, once something has begun.
     lexeme: OnceLock<u32>,
 }
@@ -82,6 +84,7 @@ pub(super) fn families(program: &Program) -> Families {
             family.ignored |= Verdict::from(lexing == Longest::Ignored) << place;
             family.places.insert(node, place);
         }
+        family.is_all = family.places.len() == program.leaves.len();
         Some((scope, family))
     };
     families.into_iter().filter_map(family).collect()
@@ -101,7 +104,8 @@ impl Automaton {
         }
         let spec = LexemeSpec::new(Spelling::Utf8, family.languages.iter().cloned());
         let ends = Ends::Longest { lazy: family.lazy };
-        let lexeme = self.add_lexeme(&LexemeSpec { ends, ..spec })?;
+        let follows_itself = family.is_all;
+        let lexeme = self.add_lexeme(&LexemeSpec { ends, follows_itself, ..spec })?;
         Ok(*family.lexeme.get_or_init(|| lexeme))
     }
 

@@ -583,6 +583,10 @@ fn add_without(
     nodes: &[NodeId],
     vocabulary: &Vocabulary,
 ) {
+    if nodes.is_empty() || collected.as_tokens().is_some_and(<[TokenId]>::is_empty) {
+        builder.add_all(collected);
+        return;
+    }
     let listed = if trie.id() == vocabulary.trie().id() {
         collected.remove_where(|token| {
             let place = vocabulary.place_in_trie(token);

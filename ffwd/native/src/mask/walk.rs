@@ -186,7 +186,7 @@ pub(super) fn compute(
             if next.accepts() {
                 let group = exits.of(next, lexeme);
                 if longest {
-                    group.end_longest(vocabulary, trie, node, below)?;
+                    group.end_longest(vocabulary, lexeme, trie, node, below)?;
                 } else {
                     group.end_at(vocabulary, lexeme, trie, node, false);
                 }
@@ -351,7 +351,7 @@ impl<'v> Collected<'v> {
         if with_node {
             self.rests.extend(trie.tokens_at(node).iter().map(|&token| (&b""[..], token)));
         }
-        let follow = lexeme.spec().follow;
+        let follow = lexeme.follow();
         for (byte, child) in trie.children(node) {
             if follow.is_some_and(|follow| !follow.contains(byte)) {
                 continue;
@@ -367,6 +367,7 @@ impl<'v> Collected<'v> {
     fn end_longest(
         &mut self,
         vocabulary: &'v Vocabulary,
+        lexeme: &Lexeme,
         trie: &ByteTrie,
         node: NodeId,
         row: Row<'_>,
@@ -377,7 +378,7 @@ impl<'v> Collected<'v> {
         for (byte, child) in trie.children(node) {
             if row.next(byte)?.is_some() {
                 goes_on.insert(byte);
-            } else {
+            } else if lexeme.follow().is_none_or(|follow| follow.contains(byte)) {
                 ending.push(child);
                 count += trie.tokens_below(child).len();
             }
