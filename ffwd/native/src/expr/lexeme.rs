@@ -370,8 +370,7 @@ impl Lexeme {
     pub fn alive_in(&self, state: LexState) -> Verdict {
         let data = self.data(state);
         let StateKey::Inside(residuals) = &data.key else { return Verdict::MAX };
-        let alive = residuals.iter().enumerate().filter(|(_, &rest)| rest != ExprId::EMPTY);
-        alive.fold(data.accept, |bits, (language, _)| bits | 1 << language)
+        residuals.iter().fold(data.accept, |bits, &(language, _)| bits | 1 << language)
     }
 
     /// The state after one more byte, or `None` if no text of the languages goes on so.
