@@ -18,6 +18,7 @@ from ffwd import tokenizer as tokenizer
 from ffwd import tools as tools
 from ffwd._bitmask import allocate_bitmask as allocate_bitmask
 from ffwd._compile import compile as compile
+from ffwd._events import Event as Event
 from ffwd._explain import Answer as Answer
 from ffwd._explain import Expected as Expected
 from ffwd._explain import Explanation as Explanation

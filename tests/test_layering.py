@@ -50,7 +50,10 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
         {"error", "regex", "expr", "vocabulary", "tokenizer", "canonical", "json_schema"}
         | {"grammar", "automaton", "mask"}
     ),
-    "matcher": frozenset({"error", "vocabulary", "canonical", "automaton", "mask", "engine"}),
+    # What becomes certain of a text; knows neither tokens nor who asks.
+    "events": frozenset({"error", "grammar", "automaton"}),
+    "matcher": frozenset({"error", "vocabulary", "canonical", "automaton", "mask", "engine"})
+    | {"events"},
     # In words, what the automaton knows of a text.
     "explain": frozenset({"error", "regex", "vocabulary", "json_schema", "grammar", "automaton"})
     | {"engine", "matcher"},
@@ -64,7 +67,7 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "python": frozenset(
         {"error", "vocabulary", "bpe", "pretokenizer", "tokenizer", "canonical", "json_schema"}
         | {"streaming", "logits", "automaton", "engine", "matcher", "fast_forward", "saved"}
-        | {"explain"}
+        | {"explain", "events"}
         # The grammars that Python puts together, and the patterns in them.
         | {"regex", "grammar", "lark", "gbnf", "ebnf"}
     ),

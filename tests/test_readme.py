@@ -145,6 +145,12 @@ def test_the_explain_example_runs(model_folder: Path, monkeypatch: pytest.Monkey
     assert names["answer"].refused_byte == ord("t")
 
 
+def test_the_page_of_events_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks go on from each other, and their assertions hold."""
+    names = run("".join(blocks("python", "docs/events.md")), model_folder, monkeypatch)
+    assert [event.pointer for event in names["ended"]] == ["/city"]
+
+
 def test_the_page_of_tools_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its blocks go on from each other."""
     names = run("".join(blocks("python", "docs/tools.md")), model_folder, monkeypatch)

@@ -19,6 +19,7 @@
 //! * [`automaton`] configurations and stacks over lexemes; knows no token
 //! * [`mask`] the only place where automaton and vocabulary meet
 //! * [`engine`] a vocabulary with what its grammars share, and compilation
+//! * [`events`] where spans of a text begin and end, and what comes in them
 //! * [`matcher`] one text in progress, and [`fast_forward`] what it must go on with
 //! * [`explain`] what may come next in a text, and why something may not, in words
 //! * [`saved`] grammars and texts in progress as bytes, and back
@@ -30,6 +31,7 @@ pub mod canonical;
 pub mod ebnf;
 pub mod engine;
 pub mod error;
+pub mod events;
 pub mod explain;
 pub mod expr;
 pub mod fast_forward;

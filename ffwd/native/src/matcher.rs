@@ -16,6 +16,7 @@ use crate::vocabulary::TokenId;
 mod batch;
 mod begin;
 mod budget;
+mod events;
 mod history;
 mod masks;
 mod preamble;
@@ -24,6 +25,7 @@ mod step;
 pub use batch::fill_bitmasks;
 pub use begin::Beginning;
 use budget::Budget;
+use events::Tracker;
 use history::History;
 pub use preamble::{Close, Opening};
 use preamble::{Preamble, Rest, Stage, Step};
@@ -58,6 +60,11 @@ pub enum MatcherError {
         "no text of the grammar ends within max_tokens={max_tokens} tokens: a short one takes {needed}"
     )]
     Budget { needed: usize, max_tokens: usize },
+    #[error(
+        "the span {name:?} is around a part that begins with itself and with the span, so no place \
+         of a text is where it begins: put the span around something that does not begin with it"
+    )]
+    Unreported { name: Arc<str> },
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
@@ -141,6 +148,8 @@ pub struct Matcher {
     tracked: Option<Tracked>,
     /// How the text began, if otherwise than with the grammar's first byte.
     began: Option<Arc<Beginning>>,
+    /// What is known of its spans, once they have been asked for.
+    events: Option<Box<Tracker>>,
 }
 
 impl Clone for Matcher {
@@ -159,6 +168,7 @@ impl Clone for Matcher {
             budget: self.budget.clone(),
             tracked: self.tracked.clone(),
             began: self.began.clone(),
+            events: self.events.clone(),
             ..*self
         }
     }
@@ -190,6 +200,7 @@ impl Matcher {
             budget: None,
             tracked,
             began: None,
+            events: None,
             compiled,
         }
     }
@@ -457,6 +468,7 @@ impl Matcher {
             + self.tokens.capacity() * std::mem::size_of::<TokenId>()
             + self.history.lock().memory_bytes()
             + self.tracked.as_ref().map_or(0, trail)
+            + self.events.as_ref().map_or(0, |events| events.memory_bytes())
     }
 
     /// Which tokens are canonical and what is known of those so far, where that can be told.

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::array::{ArrayGroup, ArrayPending, ArrayPendingId, ArrayState, ArrayStateId, Spare};
+use super::beginnings::Beginnings;
 use super::completion::Completions;
 use super::error::EngineError;
 use super::exclusion::Feasibility;
@@ -77,6 +78,8 @@ pub struct Automaton {
     pub(super) flow_bytes: Bytes,
     pub(super) lexeme_bytes: LexemeBytes,
     pub(super) completions: Completions,
+    /// What begins on stacks with marks; see [`super::beginnings`].
+    pub(super) marked: Mutex<Beginnings>,
 }
 
 pub(super) const MAX_CONFIGS: usize = 8_000_000;
@@ -101,6 +104,7 @@ impl Automaton {
             flow_bytes: Bytes::default(),
             lexeme_bytes: LexemeBytes::default(),
             completions: Completions::default(),
+            marked: Mutex::default(),
         };
         automaton.push(Frame::End, StackId::END)?;
         let root = match grammar {
@@ -346,7 +350,7 @@ impl Automaton {
 
     /// Sorts threads, makes those one that differ only in what follows them, and takes out those
     /// from which no text goes on to an end.
-    pub(super) fn settle(&self, threads: &mut Threads) -> Result<(), EngineError> {
+    pub fn settle(&self, threads: &mut Threads) -> Result<(), EngineError> {
         if threads.len() > 1 {
             threads.sort_unstable();
             threads.dedup();
@@ -396,14 +400,19 @@ impl Automaton {
         Ok(())
     }
 
-    fn append(&self, text: TextId, byte: u8) -> Result<TextId, EngineError> {
+    pub(super) fn append(&self, text: TextId, byte: u8) -> Result<TextId, EngineError> {
         match &self.json {
             Some(json) if text != TextId::NONE => Ok(json.keys.texts.append(text, byte)?),
             _ => Ok(text),
         }
     }
 
-    fn step_key(&self, thread: &Thread, byte: u8, next: &mut Threads) -> Result<(), EngineError> {
+    pub(super) fn step_key(
+        &self,
+        thread: &Thread,
+        byte: u8,
+        next: &mut Threads,
+    ) -> Result<(), EngineError> {
         let Some(json) = &self.json else { return Ok(()) };
         let node = json.keys.node(thread.key_node());
         if let Some(child) = json.keys.child(&node, byte)? {
@@ -431,10 +440,23 @@ impl Automaton {
                 Terminal::None => {}
             }
         }
-        let Some(base) = node.base else { return Ok(()) };
+        match self.as_other_key(json, thread, &node)? {
+            Some(other) => self.step_thread(&other, byte, next),
+            None => Ok(()),
+        }
+    }
+
+    /// A thread within the names of an object, as one within a key that is no name.
+    pub(super) fn as_other_key(
+        &self,
+        json: &JsonParts,
+        thread: &Thread,
+        node: &KeyNode,
+    ) -> Result<Option<Thread>, EngineError> {
+        let Some(base) = node.base else { return Ok(None) };
         let lexeme = ThreadLexeme::Lexeme(base.lexeme);
-        let text = key_text(json, thread, &node)?;
-        self.step_thread(&Thread { lexeme, state: base.state.0, text, ..*thread }, byte, next)
+        let text = key_text(json, thread, node)?;
+        Ok(Some(Thread { lexeme, state: base.state.0, text, ..*thread }))
     }
 
     /// Whether the text may end here.

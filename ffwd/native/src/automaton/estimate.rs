@@ -89,7 +89,7 @@ impl Automaton {
         match frame {
             Frame::End | Frame::Lexeme(_) | Frame::Row(_) | Frame::Tokens(_) => Ok(0),
             Frame::Begun => Ok(0),
-            Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) => Ok(0),
+            Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) | Frame::Mark(_) => Ok(0),
             Frame::Value(query) => {
                 let mut least = UNKNOWN;
                 for &schema in json.queries.get(query.0).required_schemas() {

@@ -104,7 +104,7 @@ impl Automaton {
             Frame::AwaitMember(_) | Frame::AwaitItem(_) | Frame::AwaitComparedItem(_) => {}
             // These are only ever below a lexeme that has begun, or have been expanded above.
             Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) => {}
-            Frame::Row(_) | Frame::Begun | Frame::Tokens(_) => {}
+            Frame::Row(_) | Frame::Begun | Frame::Tokens(_) | Frame::Mark(_) => {}
         }
         Ok(threads)
     }
@@ -203,7 +203,12 @@ impl Automaton {
     }
 
     /// Whether a key or an item follows this lexeme of a container; otherwise it ends there.
-    fn goes_on(&self, json: &JsonParts, stack: StackId, lexeme: u32) -> Result<bool, EngineError> {
+    pub(super) fn goes_on(
+        &self,
+        json: &JsonParts,
+        stack: StackId,
+        lexeme: u32,
+    ) -> Result<bool, EngineError> {
         let marks = self.marks(json, stack)?;
         Ok(lexeme == marks.comma || Some(lexeme) == marks.line)
     }

@@ -39,6 +39,9 @@ pub enum Frame {
     Begun,
     /// A token of a set.
     Tokens(NodeId),
+    /// Where a part of a grammar ends that is reported: only on stacks that are followed for that,
+    /// see [`super::marks`].
+    Mark(NodeId),
     /// A JSON value that answers a query; the verdict goes to the frame below.
     Value(QueryId),
     /// An object of one group, where the alternatives of a value are several.
@@ -72,7 +75,7 @@ impl Frame {
 
     /// Whether it belongs to a grammar of rules, and says what may begin.
     pub fn is_rule(self) -> bool {
-        matches!(self, Self::Symbol(_) | Self::Count(_) | Self::Union(_))
+        matches!(self, Self::Symbol(_) | Self::Count(_) | Self::Union(_) | Self::Mark(_))
     }
 
     /// Whether the value above is inside a container that has no other frame on the stack.

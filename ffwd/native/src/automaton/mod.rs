@@ -10,6 +10,7 @@
 //! Every configuration that is kept is alive: some completion is accepted.
 
 pub mod array;
+mod beginnings;
 mod begun;
 mod completion;
 pub mod config;
@@ -25,6 +26,7 @@ pub mod intern;
 mod items;
 mod key_texts;
 pub mod keys;
+pub mod marks;
 pub mod memory;
 mod monitor;
 pub mod name_set;

@@ -23,7 +23,7 @@ use crate::regex::Ast;
 
 /// For each language of a lexeme the stack after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Row(SmallVec<[StackId; 4]>);
+pub(super) struct Row(pub(super) SmallVec<[StackId; 4]>);
 
 impl Held for Row {
     fn held_bytes(&self) -> usize {

@@ -29,7 +29,7 @@ use super::value::QueryId;
 use crate::error::LimitExceeded;
 use crate::expr::{LexState, LexemeSpec, Spelling, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
-use crate::grammar::{Lexing, Longest, NodeId, ScopeId};
+use crate::grammar::{Lexing, Longest, NodeId, ScopeId, Span};
 use crate::regex::Ast;
 
 /// What a leaf of the symbols is.
@@ -48,10 +48,19 @@ pub enum Leaf {
 pub struct Program {
     pub symbols: Symbols,
     pub leaves: FxHashMap<NodeId, Leaf>,
+    /// The parts that are reported.
+    pub spans: FxHashMap<NodeId, Span>,
     /// Whether what follows a row is found when it begins, and not when it has ended.
     pub eager_rows: bool,
     /// A lexeme whose longest match may take all that can follow it: see `swallowed`.
     pub swallowing: Option<NodeId>,
+}
+
+impl Program {
+    /// A part that is to be reported, and that begins with itself, so that it has no place on stacks.
+    pub fn unreported(&self) -> Option<&Span> {
+        self.symbols.unmarked.iter().find_map(|node| self.spans.get(node))
+    }
 }
 
 /// A symbol so many times.
@@ -59,7 +68,7 @@ pub struct Program {
 pub(super) struct Count {
     pub(super) inner: SymbolId,
     pub(super) min: u32,
-    max: Option<u32>,
+    pub(super) max: Option<u32>,
 }
 
 impl Held for Count {}
@@ -319,7 +328,7 @@ impl Automaton {
         Ok(threads)
     }
 
-    fn is_plain_lexeme(&self, thread: &Thread) -> bool {
+    pub(super) fn is_plain_lexeme(&self, thread: &Thread) -> bool {
         matches!(self.cell(thread.stack).frame, Frame::Lexeme(_))
     }
 
@@ -375,7 +384,7 @@ impl Automaton {
     }
 
     /// The stack with a symbol one time less.
-    fn push_count(
+    pub(super) fn push_count(
         &self,
         rules: &Rules,
         inner: SymbolId,
@@ -457,7 +466,7 @@ impl Automaton {
         depth: usize,
     ) -> Result<(), EngineError> {
         let top = |member: &StackId| match self.cell(*member).frame {
-            frame @ (Frame::Symbol(_) | Frame::Count(_)) => Some(frame),
+            frame @ (Frame::Symbol(_) | Frame::Count(_) | Frame::Mark(_)) => Some(frame),
             _ => None,
         };
         let mut by_top: FxHashMap<Frame, SmallVec<[StackId; 4]>> = FxHashMap::default();

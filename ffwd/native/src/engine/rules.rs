@@ -10,7 +10,7 @@ use crate::automaton::swallowed::swallowing;
 use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use crate::expr::{LexemeSpec, Spelling};
 use crate::grammar::fold::fold_regular;
-use crate::grammar::graph::{Graph, LeafFacts};
+use crate::grammar::graph::{Graph, LeafFacts, Vertex};
 use crate::grammar::symbols::Symbols;
 use crate::grammar::{
     self, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, Rule, TokenItem, TokenSet,
@@ -96,9 +96,10 @@ impl Engine {
                 .map_err(|error| schema_error(grammar, &schemas, error))?;
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
+        let spans = spans_of(grammar, &graph);
         let swallowing =
             swallowing(&symbols, &leaves, &self.lexemes).map_err(GrammarError::from)?;
-        let program = Arc::new(Program { symbols, leaves, eager_rows, swallowing });
+        let program = Arc::new(Program { symbols, leaves, spans, eager_rows, swallowing });
         let compiled =
             self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar");
         match (compiled, swallowing) {
@@ -226,6 +227,19 @@ fn schema_error(
         }
         None => error.into(),
     }
+}
+
+/// The parts of a grammar that are reported, by their nodes.
+fn spans_of(grammar: &Grammar, graph: &Graph) -> FxHashMap<NodeId, grammar::Span> {
+    let marked = graph.vertices.iter().filter_map(|vertex| match vertex {
+        Vertex::Marked(node, _) => Some(*node),
+        _ => None,
+    });
+    let spans = marked.filter_map(|node| match grammar.node(node) {
+        Node::Span(span, _) => Some((node, grammar.spans.get(span.0 as usize)?.clone())),
+        _ => None,
+    });
+    spans.collect()
 }
 
 /// The texts of a language that are not empty.

@@ -366,6 +366,13 @@ impl Lexeme {
         self.data(state).accept
     }
 
+    /// The languages of which a text may end here or go on from here, as far as is plain.
+    pub fn alive_in(&self, state: LexState) -> Verdict {
+        let data = self.data(state);
+        let StateKey::Inside(residuals) = &data.key else { return Verdict::MAX };
+        residuals.iter().fold(data.accept, |bits, &(language, _)| bits | 1 << language)
+    }
+
     /// The state after one more byte, or `None` if no text of the languages goes on so.
     #[inline]
     pub fn next(&self, state: LexState, byte: u8) -> Result<Option<LexState>, LimitExceeded> {

@@ -66,6 +66,9 @@ pub struct Symbols {
     /// Larger than that of any symbol that a symbol can begin with.
     ranks: Vec<u32>,
     pub start: SymbolId,
+    /// The parts that are to be reported or limited, begin with themselves, and can begin with what
+    /// is around them: they have no symbol.
+    pub unmarked: Vec<NodeId>,
 }
 
 /// How many symbols a grammar may have.
@@ -174,6 +177,7 @@ impl Symbols {
             parts: Vec::new(),
             ranks: Vec::new(),
             start: SymbolId::EMPTY,
+            unmarked: Vec::new(),
         };
         let component_of = components(graph);
         let mut building = Building {
@@ -485,6 +489,11 @@ impl Building<'_> {
                     let seed = self.symbols.seq(symbol, rest)?;
                     seeds.push((seed, member));
                 }
+            }
+        }
+        for member in &members {
+            if let Vertex::Marked(node, _) = self.graph.vertices[member.index()] {
+                self.symbols.unmarked.push(node);
             }
         }
         let states = self.closed(&members, &up, &ways)?;

@@ -47,7 +47,7 @@ impl Matcher {
             history.shorten(length);
             for (position, &token) in self.tokens[..length].iter().enumerate().skip(known) {
                 let text = self.text_at(position, token);
-                let unread = &text[self.prefix_part(position, text)..];
+                let unread = &text[self.prefix_part(position, text.len())..];
                 let may_be_whole = self.may_be_whole(&generation, position, token);
                 if !unread.is_empty() || may_be_whole {
                     let is_whole = unread.len() == vocabulary.text(token).len();
@@ -92,9 +92,9 @@ impl Matcher {
             && !self.compiled.engine.vocabulary().is_eos(token)
     }
 
-    /// How many bytes of the text of the token at a position belong to the prefix.
-    fn prefix_part(&self, position: usize, text: &[u8]) -> usize {
-        (self.prefix.len() - self.read_after(position)).min(text.len())
+    /// How many bytes of the text of the token at a position belong to the prefix, of so many.
+    pub(super) fn prefix_part(&self, position: usize, length: usize) -> usize {
+        (self.prefix.len() - self.read_after(position)).min(length)
     }
 
     /// How much of the prefix the first tokens spell.
@@ -134,6 +134,9 @@ impl Matcher {
             budget.took_back(&self.tokens[length..]);
         }
         self.tokens.truncate(length);
+        if let Some(events) = &mut self.events {
+            events.shorten(length);
+        }
         self.terminated = false;
         if let Some(tracked) = &mut self.tracked {
             tracked.trail.get_mut().shorten(length);

@@ -229,6 +229,7 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
             let raised = with(py, BudgetError::new_err(error.to_string()), "needed", *needed);
             with(py, raised, "max_tokens", *max_tokens)
         }
+        MatcherError::Unreported { .. } => GrammarError::new_err(error.to_string()),
         MatcherError::RollbackTooFar { .. } => PyIndexError::new_err(error.to_string()),
         MatcherError::Engine(error) => engine(py, error),
     }

@@ -6,8 +6,8 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::bitmask::Rows;
 use super::errors;
-use super::explain;
 use super::grammar::PyCompiledGrammar;
+use super::{events, explain};
 use crate::fast_forward::{
     default_method, fast_forward_tokens, forced_bytes, nothing_forced, Backoff, FastForward, Method,
 };
@@ -323,6 +323,36 @@ impl PyMatcher {
         text: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         explain::explained(py, &self.matcher, token, text)
+    }
+
+    /// What has become certain of the spans of the text since the last call.
+    ///
+    /// Args:
+    ///     finish: The text ends here, as after an end token: what is open ends where the grammar
+    ///         lets the text end.
+    ///
+    /// Raises:
+    ///     LimitExceededError: The text has too many readings whose spans differ. The next call
+    ///         then begins anew.
+    #[pyo3(signature = (*, finish=false))]
+    fn events<'py>(&mut self, py: Python<'py>, finish: bool) -> PyResult<Bound<'py, PyAny>> {
+        let matcher = &mut self.matcher;
+        let found = py.detach(|| matcher.events(finish));
+        events::listed(py, &found.map_err(|error| errors::matcher(py, &error))?)
+    }
+
+    /// The texts of the captures that have ended, by name; of several of one name a list.
+    ///
+    /// Args:
+    ///     finish: As in `events`.
+    ///
+    /// Raises:
+    ///     LimitExceededError: As in `events`.
+    #[pyo3(signature = (*, finish=false))]
+    fn captures<'py>(&mut self, py: Python<'py>, finish: bool) -> PyResult<Bound<'py, PyAny>> {
+        let matcher = &mut self.matcher;
+        let found = py.detach(|| matcher.captures(finish));
+        events::captured(py, found.map_err(|error| errors::matcher(py, &error))?)
     }
 
     /// How often a mask could not be restricted to canonical tokens, by reason; all 0 unless

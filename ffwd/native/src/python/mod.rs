@@ -9,6 +9,7 @@ mod bpe_texts;
 mod builder;
 mod decoder;
 mod errors;
+mod events;
 mod explain;
 mod grammar;
 mod logits;
