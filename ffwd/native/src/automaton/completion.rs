@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
@@ -25,7 +26,7 @@ use super::frame::{Frame, StackId};
 use super::keys::{KeyNode, TextId};
 use super::memory::{map_entry, Bytes};
 use super::punctuation::index;
-use super::thread::{Thread, ThreadLexeme};
+use super::thread::{Thread, ThreadLexeme, Threads};
 use crate::expr::lexeme::Ends;
 use crate::expr::{LexState, Lexeme, Verdict};
 
@@ -37,11 +38,48 @@ type Ended = Option<(u32, LexState)>;
 /// compared with, and the lexeme that has just ended.
 pub(super) type Between = (StackId, TextId, Ended);
 
+/// A text with which something ends, and tokens that are taken as a whole, each with the place in the
+/// text before which it comes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndingText {
+    pub text: Vec<u8>,
+    pub tokens: Vec<(usize, u32)>,
+}
+
+impl EndingText {
+    /// Of its bytes and its tokens.
+    pub fn len(&self) -> usize {
+        self.text.len() + self.tokens.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn push(&mut self, edge: &Edge) {
+        let before = self.text.len();
+        self.tokens.extend(edge.tokens.iter().map(|&(place, token)| (before + place, token)));
+        self.text.extend_from_slice(&edge.text);
+    }
+}
+
 /// A text, and what follows it.
 #[derive(Clone, Debug)]
 pub(super) struct Edge {
     pub text: Arc<[u8]>,
+    /// As in [`EndingText`].
+    pub tokens: SmallVec<[(usize, u32); 1]>,
     pub to: Between,
+}
+
+impl Edge {
+    fn of(text: Arc<[u8]>, to: Between) -> Self {
+        Self { text, tokens: SmallVec::new(), to }
+    }
+
+    fn length(&self) -> u32 {
+        (self.text.len() + self.tokens.len()) as u32
+    }
 }
 
 /// How a text goes on that is between two lexemes.
@@ -76,33 +114,55 @@ struct Visit {
     length: u32,
     from: usize,
     text: Arc<[u8]>,
+    tokens: SmallVec<[(usize, u32); 1]>,
 }
 
 impl Automaton {
-    /// Bytes after which a text is complete that stands in a configuration, mostly a shortest such
-    /// text. `None` where that takes too long to find.
+    /// Bytes, and tokens as a whole, after which a text is complete that stands in a configuration,
+    /// mostly a shortest such text. `None` where that takes too long to find.
     ///
     /// # Errors
     /// A limit of what is built on the way is passed.
-    pub fn completion(&self, threads: &[Thread]) -> Result<Option<Vec<u8>>, EngineError> {
+    pub fn completion(&self, threads: &[Thread]) -> Result<Option<EndingText>, EngineError> {
         if self.accepts(threads)? {
-            return Ok(Some(Vec::new()));
+            return Ok(Some(EndingText::default()));
         }
         let Some((first, _)) = self.first_edge(threads)? else { return Ok(None) };
-        let mut bytes = first.text.to_vec();
+        let mut ending = EndingText::default();
+        ending.push(&first);
         let mut at = first.to;
         while at.0 != StackId::END {
             let Some(edge) = self.way_off(at)? else { return Ok(None) };
-            bytes.extend_from_slice(&edge.text);
+            ending.push(&edge);
             at = edge.to;
         }
         // Of rules, lexemes side by side may have read what follows otherwise.
         if self.rules().is_some() {
-            let end = self.walk(threads, &bytes)?;
+            let end = self.read_ending(threads, &ending)?;
             let ends = end.map(|end| self.accepts(&end)).transpose()?;
-            return Ok(ends.is_some_and(|ends| ends).then_some(bytes));
+            return Ok(ends.is_some_and(|ends| ends).then_some(ending));
         }
-        Ok(Some(bytes))
+        Ok(Some(ending))
+    }
+
+    fn read_ending(
+        &self,
+        threads: &[Thread],
+        ending: &EndingText,
+    ) -> Result<Option<Threads>, EngineError> {
+        let mut threads = Threads::from_slice(threads);
+        let mut read = 0;
+        for &(place, token) in &ending.tokens {
+            let Some(next) = self.walk(&threads, &ending.text[read..place])? else {
+                return Ok(None);
+            };
+            threads = self.step_token(&next, token)?;
+            if threads.is_empty() {
+                return Ok(None);
+            }
+            read = place;
+        }
+        self.walk(&threads, &ending.text[read..])
     }
 
     /// The length of [`Self::completion`].
@@ -114,7 +174,7 @@ impl Automaton {
             return Ok(Some(0));
         }
         if self.rules().is_some() {
-            return Ok(self.completion(threads)?.map(|bytes| bytes.len()));
+            return Ok(self.completion(threads)?.map(|ending| ending.len()));
         }
         Ok(self.first_edge(threads)?.map(|(_, length)| length as usize))
     }
@@ -127,7 +187,7 @@ impl Automaton {
         }
         let mut promising: Vec<(u32, Edge)> = Vec::with_capacity(edges.len());
         for edge in in_order(edges) {
-            let length = (edge.text.len() as u32).saturating_add(self.estimate(edge.to.0)?);
+            let length = edge.length().saturating_add(self.estimate(edge.to.0)?);
             promising.push((length, edge));
         }
         promising.sort_by_key(|&(length, _)| length);
@@ -137,7 +197,7 @@ impl Automaton {
                 break;
             }
             let Some(rest) = self.length_from(edge.to)? else { continue };
-            let length = (edge.text.len() as u32).saturating_add(rest);
+            let length = edge.length().saturating_add(rest);
             if best.as_ref().is_none_or(|&(_, known)| length < known) {
                 best = Some((edge, length));
             }
@@ -158,7 +218,7 @@ impl Automaton {
             }
             match self.way_off(at)? {
                 Some(edge) => {
-                    way.push((at, edge.text.len() as u32));
+                    way.push((at, edge.length()));
                     at = edge.to;
                 }
                 None => break None,
@@ -189,7 +249,8 @@ impl Automaton {
     fn search(&self, start: Between) -> Result<Option<Edge>, EngineError> {
         let height = self.cell(start.0).height;
         let mut shortest: FxHashMap<Between, usize> = FxHashMap::from_iter([(start, 0)]);
-        let mut visits = vec![Visit { at: start, length: 0, from: 0, text: Arc::from([]) }];
+        let (text, tokens) = (Arc::from([]), SmallVec::new());
+        let mut visits = vec![Visit { at: start, length: 0, from: 0, text, tokens }];
         // By about how long the whole is, then by what is left, then the newest first.
         let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
         let mut edges: Vec<Edge> = Vec::new();
@@ -202,11 +263,18 @@ impl Automaton {
                 let mut parts = Vec::new();
                 let mut visit = current;
                 while visit != 0 {
-                    parts.push(&*visits[visit].text);
+                    parts.push(visit);
                     visit = visits[visit].from;
                 }
-                parts.reverse();
-                return Ok(Some(Edge { text: parts.concat().into(), to: at }));
+                let mut text = Vec::new();
+                let mut tokens = SmallVec::new();
+                for visit in parts.into_iter().rev().map(|visit| &visits[visit]) {
+                    let before = text.len();
+                    let moved = visit.tokens.iter().map(|&(place, token)| (before + place, token));
+                    tokens.extend(moved);
+                    text.extend_from_slice(&visit.text);
+                }
+                return Ok(Some(Edge { text: text.into(), tokens, to: at }));
             }
             if visits.len() > MAX_COMPLETION_STEPS {
                 return Ok(None);
@@ -214,8 +282,7 @@ impl Automaton {
             for thread in &self.following(at.0, at.1)? {
                 if thread.lexeme == ThreadLexeme::End {
                     // What is left on the stack may be empty.
-                    edges
-                        .push(Edge { text: Arc::from([]), to: (StackId::END, TextId::NONE, None) });
+                    edges.push(Edge::of(Arc::from([]), (StackId::END, TextId::NONE, None)));
                 } else {
                     self.edges(thread, &mut edges)?;
                 }
@@ -235,8 +302,9 @@ impl Automaton {
                 });
                 failed?;
             }
-            for Edge { text, to } in in_order(std::mem::take(&mut edges)) {
-                let length = length.saturating_add(text.len() as u32);
+            for edge in in_order(std::mem::take(&mut edges)) {
+                let length = length.saturating_add(edge.length());
+                let Edge { text, tokens, to } = edge;
                 let better = |&at: &usize| visits[at].length <= length;
                 if shortest.get(&to).is_some_and(better) {
                     continue;
@@ -246,7 +314,7 @@ impl Automaton {
                 let whole = u64::from(length) + left + left / 4;
                 shortest.insert(to, visits.len());
                 queue.push(Reverse((whole, left, Reverse(visits.len()))));
-                visits.push(Visit { at: to, length, from: current, text });
+                visits.push(Visit { at: to, length, from: current, text, tokens });
             }
         }
         Ok(None)
@@ -255,8 +323,14 @@ impl Automaton {
     /// Texts with which the lexeme of a thread can end, and what follows then.
     fn edges(&self, thread: &Thread, edges: &mut Vec<Edge>) -> Result<(), EngineError> {
         match thread.lexeme {
-            // A token as a whole is no text.
-            ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
+            ThreadLexeme::End => {}
+            ThreadLexeme::Tokens(set) => {
+                if let Some(&(token, _)) = self.token_set(set).first() {
+                    let to = self.between(self.cell(thread.stack).parent, TextId::NONE);
+                    let tokens = SmallVec::from_slice(&[(0, token)]);
+                    edges.push(Edge { text: Arc::from([]), tokens, to });
+                }
+            }
             ThreadLexeme::Lexeme(index) => {
                 let lexeme = self.lexeme(index);
                 for ending in lexeme.endings(thread.lex_state())?.iter() {
@@ -297,7 +371,7 @@ impl Automaton {
                 text.iter().try_fold(transcript, |id, &byte| texts.append(id, byte))?;
         }
         let stack = self.exit_thread(&ended, accept)?;
-        Ok(Edge { text: text.clone(), to: self.between(stack, ended.transcript) })
+        Ok(Edge::of(text.clone(), self.between(stack, ended.transcript)))
     }
 
     fn between(&self, stack: StackId, transcript: TextId) -> Between {
@@ -327,7 +401,7 @@ impl Automaton {
             let texts = &json.keys.texts;
             let transcript =
                 text.iter().try_fold(thread.transcript, |id, &byte| texts.append(id, byte))?;
-            edges.push(Edge { text, to: self.between(stack, transcript) });
+            edges.push(Edge::of(text, self.between(stack, transcript)));
         }
         if any {
             if let Some(edge) = self.other_key(thread, &node)? {
@@ -348,7 +422,7 @@ impl Automaton {
             for ending in lexeme.endings(state)?.iter() {
                 let text = [&beginning[..], &ending.text].concat();
                 if let Some(to) = self.after_key(thread, &text)? {
-                    return Ok(Some(Edge { text: text.into(), to }));
+                    return Ok(Some(Edge::of(text.into(), to)));
                 }
             }
             tried += 1;
@@ -376,7 +450,8 @@ impl Automaton {
 
 /// In an order that does not depend on numbers that were given out.
 fn in_order(mut edges: Vec<Edge>) -> Vec<Edge> {
-    edges.sort_by(|a, b| (a.text.len(), &a.text).cmp(&(b.text.len(), &b.text)));
+    let by = |edge: &Edge| (edge.length(), edge.text.clone(), edge.tokens.clone());
+    edges.sort_by_cached_key(by);
     edges
 }
 

@@ -389,7 +389,7 @@ impl Automaton {
         Ok(())
     }
 
-    fn append(&self, text: TextId, byte: u8) -> Result<TextId, EngineError> {
+    pub(super) fn append(&self, text: TextId, byte: u8) -> Result<TextId, EngineError> {
         match &self.json {
             Some(json) if text != TextId::NONE => Ok(json.keys.texts.append(text, byte)?),
             _ => Ok(text),

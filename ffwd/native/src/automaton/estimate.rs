@@ -88,7 +88,7 @@ impl Automaton {
         let of = |schema: SchemaId| self.estimate_schema(json, schema);
         match frame {
             Frame::End | Frame::Lexeme(_) | Frame::Row(_) | Frame::Tokens(_) => Ok(0),
-            Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) => Ok(0),
+            Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) | Frame::Limit(_) => Ok(0),
             Frame::Value(query) => {
                 let mut least = UNKNOWN;
                 for &schema in json.queries.get(query.0).required_schemas() {
@@ -142,7 +142,7 @@ impl Automaton {
     /// About the length of a shortest text of each symbol that is not empty; nothing for more symbols
     /// than are looked at.
     fn shortest_symbols(&self, rules: &Rules) -> &[u32] {
-        let Program { symbols, leaves } = &*rules.program;
+        let Program { symbols, leaves, .. } = &*rules.program;
         self.completions.symbols.get_or_init(|| {
             if symbols.len() > MAX_SYMBOLS {
                 return Box::default();
@@ -171,8 +171,6 @@ impl Automaton {
                         }
                         &Symbol::Part(part) => of(symbols.meaning(part)),
                         Symbol::Leaf(node) => match leaves.get(node) {
-                            // A token as a whole is no text.
-                            Some(Leaf::Tokens(_)) => UNKNOWN,
                             Some(Leaf::Json(_)) => 2,
                             _ => 1,
                         },

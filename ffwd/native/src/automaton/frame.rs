@@ -37,6 +37,8 @@ pub enum Frame {
     Row(u32),
     /// A token of a set.
     Tokens(NodeId),
+    /// What is above belongs to a part with a limit.
+    Limit(u32),
     /// A JSON value that answers a query; the verdict goes to the frame below.
     Value(QueryId),
     /// An object of one group, where the alternatives of a value are several.
@@ -70,7 +72,7 @@ impl Frame {
 
     /// Whether it belongs to a grammar of rules, and says what may begin.
     pub fn is_rule(self) -> bool {
-        matches!(self, Self::Symbol(_) | Self::Count(_) | Self::Union(_))
+        matches!(self, Self::Symbol(_) | Self::Count(_) | Self::Union(_) | Self::Limit(_))
     }
 
     /// Whether the value above is inside a container that has no other frame on the stack.

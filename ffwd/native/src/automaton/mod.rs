@@ -22,6 +22,8 @@ pub mod intern;
 mod items;
 mod key_texts;
 pub mod keys;
+mod limit_bounds;
+pub mod limits;
 pub mod memory;
 mod monitor;
 pub mod name_set;
@@ -38,7 +40,7 @@ pub mod used_keys;
 pub mod value;
 
 pub use array::{Spare, SPARE_ITEMS};
-pub use completion::MAX_COMPLETION_STEPS;
+pub use completion::{EndingText, MAX_COMPLETION_STEPS};
 pub use config::{Automaton, StateId};
 pub use error::EngineError;
 pub use frame::StackId;

@@ -20,6 +20,7 @@ use super::error::EngineError;
 use super::frame::{Frame, StackId};
 use super::intern::Interner;
 use super::keys::TextId;
+use super::limits::Limits;
 use super::memory::Held;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::value::QueryId;
@@ -46,6 +47,8 @@ pub enum Leaf {
 pub struct Program {
     pub symbols: Symbols,
     pub leaves: FxHashMap<NodeId, Leaf>,
+    /// Of parts that have one: how many tokens they may have.
+    pub limits: FxHashMap<NodeId, u32>,
 }
 
 /// A symbol so many times.
@@ -64,7 +67,7 @@ pub(super) struct Union(pub(super) SmallVec<[StackId; 4]>);
 
 /// For each language of a lexeme the stack after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Row(SmallVec<[StackId; 4]>);
+pub(super) struct Row(pub(super) SmallVec<[StackId; 4]>);
 
 impl Held for Union {
     fn held_bytes(&self) -> usize {
@@ -93,8 +96,10 @@ pub struct Rules {
     pub(super) queries: Vec<QueryId>,
     pub(super) counts: Interner<Count>,
     pub(super) unions: Interner<Union>,
-    rows: Interner<Row>,
+    pub(super) rows: Interner<Row>,
     has_tokens: bool,
+    /// Where some part has a limit.
+    pub(super) limits: Option<Limits>,
 }
 
 const MAX_PARTS: usize = 8_000_000;
@@ -106,6 +111,7 @@ impl Rules {
     pub(super) fn new(program: Arc<Program>, queries: Vec<QueryId>) -> Self {
         let limit = "stacks of one grammar";
         let has_tokens = program.leaves.values().any(|leaf| matches!(leaf, Leaf::Tokens(_)));
+        let limits = (!program.limits.is_empty()).then(Limits::default);
         Self {
             program,
             queries,
@@ -113,11 +119,16 @@ impl Rules {
             unions: Interner::new(limit, MAX_PARTS),
             rows: Interner::new(limit, MAX_PARTS),
             has_tokens,
+            limits,
         }
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.counts.memory_bytes() + self.unions.memory_bytes() + self.rows.memory_bytes()
+        let limits = self.limits.as_ref().map_or(0, Limits::memory_bytes);
+        self.counts.memory_bytes()
+            + self.unions.memory_bytes()
+            + self.rows.memory_bytes()
+            + limits
     }
 }
 
@@ -175,6 +186,8 @@ impl Automaton {
                     let fewer = self.push_count(rules, inner, min, max, parent)?;
                     add(rules, &mut symbols, inner, fewer);
                 }
+                // What is inside has ended.
+                Frame::Limit(_) => pending.push(parent),
                 _ => found.threads.extend_from_slice(self.starts(stack)?),
             }
         }
@@ -190,7 +203,7 @@ impl Automaton {
         mut pending: Expanding,
         found: &mut Beginnings,
     ) -> Result<(), EngineError> {
-        let Program { symbols, leaves } = &*rules.program;
+        let Program { symbols, leaves, .. } = &*rules.program;
         while let Some(((_, symbol), stacks)) = pending.pop_last() {
             let parent = self.union(rules, &stacks)?;
             match symbols.get(symbol) {
@@ -213,9 +226,12 @@ impl Automaton {
                     let after = self.push_count(rules, inner, min, max, parent)?;
                     add(rules, &mut pending, inner, after);
                 }
-                &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => {
-                    add(rules, &mut pending, inner, parent);
+                &Symbol::Marked(node, inner) => {
+                    if let Some(parent) = self.push_limit(rules, node, parent)? {
+                        add(rules, &mut pending, inner, parent);
+                    }
                 }
+                &Symbol::NonEmpty(inner) => add(rules, &mut pending, inner, parent),
                 &Symbol::Part(part) => add(rules, &mut pending, symbols.meaning(part), parent),
                 Symbol::Leaf(node) => match leaves.get(node) {
                     Some(&Leaf::Json(schema)) => {
@@ -318,8 +334,7 @@ impl Automaton {
             }
             let spec = LexemeSpec::new(Spelling::Utf8, languages);
             let lexeme = self.add_lexeme(&LexemeSpec { ends: Ends::Longest { lazy }, ..spec })?;
-            let row = rules.rows.intern(Row(after))?;
-            let stack = self.push(Frame::Row(row), StackId::END)?;
+            let stack = self.push_row(rules, after)?;
             self.begin_lexeme(lexeme, stack, threads);
         }
         Ok(())
@@ -446,7 +461,7 @@ impl Automaton {
     }
 
     /// Whether the top of a stack may be the empty text.
-    fn may_be_empty(&self, rules: &Rules, stack: StackId) -> bool {
+    pub(super) fn may_be_empty(&self, rules: &Rules, stack: StackId) -> bool {
         match self.cell(stack).frame {
             Frame::Symbol(symbol) => rules.program.symbols.is_nullable(symbol),
             Frame::Count(count) => rules.counts.get(count).min == 0,
@@ -558,6 +573,14 @@ impl Automaton {
         for column in &columns {
             after.push(self.union(rules, column)?);
         }
+        self.push_row(rules, after)
+    }
+
+    pub(super) fn push_row(
+        &self,
+        rules: &Rules,
+        after: SmallVec<[StackId; 4]>,
+    ) -> Result<StackId, EngineError> {
         let row = rules.rows.intern(Row(after))?;
         self.push(Frame::Row(row), StackId::END)
     }
@@ -591,13 +614,17 @@ impl Automaton {
         }
     }
 
+    pub(super) fn is_in_set(&self, set: u32, token: u32) -> bool {
+        let ranges = self.token_set(set);
+        let after = ranges.partition_point(|&(_, last)| last < token);
+        ranges.get(after).is_some_and(|&(first, _)| first <= token)
+    }
+
     /// The threads after a token that is taken as a whole; none if it may not come so.
     pub fn step_token(&self, threads: &[Thread], token: u32) -> Result<Threads, EngineError> {
         let mut next = Threads::new();
         for (set, stack) in self.token_exits(threads)? {
-            let ranges = self.token_set(set);
-            let after = ranges.partition_point(|&(_, last)| last < token);
-            if ranges.get(after).is_some_and(|&(first, _)| first <= token) {
+            if self.is_in_set(set, token) {
                 next.extend_from_slice(self.starts(stack)?);
             }
         }

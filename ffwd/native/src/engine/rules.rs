@@ -93,7 +93,14 @@ impl Engine {
             let (schema, roots) = SchemaSet::parse_all(&texts, options)?;
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
-        let program = Arc::new(Program { symbols, leaves });
+        let limits = (0..grammar.num_nodes() as u32).map(NodeId).filter_map(|node| {
+            match *grammar.node(node) {
+                Node::Limit { max_tokens, .. } => Some((node, max_tokens)),
+                _ => None,
+            }
+        });
+        let limits: FxHashMap<NodeId, u32> = limits.collect();
+        let program = Arc::new(Program { symbols, leaves, limits });
         self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar")
     }
 

@@ -6,6 +6,7 @@
 //! another. What is wrong with a grammar as a whole is found when it is compiled, with the place in the
 //! source of the rule.
 
+mod described;
 pub mod error;
 pub mod fold;
 pub mod free_text;
@@ -25,6 +26,7 @@ mod tests;
 
 use std::sync::Arc;
 
+pub use described::Described;
 pub use error::{GrammarError, GrammarErrorKind};
 pub use source::{Place, Source, SourceId};
 

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use super::completion::{Completion, Levels};
 use super::doubt::{is_hard_to_compare, Doubt, Doubts};
+use super::groups::Group;
 use super::key_places::{key_places, KeyPlaces};
 use super::known_steps::walk_known;
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
@@ -83,6 +84,8 @@ pub struct Masker {
     pub(super) most_after: Slots<usize>,
     /// Tokens by how many more are needed after them, by state.
     pub(super) levels: Slots<Arc<Levels>>,
+    /// Tokens by where they lead, by state.
+    pub(super) groups: Slots<Arc<[Group]>>,
     /// Bytes of the masks in the memo, and of how texts end.
     bytes: AtomicU64,
     max_bytes: AtomicU64,
@@ -106,6 +109,7 @@ impl Masker {
             completions: Slots::default(),
             most_after: Slots::default(),
             levels: Slots::default(),
+            groups: Slots::default(),
             bytes: AtomicU64::new(0),
             max_bytes: AtomicU64::new(max_bytes),
             counters,
@@ -224,6 +228,7 @@ impl Masker {
             self.completions.clear();
             self.most_after.clear();
             self.levels.clear();
+            self.groups.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
             self.counters.cleared.fetch_add(1, Ordering::Relaxed);
         }
