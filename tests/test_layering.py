@@ -50,7 +50,9 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
         {"error", "regex", "expr", "vocabulary", "tokenizer", "canonical", "json_schema"}
         | {"grammar", "automaton", "mask"}
     ),
-    "matcher": frozenset({"error", "vocabulary", "canonical", "automaton", "mask", "engine"}),
+    "matcher": frozenset(
+        {"error", "vocabulary", "canonical", "grammar", "automaton", "mask", "engine"}
+    ),
     # In words, what the automaton knows of a text.
     "explain": frozenset({"error", "regex", "vocabulary", "json_schema", "grammar", "automaton"})
     | {"engine", "matcher"},

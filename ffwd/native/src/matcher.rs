@@ -264,12 +264,14 @@ impl Matcher {
             let text = self.text_at(position, token);
             let skipped = prefix_left.min(text.len());
             prefix_left -= skipped;
-            let next = match self.may_be_whole(generation, position, token) {
+            let may_be_whole = self.may_be_whole(generation, position, token);
+            let is_read = may_be_whole || skipped < text.len();
+            let next = match may_be_whole {
                 true => automaton.read_open(&threads, Some(token.0), text)?,
                 false => automaton.read_open(&threads, None, &text[skipped..])?,
             };
             let next = match next {
-                Some(next) if automaton.has_limits() && !text.is_empty() => {
+                Some(next) if automaton.has_limits() && is_read => {
                     let settled = settled(automaton, &next, &ages, position)?;
                     settled.map(|(next, after)| {
                         ages = after;
@@ -468,7 +470,7 @@ impl Matcher {
                         place = next;
                         course = Some(after);
                     }
-                }
+                },
                 _ => return Ok(count),
             }
             terminated = vocabulary.is_eos(token);
@@ -517,5 +519,7 @@ mod begin_tests;
 mod budget_tests;
 #[cfg(test)]
 mod eviction_tests;
+#[cfg(test)]
+mod limit_tests;
 #[cfg(test)]
 mod tests;

@@ -157,9 +157,7 @@ impl Automaton {
         // At most so many characters beside another language: where they do not suffice for what ends
         // that one, something with as few as are left does.
         if let Ast::Intersection(parts) = language {
-            let counts = |part: &Ast| {
-                matches!(part, Ast::Repeat { inner, min: 0, .. } if matches!(**inner, Ast::Class(_)))
-            };
+            let counts = |part: &Ast| matches!(part, Ast::Repeat { inner, min: 0, .. } if matches!(**inner, Ast::Class(_)));
             let rest: Vec<Ast> = parts.iter().filter(|part| !counts(part)).cloned().collect();
             if rest.len() + 1 == parts.len() && !rest.is_empty() {
                 let free = self.bound_of(&Ast::intersection(rest))?;

@@ -266,8 +266,7 @@ impl Automaton {
         change: &impl Fn(&Limit) -> Change,
         known: &mut Rewritten,
     ) -> Result<Option<StackId>, EngineError> {
-        let changes =
-            |limit: &u32| !matches!(change(limits.frames.get(*limit)), Change::Keep);
+        let changes = |limit: &u32| !matches!(change(limits.frames.get(*limit)), Change::Keep);
         let mut pending = vec![root];
         while let Some(&top) = pending.last() {
             if known.contains_key(&top) {
@@ -503,11 +502,7 @@ impl Automaton {
 
     /// Where a text has two readings that differ only in when one part began, the later beginning
     /// leaves it more tokens, so the other reading is left out.
-    fn youngest(
-        &self,
-        all: (&Rules, &Limits),
-        threads: &[Thread],
-    ) -> Result<Threads, EngineError> {
+    fn youngest(&self, all: (&Rules, &Limits), threads: &[Thread]) -> Result<Threads, EngineError> {
         let (rules, limits) = all;
         let mut pending: Vec<StackId> = threads.iter().map(|thread| thread.stack).collect();
         let mut seen: FxHashSet<StackId> = FxHashSet::default();

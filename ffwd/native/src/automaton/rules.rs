@@ -125,10 +125,7 @@ impl Rules {
 
     pub(super) fn memory_bytes(&self) -> usize {
         let limits = self.limits.as_ref().map_or(0, Limits::memory_bytes);
-        self.counts.memory_bytes()
-            + self.unions.memory_bytes()
-            + self.rows.memory_bytes()
-            + limits
+        self.counts.memory_bytes() + self.unions.memory_bytes() + self.rows.memory_bytes() + limits
     }
 }
 

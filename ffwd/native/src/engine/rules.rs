@@ -10,7 +10,7 @@ use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use crate::expr::{LexemeSpec, Spelling};
 use crate::grammar::fold::fold_regular;
 use crate::grammar::graph::{Graph, LeafFacts};
-use crate::grammar::symbols::Symbols;
+use crate::grammar::symbols::{recursive_marks, Symbols};
 use crate::grammar::{
     self, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, TokenItem, TokenSet,
 };
@@ -23,6 +23,17 @@ pub struct GrammarOptions {
     pub writing: Writing,
     pub registry: Arc<Registry>,
     pub policy: Policy,
+}
+
+#[cfg(test)]
+impl GrammarOptions {
+    /// JSON without white space, its properties in declared order.
+    pub(crate) fn compact() -> Self {
+        use crate::automaton::{PropertyOrder, Whitespace, WhitespaceMode};
+        let whitespace = Whitespace { mode: WhitespaceMode::Compact };
+        let writing = Writing { whitespace, property_order: PropertyOrder::Declared };
+        Self { writing, registry: Arc::default(), policy: Policy::default() }
+    }
 }
 
 impl Engine {
@@ -81,6 +92,24 @@ impl Engine {
             }
             _ => Ok(LeafFacts { alive: false, nullable: false }),
         })?;
+        let limits = (0..grammar.num_nodes() as u32).map(NodeId).filter_map(|node| match *grammar
+            .node(node)
+        {
+            Node::Limit { max_tokens, .. } => Some((node, max_tokens)),
+            _ => None,
+        });
+        let limits: FxHashMap<NodeId, u32> = limits.collect();
+        if !limits.is_empty() {
+            if let Some(node) =
+                recursive_marks(&graph).iter().find(|&node| limits.contains_key(node))
+            {
+                let what = "a limit of tokens on a part that can begin with itself";
+                let kind = GrammarErrorKind::Unsupported(what);
+                let place = grammar.described(*node);
+                let message = format!("{what} is not supported: {place}");
+                return Err(GrammarError { kind, message, place: place.place }.into());
+            }
+        }
         let symbols = Symbols::of(&graph).map_err(GrammarError::from)?;
         let recipe = Recipe::Rules { grammar: Arc::new(grammar.clone()), options: options.clone() };
         let GrammarOptions { writing, registry, policy } = options;
@@ -93,13 +122,6 @@ impl Engine {
             let (schema, roots) = SchemaSet::parse_all(&texts, options)?;
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
-        let limits = (0..grammar.num_nodes() as u32).map(NodeId).filter_map(|node| {
-            match *grammar.node(node) {
-                Node::Limit { max_tokens, .. } => Some((node, max_tokens)),
-                _ => None,
-            }
-        });
-        let limits: FxHashMap<NodeId, u32> = limits.collect();
         let program = Arc::new(Program { symbols, leaves, limits });
         self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar")
     }

@@ -38,7 +38,8 @@ impl fmt::Display for Described {
 impl Grammar {
     /// The first rule that has a node in its body, and its place.
     pub fn described(&self, node: NodeId) -> Described {
-        let rule = self.rules.iter().find(|rule| rule.body.is_some_and(|body| self.has(body, node)));
+        let rule =
+            self.rules.iter().find(|rule| rule.body.is_some_and(|body| self.has(body, node)));
         self.described_rule(rule)
     }
 

@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 use super::lexeme_mask::Inner;
 use super::state_mask::Masker;
 use super::token_set::set_bits;
-use crate::automaton::{Automaton, EndingText, EngineError, StateId, TextId, Thread, ThreadLexeme, Threads};
+use crate::automaton::{
+    Automaton, EndingText, EngineError, StateId, TextId, Thread, ThreadLexeme, Threads,
+};
 use crate::expr::LexState;
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 

@@ -277,7 +277,9 @@ impl Matcher {
             if let Some(completion) = completion {
                 // Bytes are no fewer than tokens.
                 let plainly = completion.most() <= least;
-                if plainly || self.keeps_to_limits(generation, place, ages, position, &completion)? {
+                if plainly
+                    || self.keeps_to_limits(generation, place, ages, position, &completion)?
+                {
                     return Ok(Some(Plan::of(completion)));
                 }
             }
