@@ -88,7 +88,8 @@ impl Automaton {
         let of = |schema: SchemaId| self.estimate_schema(json, schema);
         match frame {
             Frame::End | Frame::Lexeme(_) | Frame::Row(_) | Frame::Tokens(_) => Ok(0),
-            Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) | Frame::Limit(_) => Ok(0),
+            Frame::Begun | Frame::Limit(_) => Ok(0),
+            Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) => Ok(0),
             Frame::Value(query) => {
                 let mut least = UNKNOWN;
                 for &schema in json.queries.get(query.0).required_schemas() {

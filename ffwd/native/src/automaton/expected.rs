@@ -155,18 +155,18 @@ impl Automaton {
             ThreadLexeme::Lexeme(index) => index,
         };
         let lexeme = self.lexeme(index).clone();
-        let begun = thread.lex_state() != lexeme.start();
+        let begun = !lexeme.is_start(thread.lex_state());
         let mut push = |what: What, schemas: Vec<SchemaId>, example: Option<Arc<[u8]>>| {
             found.push(Expected { what, begun, schemas, example });
         };
         let text = shortest(&lexeme, thread.lex_state(), |_| true)?;
         let Some(json) = self.json().filter(|_| is_json(frame, index, self.json())) else {
             match (self.rules(), frame) {
-                (Some(rules), Frame::Row(row)) => {
+                (Some(rules), Frame::Row(_) | Frame::Begun) => {
                     let endings = lexeme.endings(thread.lex_state())?.len();
                     for (place, language) in lexeme.spec().languages.iter().enumerate() {
                         // Where a row is in parts, each has the others as well, and leads nowhere.
-                        if self.leads_nowhere(self.row_exit(rules, row, 1 << place)?) {
+                        if self.leads_nowhere(self.exit_thread(thread, 1 << place)?) {
                             continue;
                         }
                         let ends = |verdict: Verdict| verdict >> place & 1 == 1;
@@ -463,7 +463,7 @@ impl Automaton {
 fn is_json(frame: Frame, lexeme: u32, json: Option<&JsonParts>) -> bool {
     match frame {
         Frame::Lexeme(_) => json.is_some() && lexeme == index::COLON,
-        Frame::Row(_) | Frame::Tokens(_) => false,
+        Frame::Row(_) | Frame::Begun | Frame::Tokens(_) => false,
         _ => json.is_some(),
     }
 }

@@ -104,7 +104,7 @@ impl Automaton {
             Frame::AwaitMember(_) | Frame::AwaitItem(_) | Frame::AwaitComparedItem(_) => {}
             // These are only ever below a lexeme that has begun, or have been expanded above.
             Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) | Frame::Limit(_) => {}
-            Frame::Row(_) | Frame::Tokens(_) => {}
+            Frame::Row(_) | Frame::Begun | Frame::Tokens(_) => {}
         }
         Ok(threads)
     }
@@ -139,6 +139,7 @@ impl Automaton {
         let &Cell { frame, parent, .. } = self.cell(stack);
         match (frame, self.rules()) {
             (Frame::Row(row), Some(rules)) => return self.row_exit(rules, row, accept),
+            (Frame::Begun, Some(rules)) => return self.begun_exit(rules, parent, accept),
             (Frame::Lexeme(_) | Frame::Tokens(_), _) => return Ok(parent),
             _ => {}
         }

@@ -35,6 +35,8 @@ pub enum Frame {
     Union(u32),
     /// Lexemes side by side, each with a stack after it.
     Row(u32),
+    /// Lexemes of the family side by side; the stack below is the one on which they have begun.
+    Begun,
     /// A token of a set.
     Tokens(NodeId),
     /// What is above belongs to a part with a limit.

@@ -79,7 +79,7 @@ impl Automaton {
     }
 
     fn find_bounds(&self, program: &Program) -> Result<Bounds, EngineError> {
-        let Program { symbols, leaves, limits } = program;
+        let Program { symbols, leaves, limits, .. } = program;
         if symbols.len() > MAX_SYMBOLS {
             return Ok(Bounds::default());
         }

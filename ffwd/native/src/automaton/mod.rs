@@ -10,6 +10,7 @@
 //! Every configuration that is kept is alive: some completion is accepted.
 
 pub mod array;
+mod begun;
 mod completion;
 pub mod config;
 pub mod error;
@@ -32,6 +33,7 @@ pub mod object;
 pub mod object_group;
 pub mod obstacle;
 pub mod punctuation;
+mod rows;
 pub mod rules;
 #[cfg(test)]
 mod tests;

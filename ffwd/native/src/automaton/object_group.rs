@@ -188,7 +188,14 @@ impl Automaton {
             .filter(|(_, language)| open.required >> language & 1 == 1)
             .fold(0, |bits, (bit, _)| bits | 1 << bit);
         let spelling = Spelling::JsonString;
-        let spec = LexemeSpec { spelling, languages, required, follow: None, ends: Ends::Anywhere };
+        let spec = LexemeSpec {
+            spelling,
+            languages,
+            required,
+            follow: None,
+            follows_itself: false,
+            ends: Ends::Anywhere,
+        };
         let lexeme = self.add_lexeme(&spec)?;
         group.lexemes.lock().insert(open, lexeme);
         Ok(Some(lexeme))

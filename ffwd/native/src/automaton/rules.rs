@@ -15,6 +15,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::begun::Firsts;
 use super::config::Automaton;
 use super::error::EngineError;
 use super::frame::{Frame, StackId};
@@ -22,11 +23,11 @@ use super::intern::Interner;
 use super::keys::TextId;
 use super::limits::Limits;
 use super::memory::Held;
+use super::rows::{families, Beginning, Families, Family, Row};
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::value::QueryId;
 use crate::error::LimitExceeded;
-use crate::expr::lexeme::{Ends, MAX_LANGUAGES};
-use crate::expr::{LexemeSpec, Spelling, Verdict};
+use crate::expr::{LexState, LexemeSpec, Spelling, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
 use crate::grammar::{Lexing, Longest, NodeId, ScopeId};
 use crate::regex::Ast;
@@ -49,6 +50,8 @@ pub struct Program {
     pub leaves: FxHashMap<NodeId, Leaf>,
     /// Of parts that have one: how many tokens they may have.
     pub limits: FxHashMap<NodeId, u32>,
+    /// Whether what follows a row is found when it begins, and not when it has ended.
+    pub eager_rows: bool,
 }
 
 /// A symbol so many times.
@@ -65,21 +68,7 @@ impl Held for Count {}
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Union(pub(super) SmallVec<[StackId; 4]>);
 
-/// For each language of a lexeme the stack after it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Row(pub(super) SmallVec<[StackId; 4]>);
-
 impl Held for Union {
-    fn held_bytes(&self) -> usize {
-        if self.0.spilled() {
-            self.0.capacity() * 4
-        } else {
-            0
-        }
-    }
-}
-
-impl Held for Row {
     fn held_bytes(&self) -> usize {
         if self.0.spilled() {
             self.0.capacity() * 4
@@ -97,6 +86,9 @@ pub struct Rules {
     pub(super) counts: Interner<Count>,
     pub(super) unions: Interner<Union>,
     pub(super) rows: Interner<Row>,
+    pub(super) families: Families,
+    /// Of a grammar with one family.
+    firsts: Option<Firsts>,
     has_tokens: bool,
     /// Where some part has a limit.
     pub(super) limits: Option<Limits>,
@@ -110,6 +102,13 @@ const FACTORED: usize = 200;
 impl Rules {
     pub(super) fn new(program: Arc<Program>, queries: Vec<QueryId>) -> Self {
         let limit = "stacks of one grammar";
+        let families = families(&program);
+        let firsts = match families.values().next() {
+            Some(family) if families.len() == 1 && !program.eager_rows => {
+                Firsts::new(&program, family)
+            }
+            _ => None,
+        };
         let has_tokens = program.leaves.values().any(|leaf| matches!(leaf, Leaf::Tokens(_)));
         let limits = (!program.limits.is_empty()).then(Limits::default);
         Self {
@@ -118,9 +117,16 @@ impl Rules {
             counts: Interner::new(limit, MAX_PARTS),
             unions: Interner::new(limit, MAX_PARTS),
             rows: Interner::new(limit, MAX_PARTS),
+            families,
+            firsts,
             has_tokens,
             limits,
         }
+    }
+
+    /// The only family of the grammar, and what its symbols begin with.
+    pub(super) fn firsts(&self) -> Option<(&Family, &Firsts)> {
+        Some((self.families.values().next()?, self.firsts.as_ref()?))
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -131,20 +137,36 @@ impl Rules {
 
 /// What may begin on a stack, before it is made into threads.
 #[derive(Default)]
-struct Beginnings {
+pub(super) struct Beginnings {
     end: bool,
     /// Lexemes and sets of tokens, with the stacks after them.
-    leaves: BTreeMap<NodeId, SmallVec<[StackId; 2]>>,
+    pub(super) leaves: BTreeMap<NodeId, SmallVec<[StackId; 2]>>,
     /// Threads of JSON values.
     threads: Threads,
 }
 
 /// Symbols, by their ranks, with the stacks after them.
-type Expanding = BTreeMap<(u32, SymbolId), SmallVec<[StackId; 2]>>;
+pub(super) struct Expanding<'r> {
+    rules: &'r Rules,
+    /// If given, only what can begin with one of these is looked at.
+    languages: Option<Verdict>,
+    pending: BTreeMap<(u32, SymbolId), SmallVec<[StackId; 2]>>,
+}
 
-fn add(rules: &Rules, pending: &mut Expanding, symbol: SymbolId, after: StackId) {
-    let rank = rules.program.symbols.rank(symbol);
-    pending.entry((rank, symbol)).or_default().push(after);
+impl<'r> Expanding<'r> {
+    pub(super) fn new(rules: &'r Rules, languages: Option<Verdict>) -> Self {
+        Self { rules, languages, pending: BTreeMap::new() }
+    }
+
+    fn add(&mut self, symbol: SymbolId, after: StackId) {
+        if let (Some(languages), Some((_, firsts))) = (self.languages, self.rules.firsts()) {
+            if !firsts.begins_with(symbol, languages) {
+                return;
+            }
+        }
+        let rank = self.rules.program.symbols.rank(symbol);
+        self.pending.entry((rank, symbol)).or_default().push(after);
+    }
 }
 
 impl Automaton {
@@ -154,10 +176,26 @@ impl Automaton {
         rules: &Rules,
         stack: StackId,
     ) -> Result<Threads, EngineError> {
+        if let Some(threads) = self.begin_unfollowed(rules, stack)? {
+            return Ok(threads);
+        }
         let mut found = Beginnings::default();
+        let mut symbols = Expanding::new(rules, None);
+        self.add_stack(rules, stack, &mut symbols, &mut found)?;
+        self.expand(rules, symbols, &mut found)?;
+        self.threads_of(rules, found)
+    }
+
+    /// Adds the symbols on top of a stack, and what is no symbol.
+    pub(super) fn add_stack(
+        &self,
+        rules: &Rules,
+        stack: StackId,
+        symbols: &mut Expanding<'_>,
+        found: &mut Beginnings,
+    ) -> Result<(), EngineError> {
         let mut pending: Vec<StackId> = vec![stack];
         let mut seen: FxHashSet<StackId> = FxHashSet::default();
-        let mut symbols = Expanding::new();
         while let Some(stack) = pending.pop() {
             if !seen.insert(stack) {
                 continue;
@@ -173,7 +211,7 @@ impl Automaton {
                     if rules.program.symbols.is_nullable(symbol) {
                         pending.push(parent);
                     }
-                    add(rules, &mut symbols, symbol, parent);
+                    symbols.add(symbol, parent);
                 }
                 Frame::Count(count) => {
                     let Count { inner, min, max } = *rules.counts.get(count);
@@ -181,55 +219,54 @@ impl Automaton {
                         pending.push(parent);
                     }
                     let fewer = self.push_count(rules, inner, min, max, parent)?;
-                    add(rules, &mut symbols, inner, fewer);
+                    symbols.add(inner, fewer);
                 }
                 // What is inside has ended.
                 Frame::Limit(_) => pending.push(parent),
                 _ => found.threads.extend_from_slice(self.starts(stack)?),
             }
         }
-        self.expand(rules, symbols, &mut found)?;
-        self.threads_of(rules, found)
+        Ok(())
     }
 
     /// Finds what symbols can begin with, each on the stacks after it. A symbol comes after all that
     /// can begin with it, so that it is looked at once, on the union of its stacks.
-    fn expand(
+    pub(super) fn expand(
         &self,
         rules: &Rules,
-        mut pending: Expanding,
+        mut pending: Expanding<'_>,
         found: &mut Beginnings,
     ) -> Result<(), EngineError> {
         let Program { symbols, leaves, .. } = &*rules.program;
-        while let Some(((_, symbol), stacks)) = pending.pop_last() {
+        while let Some(((_, symbol), stacks)) = pending.pending.pop_last() {
             let parent = self.union(rules, &stacks)?;
             match symbols.get(symbol) {
                 Symbol::Empty => {}
                 &Symbol::Seq(first, then) => {
                     if symbols.is_nullable(first) {
-                        add(rules, &mut pending, then, parent);
+                        pending.add(then, parent);
                     }
                     let after = self.push_symbol(rules, then, parent)?;
-                    add(rules, &mut pending, first, after);
+                    pending.add(first, after);
                 }
                 Symbol::Choice(parts) => {
-                    parts.iter().for_each(|&part| add(rules, &mut pending, part, parent));
+                    parts.iter().for_each(|&part| pending.add(part, parent));
                 }
                 &Symbol::Star(inner) => {
                     let after = self.push_symbol(rules, symbol, parent)?;
-                    add(rules, &mut pending, inner, after);
+                    pending.add(inner, after);
                 }
                 &Symbol::Repeat { inner, min, max } => {
                     let after = self.push_count(rules, inner, min, max, parent)?;
-                    add(rules, &mut pending, inner, after);
+                    pending.add(inner, after);
                 }
                 &Symbol::Marked(node, inner) => {
                     if let Some(parent) = self.push_limit(rules, node, parent)? {
-                        add(rules, &mut pending, inner, parent);
+                        pending.add(inner, parent);
                     }
                 }
-                &Symbol::NonEmpty(inner) => add(rules, &mut pending, inner, parent),
-                &Symbol::Part(part) => add(rules, &mut pending, symbols.meaning(part), parent),
+                &Symbol::NonEmpty(inner) => pending.add(inner, parent),
+                &Symbol::Part(part) => pending.add(symbols.meaning(part), parent),
                 Symbol::Leaf(node) => match leaves.get(node) {
                     Some(&Leaf::Json(schema)) => {
                         if let Some(&query) = rules.queries.get(schema) {
@@ -248,17 +285,16 @@ impl Automaton {
     fn threads_of(&self, rules: &Rules, found: Beginnings) -> Result<Threads, EngineError> {
         let mut threads = found.threads;
         let mut apart: BTreeMap<StackId, Vec<Ast>> = BTreeMap::new();
-        let mut longest: BTreeMap<ScopeId, BTreeMap<(StackId, Longest), Vec<Ast>>> =
-            BTreeMap::new();
+        let mut longest: BTreeMap<ScopeId, Vec<Beginning>> = BTreeMap::new();
         for (node, stacks) in found.leaves {
             let after = self.union(rules, &stacks)?;
             match rules.program.leaves.get(&node) {
                 Some(Leaf::Lexeme { language, lexing: Lexing::Anywhere }) => {
                     apart.entry(after).or_default().push(language.clone());
                 }
-                Some(Leaf::Lexeme { language, lexing: Lexing::Longest { scope, lexing } }) => {
-                    let row = longest.entry(*scope).or_default();
-                    row.entry((after, *lexing)).or_default().push(language.clone());
+                Some(Leaf::Lexeme { lexing: Lexing::Longest { scope, lexing }, .. }) => {
+                    let beginning = Beginning { node, lexing: *lexing, after };
+                    longest.entry(*scope).or_default().push(beginning);
                 }
                 Some(Leaf::Tokens(_)) => threads.push(Thread {
                     lexeme: ThreadLexeme::Tokens(node.0),
@@ -277,10 +313,10 @@ impl Automaton {
             self.begin_lexeme(lexeme, stack, &mut threads);
         }
         let others = threads.iter().any(|thread| !self.is_plain_lexeme(thread));
-        for row in longest.into_values() {
-            let ignored_only = row.keys().all(|&(_, lexing)| lexing == Longest::Ignored);
+        for (scope, row) in longest {
+            let ignored_only = row.iter().all(|one| one.lexing == Longest::Ignored);
             if !ignored_only || others {
-                self.begin_row(rules, row, &mut threads)?;
+                self.begin_row(rules, scope, &row, &mut threads)?;
             }
         }
         if found.end {
@@ -295,48 +331,6 @@ impl Automaton {
         matches!(self.cell(thread.stack).frame, Frame::Lexeme(_))
     }
 
-    /// Begins lexemes side by side. Where they are too many for one, each part of them knows the
-    /// others as one language, after which nothing follows.
-    fn begin_row(
-        &self,
-        rules: &Rules,
-        row: BTreeMap<(StackId, Longest), Vec<Ast>>,
-        threads: &mut Threads,
-    ) -> Result<(), EngineError> {
-        let row: Vec<((StackId, Longest), Ast)> =
-            row.into_iter().map(|(key, all)| (key, Ast::alternation(all))).collect();
-        let size = if row.len() > MAX_LANGUAGES { MAX_LANGUAGES - 2 } else { MAX_LANGUAGES };
-        for (place, own) in row.chunks(size).enumerate() {
-            let mut lazy: Verdict = 0;
-            let mut after: SmallVec<[StackId; 4]> = SmallVec::new();
-            let mut languages: Vec<Ast> = Vec::new();
-            let mut add = |stack: StackId, is_lazy: bool, language: Ast| {
-                lazy |= Verdict::from(is_lazy) << languages.len();
-                after.push(stack);
-                languages.push(language);
-            };
-            for ((stack, lexing), language) in own {
-                add(*stack, *lexing == Longest::Lazy, language.clone());
-            }
-            if own.len() < row.len() {
-                let nowhere = self.union(rules, &[])?;
-                for is_lazy in [false, true] {
-                    let others = row.chunks(size).enumerate().filter(|(other, _)| *other != place);
-                    let others = others.flat_map(|(_, others)| others);
-                    let others =
-                        others.filter(|((_, lexing), _)| (*lexing == Longest::Lazy) == is_lazy);
-                    let language = Ast::alternation(others.map(|(_, language)| language.clone()));
-                    add(nowhere, is_lazy, language);
-                }
-            }
-            let spec = LexemeSpec::new(Spelling::Utf8, languages);
-            let lexeme = self.add_lexeme(&LexemeSpec { ends: Ends::Longest { lazy }, ..spec })?;
-            let stack = self.push_row(rules, after)?;
-            self.begin_lexeme(lexeme, stack, threads);
-        }
-        Ok(())
-    }
-
     /// Whether nothing at all may follow, not even the end.
     pub fn leads_nowhere(&self, stack: StackId) -> bool {
         match (self.cell(stack).frame, self.rules()) {
@@ -345,17 +339,27 @@ impl Automaton {
         }
     }
 
-    fn begin_lexeme(&self, lexeme: u32, stack: StackId, threads: &mut Threads) {
+    pub(super) fn begin_lexeme(&self, lexeme: u32, stack: StackId, threads: &mut Threads) {
         let known = self.lexeme(lexeme);
         if known.is_alive() {
-            threads.push(Thread {
-                lexeme: ThreadLexeme::Lexeme(lexeme),
-                state: known.start().0,
-                stack,
-                text: TextId::NONE,
-                transcript: TextId::NONE,
-            });
+            self.begin_lexeme_at(lexeme, known.start(), stack, threads);
         }
+    }
+
+    pub(super) fn begin_lexeme_at(
+        &self,
+        lexeme: u32,
+        start: LexState,
+        stack: StackId,
+        threads: &mut Threads,
+    ) {
+        threads.push(Thread {
+            lexeme: ThreadLexeme::Lexeme(lexeme),
+            state: start.0,
+            stack,
+            text: TextId::NONE,
+            transcript: TextId::NONE,
+        });
     }
 
     /// The stack with one symbol more.
@@ -397,19 +401,6 @@ impl Automaton {
             return Ok(parent);
         }
         self.push(count, parent)
-    }
-
-    /// What follows a row where the languages of a verdict have ended.
-    pub(super) fn row_exit(
-        &self,
-        rules: &Rules,
-        row: u32,
-        verdict: Verdict,
-    ) -> Result<StackId, EngineError> {
-        let after = rules.rows.get(row).0.iter().enumerate();
-        let ended = after.filter(|(language, _)| verdict >> language & 1 == 1);
-        let stacks: SmallVec<[StackId; 8]> = ended.map(|(_, &stack)| stack).collect();
-        self.union(rules, &stacks)
     }
 
     /// One stack for several: any of them.
@@ -524,7 +515,9 @@ impl Automaton {
                 let frame = match cell.frame {
                     // All rows of one lexeme have as many stacks.
                     Frame::Row(_) => Frame::Row(0),
-                    Frame::Lexeme(_) | Frame::Tokens(_) | Frame::Value(_) => cell.frame,
+                    Frame::Lexeme(_) | Frame::Tokens(_) | Frame::Value(_) | Frame::Begun => {
+                        cell.frame
+                    }
                     _ => {
                         merged.push(*thread);
                         continue;
@@ -552,25 +545,6 @@ impl Automaton {
         *threads = merged;
         threads.sort_unstable();
         Ok(())
-    }
-
-    fn union_of_rows(&self, rules: &Rules, stacks: &[StackId]) -> Result<StackId, EngineError> {
-        let rows = stacks.iter().filter_map(|&stack| match self.cell(stack).frame {
-            Frame::Row(row) => Some(&rules.rows.get(row).0),
-            _ => None,
-        });
-        let mut columns: SmallVec<[SmallVec<[StackId; 4]>; 8]> = SmallVec::new();
-        for row in rows {
-            columns.resize(row.len(), SmallVec::new());
-            for (column, &stack) in columns.iter_mut().zip(row) {
-                column.push(stack);
-            }
-        }
-        let mut after = SmallVec::with_capacity(columns.len());
-        for column in &columns {
-            after.push(self.union(rules, column)?);
-        }
-        self.push_row(rules, after)
     }
 
     pub(super) fn push_row(

@@ -266,6 +266,7 @@ impl Automaton {
             languages: languages.into(),
             required,
             follow,
+            follows_itself: false,
             ends: Ends::Anywhere,
         };
         let lexeme = self.add_lexeme(&spec)?;

@@ -49,14 +49,15 @@ impl Engine {
     ) -> Result<Compiled, CompileError> {
         let mut folded = grammar.clone();
         fold_regular(&mut folded).map_err(GrammarError::from)?;
-        self.compile_as_it_is(&folded, options)
+        self.compile_as_it_is(&folded, options, false)
     }
 
-    /// A grammar whose lexemes are those that it has.
+    /// A grammar whose lexemes are those that it has. `eager_rows`: see [`Program`].
     pub(super) fn compile_as_it_is(
         self: &Arc<Self>,
         grammar: &Grammar,
         options: GrammarOptions,
+        eager_rows: bool,
     ) -> Result<Compiled, CompileError> {
         let mut leaves: FxHashMap<NodeId, Leaf> = FxHashMap::default();
         let mut schemas: Vec<grammar::JsonId> = Vec::new();
@@ -122,7 +123,9 @@ impl Engine {
             let (schema, roots) = SchemaSet::parse_all(&texts, options)?;
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
-        let program = Arc::new(Program { symbols, leaves, limits });
+        // What has begun is looked for in rows, so these have to be there.
+        let eager_rows = eager_rows || !limits.is_empty();
+        let program = Arc::new(Program { symbols, leaves, limits, eager_rows });
         self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar")
     }
 

@@ -127,7 +127,29 @@ const VALUES: &[(&str, &[&str])] = &[
     ("W", &["", "/ +/"]),
 ];
 
-/// Masks of the folded grammar are those of the plain one, wherever texts go.
+/// Two ways to compile a grammar have the same masks, wherever texts go.
+fn assert_same_masks(compiled: [&Compiled; 2], rng: &mut TestRng, what: &str) {
+    for _ in 0..12 {
+        let mut states = compiled.map(|compiled| compiled.generation().automaton.start());
+        for _ in 0..20 {
+            let [tokens, expected] = [(compiled[0], states[0]), (compiled[1], states[1])]
+                .map(|(compiled, state)| assert_mask(compiled, state, b"", what));
+            assert_eq!(tokens, expected, "{what}");
+            let token = tokens[rng.random_range(0..tokens.len())];
+            let vocabulary = compiled[0].engine.vocabulary();
+            if vocabulary.is_eos(token) {
+                break;
+            }
+            for (compiled, state) in compiled.into_iter().zip(&mut states) {
+                let automaton = &compiled.generation().automaton;
+                let text = vocabulary.text(token);
+                let threads = automaton.read(automaton.threads(*state), token.0, text);
+                *state = automaton.intern(threads.unwrap().unwrap()).unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn folding_keeps_the_masks() {
     let mut rng = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
@@ -136,25 +158,22 @@ fn folding_keeps_the_masks() {
         for seed in 0..3 {
             let engine = engine(vocabulary(seed, 300));
             let folded = compile(&engine, &grammar);
-            let plain = engine.compile_as_it_is(&grammar, options()).unwrap();
-            for _ in 0..12 {
-                let mut states = [&folded, &plain].map(|c| c.generation().automaton.start());
-                for _ in 0..20 {
-                    let [tokens, expected] = [(&folded, states[0]), (&plain, states[1])]
-                        .map(|(compiled, state)| assert_mask(compiled, state, b"", "folding"));
-                    assert_eq!(tokens, expected);
-                    let token = tokens[rng.random_range(0..tokens.len())];
-                    if engine.vocabulary().is_eos(token) {
-                        break;
-                    }
-                    let text = engine.vocabulary().text(token);
-                    for (compiled, state) in [&folded, &plain].into_iter().zip(&mut states) {
-                        let automaton = &compiled.generation().automaton;
-                        let threads = automaton.read(automaton.threads(*state), token.0, text);
-                        *state = automaton.intern(threads.unwrap().unwrap()).unwrap();
-                    }
-                }
-            }
+            let plain = engine.compile_as_it_is(&grammar, options(), false).unwrap();
+            assert_same_masks([&folded, &plain], &mut rng, "folding");
+        }
+    }
+}
+
+#[test]
+fn rows_need_not_know_what_follows() {
+    let mut rng = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    for (rules, ignored) in [(EXPRESSIONS, None), (EXPRESSIONS, Some("[ ]+")), (VALUES, None)] {
+        let grammar = longest(rules, ignored);
+        for seed in 0..4 {
+            let engine = engine(vocabulary(seed, 300));
+            let [lazy, eager] = [false, true]
+                .map(|eager| engine.compile_as_it_is(&grammar, options(), eager).unwrap());
+            assert_same_masks([&lazy, &eager], &mut rng, "rows");
         }
     }
 }

@@ -77,6 +77,8 @@ pub struct LexemeSpec {
     /// The bytes of which one comes next where the lexeme ends and the text does not, where that is
     /// known: tokens that go on with others are then left out of its masks.
     pub follow: Option<ByteSet>,
+    /// Whether nothing but the lexeme itself, begun anew, follows it: then its own first bytes do.
+    pub follows_itself: bool,
     pub ends: Ends,
 }
 
@@ -96,7 +98,14 @@ impl LexemeSpec {
     pub fn new(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Self {
         let languages: Arc<[Ast]> = languages.into_iter().collect();
         let required = first_bits(languages.len());
-        Self { spelling, languages, required, follow: None, ends: Ends::Anywhere }
+        Self {
+            spelling,
+            languages,
+            required,
+            follow: None,
+            follows_itself: false,
+            ends: Ends::Anywhere,
+        }
     }
 }
 
@@ -121,8 +130,9 @@ pub const MAX_LANGUAGES: usize = Verdict::BITS as usize;
 /// How many states one lexeme may have.
 pub const MAX_STATES: usize = 1_000_000; // well below what a `LexState` can number
 
-/// The languages of a state: what may still follow, one expression per language.
-type Residuals = SmallVec<[ExprId; 1]>;
+/// What may still follow in a state: an expression for each language of which some text may, in
+/// order. Mostly few of many are left.
+type Residuals = SmallVec<[(u8, ExprId); 1]>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum StateKey {
@@ -181,6 +191,8 @@ pub struct Lexeme {
     /// Inside the quotes, before any character; the start where there are none.
     inside: LexState,
     builder: Mutex<Builder>,
+    /// The bytes of which one comes next where the lexeme ends and the text does not.
+    follow: Option<ByteSet>,
     /// Whether any text belongs to any of the languages.
     alive: bool,
     /// How many derivatives it took to find that out.
@@ -205,7 +217,7 @@ impl Lexeme {
         let mut store = ExprStore::new();
         let mut lowering = Lowering::new(&mut store, spec.spelling, listed_from)?;
         let character = lowering.any_character()?;
-        let mut roots = Residuals::new();
+        let mut roots: Vec<ExprId> = Vec::with_capacity(spec.languages.len());
         for language in spec.languages.iter() {
             roots.push(lowering.lower(language)?);
         }
@@ -215,18 +227,18 @@ impl Lexeme {
             Spelling::Utf8 => &[],
             Spelling::JsonString => b"\"",
         };
-        let mut of_roots: Vec<ExprId> = roots.to_vec();
+        let mut of_roots = roots.clone();
         if store_has_complement(&store, &roots) {
             of_roots.push(universe);
         }
         let classes = ByteClasses::of_expressions(&store, &of_roots, apart);
         let mut derivatives = Derivatives::default();
         let mut alive = false;
-        for (language, root) in roots.iter_mut().enumerate() {
-            if derivatives.is_alive(&mut store, &classes, *root)? {
+        let mut residuals = Residuals::new();
+        for (language, root) in roots.into_iter().enumerate() {
+            if derivatives.is_alive(&mut store, &classes, root)? {
                 alive |= spec.required >> language & 1 == 1;
-            } else {
-                *root = ExprId::EMPTY;
+                residuals.push((language as u8, root));
             }
         }
         let effort = derivatives.effort();
@@ -247,6 +259,7 @@ impl Lexeme {
                 relaxed: FxHashMap::default(),
                 endings: Endings::default(),
             }),
+            follow: None,
             alive,
             effort,
             spec_bytes,
@@ -255,11 +268,15 @@ impl Lexeme {
         if start {
             lexeme.start = lexeme.intern(&mut lexeme.builder.lock(), StateKey::Quote)?;
         }
-        let inside = StateKey::Inside(roots);
+        let inside = StateKey::Inside(residuals);
         lexeme.inside = lexeme.intern(&mut lexeme.builder.lock(), inside)?;
         if !start {
             lexeme.start = lexeme.inside;
         }
+        lexeme.follow = match lexeme.spec.follows_itself {
+            true => Some(lexeme.first_bytes()?),
+            false => lexeme.spec.follow,
+        };
         Ok(lexeme)
     }
 
@@ -288,9 +305,52 @@ impl Lexeme {
         self.start
     }
 
+    fn first_bytes(&self) -> Result<ByteSet, LimitExceeded> {
+        let mut bytes = ByteSet::EMPTY;
+        for byte in 0..=255u8 {
+            if self.next(self.start, byte)?.is_some() {
+                bytes.insert(byte);
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The bytes of which one comes next where the lexeme ends and the text does not, if known.
+    pub fn follow(&self) -> Option<ByteSet> {
+        self.follow
+    }
+
     /// The state inside the quotes, before any character.
     pub fn inside(&self) -> LexState {
         self.inside
+    }
+
+    /// The state before any byte, where only some of the languages may come; `None` if none of them
+    /// has any text. Not of JSON strings, which begin with a quote.
+    ///
+    /// # Errors
+    /// The lexeme has too many states.
+    pub fn start_of(&self, languages: Verdict) -> Result<Option<LexState>, LimitExceeded> {
+        let StateKey::Inside(roots) = &self.data(self.inside).key else { return Ok(None) };
+        let kept: Residuals =
+            roots.iter().copied().filter(|&(language, _)| languages >> language & 1 == 1).collect();
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        self.intern(&mut self.builder.lock(), StateKey::Inside(kept)).map(Some)
+    }
+
+    /// Whether it is the state before any byte, of some of the languages or all.
+    pub fn is_start(&self, state: LexState) -> bool {
+        match (&self.data(state).key, &self.data(self.inside).key) {
+            _ if state == self.start => true,
+            (StateKey::Inside(some), StateKey::Inside(all))
+                if self.spec.spelling == Spelling::Utf8 =>
+            {
+                some.iter().all(|one| all.contains(one))
+            }
+            _ => false,
+        }
     }
 
     #[inline]
@@ -366,16 +426,14 @@ impl Lexeme {
                 return Ok(Some(StateKey::Closed(verdict)));
             }
         }
-        let mut next = Residuals::with_capacity(residuals.len());
+        let mut next = Residuals::new();
         let mut any = false;
-        for (language, &residual) in residuals.iter().enumerate() {
+        for &(language, residual) in residuals {
             let Builder { store, derivatives, .. } = &mut *builder;
             let derived = derivatives.derive(store, residual, byte)?;
             if derived != ExprId::EMPTY && derivatives.is_alive(store, &self.classes, derived)? {
                 any |= self.spec.required >> language & 1 == 1;
-                next.push(derived);
-            } else {
-                next.push(ExprId::EMPTY);
+                next.push((language, derived));
             }
         }
         Ok(any.then_some(StateKey::Inside(next)))
@@ -383,7 +441,7 @@ impl Lexeme {
 
     /// The languages that the text belongs to if it ends here; 0 if it may not.
     fn verdict(&self, store: &ExprStore, residuals: &Residuals) -> Verdict {
-        let holds = residuals.iter().enumerate().fold(0, |bits, (language, &residual)| {
+        let holds = residuals.iter().fold(0, |bits, &(language, residual)| {
             bits | Verdict::from(store.nullable(residual)) << language
         });
         if holds & self.spec.required == 0 {
@@ -488,7 +546,7 @@ impl Lexeme {
     pub fn run_of(&self, kind: ExprId) -> Result<LexState, LimitExceeded> {
         let mut builder = self.builder.lock();
         let run = builder.store.repeat(kind, 0, None)?;
-        self.intern(&mut builder, StateKey::Inside(Residuals::from_slice(&[run])))
+        self.intern(&mut builder, StateKey::Inside(Residuals::from_slice(&[(0, run)])))
     }
 
     /// Whether the state is inside a JSON string that may go on with any characters at all: some
@@ -516,8 +574,8 @@ impl Lexeme {
             }
             _ => is_least(id) || finds(id),
         };
-        let required = |language: usize| self.spec.required >> language & 1 == 1;
-        residuals.iter().enumerate().any(|(language, &residual)| {
+        let required = |language: u8| self.spec.required >> language & 1 == 1;
+        residuals.iter().any(|&(language, residual)| {
             required(language)
                 && match store.get(residual) {
                     Expr::Or(ids) => ids.iter().any(|&id| searches(id)),
@@ -531,10 +589,7 @@ impl Lexeme {
     pub fn listed(&self, state: LexState) -> Option<(Listed, Verdict)> {
         let key = &self.data(if state == LexState::QUOTE { self.inside } else { state }).key;
         let StateKey::Inside(residuals) = key else { return None };
-        let mut alive = residuals.iter().enumerate().filter(|(_, &id)| id != ExprId::EMPTY);
-        let (Some((language, &residual)), None) = (alive.next(), alive.next()) else {
-            return None;
-        };
+        let &[(language, residual)] = residuals.as_slice() else { return None };
         let verdict = 1 << language;
         match self.builder.lock().store.get(residual) {
             Expr::Listed(listed) if self.spec.required & verdict != 0 => {
@@ -550,7 +605,9 @@ impl Lexeme {
             return None;
         }
         match &self.data(state).key {
-            StateKey::Inside(residuals) if residuals.len() == 1 => residuals.first().copied(),
+            StateKey::Inside(residuals) if self.spec.languages.len() == 1 => {
+                residuals.first().map(|&(_, residual)| residual)
+            }
             _ => None,
         }
     }
@@ -570,14 +627,14 @@ impl Lexeme {
         let limits = Limits { character: self.character, longest, least };
         let mut within = u32::MAX;
         let mut relaxed = Residuals::with_capacity(residuals.len());
-        for &residual in residuals {
+        for &(language, residual) in residuals {
             let Builder { store, relaxed: memo, .. } = &mut *builder;
             let (id, bytes) = relax(store, memo, residual, limits)?;
             // Else a bound may decide in the end whether there is any text at all.
             if !decides_alike(&builder.store, id) {
                 return Ok(None);
             }
-            relaxed.push(id);
+            relaxed.push((language, id));
             within = within.min(bytes);
         }
         if relaxed == *residuals {
@@ -635,6 +692,6 @@ impl Row<'_> {
     }
 }
 
-fn store_has_complement(store: &ExprStore, roots: &Residuals) -> bool {
+fn store_has_complement(store: &ExprStore, roots: &[ExprId]) -> bool {
     roots.iter().any(|&root| !store.positive(root))
 }

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::lexeme_mask::{Inner, LexemeMask};
+use super::rest_tries::RestTries;
 use super::token_set::{bits, Bitmap};
 use super::walk::Collected;
 use crate::error::LimitExceeded;
@@ -98,7 +99,12 @@ impl FreeBasis {
         Self { unbounded, lengths, exits }
     }
 
-    pub(super) fn bounded(&self, vocabulary: &Vocabulary, free: FreeText) -> LexemeMask {
+    pub(super) fn bounded(
+        &self,
+        tries: &RestTries,
+        vocabulary: &Vocabulary,
+        free: FreeText,
+    ) -> LexemeMask {
         let inner = match free.max {
             Some(max) if max < self.lengths.longest => match &self.unbounded.inner {
                 Inner::Few(tokens) => {
@@ -128,7 +134,7 @@ impl FreeBasis {
             .collect();
         let mut exits = Collected::new(1);
         exits.rests = rests;
-        let exits = vec![exits.build()];
+        let exits = vec![exits.build(tries)];
         LexemeMask { inner, exits }
     }
 }
@@ -138,6 +144,7 @@ impl FreeBasis {
     /// and of the exits those whose characters before the quote complete the text.
     pub(super) fn searching(
         &self,
+        tries: &RestTries,
         vocabulary: &Vocabulary,
         lexeme: &Lexeme,
         state: LexState,
@@ -150,7 +157,7 @@ impl FreeBasis {
                 Collected::group(&mut exits, lexeme.accept(end)).rests.push((rest, *token));
             }
         }
-        let exits = exits.into_iter().map(Collected::build).collect();
+        let exits = exits.into_iter().map(|group| group.build(tries)).collect();
         Ok(LexemeMask { inner: self.unbounded.inner.clone(), exits })
     }
 

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::free_text::{FreeBasis, Lengths};
 use super::lexeme_mask::LexemeMask;
 use super::recent::RecentMemo;
+use super::rest_tries::RestTries;
 use super::walk::{compute, View};
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::FreeText;
@@ -40,6 +41,7 @@ enum Value {
 pub struct LexemeMaskStore {
     memo: Mutex<RecentMemo<Key, Value>>,
     basis: Mutex<Option<Arc<FreeBasis>>>,
+    tries: RestTries,
     hits: AtomicU64,
     made: AtomicU64,
     walks: AtomicU64,
@@ -50,6 +52,7 @@ impl LexemeMaskStore {
         Self {
             memo: Mutex::new(RecentMemo::new(max_bytes)),
             basis: Mutex::default(),
+            tries: RestTries::default(),
             hits: AtomicU64::new(0),
             made: AtomicU64::new(0),
             walks: AtomicU64::new(0),
@@ -96,7 +99,7 @@ impl LexemeMaskStore {
         state: LexState,
     ) -> Result<Arc<LexemeMask>, LimitExceeded> {
         self.memoised(view, lexeme, state, || {
-            compute(vocabulary, view, lexeme, state).map(Arc::new)
+            compute(&self.tries, vocabulary, view, lexeme, state).map(Arc::new)
         })
     }
 
@@ -133,7 +136,7 @@ impl LexemeMaskStore {
         }
         if lexeme.takes_anything(state) {
             let basis = self.basis(vocabulary)?;
-            return Ok(Arc::new(basis.searching(vocabulary, lexeme, state)?));
+            return Ok(Arc::new(basis.searching(&self.tries, vocabulary, lexeme, state)?));
         }
         let longest = vocabulary.max_token_bytes() as u32;
         // Without the bounds that no token can meet it is a state that others come to as well.
@@ -149,7 +152,7 @@ impl LexemeMaskStore {
         }
         self.walks.fetch_add(1, Ordering::Relaxed);
         let view = View::of(vocabulary);
-        Ok(Arc::new(compute(vocabulary, view, lexeme, state)?))
+        Ok(Arc::new(compute(&self.tries, vocabulary, view, lexeme, state)?))
     }
 
     fn free_text(
@@ -167,12 +170,12 @@ impl LexemeMaskStore {
             return Ok(basis.unbounded.clone());
         }
         if free.kind.is_some() {
-            return Ok(Arc::new(basis.bounded(vocabulary, free)));
+            return Ok(Arc::new(basis.bounded(&self.tries, vocabulary, free)));
         }
         if let Some(known) = self.known_mask(Key::Free(free)) {
             return Ok(known);
         }
-        let mask = Arc::new(basis.bounded(vocabulary, free));
+        let mask = Arc::new(basis.bounded(&self.tries, vocabulary, free));
         self.keep_mask(Key::Free(free), &mask);
         Ok(mask)
     }
@@ -184,7 +187,8 @@ impl LexemeMaskStore {
             return Ok(known.clone());
         }
         let any = Lexeme::new(LexemeSpec::new(Spelling::JsonString, [Ast::any_text()]))?;
-        let unbounded = Arc::new(compute(vocabulary, View::of(vocabulary), &any, any.inside())?);
+        let unbounded =
+            Arc::new(compute(&self.tries, vocabulary, View::of(vocabulary), &any, any.inside())?);
         let lengths = Arc::new(Lengths::new(vocabulary));
         let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
         *basis = Some(built.clone());
@@ -203,7 +207,8 @@ impl LexemeMaskStore {
             return Ok(known);
         }
         let run = lexeme.run_of(kind)?;
-        let unbounded = Arc::new(compute(vocabulary, View::of(vocabulary), lexeme, run)?);
+        let unbounded =
+            Arc::new(compute(&self.tries, vocabulary, View::of(vocabulary), lexeme, run)?);
         let lengths = self.basis(vocabulary)?.lengths.clone();
         let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
         self.walks.fetch_add(1, Ordering::Relaxed);

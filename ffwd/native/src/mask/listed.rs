@@ -2,6 +2,7 @@
 //! going through them side by side, and no state is built on the way.
 
 use super::lexeme_mask::{Inner, LexemeMask};
+use super::rest_tries::RestTries;
 use super::walk::{Collected, View};
 use crate::expr::listed::{Listed, Span};
 use crate::expr::{LexState, Lexeme, Spelling, Verdict};
@@ -9,6 +10,7 @@ use crate::vocabulary::{NodeId, TokenId, Vocabulary};
 
 /// Walks a subtree from a state of a lexeme in which nothing but these texts may follow.
 pub(super) fn compute(
+    tries: &RestTries,
     vocabulary: &Vocabulary,
     view: View<'_>,
     lexeme: &Lexeme,
@@ -66,6 +68,6 @@ pub(super) fn compute(
             rest = higher;
         }
     }
-    let exits = exits.into_iter().map(Collected::build).collect();
+    let exits = exits.into_iter().map(|group| group.build(tries)).collect();
     LexemeMask { inner: Inner::of(vocabulary, inner), exits }
 }

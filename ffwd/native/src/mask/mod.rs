@@ -17,7 +17,8 @@ pub mod lexeme_mask;
 pub mod lexeme_mask_store;
 mod listed;
 mod recent;
-pub mod sharded;
+pub mod rest_tries;
+mod sharded;
 pub mod slots;
 pub mod state_mask;
 #[cfg(test)]

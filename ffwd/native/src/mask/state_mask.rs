@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::completion::{Completion, Levels};
@@ -276,7 +276,8 @@ impl Masker {
                     let lexeme = automaton.lexeme(index);
                     let state = thread.lex_state();
                     let mask = self.lexeme_mask(view, lexeme, state)?;
-                    if automaton.has_rules() && self.is_scattered(&mask) {
+                    let anywhere = lexeme.spec().ends == Ends::Anywhere;
+                    if automaton.has_rules() && anywhere && self.is_scattered(&mask) {
                         scattered.push(*thread);
                         continue;
                     }
@@ -579,14 +580,33 @@ impl Masker {
     }
 }
 
-/// Takes in what has been collected but for the tokens below some nodes.
+/// Takes in what has been collected but for the tokens below some nodes, siblings in order.
 fn add_without(
     builder: &mut TokenMaskBuilder,
-    collected: TokenMaskBuilder,
+    mut collected: TokenMaskBuilder,
     trie: &ByteTrie,
     nodes: &[NodeId],
     vocabulary: &Vocabulary,
 ) {
+    if nodes.is_empty() || collected.as_tokens().is_some_and(<[TokenId]>::is_empty) {
+        builder.add_all(collected);
+        return;
+    }
+    let listed = if trie.id() == vocabulary.trie().id() {
+        collected.remove_where(|token| {
+            let place = vocabulary.place_in_trie(token);
+            let after = nodes.partition_point(|&node| trie.tokens_before(node) <= place);
+            after > 0 && trie.places_below(nodes[after - 1]).contains(&place)
+        })
+    } else {
+        let below = nodes.iter().flat_map(|&node| trie.tokens_below(node).iter().copied());
+        let below: FxHashSet<TokenId> = below.collect();
+        collected.remove_where(|token| below.contains(&token))
+    };
+    if listed {
+        builder.add_all(collected);
+        return;
+    }
     let mut row = vec![0; vocabulary.mask_words()];
     builder.doubtful.extend_from_slice(&collected.doubtful);
     collected.build().fill(&mut row);

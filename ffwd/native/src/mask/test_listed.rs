@@ -7,6 +7,7 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 use rustc_hash::FxHashSet;
 
+use super::rest_tries::RestTries;
 use super::tests::Kinds;
 use super::walk::{compute, View};
 use crate::expr::{LexState, Lexeme, LexemeSpec, Spelling};
@@ -61,7 +62,9 @@ fn compare(spec: &LexemeSpec, vocabulary: &Vocabulary, most: usize) {
         assert_eq!(table.is_final(), other.is_final());
         assert_eq!(tables.only_byte(table).unwrap(), lowered.only_byte(other).unwrap());
         if !table.is_final() {
-            let mask = compute(vocabulary, View::of(vocabulary), &tables, table).unwrap();
+            let mask =
+                compute(&RestTries::default(), vocabulary, View::of(vocabulary), &tables, table)
+                    .unwrap();
             let expected = Kinds::by_brute_force(&lowered, other, vocabulary);
             assert_eq!(Kinds::of_mask(&mask, vocabulary), expected, "{:?}", tables.listed(table));
         }

@@ -2,13 +2,13 @@
 
 use std::collections::hash_map::Entry;
 use std::ops::Range;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::listed;
+use super::rest_tries::RestTries;
 use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::lexeme::{Ends, Row};
@@ -28,6 +28,9 @@ const LEAP_NODES: u32 = 64;
 
 /// In subtrees of at least this many nodes more bytes are tried to find whether a state stays.
 const LARGE_NODES: u32 = 4096;
+
+/// In walks of fewer nodes what is known about states is not kept beside them.
+const SMALL_NODES: u32 = 256;
 
 /// How many nodes are walked in the time that it takes to mark one node as a change.
 const ASKED_PER_CHANGE: usize = 4;
@@ -65,6 +68,8 @@ struct Level<'l> {
 /// The rows of the states that a walk has met, side by side.
 struct Rows<'l> {
     lexeme: &'l Lexeme,
+    /// Whether so few nodes are walked that there is no need of a list.
+    is_small: bool,
     known: Vec<Option<Row<'l>>>,
 }
 
@@ -80,6 +85,9 @@ impl<'l> Rows<'l> {
     #[cold]
     fn look_up(&mut self, state: LexState) -> Row<'l> {
         let row = self.lexeme.row(state);
+        if self.is_small {
+            return row;
+        }
         if self.known.len() <= state.index() {
             self.known.resize(self.lexeme.num_states().max(state.index() + 1), None);
         }
@@ -90,6 +98,7 @@ impl<'l> Rows<'l> {
 
 /// Walks a subtree from a state of a lexeme.
 pub(super) fn compute(
+    tries: &RestTries,
     vocabulary: &Vocabulary,
     View { trie, root }: View<'_>,
     lexeme: &Lexeme,
@@ -98,6 +107,7 @@ pub(super) fn compute(
     let longest = lexeme.spec().ends != Ends::Anywhere;
     if let Some((texts, verdict)) = lexeme.listed(start).filter(|_| !longest) {
         return Ok(listed::compute(
+            tries,
             vocabulary,
             View { trie, root },
             lexeme,
@@ -108,11 +118,12 @@ pub(super) fn compute(
     }
     let whole = trie.id() == vocabulary.trie().id();
     let mut inner = Runs::new(trie, NodeId(root.0 + 1));
-    let mut exits: Vec<Collected<'_>> = Vec::new();
     let mut loops_of =
         Loops { vocabulary, lexeme, known: FxHashMap::default(), changes: Vec::new() };
-    let mut rows = Rows { lexeme, known: Vec::new() };
     let end = trie.after(root);
+    let is_small = end.0 - root.0 < SMALL_NODES;
+    let mut rows = Rows { lexeme, is_small, known: Vec::new() };
+    let mut exits = Exits { is_small, ..Exits::default() };
     let mut node = NodeId(root.0 + 1);
     let mut level = Level { end, row: rows.get(start), changes: None };
     if whole && may_stay(trie, root, level.row)? {
@@ -144,7 +155,7 @@ pub(super) fn compute(
             continue;
         };
         if next.is_final() {
-            let group = Collected::group(&mut exits, lexeme.accept(next));
+            let group = exits.of(next, lexeme);
             group.end_at(vocabulary, lexeme, trie, node, true);
             inner.leave_out(node, after);
             node = after;
@@ -156,13 +167,13 @@ pub(super) fn compute(
             let mut changes = None;
             if whole
                 && after.0 > node.0 + BULK_NODES
-                && (!next.accepts() || trie.tokens_below(node).len() > GRAFT_TOKENS)
+                && (!next.accepts() || longest || trie.tokens_below(node).len() > GRAFT_TOKENS)
                 && may_stay(trie, node, below)?
             {
                 if vocabulary.below(node).within(loops_of.get(next)?.groups) {
                     // Where the longest match counts it goes on, and ends nowhere below.
                     if next.accepts() && !longest {
-                        let group = Collected::group(&mut exits, lexeme.accept(next));
+                        let group = exits.of(next, lexeme);
                         group.everywhere.push(node);
                     }
                     node = after;
@@ -173,9 +184,9 @@ pub(super) fn compute(
                 }
             }
             if next.accepts() {
-                let group = Collected::group(&mut exits, lexeme.accept(next));
+                let group = exits.of(next, lexeme);
                 if longest {
-                    group.end_longest(vocabulary, trie, node, below)?;
+                    group.end_longest(vocabulary, lexeme, trie, node, below)?;
                 } else {
                     group.end_at(vocabulary, lexeme, trie, node, false);
                 }
@@ -188,7 +199,7 @@ pub(super) fn compute(
         }
         node = first_child;
     }
-    let exits = exits.into_iter().map(Collected::build).collect();
+    let exits = exits.groups.into_iter().map(|group| group.build(tries)).collect();
     Ok(LexemeMask { inner: inner.build(vocabulary, end), exits })
 }
 
@@ -240,6 +251,58 @@ impl<'t> Runs<'t> {
     }
 }
 
+/// Sorts rests. Mostly the first few bytes tell which comes first, and need no look at the texts.
+fn sort(rests: &mut [(&[u8], TokenId)]) {
+    let first_bytes = |rest: &[u8]| {
+        let mut bytes = [0; 8];
+        let length = rest.len().min(8);
+        bytes[..length].copy_from_slice(&rest[..length]);
+        u64::from_be_bytes(bytes)
+    };
+    let mut keyed: Vec<(u64, &[u8], TokenId)> =
+        rests.iter().map(|&(rest, token)| (first_bytes(rest), rest, token)).collect();
+    // Several runs that are sorted already.
+    keyed.sort();
+    for (place, (_, rest, token)) in rests.iter_mut().zip(keyed) {
+        *place = (rest, token);
+    }
+}
+
+/// The groups of exits, and which of them each state belongs to.
+#[derive(Default)]
+struct Exits<'v> {
+    groups: Vec<Collected<'v>>,
+    /// As that of [`Rows`].
+    is_small: bool,
+    of_states: Vec<u32>,
+}
+
+impl<'v> Exits<'v> {
+    const UNKNOWN: u32 = u32::MAX;
+
+    #[inline]
+    fn of(&mut self, state: LexState, lexeme: &Lexeme) -> &mut Collected<'v> {
+        match self.of_states.get(state.index()) {
+            Some(&group) if group != Self::UNKNOWN => &mut self.groups[group as usize],
+            _ => self.find(state, lexeme),
+        }
+    }
+
+    #[cold]
+    fn find(&mut self, state: LexState, lexeme: &Lexeme) -> &mut Collected<'v> {
+        let at = Collected::place(&mut self.groups, lexeme.accept(state));
+        if self.is_small {
+            return &mut self.groups[at];
+        }
+        if self.of_states.len() <= state.index() {
+            let length = lexeme.num_states().max(state.index() + 1);
+            self.of_states.resize(length, Self::UNKNOWN);
+        }
+        self.of_states[state.index()] = at as u32;
+        &mut self.groups[at]
+    }
+}
+
 pub(super) struct Collected<'v> {
     accept: Verdict,
     pub(super) rests: Vec<(&'v [u8], TokenId)>,
@@ -259,12 +322,11 @@ impl<'v> Collected<'v> {
         }
     }
 
-    pub(super) fn build(mut self) -> ExitGroup {
-        // Several runs that are sorted already.
-        self.rests.sort();
+    pub(super) fn build(mut self, tries: &RestTries) -> ExitGroup {
+        sort(&mut self.rests);
         ExitGroup {
             accept: self.accept,
-            rests: Arc::new(ByteTrie::from_sorted(&self.rests)),
+            rests: tries.get(&self.rests),
             grafts: self.grafts.into(),
             everywhere: self.everywhere.into(),
             longest_grafts: self.longest_grafts.into(),
@@ -289,7 +351,7 @@ impl<'v> Collected<'v> {
         if with_node {
             self.rests.extend(trie.tokens_at(node).iter().map(|&token| (&b""[..], token)));
         }
-        let follow = lexeme.spec().follow;
+        let follow = lexeme.follow();
         for (byte, child) in trie.children(node) {
             if follow.is_some_and(|follow| !follow.contains(byte)) {
                 continue;
@@ -305,6 +367,7 @@ impl<'v> Collected<'v> {
     fn end_longest(
         &mut self,
         vocabulary: &'v Vocabulary,
+        lexeme: &Lexeme,
         trie: &ByteTrie,
         node: NodeId,
         row: Row<'_>,
@@ -315,7 +378,7 @@ impl<'v> Collected<'v> {
         for (byte, child) in trie.children(node) {
             if row.next(byte)?.is_some() {
                 goes_on.insert(byte);
-            } else {
+            } else if lexeme.follow().is_none_or(|follow| follow.contains(byte)) {
                 ending.push(child);
                 count += trie.tokens_below(child).len();
             }
@@ -336,14 +399,15 @@ impl<'v> Collected<'v> {
 
     /// The group of a verdict.
     pub(super) fn group(groups: &mut Vec<Self>, accept: Verdict) -> &mut Self {
-        let at = match groups.iter().position(|known| known.accept == accept) {
-            Some(at) => at,
-            None => {
-                groups.push(Self::new(accept));
-                groups.len() - 1
-            }
-        };
+        let at = Self::place(groups, accept);
         &mut groups[at]
+    }
+
+    fn place(groups: &mut Vec<Self>, accept: Verdict) -> usize {
+        groups.iter().position(|known| known.accept == accept).unwrap_or_else(|| {
+            groups.push(Self::new(accept));
+            groups.len() - 1
+        })
     }
 }
 

@@ -100,8 +100,8 @@ impl Lexeme {
         store: &mut ExprStore,
         residuals: &Residuals,
     ) -> Result<Vec<ExprId>, LimitExceeded> {
-        let is_required = |language: usize| self.spec.required >> language & 1 == 1;
-        let alive = || residuals.iter().copied().enumerate().filter(|&(_, id)| id != ExprId::EMPTY);
+        let is_required = |language: u8| self.spec.required >> language & 1 == 1;
+        let alive = || residuals.iter().copied();
         let mut outcomes: Vec<ExprId> =
             alive().filter(|&(language, _)| is_required(language)).map(|(_, id)| id).collect();
         if alive().count() > 1 {
