@@ -93,7 +93,8 @@ def test_reasoning_closes_with_a_control_token_in_time() -> None:
     grammar = ffwd.compile(thought, VOCABULARY)
     for seed in range(20):
         tokens = walked(grammar, seed, max_tokens=10)
-        assert tokens.index(CONTROL) <= 4 and len(tokens) <= 10
+        assert tokens.index(CONTROL) <= 4
+        assert len(tokens) <= 10
     with pytest.raises(ffwd.BudgetError) as caught:
         grammar.matcher(max_tokens=4)
     assert (caught.value.needed, caught.value.max_tokens) == (5, 4)
@@ -108,7 +109,8 @@ def test_masks_far_from_a_limit_are_those_without_one() -> None:
         if step % 500 == 0:
             assert one.allowed_token_ids() == other.allowed_token_ids()
         token = 32 if step % 7 == 0 else 97
-        assert one.accept_token(token) and other.accept_token(token)
+        assert one.accept_token(token)
+        assert other.accept_token(token)
     assert bounded.stats()["states"] < 20
 
 
@@ -137,4 +139,5 @@ def test_saved_texts_know_their_limits() -> None:
     assert matcher.accept_tokens(list(b"aba"))
     loaded = ffwd.Matcher.from_bytes(matcher.to_bytes(), grammar)
     assert loaded.allowed_token_ids() == matcher.allowed_token_ids()
-    assert loaded.accept_token(97) and loaded.allowed_token_ids() == [ord(";")]
+    assert loaded.accept_token(97)
+    assert loaded.allowed_token_ids() == [ord(";")]
