@@ -128,9 +128,9 @@ def limit(content: GrammarLike, *, max_tokens: int) -> Limit:
 
     Every token counts that has a byte of the part, also one that has bytes of what is before or
     after it. Masks narrow in time, so that the part can always end within its limit, whatever
-    is chosen; a part that could not is a `BudgetError` where a matcher is made. A lexeme that would end
-    at its longest match ends where the limit is reached. See `CompiledGrammar.matcher(max_tokens=)`
-    for a budget of the whole answer.
+    is chosen; a part that could not is a `BudgetError` where a matcher is made. A lexeme that
+    would end at its longest match ends where the limit is reached. For a budget of the whole
+    answer see `CompiledGrammar.matcher(max_tokens=)`.
 
     Raises:
         GrammarError: `max_tokens` is negative.
