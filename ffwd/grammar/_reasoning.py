@@ -33,9 +33,8 @@ def reasoning(
             reasoning.
         opened: The prompt has opened the reasoning already, so that the text begins within it.
         optional: The answer may come at once, without any reasoning.
-        max_tokens: How many tokens the reasoning may take, without its tags. Then the closing tag
-            comes.
-            Not enforced yet, see `limit`; `max_chars` is.
+        max_tokens: How many tokens the reasoning may take, without its tags: each that has a byte
+            of it, see `limit`. Then the closing tag comes.
         max_chars: How many characters (code points) it may have.
         between: What comes between the closing tag and the answer; by default up to eight
             characters of whitespace.

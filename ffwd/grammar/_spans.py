@@ -126,8 +126,11 @@ def span(kind: SpanKind, content: GrammarLike, *, name: str = "") -> Span:
 def limit(content: GrammarLike, *, max_tokens: int) -> Limit:
     """A grammar, in at most so many tokens.
 
-    The number is kept with the grammar and not enforced yet: only the whole answer has a budget,
-    see `CompiledGrammar.matcher(max_tokens=)`.
+    Every token counts that has a byte of the part, also one that has bytes of what is before or
+    after it. Masks narrow in time, so that the part can always end within its limit, whatever
+    is chosen; a part that could not is a `BudgetError` where a matcher is made. A lexeme that
+    would end at its longest match ends where the limit is reached. For a budget of the whole
+    answer see `CompiledGrammar.matcher(max_tokens=)`.
 
     Raises:
         GrammarError: `max_tokens` is negative.

@@ -129,7 +129,7 @@ pub fn fast_forward_tokens(
     if let Some(max) = options.max_tokens {
         tokens.truncate(max);
     }
-    if matcher.max_tokens().is_some() {
+    if matcher.is_bounded() {
         // The tokenizer's own tokens may be more than the budget leaves room for.
         let in_time = matcher.validate(&tokens).unwrap_or(0);
         tokens.truncate(in_time);

@@ -11,6 +11,7 @@ use crate::automaton::{EngineError, StateId, Threads};
 use crate::canonical::{Canonicality, Context, Trail};
 use crate::engine::{Compiled, Generation};
 use crate::error::LimitExceeded;
+use crate::grammar::Described;
 use crate::vocabulary::TokenId;
 
 mod batch;
@@ -21,6 +22,7 @@ mod history;
 mod masks;
 mod preamble;
 mod rollback;
+mod sections;
 mod step;
 pub use batch::fill_bitmasks;
 pub use begin::Beginning;
@@ -29,6 +31,7 @@ use events::Tracker;
 use history::History;
 pub use preamble::{Close, Opening};
 use preamble::{Preamble, Rest, Stage, Step};
+use sections::settled;
 
 /// Where there is no room for another token, there is then for so much of all of them.
 const TOKENS_GROWTH: usize = 32;
@@ -65,6 +68,10 @@ pub enum MatcherError {
          of a text is where it begins: put the span around something that does not begin with it"
     )]
     Unreported { name: Arc<str> },
+    #[error(
+        "{part} cannot end within its limit of {max_tokens} tokens: a short text of it takes {needed}"
+    )]
+    Part { part: Described, needed: usize, max_tokens: usize },
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
@@ -184,7 +191,7 @@ impl Matcher {
             trail: Mutex::new(Trail::new(canonicality.start())),
             fallbacks: Mutex::default(),
         });
-        Self {
+        let mut matcher = Self {
             tokens: Vec::new(),
             place: AtomicU64::new(place),
             history: Mutex::new(History::new(start)),
@@ -202,7 +209,11 @@ impl Matcher {
             began: None,
             events: None,
             compiled,
+        };
+        if generation.automaton.has_limits() {
+            matcher.begin_sections(&generation, start);
         }
+        matcher
     }
 
     pub fn compiled(&self) -> &Arc<Compiled> {
@@ -259,13 +270,26 @@ impl Matcher {
         let mut history = History::new(start);
         let mut threads = Threads::from_slice(automaton.threads(start));
         let mut prefix_left = self.prefix.len();
+        let mut ages = self.budget.as_ref().map(|budget| budget.ages_after(0)).unwrap_or_default();
         for (position, &token) in tokens.iter().enumerate() {
             let text = self.text_at(position, token);
             let skipped = prefix_left.min(text.len());
             prefix_left -= skipped;
-            let next = match self.may_be_whole(generation, position, token) {
-                true => automaton.read(&threads, token.0, text)?,
-                false => automaton.walk(&threads, &text[skipped..])?,
+            let may_be_whole = self.may_be_whole(generation, position, token);
+            let is_read = may_be_whole || skipped < text.len();
+            let next = match may_be_whole {
+                true => automaton.read_open(&threads, Some(token.0), text)?,
+                false => automaton.read_open(&threads, None, &text[skipped..])?,
+            };
+            let next = match next {
+                Some(next) if automaton.has_limits() && is_read => {
+                    let settled = settled(automaton, &next, &ages, position)?;
+                    settled.map(|(next, after)| {
+                        ages = after;
+                        next
+                    })
+                }
+                next => next,
             };
             let Some(next) = next else {
                 // What a text may be is the same in every generation.
@@ -372,11 +396,14 @@ impl Matcher {
         let Some(next) = self.step(&generation, self.place_in(state), token, position)? else {
             return Ok(false);
         };
-        if let Some(budget) = &self.budget {
-            let plan = self.plan_after(&generation, budget.plan(), position, token, &next)?;
-            let Some(plan) = plan else { return Ok(false) };
+        let mut next = next;
+        if let Some(course) = self.course() {
+            let from = self.place_in(state);
+            let after = self.course_after(&generation, &from, course, position, token, next)?;
+            let Some((place, course)) = after else { return Ok(false) };
+            next = place;
             if let Some(budget) = &mut self.budget {
-                budget.follow(plan);
+                budget.follow(position + 1, course, generation.automaton.has_limits());
             }
         }
         if self.tokens.len() == self.tokens.capacity() {
@@ -432,9 +459,9 @@ impl Matcher {
         let (generation, state) = self.here()?;
         let mut place = self.place_in(state);
         let mut terminated = self.terminated;
-        let mut plan = self.budget.as_ref().map(|budget| budget.plan().clone());
+        let mut course = self.course().cloned();
         for (count, &token) in tokens.iter().enumerate() {
-            if !terminated && plan.is_none() && self.is_in_text(&place) {
+            if !terminated && course.is_none() && self.is_in_text(&place) {
                 // As `step` does it, but most tokens come this way.
                 if let Some(next) = generation.transitions.get(place.state, token) {
                     let Some(next) = next else { return Ok(count) };
@@ -445,15 +472,16 @@ impl Matcher {
             }
             let position = self.tokens.len() + count;
             match self.step(&generation, place, token, position)? {
-                Some(next) if !terminated => {
-                    if let Some(before) = &plan {
-                        plan = self.plan_after(&generation, before, position, token, &next)?;
-                        if plan.is_none() {
-                            return Ok(count);
-                        }
+                Some(next) if !terminated => match &course {
+                    None => place = next,
+                    Some(before) => {
+                        let after =
+                            self.course_after(&generation, &place, before, position, token, next)?;
+                        let Some((next, after)) = after else { return Ok(count) };
+                        place = next;
+                        course = Some(after);
                     }
-                    place = next;
-                }
+                },
                 _ => return Ok(count),
             }
             terminated = vocabulary.is_eos(token);
@@ -503,5 +531,7 @@ mod begin_tests;
 mod budget_tests;
 #[cfg(test)]
 mod eviction_tests;
+#[cfg(test)]
+mod limit_tests;
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
@@ -26,7 +27,7 @@ use super::frame::{Cell, Frame, StackId};
 use super::keys::{KeyNode, TextId};
 use super::memory::{map_entry, Bytes};
 use super::punctuation::index;
-use super::thread::{Thread, ThreadLexeme};
+use super::thread::{Thread, ThreadLexeme, Threads};
 use crate::expr::lexeme::Ends;
 use crate::expr::{LexState, Lexeme, Verdict};
 
@@ -38,13 +39,50 @@ type Ended = Option<(u32, LexState)>;
 /// compared with, and the lexeme that has just ended.
 pub(super) type Between = (StackId, TextId, Ended);
 
+/// A text with which something ends, and tokens that are taken as a whole, each with the place in the
+/// text before which it comes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndingText {
+    pub text: Vec<u8>,
+    pub tokens: Vec<(usize, u32)>,
+}
+
+impl EndingText {
+    /// Of its bytes and its tokens.
+    pub fn len(&self) -> usize {
+        self.text.len() + self.tokens.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn push(&mut self, edge: &Edge) {
+        let before = self.text.len();
+        self.tokens.extend(edge.tokens.iter().map(|&(place, token)| (before + place, token)));
+        self.text.extend_from_slice(&edge.text);
+    }
+}
+
 /// A text, and what follows it.
 #[derive(Clone, Debug)]
 pub(super) struct Edge {
     pub text: Arc<[u8]>,
+    /// As in [`EndingText`].
+    pub tokens: SmallVec<[(usize, u32); 1]>,
     pub to: Between,
     /// What it writes that must differ from what came.
     pub distinct: Distinct,
+}
+
+impl Edge {
+    fn of(text: Arc<[u8]>, to: Between) -> Self {
+        Self { text, tokens: SmallVec::new(), to, distinct: None }
+    }
+
+    fn length(&self) -> u32 {
+        (self.text.len() + self.tokens.len()) as u32
+    }
 }
 
 /// What a text writes that must differ from what stands beside it: keys without a name, with their
@@ -89,25 +127,26 @@ struct Visit {
     text: Arc<[u8]>,
     /// Whether the text is a key without a name.
     is_key: bool,
+    tokens: SmallVec<[(usize, u32); 1]>,
 }
 
 impl Automaton {
-    /// Bytes after which a text is complete that stands in a configuration, mostly a shortest such
-    /// text. `None` where that takes too long to find.
+    /// Bytes, and tokens as a whole, after which a text is complete that stands in a configuration,
+    /// mostly a shortest such text. `None` where that takes too long to find.
     ///
     /// # Errors
     /// A limit of what is built on the way is passed.
-    pub fn completion(&self, threads: &[Thread]) -> Result<Option<Vec<u8>>, EngineError> {
+    pub fn completion(&self, threads: &[Thread]) -> Result<Option<EndingText>, EngineError> {
         let forgetful = Self::forget(threads);
         if forgetful.as_slice() != threads {
             let Some(written) = self.written(&forgetful, &self.levels_beside(&forgetful))? else {
                 return Ok(None);
             };
             if !self.may_repeat(threads, &written) {
-                return Ok(Some(written.text));
+                return Ok(Some(written.ending));
             }
         }
-        Ok(self.written(threads, &FxHashSet::default())?.map(|written| written.text))
+        Ok(self.written(threads, &FxHashSet::default())?.map(|written| written.ending))
     }
 
     /// The completion of a configuration, whatever has been recorded of its text.
@@ -122,25 +161,45 @@ impl Automaton {
             return Ok(Some(written));
         }
         let Some((first, _)) = self.first_edge(threads)? else { return Ok(None) };
-        written.text.extend_from_slice(&first.text);
+        written.ending.push(&first);
         let mut at = first.to;
         while at.0 != StackId::END {
             let Some(edge) = self.way_off(at)? else { return Ok(None) };
-            if let Some(distinct) = edge.distinct {
+            if let Some(distinct) = &edge.distinct {
                 if levels.contains(&self.cell(at.0).height) {
-                    written.distinct.extend_from_slice(&distinct);
+                    written.distinct.extend_from_slice(distinct);
                 }
             }
-            written.text.extend_from_slice(&edge.text);
+            written.ending.push(&edge);
             at = edge.to;
         }
         // Of rules, lexemes side by side may have read what follows otherwise.
         if self.rules().is_some() {
-            let end = self.walk(threads, &written.text)?;
+            let end = self.read_ending(threads, &written.ending)?;
             let ends = end.map(|end| self.accepts(&end)).transpose()?;
             return Ok(ends.is_some_and(|ends| ends).then_some(written));
         }
         Ok(Some(written))
+    }
+
+    fn read_ending(
+        &self,
+        threads: &[Thread],
+        ending: &EndingText,
+    ) -> Result<Option<Threads>, EngineError> {
+        let mut threads = Threads::from_slice(threads);
+        let mut read = 0;
+        for &(place, token) in &ending.tokens {
+            let Some(next) = self.walk(&threads, &ending.text[read..place])? else {
+                return Ok(None);
+            };
+            threads = self.step_token(&next, token)?;
+            if threads.is_empty() {
+                return Ok(None);
+            }
+            read = place;
+        }
+        self.walk(&threads, &ending.text[read..])
     }
 
     /// The length of [`Self::completion`].
@@ -166,7 +225,7 @@ impl Automaton {
         }
         let mut promising: Vec<(u32, Edge)> = Vec::with_capacity(edges.len());
         for edge in in_order(edges) {
-            let length = (edge.text.len() as u32).saturating_add(self.estimate(edge.to.0)?);
+            let length = edge.length().saturating_add(self.estimate(edge.to.0)?);
             promising.push((length, edge));
         }
         promising.sort_by_key(|&(length, _)| length);
@@ -176,7 +235,7 @@ impl Automaton {
                 break;
             }
             let Some(rest) = self.length_from(edge.to)? else { continue };
-            let length = (edge.text.len() as u32).saturating_add(rest);
+            let length = edge.length().saturating_add(rest);
             if best.as_ref().is_none_or(|&(_, known)| length < known) {
                 best = Some((edge, length));
             }
@@ -200,7 +259,7 @@ impl Automaton {
             }
             match self.way_off(at)? {
                 Some(edge) => {
-                    way.push((at, edge.text.len() as u32));
+                    way.push((at, edge.length()));
                     at = edge.to;
                 }
                 None => break None,
@@ -237,8 +296,8 @@ impl Automaton {
         // Where very much must still come, one step of it.
         let left = self.left_of(start.0).filter(|&left| left > MANY);
         let mut shortest: FxHashMap<Between, usize> = FxHashMap::from_iter([(start, 0)]);
-        let mut visits =
-            vec![Visit { at: start, length: 0, from: 0, text: Arc::from([]), is_key: false }];
+        let (text, tokens) = (Arc::from([]), SmallVec::new());
+        let mut visits = vec![Visit { at: start, length: 0, from: 0, text, tokens, is_key: false }];
         // By about how long the whole is, then by what is left, then the newest first.
         let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
         let mut edges: Vec<Edge> = Vec::new();
@@ -266,11 +325,7 @@ impl Automaton {
             for thread in &self.following(at.0, at.1)? {
                 if thread.lexeme == ThreadLexeme::End {
                     // What is left on the stack may be empty.
-                    edges.push(Edge {
-                        text: Arc::from([]),
-                        to: (StackId::END, TextId::NONE, None),
-                        distinct: None,
-                    });
+                    edges.push(Edge::of(Arc::from([]), (StackId::END, TextId::NONE, None)));
                 } else {
                     self.edges(thread, &mut edges)?;
                 }
@@ -290,9 +345,10 @@ impl Automaton {
                 });
                 failed?;
             }
-            for Edge { text, to, distinct } in in_order(std::mem::take(&mut edges)) {
-                let is_key = distinct.is_some();
-                let length = length.saturating_add(text.len() as u32);
+            for edge in in_order(std::mem::take(&mut edges)) {
+                let is_key = edge.distinct.is_some();
+                let length = length.saturating_add(edge.length());
+                let Edge { text, tokens, to, .. } = edge;
                 let better = |&at: &usize| visits[at].length <= length;
                 if shortest.get(&to).is_some_and(better) {
                     continue;
@@ -302,7 +358,7 @@ impl Automaton {
                 let whole = u64::from(length) + left + left / 4;
                 shortest.insert(to, visits.len());
                 queue.push(Reverse((whole, left, Reverse(visits.len()))));
-                visits.push(Visit { at: to, length, from: current, text, is_key });
+                visits.push(Visit { at: to, length, from: current, text, tokens, is_key });
             }
         }
         Ok(None)
@@ -336,16 +392,28 @@ impl Automaton {
         if !item.is_empty() {
             distinct.push(item.into());
         }
-        let parts: Vec<&[u8]> = way.iter().map(|&visit| &*visits[visit].text).collect();
+        let mut text = Vec::new();
+        let mut tokens = SmallVec::new();
+        for visit in way.into_iter().map(|visit| &visits[visit]) {
+            let before = text.len();
+            tokens.extend(visit.tokens.iter().map(|&(place, token)| (before + place, token)));
+            text.extend_from_slice(&visit.text);
+        }
         let distinct = (!distinct.is_empty()).then(|| distinct.into());
-        Edge { text: parts.concat().into(), to: visits[last].at, distinct }
+        Edge { text: text.into(), tokens, to: visits[last].at, distinct }
     }
 
     /// Texts with which the lexeme of a thread can end, and what follows then.
     fn edges(&self, thread: &Thread, edges: &mut Vec<Edge>) -> Result<(), EngineError> {
         match thread.lexeme {
-            // A token as a whole is no text.
-            ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
+            ThreadLexeme::End => {}
+            ThreadLexeme::Tokens(set) => {
+                if let Some(&(token, _)) = self.token_set(set).first() {
+                    let to = self.between(self.cell(thread.stack).parent, TextId::NONE);
+                    let tokens = SmallVec::from_slice(&[(0, token)]);
+                    edges.push(Edge { tokens, ..Edge::of(Arc::from([]), to) });
+                }
+            }
             ThreadLexeme::Lexeme(index) => {
                 let lexeme = self.lexeme(index);
                 for ending in lexeme.endings(thread.lex_state())?.iter() {
@@ -386,8 +454,7 @@ impl Automaton {
                 text.iter().try_fold(transcript, |id, &byte| texts.append(id, byte))?;
         }
         let stack = self.exit_thread(&ended, accept)?;
-        let to = self.between(stack, ended.transcript);
-        Ok(Edge { text: text.clone(), to, distinct: None })
+        Ok(Edge::of(text.clone(), self.between(stack, ended.transcript)))
     }
 
     fn between(&self, stack: StackId, transcript: TextId) -> Between {
@@ -417,7 +484,7 @@ impl Automaton {
             let texts = &json.keys.texts;
             let transcript =
                 text.iter().try_fold(thread.transcript, |id, &byte| texts.append(id, byte))?;
-            edges.push(Edge { text, to: self.between(stack, transcript), distinct: None });
+            edges.push(Edge::of(text, self.between(stack, transcript)));
         }
         if any {
             if let Some(edge) = self.other_key(thread, &node)? {
@@ -440,7 +507,7 @@ impl Automaton {
                 if let Some(to) = self.after_key(thread, &text)? {
                     let text: Arc<[u8]> = text.into();
                     let distinct = Some([text.clone()].into());
-                    return Ok(Some(Edge { text, to, distinct }));
+                    return Ok(Some(Edge { distinct, ..Edge::of(text, to) }));
                 }
             }
             tried += 1;
@@ -468,7 +535,8 @@ impl Automaton {
 
 /// In an order that does not depend on numbers that were given out.
 fn in_order(mut edges: Vec<Edge>) -> Vec<Edge> {
-    edges.sort_by(|a, b| (a.text.len(), &a.text).cmp(&(b.text.len(), &b.text)));
+    let by = |edge: &Edge| (edge.length(), edge.text.clone(), edge.tokens.clone());
+    edges.sort_by_cached_key(by);
     edges
 }
 

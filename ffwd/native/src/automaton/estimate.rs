@@ -88,7 +88,7 @@ impl Automaton {
         let of = |schema: SchemaId| self.estimate_schema(json, schema);
         match frame {
             Frame::End | Frame::Lexeme(_) | Frame::Row(_) | Frame::Tokens(_) => Ok(0),
-            Frame::Begun => Ok(0),
+            Frame::Begun | Frame::Limit(_) => Ok(0),
             Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) | Frame::Mark(_) => Ok(0),
             Frame::Value(query) => {
                 let mut least = UNKNOWN;
@@ -172,8 +172,6 @@ impl Automaton {
                         }
                         &Symbol::Part(part) => of(symbols.meaning(part)),
                         Symbol::Leaf(node) => match leaves.get(node) {
-                            // A token as a whole is no text.
-                            Some(Leaf::Tokens(_)) => UNKNOWN,
                             Some(Leaf::Json(_)) => 2,
                             _ => 1,
                         },

@@ -103,7 +103,7 @@ impl Automaton {
             // A verdict is delivered to these, they never begin a lexeme.
             Frame::AwaitMember(_) | Frame::AwaitItem(_) | Frame::AwaitComparedItem(_) => {}
             // These are only ever below a lexeme that has begun, or have been expanded above.
-            Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) => {}
+            Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) | Frame::Limit(_) => {}
             Frame::Row(_) | Frame::Begun | Frame::Tokens(_) | Frame::Mark(_) => {}
         }
         Ok(threads)

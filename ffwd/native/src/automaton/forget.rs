@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::completion::EndingText;
 use super::config::Automaton;
 use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
@@ -20,7 +21,7 @@ use crate::grammar::symbols::Symbol;
 /// A completion.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    pub text: Vec<u8>,
+    pub ending: EndingText,
     /// The keys and items in it that must differ from the key and the items that the text is in.
     pub distinct: Vec<Arc<[u8]>>,
 }
@@ -28,7 +29,7 @@ pub(super) struct Written {
 /// A completion for all texts that are in the same place.
 #[derive(Debug)]
 pub struct Shared {
-    pub text: Vec<u8>,
+    pub ending: EndingText,
     distinct: Vec<Arc<[u8]>>,
     in_string: bool,
     /// Whether a key has been left behind.
@@ -92,9 +93,9 @@ impl Automaton {
         levels.extend(left);
         let written = self.written(forgetful, &levels)?;
         let in_string = forgetful.iter().all(|thread| self.is_within_string(thread));
-        Ok(written.map(|Written { text, distinct }| {
+        Ok(written.map(|Written { ending, distinct }| {
             let left = !left.is_empty();
-            Shared { text, distinct, in_string, left }
+            Shared { ending, distinct, in_string, left }
         }))
     }
 

@@ -42,6 +42,8 @@ pub enum Frame {
     /// Where a part of a grammar ends that is reported: only on stacks that are followed for that,
     /// see [`super::marks`].
     Mark(NodeId),
+    /// What is above belongs to a part with a limit.
+    Limit(u32),
     /// A JSON value that answers a query; the verdict goes to the frame below.
     Value(QueryId),
     /// An object of one group, where the alternatives of a value are several.
@@ -75,7 +77,10 @@ impl Frame {
 
     /// Whether it belongs to a grammar of rules, and says what may begin.
     pub fn is_rule(self) -> bool {
-        matches!(self, Self::Symbol(_) | Self::Count(_) | Self::Union(_) | Self::Mark(_))
+        matches!(
+            self,
+            Self::Symbol(_) | Self::Count(_) | Self::Union(_) | Self::Mark(_) | Self::Limit(_)
+        )
     }
 
     /// Whether the value above is inside a container that has no other frame on the stack.

@@ -26,6 +26,8 @@ pub mod intern;
 mod items;
 mod key_texts;
 pub mod keys;
+mod limit_bounds;
+pub mod limits;
 pub mod marks;
 pub mod memory;
 mod monitor;
@@ -45,7 +47,7 @@ pub mod used_keys;
 pub mod value;
 
 pub use array::{Spare, SPARE_ITEMS};
-pub use completion::MAX_COMPLETION_STEPS;
+pub use completion::{EndingText, MAX_COMPLETION_STEPS};
 pub use config::{Automaton, StateId};
 pub use error::EngineError;
 pub use forget::Shared;

@@ -22,6 +22,7 @@ use super::error::EngineError;
 use super::frame::{Frame, StackId};
 use super::intern::Interner;
 use super::keys::TextId;
+use super::limits::Limits;
 use super::memory::Held;
 use super::rows::{families, Beginning, Families, Family, Row};
 use super::thread::{Thread, ThreadLexeme, Threads};
@@ -50,6 +51,8 @@ pub struct Program {
     pub leaves: FxHashMap<NodeId, Leaf>,
     /// The parts that are reported.
     pub spans: FxHashMap<NodeId, Span>,
+    /// Of parts that have one: how many tokens they may have.
+    pub limits: FxHashMap<NodeId, u32>,
     /// Whether what follows a row is found when it begins, and not when it has ended.
     pub eager_rows: bool,
     /// A lexeme whose longest match may take all that can follow it: see `swallowed`.
@@ -100,6 +103,8 @@ pub struct Rules {
     firsts: Option<Firsts>,
     pub(super) dead_ends: DeadEnds,
     has_tokens: bool,
+    /// Where some part has a limit.
+    pub(super) limits: Option<Limits>,
 }
 
 const MAX_PARTS: usize = 8_000_000;
@@ -118,6 +123,7 @@ impl Rules {
             _ => None,
         };
         let has_tokens = program.leaves.values().any(|leaf| matches!(leaf, Leaf::Tokens(_)));
+        let limits = (!program.limits.is_empty()).then(Limits::default);
         Self {
             program,
             queries,
@@ -128,6 +134,7 @@ impl Rules {
             firsts,
             dead_ends: DeadEnds::default(),
             has_tokens,
+            limits,
         }
     }
 
@@ -137,7 +144,8 @@ impl Rules {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.counts.memory_bytes() + self.unions.memory_bytes() + self.rows.memory_bytes()
+        let limits = self.limits.as_ref().map_or(0, Limits::memory_bytes);
+        self.counts.memory_bytes() + self.unions.memory_bytes() + self.rows.memory_bytes() + limits
     }
 }
 
@@ -227,6 +235,8 @@ impl Automaton {
                     let fewer = self.push_count(rules, inner, min, max, parent)?;
                     symbols.add(inner, fewer);
                 }
+                // What is inside has ended.
+                Frame::Limit(_) => pending.push(parent),
                 _ => found.threads.extend_from_slice(self.starts(stack)?),
             }
         }
@@ -264,9 +274,12 @@ impl Automaton {
                     let after = self.push_count(rules, inner, min, max, parent)?;
                     pending.add(inner, after);
                 }
-                &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => {
-                    pending.add(inner, parent);
+                &Symbol::Marked(node, inner) => {
+                    if let Some(parent) = self.push_limit(rules, node, parent)? {
+                        pending.add(inner, parent);
+                    }
                 }
+                &Symbol::NonEmpty(inner) => pending.add(inner, parent),
                 &Symbol::Part(part) => pending.add(symbols.meaning(part), parent),
                 Symbol::Leaf(node) => match leaves.get(node) {
                     Some(&Leaf::Json(schema)) => {
@@ -450,7 +463,7 @@ impl Automaton {
     }
 
     /// Whether the top of a stack may be the empty text.
-    fn may_be_empty(&self, rules: &Rules, stack: StackId) -> bool {
+    pub(super) fn may_be_empty(&self, rules: &Rules, stack: StackId) -> bool {
         match self.cell(stack).frame {
             Frame::Symbol(symbol) => rules.program.symbols.is_nullable(symbol),
             Frame::Count(count) => rules.counts.get(count).min == 0,
@@ -548,6 +561,15 @@ impl Automaton {
         Ok(())
     }
 
+    pub(super) fn push_row(
+        &self,
+        rules: &Rules,
+        after: SmallVec<[StackId; 4]>,
+    ) -> Result<StackId, EngineError> {
+        let row = rules.rows.intern(Row(after))?;
+        self.push(Frame::Row(row), StackId::END)
+    }
+
     /// The sets of tokens of which one may come next as a whole, and the stacks after them.
     pub fn token_exits(&self, threads: &[Thread]) -> Result<Vec<(u32, StackId)>, EngineError> {
         let mut exits = Vec::new();
@@ -577,13 +599,17 @@ impl Automaton {
         }
     }
 
+    pub(super) fn is_in_set(&self, set: u32, token: u32) -> bool {
+        let ranges = self.token_set(set);
+        let after = ranges.partition_point(|&(_, last)| last < token);
+        ranges.get(after).is_some_and(|&(first, _)| first <= token)
+    }
+
     /// The threads after a token that is taken as a whole; none if it may not come so.
     pub fn step_token(&self, threads: &[Thread], token: u32) -> Result<Threads, EngineError> {
         let mut next = Threads::new();
         for (set, stack) in self.token_exits(threads)? {
-            let ranges = self.token_set(set);
-            let after = ranges.partition_point(|&(_, last)| last < token);
-            if ranges.get(after).is_some_and(|&(first, _)| first <= token) {
+            if self.is_in_set(set, token) {
                 next.extend_from_slice(self.starts(stack)?);
             }
         }

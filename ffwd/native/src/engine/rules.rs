@@ -11,7 +11,7 @@ use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use crate::expr::{LexemeSpec, Spelling};
 use crate::grammar::fold::fold_regular;
 use crate::grammar::graph::{Graph, LeafFacts, Vertex};
-use crate::grammar::symbols::Symbols;
+use crate::grammar::symbols::{recursive_marks, Symbols};
 use crate::grammar::{
     self, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, Rule, TokenItem, TokenSet,
 };
@@ -24,6 +24,17 @@ pub struct GrammarOptions {
     pub writing: Writing,
     pub registry: Arc<Registry>,
     pub policy: Policy,
+}
+
+#[cfg(test)]
+impl GrammarOptions {
+    /// JSON without white space, its properties in declared order.
+    pub(crate) fn compact() -> Self {
+        use crate::automaton::{PropertyOrder, Whitespace, WhitespaceMode};
+        let whitespace = Whitespace { mode: WhitespaceMode::Compact };
+        let writing = Writing { whitespace, property_order: PropertyOrder::Declared };
+        Self { writing, registry: Arc::default(), policy: Policy::default() }
+    }
 }
 
 impl Engine {
@@ -83,6 +94,24 @@ impl Engine {
             }
             _ => Ok(LeafFacts { alive: false, nullable: false }),
         })?;
+        let limits = (0..grammar.num_nodes() as u32).map(NodeId).filter_map(|node| match *grammar
+            .node(node)
+        {
+            Node::Limit { max_tokens, .. } => Some((node, max_tokens)),
+            _ => None,
+        });
+        let limits: FxHashMap<NodeId, u32> = limits.collect();
+        if !limits.is_empty() {
+            if let Some(node) =
+                recursive_marks(&graph).iter().find(|&node| limits.contains_key(node))
+            {
+                let what = "a limit of tokens on a part that can begin with itself";
+                let kind = GrammarErrorKind::Unsupported(what);
+                let place = grammar.described(*node);
+                let message = format!("{what} is not supported: {place}");
+                return Err(GrammarError { kind, message, place: place.place }.into());
+            }
+        }
         let symbols = Symbols::of(&graph).map_err(GrammarError::from)?;
         let recipe = Recipe::Rules { grammar: Arc::new(grammar.clone()), options: options.clone() };
         let GrammarOptions { writing, registry, policy } = options;
@@ -96,10 +125,12 @@ impl Engine {
                 .map_err(|error| schema_error(grammar, &schemas, error))?;
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
+        // What has begun is looked for in rows, so these have to be there.
+        let eager_rows = eager_rows || !limits.is_empty();
         let spans = spans_of(grammar, &graph);
         let swallowing =
             swallowing(&symbols, &leaves, &self.lexemes).map_err(GrammarError::from)?;
-        let program = Arc::new(Program { symbols, leaves, spans, eager_rows, swallowing });
+        let program = Arc::new(Program { symbols, leaves, spans, limits, eager_rows, swallowing });
         let compiled =
             self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar");
         match (compiled, swallowing) {

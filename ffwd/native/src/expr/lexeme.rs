@@ -22,6 +22,7 @@ use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
 use crate::regex::Ast;
 
+mod ending_bound;
 mod endings;
 pub use endings::Ending;
 use endings::Endings;

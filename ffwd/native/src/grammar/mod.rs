@@ -7,6 +7,7 @@
 //! source of the rule.
 
 mod blame;
+mod described;
 pub mod error;
 pub mod fold;
 pub mod free_text;
@@ -27,6 +28,7 @@ pub mod unused;
 
 use std::sync::Arc;
 
+pub use described::Described;
 pub use error::{GrammarError, GrammarErrorKind};
 pub use source::{Place, Source, SourceId};
 pub use unused::UnusedRule;

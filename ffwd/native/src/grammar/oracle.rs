@@ -110,3 +110,13 @@ impl Oracle<'_> {
         }
     }
 }
+
+/// A part that a regular expression matches.
+pub(crate) fn pattern(grammar: &mut Grammar, pattern: &str) -> NodeId {
+    grammar.text(crate::regex::rust_dialect::anchored(pattern).unwrap()).unwrap()
+}
+
+/// Whether a lexeme has a text.
+pub(crate) fn is_text_of(lexeme: &super::Lexeme, text: &str) -> bool {
+    crate::regex::oracle::matches(&lexeme.language, text)
+}

@@ -317,6 +317,18 @@ impl Symbols {
     }
 }
 
+/// The nodes that mark a part which can begin with itself. Where left recursion is removed, such a part
+/// has no beginning of its own.
+pub fn recursive_marks(graph: &Graph) -> Vec<NodeId> {
+    let component_of = components(graph);
+    let vertices = graph.vertices.iter().zip(component_of);
+    let marks = vertices.filter_map(|(vertex, component)| match (vertex, component) {
+        (&Vertex::Marked(node, _), Some(_)) => Some(node),
+        _ => None,
+    });
+    marks.collect()
+}
+
 /// A place of a left recursion: what leads on, and where to.
 type Way = (SymbolId, VertexId);
 /// What a text of a vertex is a text of too, and the ways on from all of these.

@@ -8,7 +8,7 @@ use super::lexeme_mask::Inner;
 use super::state_mask::Masker;
 use super::successors::{is_unrecorded, Found, Successors};
 use super::token_set::{set_bits, Bitmap};
-use crate::automaton::{Automaton, EngineError, StateId, Thread, ThreadLexeme};
+use crate::automaton::{Automaton, EndingText, EngineError, StateId, Thread, ThreadLexeme};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// Tokens with which a text can end: some as they are, then the fewest that spell a text, then a
@@ -17,41 +17,62 @@ use crate::vocabulary::{TokenId, Vocabulary};
 pub struct Completion {
     first: Box<[TokenId]>,
     text: Box<[u8]>,
+    /// Tokens that come as they are within the text, each before a place of it.
+    whole: Box<[(usize, TokenId)]>,
     end: Option<TokenId>,
     tokens: OnceLock<Box<[TokenId]>>,
 }
 
 impl Completion {
-    pub fn new(vocabulary: &Vocabulary, first: Box<[TokenId]>, text: Vec<u8>) -> Self {
+    pub fn new(vocabulary: &Vocabulary, first: Box<[TokenId]>, ending: EndingText) -> Self {
         let end = vocabulary.eos().first().copied();
-        Self { first, text: text.into(), end, tokens: OnceLock::new() }
+        let whole = ending.tokens.iter().map(|&(place, token)| (place, TokenId(token))).collect();
+        Self { first, text: ending.text.into(), whole, end, tokens: OnceLock::new() }
     }
 
     /// Of a text that has ended: no tokens.
     pub fn ended() -> Self {
-        Self { first: [].into(), text: [].into(), end: None, tokens: OnceLock::new() }
+        let (first, text, whole) = ([].into(), [].into(), [].into());
+        Self { first, text, whole, end: None, tokens: OnceLock::new() }
     }
 
-    /// What the tokens spell, but for those that come as they are.
-    pub fn text(&self) -> &[u8] {
-        &self.text
+    /// After some text more.
+    pub fn after(&self, vocabulary: &Vocabulary, first: Box<[TokenId]>, mut text: Vec<u8>) -> Self {
+        let before = text.len();
+        text.extend_from_slice(&self.text);
+        let tokens = self.whole.iter().map(|&(place, token)| (before + place, token.0)).collect();
+        Self::new(vocabulary, first, EndingText { text, tokens })
     }
 
     /// A number of tokens that there are at most, which is known at once: the bytes that they spell.
     pub fn most(&self) -> usize {
-        self.first.len() + self.text.len() + usize::from(self.end.is_some())
+        let as_they_are = self.first.len() + self.whole.len();
+        as_they_are + self.text.len() + usize::from(self.end.is_some())
     }
 
     pub fn tokens(&self, vocabulary: &Vocabulary) -> &[TokenId] {
         self.tokens.get_or_init(|| {
-            let text = vocabulary.fewest_tokens(&self.text);
-            self.first.iter().copied().chain(text).chain(self.end).collect()
+            let mut tokens = self.first.to_vec();
+            let mut spelled = 0;
+            for &(place, token) in &self.whole {
+                tokens.extend(vocabulary.fewest_tokens(&self.text[spelled..place]));
+                tokens.push(token);
+                spelled = place;
+            }
+            tokens.extend(vocabulary.fewest_tokens(&self.text[spelled..]));
+            tokens.extend(self.end);
+            tokens.into()
         })
     }
 
     /// Whether there are at most so many tokens.
     pub fn is_within(&self, vocabulary: &Vocabulary, tokens: usize) -> bool {
         self.most() <= tokens || self.tokens(vocabulary).len() <= tokens
+    }
+
+    /// How many of the tokens end the output.
+    pub fn num_end_tokens(&self) -> usize {
+        usize::from(self.end.is_some())
     }
 
     fn memory_bytes(&self) -> usize {
@@ -76,7 +97,7 @@ pub(super) struct Levels(Box<[Level]>);
 
 /// A text with which a text can end after some tokens, if one is found.
 struct Ending {
-    text: Option<Vec<u8>>,
+    text: Option<EndingText>,
     tokens: Vec<TokenId>,
     bitmaps: Vec<Bitmap>,
 }
@@ -94,8 +115,8 @@ impl Masker {
         if let Some(known) = self.completions.with(state.0, Arc::clone) {
             return Ok(Some(known));
         }
-        let Some(text) = automaton.completion(automaton.threads(state))? else { return Ok(None) };
-        let completion = Arc::new(Completion::new(&self.vocabulary, [].into(), text));
+        let Some(ending) = automaton.completion(automaton.threads(state))? else { return Ok(None) };
+        let completion = Arc::new(Completion::new(&self.vocabulary, [].into(), ending));
         self.make_room(completion.memory_bytes());
         self.completions.set(state.0, Arc::new(completion.clone()));
         Ok(Some(completion))
@@ -107,8 +128,11 @@ impl Masker {
             return Ok(known);
         }
         let threads = automaton.threads(state);
-        // What follows tokens that are no text is not looked into.
-        let mut most = if automaton.token_exits(threads)?.is_empty() { 0 } else { usize::MAX };
+        let mut most = 0;
+        for (_, stack) in automaton.token_exits(threads)? {
+            let length = automaton.completion_length(automaton.starts(stack)?)?;
+            most = length.map_or(usize::MAX, |length| most.max(length));
+        }
         let successors = match self.add_exits(automaton, threads)? {
             Some((within, successors)) => {
                 most = most.max(within);
@@ -162,8 +186,15 @@ impl Masker {
         let vocabulary = &self.vocabulary;
         let threads = automaton.threads(state);
         let successors = self.successors(automaton, threads)?;
+        let mut endings = self.endings(automaton, threads, successors)?;
+        for (set, stack) in automaton.token_exits(threads)? {
+            let text = automaton.completion(automaton.starts(stack)?)?;
+            let ranges = automaton.token_set(set).iter();
+            let tokens = ranges.flat_map(|&(first, last)| (first..=last).map(TokenId)).collect();
+            endings.push(Ending { text, tokens, bitmaps: Vec::new() });
+        }
         let mut by_count: BTreeMap<usize, (Vec<TokenId>, Vec<Bitmap>)> = BTreeMap::new();
-        for Ending { text, tokens, bitmaps } in self.endings(automaton, threads, successors)? {
+        for Ending { text, tokens, bitmaps } in endings {
             if let Some(text) = text {
                 let completion = Completion::new(vocabulary, [].into(), text);
                 let level = by_count.entry(completion.tokens(vocabulary).len()).or_default();
@@ -209,7 +240,7 @@ impl Masker {
                 }
             }
             let Found { tokens, bitmaps, .. } = found;
-            endings.push(Ending { text: Some(shared.text), tokens, bitmaps });
+            endings.push(Ending { text: Some(shared.ending), tokens, bitmaps });
         }
         Ok(endings)
     }

@@ -10,6 +10,7 @@ mod bounded_tests;
 mod completion;
 mod doubt;
 mod free_text;
+mod groups;
 mod key_places;
 mod known_steps;
 mod leading;
@@ -31,6 +32,7 @@ mod two_keys;
 pub mod walk;
 
 pub use completion::Completion;
+pub use groups::Group;
 pub use lexeme_mask::LexemeMask;
 pub use lexeme_mask_store::LexemeMaskStore;
 pub use sharded::Sharded;

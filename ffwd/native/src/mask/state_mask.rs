@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use super::completion::{Completion, Levels};
 use super::doubt::{is_hard_to_compare, Doubt, Doubts};
+use super::groups::Group;
 use super::key_places::{key_places, KeyPlaces};
 use super::known_steps::walk_known;
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
@@ -86,6 +87,8 @@ pub struct Masker {
     pub(super) levels: Slots<Arc<Levels>>,
     /// The tokens that stay in a lexeme, by lexeme and state.
     pub(super) insides: Mutex<FxHashMap<(u32, LexState), Option<Arc<Inside>>>>,
+    /// Tokens by where they lead, by state.
+    pub(super) groups: Slots<Arc<[Group]>>,
     /// Bytes of the masks in the memo, and of how texts end.
     bytes: AtomicU64,
     max_bytes: AtomicU64,
@@ -110,6 +113,7 @@ impl Masker {
             most_after: Slots::default(),
             levels: Slots::default(),
             insides: Mutex::default(),
+            groups: Slots::default(),
             bytes: AtomicU64::new(0),
             max_bytes: AtomicU64::new(max_bytes),
             counters,
@@ -229,6 +233,7 @@ impl Masker {
             self.most_after.clear();
             self.levels.clear();
             self.insides.lock().clear();
+            self.groups.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
             self.counters.cleared.fetch_add(1, Ordering::Relaxed);
         }

@@ -75,10 +75,14 @@ impl Matcher {
             let start = matcher.start(&generation)?;
             matcher.history = Mutex::new(History::new(start));
             matcher.stand(&generation, start);
+            if generation.automaton.has_limits() {
+                matcher.begin_sections(&generation, start);
+            }
             matcher.compiled.settle(&generation);
         }
-        if let Some(max_tokens) = beginning.max_tokens {
-            matcher.limit(max_tokens)?;
+        match beginning.max_tokens {
+            Some(max_tokens) => matcher.limit(max_tokens)?,
+            None => matcher.check_sections()?,
         }
         Ok(matcher)
     }
@@ -97,11 +101,11 @@ impl Matcher {
         }
         let mut threads = Threads::from_slice(automaton.threads(start));
         for (byte, &next) in self.prefill.iter().enumerate() {
-            threads = automaton.step(&threads, next)?;
+            threads = automaton.step_open(&threads, next)?;
             if threads.is_empty() {
                 return Err(MatcherError::Prefill { byte });
             }
         }
-        Ok(automaton.intern(threads)?)
+        Ok(automaton.intern(automaton.aged(&threads)?.threads)?)
     }
 }

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use super::preamble::{Rest, Stage, Step};
+use super::sections::{Ages, Course, Sections};
 use super::{Matcher, MatcherError, Place};
 use crate::automaton::EngineError;
 use crate::engine::Generation;
@@ -28,7 +29,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    fn of(completion: Arc<Completion>) -> Self {
+    pub(super) fn of(completion: Arc<Completion>) -> Self {
         Self { ahead: Vec::new(), completion, came: 0 }
     }
 
@@ -37,13 +38,13 @@ impl Plan {
         self.ahead.iter().rev().chain(rest).copied().collect()
     }
 
-    fn first(&self, vocabulary: &Vocabulary) -> Option<TokenId> {
+    pub(super) fn first(&self, vocabulary: &Vocabulary) -> Option<TokenId> {
         let rest = || self.completion.tokens(vocabulary).get(self.came);
         self.ahead.last().or_else(rest).copied()
     }
 
     /// After its first token.
-    fn rest(&self) -> Self {
+    pub(super) fn rest(&self) -> Self {
         let mut rest = self.clone();
         if rest.ahead.pop().is_none() {
             rest.came += 1;
@@ -52,32 +53,62 @@ impl Plan {
     }
 }
 
-/// How many tokens the text may have, the one that ends it included, and how it ends in time.
+/// How many tokens the text may have, the one that ends it included, or parts of it; and how it ends
+/// in time.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
-    max_tokens: usize,
-    plan: Plan,
+    max_tokens: Option<usize>,
+    sections: Sections,
 }
 
 impl Budget {
     /// Tokens have been taken back.
     pub fn took_back(&mut self, tokens: &[TokenId]) {
-        self.plan.ahead.extend(tokens.iter().rev());
+        if let Some(plan) = &mut self.sections.now.plan {
+            plan.ahead.extend(tokens.iter().rev());
+        }
     }
 
-    pub fn follow(&mut self, plan: Plan) {
-        self.plan = plan;
+    /// The first of the tokens are left, of a text with limits.
+    pub fn shorten(&mut self, length: usize) {
+        self.sections.shorten(length);
     }
 
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    /// After so many tokens.
+    pub fn follow(&mut self, length: usize, course: Course, has_limits: bool) {
+        if has_limits {
+            self.sections.follow(length, course);
+        } else {
+            self.sections.now = course;
+        }
+    }
+
+    pub fn course(&self) -> &Course {
+        &self.sections.now
+    }
+
+    pub fn ages_after(&self, length: usize) -> Ages {
+        self.sections.ages_after(length)
     }
 }
 
 impl Matcher {
     /// How many tokens the text may have, the one that ends it included.
     pub fn max_tokens(&self) -> Option<usize> {
-        self.budget.as_ref().map(|budget| budget.max_tokens)
+        self.budget.as_ref().and_then(|budget| budget.max_tokens)
+    }
+
+    /// Whether a number of tokens is limited: of the text, or of parts of it.
+    pub fn is_bounded(&self) -> bool {
+        self.budget.is_some()
+    }
+
+    pub(super) fn course(&self) -> Option<&Course> {
+        self.budget.as_ref().map(Budget::course)
+    }
+
+    pub(super) fn sections_from(&mut self, sections: Sections) {
+        self.budget = Some(Budget { max_tokens: None, sections });
     }
 
     /// How many more tokens may come.
@@ -96,20 +127,32 @@ impl Matcher {
             return Ok(Vec::new());
         }
         let (generation, state) = self.here()?;
-        let found = self.completion_at(&generation, &self.place_in(state))?;
+        let place = self.place_in(state);
+        if let Some(course) = self.course().filter(|_| generation.automaton.has_limits()) {
+            let found = self.in_time(&generation, &place, &course.ages, self.tokens.len())?;
+            self.compiled.settle(&generation);
+            let plan = found.as_ref().or(course.plan.as_ref());
+            return plan.map(|plan| plan.tokens(vocabulary)).ok_or_else(|| not_found().into());
+        }
+        let found = self.completion_at(&generation, &place)?;
         self.compiled.settle(&generation);
         let left = self.tokens_left().unwrap_or(usize::MAX);
-        match (found, &self.budget) {
+        let plan = self.course().and_then(|course| course.plan.as_ref());
+        match (found, plan) {
             (Some(found), _) if found.is_within(vocabulary, left) => {
                 Ok(found.tokens(vocabulary).to_vec())
             }
-            (_, Some(budget)) => Ok(budget.plan.tokens(vocabulary)),
+            (_, Some(plan)) => Ok(plan.tokens(vocabulary)),
             (_, None) => Err(not_found().into()),
         }
     }
 
     /// Sets the budget of a text that begins.
     pub(super) fn limit(&mut self, max_tokens: usize) -> Result<(), MatcherError> {
+        if let Some(budget) = &mut self.budget {
+            budget.max_tokens = Some(max_tokens);
+            return self.check_sections();
+        }
         let vocabulary = self.compiled.engine.vocabulary().clone();
         let completion = {
             let (generation, state) = self.here()?;
@@ -121,12 +164,13 @@ impl Matcher {
             let needed = completion.tokens(&vocabulary).len();
             return Err(MatcherError::Budget { needed, max_tokens });
         }
-        self.budget = Some(Budget { max_tokens, plan: Plan::of(completion) });
+        let sections = Sections::planned(Plan::of(completion));
+        self.budget = Some(Budget { max_tokens: Some(max_tokens), sections });
         Ok(())
     }
 
     /// How a text can end that is at a place.
-    fn completion_at(
+    pub(super) fn completion_at(
         &self,
         generation: &Generation,
         place: &Place,
@@ -145,9 +189,8 @@ impl Matcher {
             }
         }
         text.extend_from_slice(&self.prefix[place.read..]);
-        text.extend_from_slice(known.text());
         let vocabulary = self.compiled.engine.vocabulary();
-        Ok(Some(Arc::new(Completion::new(vocabulary, first, text))))
+        Ok(Some(Arc::new(known.after(vocabulary, first, text))))
     }
 
     /// The plan after a token that leads to a place; `None` where the text could not end in time then.
@@ -179,6 +222,12 @@ impl Matcher {
 
     /// Whether the budget leaves room for all tokens of the grammar, as far as that is known already.
     pub(super) fn is_known_ample(&self, generation: &Generation, place: &Place) -> bool {
+        if generation.automaton.has_limits() {
+            let Some(course) = self.course() else { return true };
+            let position = self.tokens.len();
+            let ample = self.is_ample_in_sections(generation, place, &course.ages, position, false);
+            return matches!(ample, Ok(true));
+        }
         let Some(left) = self.tokens_left() else { return true };
         let masker = &generation.masker;
         let enough = |most: usize| left > most;
@@ -187,9 +236,10 @@ impl Matcher {
 
     /// Overwrites a row with the tokens that may come next, whether canonical or not.
     pub fn fill_in_time(&self, row: &mut [u32]) -> Result<(), EngineError> {
-        let (Some(budget), Some(left)) = (&self.budget, self.tokens_left()) else {
+        let Some(course) = self.course() else {
             return self.fill_by_grammar(row);
         };
+        let left = self.tokens_left().unwrap_or(usize::MAX);
         let Some(after) = left.checked_sub(1) else {
             row.fill(0);
             return Ok(());
@@ -197,6 +247,11 @@ impl Matcher {
         let (generation, state) = self.here()?;
         let place = self.place_in(state);
         let Generation { automaton, masker, .. } = &**generation;
+        if self.is_in_text(&place) && automaton.has_limits() {
+            self.fill_in_sections(&generation, &place, course, row)?;
+            self.compiled.settle(&generation);
+            return Ok(());
+        }
         if self.is_in_text(&place) {
             if masker.most_after(automaton, state)? <= after {
                 self.fill_by_grammar(row)?;
@@ -206,10 +261,14 @@ impl Matcher {
             self.compiled.settle(&generation);
         } else {
             self.fill_by_grammar(row)?;
-            self.narrow_beginning(&generation, &place, after, row)?;
+            self.narrow_beginning(&generation, &place, course, after, row)?;
         }
         let vocabulary = self.compiled.engine.vocabulary();
-        if let Some(first) = budget.plan.first(vocabulary) {
+        let plan = match (&course.plan, automaton.has_limits()) {
+            (None, true) => self.in_time(&generation, &place, &course.ages, self.tokens.len())?,
+            (plan, _) => plan.clone(),
+        };
+        if let Some(first) = plan.and_then(|plan| plan.first(vocabulary)) {
             set_bits(row, &[first]);
         }
         Ok(())
@@ -235,6 +294,7 @@ impl Matcher {
         &self,
         generation: &Generation,
         place: &Place,
+        course: &Course,
         after: usize,
         row: &mut [u32],
     ) -> Result<(), EngineError> {
@@ -277,6 +337,15 @@ impl Matcher {
                     };
                     match next {
                         None => false,
+                        Some(next) if generation.automaton.has_limits() => {
+                            let position = self.tokens.len();
+                            match self.settle_place(generation, &next, &course.ages, position)? {
+                                Some((next, ages)) => {
+                                    self.in_time(generation, &next, &ages, position + 1)?.is_some()
+                                }
+                                None => false,
+                            }
+                        }
                         Some(next) => {
                             let completion = self.completion_at(generation, &next)?;
                             completion.is_some_and(|c| c.is_within(vocabulary, after))

@@ -1,6 +1,8 @@
 //! Taking tokens back.
 
+use super::budget::Budget;
 use super::preamble::{Stage, Step};
+use super::sections::settled;
 use super::{state_in, Begun, History, Matcher, MatcherError};
 use crate::engine::Generation;
 use crate::vocabulary::TokenId;
@@ -24,7 +26,7 @@ impl Matcher {
         let start = self.start(&generation)?;
         *self.history.get_mut() = History::new(start);
         self.stand(&generation, start);
-        self.forget(0);
+        self.forget(0, generation.automaton.has_limits());
         Ok(())
     }
 
@@ -38,13 +40,16 @@ impl Matcher {
             if known == length {
                 history.shorten(length);
                 self.stand(&generation, state);
-                self.forget(length);
+                self.forget(length, generation.automaton.has_limits());
                 return Ok(());
             }
             let vocabulary = self.compiled.engine.vocabulary();
             // What single states are not kept of is read again: less than a stride of tokens.
             let mut history = history.clone();
             history.shorten(length);
+            let has_limits = generation.automaton.has_limits();
+            let ages = |budget: &Budget| budget.ages_after(known);
+            let mut ages = self.budget.as_ref().map(ages).unwrap_or_default();
             for (position, &token) in self.tokens[..length].iter().enumerate().skip(known) {
                 let text = self.text_at(position, token);
                 let unread = &text[self.prefix_part(position, text.len())..];
@@ -58,14 +63,22 @@ impl Matcher {
                             let automaton = &generation.automaton;
                             let threads = automaton.threads(state);
                             let next = match may_be_whole {
-                                true => automaton.read(threads, token.0, unread)?,
-                                false => automaton.walk(threads, unread)?,
+                                true => automaton.read_open(threads, Some(token.0), unread)?,
+                                false => automaton.read_open(threads, None, unread)?,
                             };
                             // They have been accepted here before.
                             let Some(next) = next else { break };
                             automaton.intern(next)?
                         }
                     };
+                    if has_limits {
+                        let automaton = &generation.automaton;
+                        let settled =
+                            settled(automaton, automaton.threads(state), &ages, position)?;
+                        let Some((next, after)) = settled else { break };
+                        state = automaton.intern(next)?;
+                        ages = after;
+                    }
                 }
                 history.push(state);
             }
@@ -74,7 +87,7 @@ impl Matcher {
         let state = history.last();
         *self.history.get_mut() = history;
         self.stand(&generation, state);
-        self.forget(length);
+        self.forget(length, generation.automaton.has_limits());
         Ok(())
     }
 
@@ -114,7 +127,7 @@ impl Matcher {
     }
 
     /// Only the first tokens are left.
-    fn forget(&mut self, length: usize) {
+    fn forget(&mut self, length: usize, generation_has_limits: bool) {
         if let Some(preamble) = &self.preamble {
             // What is left of the free text is read again, unless all of it is left.
             if self.stage != Stage::Grammar || length < self.begun.tokens {
@@ -131,7 +144,10 @@ impl Matcher {
         let in_grammar = self.stage == Stage::Grammar;
         self.read = if in_grammar { self.read_after(length) } else { 0 };
         if let Some(budget) = &mut self.budget {
-            budget.took_back(&self.tokens[length..]);
+            match generation_has_limits {
+                true => budget.shorten(length),
+                false => budget.took_back(&self.tokens[length..]),
+            }
         }
         self.tokens.truncate(length);
         if let Some(events) = &mut self.events {

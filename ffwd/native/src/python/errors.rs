@@ -230,6 +230,14 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
             with(py, raised, "max_tokens", *max_tokens)
         }
         MatcherError::Unreported { .. } => GrammarError::new_err(error.to_string()),
+        MatcherError::Part { part, needed, max_tokens } => {
+            let raised = with(py, BudgetError::new_err(error.to_string()), "needed", *needed);
+            let raised = with(py, raised, "max_tokens", *max_tokens);
+            match part.line_and_column() {
+                Some(place) => at_place(py, raised, place),
+                None => raised,
+            }
+        }
         MatcherError::RollbackTooFar { .. } => PyIndexError::new_err(error.to_string()),
         MatcherError::Engine(error) => engine(py, error),
     }

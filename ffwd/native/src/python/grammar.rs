@@ -134,7 +134,7 @@ impl PyCompiledGrammar {
     ///     TextError: The grammar refuses the prefill, at `byte`; or `free_until` is empty.
     ///     TokenError: A token of `free_until` or `free_controls` that cannot be one: it ends the
     ///         output, is not in the vocabulary, or is text.
-    ///     BudgetError: No text ends within `max_tokens`.
+    ///     BudgetError: No text ends within `max_tokens`, or so that its parts keep to their limits.
     ///     ValueError: `free_controls` without `free_until`.
     #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None, prefill=None,
                         free_until=None, free_controls=Vec::new(), max_tokens=None))]
