@@ -18,7 +18,7 @@ use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
 use super::sharded::Sharded;
 use super::slots::Slots;
-use super::successors::Inside;
+use super::successors::Insides;
 use super::token_set::{bits, clear_bits, TokenList, TokenMask, TokenMaskBuilder, FEW};
 use super::two_keys::keys_differ;
 use super::walk::View;
@@ -85,7 +85,7 @@ pub struct Masker {
     /// Tokens by how many more are needed after them, by state.
     pub(super) levels: Slots<Arc<Levels>>,
     /// The tokens that stay in a lexeme, by lexeme and state.
-    pub(super) insides: Mutex<FxHashMap<(u32, LexState), Option<Arc<Inside>>>>,
+    pub(super) insides: Mutex<Insides>,
     /// Bytes of the masks in the memo, and of how texts end.
     bytes: AtomicU64,
     max_bytes: AtomicU64,
