@@ -19,7 +19,7 @@ use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
 use super::sharded::Sharded;
 use super::slots::Slots;
-use super::successors::Inside;
+use super::successors::Insides;
 use super::token_set::{bits, clear_bits, TokenList, TokenMask, TokenMaskBuilder, FEW};
 use super::two_keys::keys_differ;
 use super::walk::View;
@@ -86,7 +86,7 @@ pub struct Masker {
     /// Tokens by how many more are needed after them, by state.
     pub(super) levels: Slots<Arc<Levels>>,
     /// The tokens that stay in a lexeme, by lexeme and state.
-    pub(super) insides: Mutex<FxHashMap<(u32, LexState), Option<Arc<Inside>>>>,
+    pub(super) insides: Mutex<Insides>,
     /// Tokens by where they lead, by state.
     pub(super) groups: Slots<Arc<[Group]>>,
     /// Bytes of the masks in the memo, and of how texts end.

@@ -64,6 +64,9 @@ type Pending = Vec<(NodeId, Threads)>;
 #[derive(Debug)]
 pub(super) struct Inside(Box<[(LexState, Inner)]>);
 
+/// By lexeme and state; `None` where a lexeme may have ended within some of its tokens.
+pub(super) type Insides = FxHashMap<(u32, LexState), Option<Arc<Inside>>>;
+
 impl Inside {
     /// From a state on. `None` where the lexeme may have ended within some of them.
     pub fn new(
