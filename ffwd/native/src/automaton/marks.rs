@@ -63,13 +63,16 @@ enum Edge {
     After,
 }
 
+/// Is given what may begin, after certain marks.
+type Following<'o> = dyn FnMut(&[Mark], &[Thread]) -> Result<(), EngineError> + 'o;
+
 impl Automaton {
     /// What follows a thread whose lexeme ends here: the marks of that, and what may begin.
     fn leave(
         &self,
         thread: &Thread,
         accept: Verdict,
-        out: &mut dyn FnMut(&[Mark], &[Thread]) -> Result<(), EngineError>,
+        out: &mut Following<'_>,
     ) -> Result<(), EngineError> {
         let mark = self.mark_of_exit(thread)?;
         let stack = self.exit_thread(thread, accept)?;
@@ -81,7 +84,7 @@ impl Automaton {
         stack: StackId,
         transcript: TextId,
         mark: Option<Mark>,
-        out: &mut dyn FnMut(&[Mark], &[Thread]) -> Result<(), EngineError>,
+        out: &mut Following<'_>,
     ) -> Result<(), EngineError> {
         if !self.cell(stack).frame.is_rule() {
             let threads = self.following(stack, transcript)?;
