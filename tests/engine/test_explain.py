@@ -347,9 +347,9 @@ def test_tokens_that_no_tokenizer_writes() -> None:
     compiled = ffwd.compile(ffwd.regex("hello (world|there)!*"), vocabulary)
     plain, canonical = compiled.matcher(), compiled.matcher(canonical=True)
     refused = set()
-    for _ in range(3):
+    for _ in range(6):
         may, must = plain.allowed_token_ids(), canonical.allowed_token_ids()
-        assert set(must) < set(may)
+        assert set(must) <= set(may)
         explanation = canonical.explain()
         assert any("no tokenizer" in note for note in explanation.notes)
         for token in may:
@@ -365,7 +365,7 @@ def test_tokens_that_no_tokenizer_writes() -> None:
             plainly = plain.explain(token).answer
             assert plainly is not None
             assert plainly.allowed
-        longest = max(must, key=lambda token: len(vocabulary.token_bytes(token) or b""))
-        assert plain.accept_token(longest)
-        assert canonical.accept_token(longest)
-    assert len(refused) > 5
+        shortest = min(must, key=lambda token: len(vocabulary.token_bytes(token) or b""))
+        assert plain.accept_token(shortest)
+        assert canonical.accept_token(shortest)
+    assert len(refused) >= 3

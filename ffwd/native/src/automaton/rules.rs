@@ -236,7 +236,7 @@ impl Automaton {
                     symbols.add(inner, fewer);
                 }
                 // What is inside has ended.
-                Frame::Limit(_) => pending.push(parent),
+                Frame::Limit(_) | Frame::Mark(_) => pending.push(parent),
                 _ => found.threads.extend_from_slice(self.starts(stack)?),
             }
         }
