@@ -44,10 +44,13 @@ struct Fate {
     may_die: bool,
 }
 
+/// By lexeme and state; `None` where there are too many states.
+type Shapes = FxHashMap<(u32, LexState), Option<Arc<Shape>>>;
+
 /// What has been found of one grammar.
 #[derive(Debug, Default)]
 pub(super) struct DeadEnds {
-    shapes: Mutex<FxHashMap<(u32, LexState), Option<Arc<Shape>>>>,
+    shapes: Mutex<Shapes>,
     known: Mutex<FxHashMap<Place, Fate>>,
 }
 

@@ -98,7 +98,11 @@ fn checked_mask(matcher: &Matcher) -> Vec<TokenId> {
     for id in 0..vocabulary.width() as u32 {
         let token = TokenId(id);
         let accepts = matcher.clone().accept(token).unwrap();
-        assert_eq!(accepts, mask.contains(&token), "{token} after {:?}", matcher.tokens());
+        let text = |token: &TokenId| String::from_utf8_lossy(vocabulary.text(*token)).into_owned();
+        let before: Vec<String> = matcher.tokens().iter().map(text).collect();
+        let what =
+            || format!("{:?} after {before:?}, {:?} left", text(&token), matcher.tokens_left());
+        assert_eq!(accepts, mask.contains(&token), "{}", what());
         assert_eq!(usize::from(accepts), matcher.validate(&[token]).unwrap());
     }
     let mut mask: Vec<TokenId> = mask.into_iter().collect();

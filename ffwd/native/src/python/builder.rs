@@ -31,6 +31,10 @@ impl From<TokenArgument> for TokenItem {
     }
 }
 
+/// The name of a rule, what it is written in, and line and column where it is defined: none where it
+/// was put together in Python.
+type Unused = (String, &'static str, Option<(usize, usize)>);
+
 /// A grammar in the making. Each method adds a node and returns its number; equal nodes have equal
 /// numbers.
 #[pyclass(name = "GrammarBuilder", module = "ffwd._native")]
@@ -308,13 +312,8 @@ impl PyGrammarBuilder {
         added(py, self.grammar.limit(max_tokens, inner))
     }
 
-    /// The rules that a node does not need: the name of each, what it is written in, and line and
-    /// column where it is defined; no line and no column where it was put together in Python.
-    fn unused_rules(
-        &self,
-        py: Python<'_>,
-        node: u32,
-    ) -> PyResult<Vec<(String, &'static str, Option<(usize, usize)>)>> {
+    /// The rules that a node does not need.
+    fn unused_rules(&self, py: Python<'_>, node: u32) -> PyResult<Vec<Unused>> {
         let node = self.node(node)?;
         let grammar = &self.grammar;
         Ok(py.detach(|| {
