@@ -264,7 +264,7 @@ impl Masker {
         }
         let Some(length) = automaton.completion_length(threads)? else { return Ok(None) };
         let mut successors = Successors::default();
-        self.add_listed_exits(automaton, thread, &mask, &mut successors)?;
+        self.add_listed_exits(automaton, thread, &mask, true, &mut successors)?;
         Ok(Some((length + REST_OF_CHARACTER, successors)))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::lexeme_mask::{ExitGroup, LexemeMask};
 use super::state_mask::Masker;
-use super::successors::{forgotten, Inside, Left, Successors};
+use super::successors::{forgotten, left_behind, Inside, Left, Successors};
 use super::token_set::set_bits;
 use crate::automaton::keys::Terminal;
 use crate::automaton::{Automaton, EngineError, TextId, Thread, ThreadLexeme, Threads};
@@ -49,8 +49,9 @@ impl Masker {
         if !are_listed(&mask) {
             return Ok(false);
         }
-        successors.add_inside(thread, &inside);
-        self.add_listed_exits(automaton, thread, &mask, successors)?;
+        // These end where the lexeme must, too, for a mask may have them among its inner ones.
+        successors.add_inside(automaton, thread, &inside)?;
+        self.add_listed_exits(automaton, thread, &mask, false, successors)?;
         Ok(true)
     }
 
@@ -130,19 +131,17 @@ impl Masker {
     }
 
     /// The successors of the tokens that leave the lexeme of a thread. Which key has ended is
-    /// forgotten.
+    /// forgotten. `with_ends`: of those, too, that end where the lexeme does.
     pub(super) fn add_listed_exits(
         &self,
         automaton: &Automaton,
         thread: &Thread,
         mask: &LexemeMask,
+        with_ends: bool,
         successors: &mut Successors,
     ) -> Result<(), EngineError> {
         let trie = self.vocabulary.trie();
-        let mut left = Left::new();
-        if thread.text != TextId::NONE {
-            left.push(automaton.height(thread.stack));
-        }
+        let left = left_behind(automaton, thread);
         let thread = forgotten(thread);
         for group in &mask.exits {
             let stack = automaton.exit_thread(&thread, group.accept)?;
@@ -150,10 +149,12 @@ impl Masker {
             if starts.is_empty() {
                 continue;
             }
-            successors.add(&starts, &left, group.rests.tokens_at(NodeId::ROOT));
+            if with_ends {
+                successors.add(&starts, &left, group.rests.tokens_at(NodeId::ROOT));
+            }
             successors.add_below(automaton, &group.rests, NodeId::ROOT, &starts, &left)?;
             for &(root, with_node) in &group.grafts {
-                if with_node {
+                if with_node && with_ends {
                     successors.add(&starts, &left, trie.tokens_at(root));
                 }
                 successors.add_below(automaton, trie, root, &starts, &left)?;

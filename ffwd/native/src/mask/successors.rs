@@ -60,7 +60,7 @@ pub(super) struct Successors {
 /// Nodes of a trie that are still to be looked below, each with where it leads.
 type Pending = Vec<(NodeId, Threads)>;
 
-/// The tokens that stay within a lexeme, by the state that they lead to.
+/// The tokens that stay within a lexeme or end where it must, by the state that they lead to.
 #[derive(Debug)]
 pub(super) struct Inside(Box<[(LexState, Inner)]>);
 
@@ -91,7 +91,7 @@ impl Inside {
             if state.accepts() {
                 return Ok(None);
             }
-            let Some(next) = next.filter(|next| !next.is_final()) else {
+            let Some(next) = next else {
                 node = after;
                 continue;
             };
@@ -104,6 +104,10 @@ impl Inside {
                     });
                 }
                 found[last].1.extend_from_slice(tokens);
+            }
+            if next.is_final() {
+                node = after;
+                continue;
             }
             if after.0 > node.0 + 1 {
                 path.push((after, next));
@@ -171,16 +175,34 @@ impl Successors {
         }
     }
 
-    /// The tokens that stay in the lexeme of a thread.
-    pub fn add_inside(&mut self, thread: &Thread, inside: &Arc<Inside>) {
+    /// The tokens that stay in the lexeme of a thread, or end where it must.
+    pub fn add_inside(
+        &mut self,
+        automaton: &Automaton,
+        thread: &Thread,
+        inside: &Arc<Inside>,
+    ) -> Result<(), EngineError> {
         for (state, tokens) in &inside.0 {
             let at = Thread { state: state.0, ..forgotten(thread) };
-            let place = self.place(Threads::from_slice(&[at]), &Left::new());
+            let (threads, left) = match (state.is_final(), thread.lexeme) {
+                (true, ThreadLexeme::Lexeme(index)) => {
+                    let accept = automaton.lexeme(index).accept(*state);
+                    let stack = automaton.exit_thread(&at, accept)?;
+                    let threads = Automaton::forget(&automaton.following(stack, at.transcript)?);
+                    (threads, left_behind(automaton, thread))
+                }
+                _ => (Threads::from_slice(&[at]), Left::new()),
+            };
+            if threads.is_empty() {
+                continue;
+            }
+            let place = self.place(threads, &left);
             match tokens {
                 Inner::Few(tokens) => self.found[place].tokens.extend_from_slice(tokens),
                 Inner::Many(bitmap) => self.found[place].bitmaps.push(bitmap.clone()),
             }
         }
+        Ok(())
     }
 
     /// The tokens below a node that is reached with these threads.
@@ -286,6 +308,14 @@ impl Successors {
 pub(super) fn forgotten(thread: &Thread) -> Thread {
     let forget = |text| if text == TextId::NONE { TextId::NONE } else { TextId::ANY };
     Thread { text: forget(thread.text), transcript: forget(thread.transcript), ..*thread }
+}
+
+/// Where the lexeme of a thread ends, the object whose key it may have been.
+pub(super) fn left_behind(automaton: &Automaton, thread: &Thread) -> Left {
+    match thread.text {
+        TextId::NONE => Left::new(),
+        _ => Left::from_slice(&[automaton.height(thread.stack)]),
+    }
 }
 
 /// A thread further on in its lexeme.
