@@ -1,4 +1,4 @@
-"""Limits of tokens of parts, from Python: every front end, and what the brief says of reasoning."""
+"""Limits of tokens of parts, from Python: every front end, and reasoning within bounds."""
 
 import random
 from collections.abc import Callable

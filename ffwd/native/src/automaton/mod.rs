@@ -43,8 +43,10 @@ pub mod swallowed;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod unions;
 pub mod used_keys;
 pub mod value;
+mod whole_tokens;
 
 pub use array::{Spare, SPARE_ITEMS};
 pub use completion::{EndingText, MAX_COMPLETION_STEPS};

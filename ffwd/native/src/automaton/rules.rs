@@ -26,8 +26,8 @@ use super::limits::Limits;
 use super::memory::Held;
 use super::rows::{families, Beginning, Families, Family, Row};
 use super::thread::{Thread, ThreadLexeme, Threads};
+use super::unions::Union;
 use super::value::QueryId;
-use crate::error::LimitExceeded;
 use crate::expr::{LexState, LexemeSpec, Spelling, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
 use crate::grammar::{Lexing, Longest, NodeId, ScopeId, Span};
@@ -76,20 +76,6 @@ pub(super) struct Count {
 
 impl Held for Count {}
 
-/// Several stacks; sorted.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Union(pub(super) SmallVec<[StackId; 4]>);
-
-impl Held for Union {
-    fn held_bytes(&self) -> usize {
-        if self.0.spilled() {
-            self.0.capacity() * 4
-        } else {
-            0
-        }
-    }
-}
-
 /// What only a grammar of rules has.
 #[derive(Debug)]
 pub struct Rules {
@@ -108,9 +94,6 @@ pub struct Rules {
 }
 
 const MAX_PARTS: usize = 8_000_000;
-/// How many stacks with different tops one union may have, and how deep unions are factored.
-const MAX_UNION: usize = 100_000;
-const FACTORED: usize = 200;
 
 impl Rules {
     pub(super) fn new(program: Arc<Program>, queries: Vec<QueryId>) -> Self {
@@ -417,150 +400,6 @@ impl Automaton {
         self.push(count, parent)
     }
 
-    /// One stack for several: any of them.
-    pub(super) fn union(&self, rules: &Rules, stacks: &[StackId]) -> Result<StackId, EngineError> {
-        self.union_within(rules, stacks, FACTORED)
-    }
-
-    fn union_within(
-        &self,
-        rules: &Rules,
-        stacks: &[StackId],
-        depth: usize,
-    ) -> Result<StackId, EngineError> {
-        if let [one] = stacks {
-            return Ok(*one);
-        }
-        let mut members: SmallVec<[StackId; 8]> = SmallVec::new();
-        for &stack in stacks {
-            match self.cell(stack).frame {
-                Frame::Union(union) => members.extend_from_slice(&rules.unions.get(union).0),
-                _ => members.push(stack),
-            }
-        }
-        members.sort_unstable();
-        members.dedup();
-        if depth > 0 {
-            self.factor(rules, &mut members, depth)?;
-        }
-        // What follows a symbol that may be empty is said already by the symbol.
-        let implied: SmallVec<[StackId; 8]> = members
-            .iter()
-            .filter(|&&member| self.may_be_empty(rules, member))
-            .map(|&member| self.cell(member).parent)
-            .collect();
-        members.retain(|member| !implied.contains(member));
-        match members[..] {
-            [one] => Ok(one),
-            _ if members.len() > MAX_UNION => {
-                Err(LimitExceeded::new("readings of one text", MAX_UNION).into())
-            }
-            _ => {
-                let union = rules.unions.intern(Union(members.as_slice().into()))?;
-                self.push(Frame::Union(union), StackId::END)
-            }
-        }
-    }
-
-    /// Whether the top of a stack may be the empty text.
-    pub(super) fn may_be_empty(&self, rules: &Rules, stack: StackId) -> bool {
-        match self.cell(stack).frame {
-            Frame::Symbol(symbol) => rules.program.symbols.is_nullable(symbol),
-            Frame::Count(count) => rules.counts.get(count).min == 0,
-            _ => false,
-        }
-    }
-
-    /// Makes stacks with the same top one, on the union of what is below.
-    fn factor(
-        &self,
-        rules: &Rules,
-        members: &mut SmallVec<[StackId; 8]>,
-        depth: usize,
-    ) -> Result<(), EngineError> {
-        let top = |member: &StackId| match self.cell(*member).frame {
-            frame @ (Frame::Symbol(_) | Frame::Count(_) | Frame::Mark(_)) => Some(frame),
-            _ => None,
-        };
-        let mut by_top: FxHashMap<Frame, SmallVec<[StackId; 4]>> = FxHashMap::default();
-        for member in members.iter() {
-            if let Some(frame) = top(member) {
-                by_top.entry(frame).or_default().push(*member);
-            }
-        }
-        if by_top.values().all(|same| same.len() == 1) {
-            return Ok(());
-        }
-        let mut factored: SmallVec<[StackId; 8]> = SmallVec::new();
-        for member in members.iter() {
-            let same =
-                top(member).and_then(|frame| by_top.remove(&frame).map(|same| (frame, same)));
-            match same {
-                Some((_, same)) if same.len() == 1 => factored.push(*member),
-                Some((frame, same)) => {
-                    let below: SmallVec<[StackId; 4]> =
-                        same.iter().map(|&member| self.cell(member).parent).collect();
-                    let below = self.union_within(rules, &below, depth - 1)?;
-                    factored.push(self.push(frame, below)?);
-                }
-                None if top(member).is_none() => factored.push(*member),
-                None => {}
-            }
-        }
-        factored.sort_unstable();
-        factored.dedup();
-        *members = factored;
-        Ok(())
-    }
-
-    /// Makes threads one that are in the same state of the same lexeme.
-    pub(super) fn merge(&self, rules: &Rules, threads: &mut Threads) -> Result<(), EngineError> {
-        let same = |a: &Thread, b: &Thread| {
-            (a.lexeme, a.state, a.text, a.transcript) == (b.lexeme, b.state, b.text, b.transcript)
-        };
-        if !threads.windows(2).any(|pair| same(&pair[0], &pair[1])) {
-            return Ok(());
-        }
-        let mut merged = Threads::new();
-        for run in threads.chunk_by(same) {
-            let mut of_frames: SmallVec<[(Frame, SmallVec<[StackId; 4]>); 2]> = SmallVec::new();
-            for thread in run {
-                let cell = self.cell(thread.stack);
-                let frame = match cell.frame {
-                    // All rows of one lexeme have as many stacks.
-                    Frame::Row(_) => Frame::Row(0),
-                    Frame::Lexeme(_) | Frame::Tokens(_) | Frame::Value(_) | Frame::Begun => {
-                        cell.frame
-                    }
-                    _ => {
-                        merged.push(*thread);
-                        continue;
-                    }
-                };
-                match of_frames.iter_mut().find(|(known, _)| *known == frame) {
-                    Some((_, stacks)) => stacks.push(thread.stack),
-                    None => of_frames.push((frame, SmallVec::from_slice(&[thread.stack]))),
-                }
-            }
-            for (frame, stacks) in of_frames {
-                let stack = match (frame, &stacks[..]) {
-                    (_, &[one]) => one,
-                    (Frame::Row(_), all) => self.union_of_rows(rules, all)?,
-                    (frame, all) => {
-                        let below: SmallVec<[StackId; 4]> =
-                            all.iter().map(|&stack| self.cell(stack).parent).collect();
-                        let below = self.union(rules, &below)?;
-                        self.push(frame, below)?
-                    }
-                };
-                merged.extend(run.first().map(|first| Thread { stack, ..*first }));
-            }
-        }
-        *threads = merged;
-        threads.sort_unstable();
-        Ok(())
-    }
-
     pub(super) fn push_row(
         &self,
         rules: &Rules,
@@ -568,68 +407,6 @@ impl Automaton {
     ) -> Result<StackId, EngineError> {
         let row = rules.rows.intern(Row(after))?;
         self.push(Frame::Row(row), StackId::END)
-    }
-
-    /// The sets of tokens of which one may come next as a whole, and the stacks after them.
-    pub fn token_exits(&self, threads: &[Thread]) -> Result<Vec<(u32, StackId)>, EngineError> {
-        let mut exits = Vec::new();
-        if !self.has_tokens() {
-            return Ok(exits);
-        }
-        for thread in threads {
-            match thread.lexeme {
-                ThreadLexeme::Tokens(set) => exits.push((set, self.cell(thread.stack).parent)),
-                ThreadLexeme::Lexeme(index) if thread.lex_state().accepts() => {
-                    let accept = self.lexeme(index).accept(thread.lex_state());
-                    let stack = self.exit_thread(thread, accept)?;
-                    exits.extend(self.token_exits(self.starts(stack)?)?);
-                }
-                _ => {}
-            }
-        }
-        Ok(exits)
-    }
-
-    /// The ids of a set of tokens: sorted ranges, from the first to the last.
-    pub fn token_set(&self, set: u32) -> &[(u32, u32)] {
-        let leaf = self.rules().and_then(|rules| rules.program.leaves.get(&NodeId(set)));
-        match leaf {
-            Some(Leaf::Tokens(ranges)) => ranges,
-            _ => &[],
-        }
-    }
-
-    pub(super) fn is_in_set(&self, set: u32, token: u32) -> bool {
-        let ranges = self.token_set(set);
-        let after = ranges.partition_point(|&(_, last)| last < token);
-        ranges.get(after).is_some_and(|&(first, _)| first <= token)
-    }
-
-    /// The threads after a token that is taken as a whole; none if it may not come so.
-    pub fn step_token(&self, threads: &[Thread], token: u32) -> Result<Threads, EngineError> {
-        let mut next = Threads::new();
-        for (set, stack) in self.token_exits(threads)? {
-            if self.is_in_set(set, token) {
-                next.extend_from_slice(self.starts(stack)?);
-            }
-        }
-        self.settle(&mut next)?;
-        Ok(next)
-    }
-
-    /// The threads after a token: as a whole, or as its text.
-    pub fn read(
-        &self,
-        threads: &[Thread],
-        token: u32,
-        text: &[u8],
-    ) -> Result<Option<Threads>, EngineError> {
-        let mut next = self.step_token(threads, token)?;
-        if !text.is_empty() {
-            next.extend(self.walk(threads, text)?.into_iter().flatten());
-            self.settle(&mut next)?;
-        }
-        Ok((!next.is_empty()).then_some(next))
     }
 
     /// Whether it is a grammar of rules.
@@ -647,20 +424,5 @@ impl Automaton {
     /// What a grammar of rules is put together from.
     pub fn leaves(&self) -> impl Iterator<Item = (&NodeId, &Leaf)> {
         self.rules().into_iter().flat_map(|rules| rules.program.leaves.iter())
-    }
-
-    /// The only token that may come next, where it must be taken as a whole.
-    pub fn only_token(&self, threads: &[Thread]) -> Result<Option<u32>, EngineError> {
-        if threads.iter().any(|thread| !matches!(thread.lexeme, ThreadLexeme::Tokens(_))) {
-            return Ok(None);
-        }
-        let mut only = None;
-        for (set, _) in self.token_exits(threads)? {
-            match *self.token_set(set) {
-                [(first, last)] if first == last && *only.get_or_insert(first) == first => {}
-                _ => return Ok(None),
-            }
-        }
-        Ok(only)
     }
 }
