@@ -153,6 +153,14 @@ impl Automaton {
         Ok(Some(threads))
     }
 
+    /// Whether it is known that something follows wherever the lexeme of a thread ends: then there is
+    /// no need to look for what that is. A row only begins with lexemes after which there is a way
+    /// to the end, but where the longest match leaves none.
+    pub fn goes_on_anyhow(&self, thread: &Thread) -> bool {
+        self.rules().is_some_and(|rules| rules.program.swallowing.is_none())
+            && self.cell(thread.stack).frame == Frame::Begun
+    }
+
     /// What follows a row that has begun on a stack, where languages of it have ended.
     pub(super) fn begun_exit(
         &self,

@@ -78,6 +78,14 @@ pub struct ExitGroup {
 }
 
 impl ExitGroup {
+    /// Whether all its tokens end where the lexeme does.
+    pub fn is_end(&self) -> bool {
+        self.rests.is_leaf(NodeId::ROOT)
+            && self.grafts.is_empty()
+            && self.everywhere.is_empty()
+            && self.longest_grafts.is_empty()
+    }
+
     fn of(accept: Verdict, rests: Arc<ByteTrie>) -> Self {
         let (grafts, everywhere, longest_grafts) = ([].into(), [].into(), [].into());
         Self { accept, rests, grafts, everywhere, longest_grafts }

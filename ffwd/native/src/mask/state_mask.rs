@@ -291,7 +291,12 @@ impl Masker {
                     *nodes += 1;
                     add_inner(builder, &mask.inner);
                     let compared = automaton.ends_compared_item(thread)?;
+                    let goes_on = automaton.goes_on_anyhow(thread);
                     for group in &mask.exits {
+                        if goes_on && group.is_end() {
+                            builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
+                            continue;
+                        }
                         let stack = automaton.exit_thread(thread, group.accept)?;
                         if compared {
                             let spare = automaton.spare(stack)?;
