@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import ffwd
 from maskbench.__main__ import main
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, find
 from maskbench.grammars.real import FORMATS, NAMES, read_real
 from maskbench.grammars.speed import Contestant, measure
-from maskbench.tokenizer import resolve
+from maskbench.tokenizer import OutputEncoder, resolve
 
 # Of each grammar, a piece that no form of it has; it is put into the middle of a document.
 BROKEN = {"json": "tru", "python": " lambda if ) ", "sql": " = = ", "c": " ; ) ] "}
@@ -89,3 +90,23 @@ def test_the_command_writes_all_figures(tmp_path: Path):
 def test_a_contestant_has_a_format(engine: str):
     done = CliRunner().invoke(main, ["grammars-speed", "--engine", engine])
     assert done.exit_code == 2
+
+
+# Of the first documents, in GPT-2's tokens. With many more, masks take as much longer.
+MOST_STACKS = {"json": 500, "python": 12_000, "sql": 4_000, "c": 8_000}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_built_for_masks_is_bounded(name: str, tmp_path: Path):
+    """A lexeme that is taken to leave nothing behind it costs thousands of times as much."""
+    spec = resolve("gpt2", tmp_path)
+    encoder = OutputEncoder(spec)
+    grammar = read_real(name)
+    vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
+    compiled = ffwd.compile(ffwd.lark(grammar.forms["lark"]), vocabulary)
+    for _, text in grammar.documents[:3]:
+        matcher = compiled.matcher()
+        for token in encoder.encode(text):
+            matcher.allowed_token_ids()
+            assert compiled.stats()["stacks"] < MOST_STACKS[name]
+            assert matcher.accept_token(token)

@@ -157,8 +157,7 @@ impl Automaton {
     /// no need to look for what that is. A row only begins with lexemes after which there is a way
     /// to the end, but where the longest match leaves none.
     pub fn goes_on_anyhow(&self, thread: &Thread) -> bool {
-        self.rules().is_some_and(|rules| rules.program.swallowing.is_none())
-            && self.cell(thread.stack).frame == Frame::Begun
+        self.cell(thread.stack).frame == Frame::Begun && self.is_safe(thread)
     }
 
     /// What follows a row that has begun on a stack, where languages of it have ended.

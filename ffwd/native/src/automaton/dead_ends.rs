@@ -1,12 +1,12 @@
 //! Texts that a longest match has led to where nothing may come, seen beforehand.
 //!
-//! Only grammars for which [`swallowed`](super::swallowed) cannot rule it out come here. A row of
+//! Only lexemes for which [`swallowed`](super::swallowed) cannot rule it out come here. A row of
 //! lexemes (see [`rules`](super::rules)) with the stacks after them is looked at as a whole: from
 //! which of its states it can end so that something follows that it does not take itself. What
 //! follows is other rows, so this is a search in a graph of rows, backwards from the end of the text.
 //!
 //! The graph may be infinite. Of at most [`MAX_ROWS`] rows it is exact: a state is dead if and only if
-//! no text goes on from it to an end. Beyond these, in what follows a lexeme that ends anywhere, in
+//! no text goes on from it to an end, or to a lexeme of which that is ruled out. Beyond these, in what follows a lexeme that ends anywhere, in
 //! JSON, behind sets of tokens and with very large lexemes, a row is taken to be alive: then a dead
 //! end may be found only when the text comes nearer to it.
 
@@ -120,6 +120,26 @@ impl Shape {
     }
 }
 
+/// Which languages of a lexeme are followed by something wherever they end, whatever it is that may.
+#[derive(Clone, Copy)]
+struct Safe(Verdict);
+
+impl Safe {
+    fn of(rules: &Rules, lexeme: u32) -> Self {
+        let family = rules.families.values().find(|family| family.lexeme.get() == Some(&lexeme));
+        Self(family.map_or(0, |family| family.safe))
+    }
+
+    /// Whether some, and whether all of the languages that are left in a state are such ones.
+    fn among(self, lexeme: &Lexeme, state: LexState) -> (bool, bool) {
+        match lexeme.alive_in(state) {
+            // Not known.
+            Verdict::MAX => (false, false),
+            left => (left & self.0 != 0, left & !self.0 == 0),
+        }
+    }
+}
+
 /// How a row can end.
 struct Exit {
     /// The states in which it does.
@@ -137,6 +157,7 @@ struct Search {
     places: FxHashMap<Place, usize>,
     /// Those that are to be looked into, the shortest stacks first.
     pending: BinaryHeap<Reverse<(u32, usize)>>,
+    looked_into: usize,
     /// Of those that were looked into.
     shapes: FxHashMap<usize, Arc<Shape>>,
     exits: Vec<(usize, Exit)>,
@@ -149,7 +170,7 @@ impl Automaton {
         rules: &Rules,
         threads: &mut Threads,
     ) -> Result<(), EngineError> {
-        if rules.program.swallowing.is_none() {
+        if !rules.program.swallowing.is_possible() {
             return Ok(());
         }
         let mut kept = Threads::new();
@@ -171,7 +192,7 @@ impl Automaton {
     #[inline]
     pub fn may_dead_end(&self, thread: &Thread) -> Result<bool, EngineError> {
         match self.rules() {
-            Some(rules) if rules.program.swallowing.is_some() => Ok(self.fate(thread)?.may_die),
+            Some(rules) if rules.program.swallowing.is_possible() => Ok(self.fate(thread)?.may_die),
             _ => Ok(false),
         }
     }
@@ -179,13 +200,26 @@ impl Automaton {
     /// Whether no text goes on from any of these threads to an end.
     pub fn are_dead_ends(&self, threads: &[Thread]) -> Result<bool, EngineError> {
         match self.rules() {
-            Some(rules) if rules.program.swallowing.is_some() => {
+            Some(rules) if rules.program.swallowing.is_possible() => {
                 let mut threads: Threads = threads.iter().copied().collect();
                 self.drop_dead_ends(rules, &mut threads)?;
                 Ok(threads.is_empty())
             }
             _ => Ok(false),
         }
+    }
+
+    /// Whether a thread is in a row all of whose lexemes that are left are followed by something
+    /// wherever they end.
+    pub(super) fn is_safe(&self, thread: &Thread) -> bool {
+        let (ThreadLexeme::Lexeme(lexeme), Some(rules)) = (thread.lexeme, self.rules()) else {
+            return false;
+        };
+        if !rules.program.swallowing.is_possible() {
+            return true;
+        }
+        let (some, all) = Safe::of(rules, lexeme).among(self.lexeme(lexeme), thread.lex_state());
+        some && all
     }
 
     fn is_row(&self, stack: StackId) -> bool {
@@ -197,7 +231,7 @@ impl Automaton {
         let (ThreadLexeme::Lexeme(lexeme), Some(rules)) = (thread.lexeme, self.rules()) else {
             return Ok(Fate::default());
         };
-        if !self.is_row(thread.stack) {
+        if !self.is_row(thread.stack) || self.is_safe(thread) {
             return Ok(Fate::default());
         }
         let key = (lexeme, thread.stack, thread.lex_state());
@@ -206,20 +240,32 @@ impl Automaton {
         }
         let mut search = Search::default();
         self.add_row(rules, &mut search, key);
-        while let Some(Reverse((_, row))) = search.pending.pop() {
-            if search.shapes.len() >= MAX_ROWS {
+        // What is known of the rows that were looked into; and what would be no other if nothing
+        // beyond them were alive. Of most rows a few others tell all.
+        let (mut fates, mut surely);
+        let mut enough = 1;
+        loop {
+            while search.looked_into < enough {
+                let Some(Reverse((_, row))) = search.pending.pop() else { break };
+                self.look_into(rules, &mut search, row)?;
+                search.looked_into += 1;
+            }
+            (fates, surely) = (search.fates(true), search.fates(false));
+            let is_sure = fates.get(&0) == surely.get(&0);
+            if is_sure || search.pending.is_empty() || enough >= MAX_ROWS {
                 break;
             }
-            self.look_into(rules, &mut search, row)?;
+            enough *= 2;
         }
-        let fates = search.fates(true);
-        // What would be no other if nothing beyond the rows that were looked into were alive.
-        let surely = search.fates(false);
         let mut known = rules.dead_ends.known.lock();
         for (row, fates) in &fates {
             if *row == 0 || surely[row] == *fates {
                 let (lexeme, stack, _) = search.keys[*row];
+                let safe = Safe::of(rules, lexeme);
                 for (&state, &fate) in search.shapes[row].states.iter().zip(fates) {
+                    if safe.among(self.lexeme(lexeme), state) == (true, true) {
+                        continue;
+                    }
                     known.entry((lexeme, stack, state)).or_insert(fate);
                 }
             }
@@ -242,7 +288,14 @@ impl Automaton {
         let (lexeme, stack, start) = search.keys[row];
         let Some(shape) = self.shape(rules, lexeme, start)? else { return Ok(()) };
         search.shapes.insert(row, shape.clone());
+        let safe = Safe::of(rules, lexeme);
+        let is_safe = |place: &usize| safe.among(self.lexeme(lexeme), shape.states[*place]).0;
+        let from: Vec<usize> = (0..shape.states.len()).filter(is_safe).collect();
+        search.exits.push((row, Exit { from, alive: true, to: Vec::new() }));
         for ((verdict, goes_on), from) in &shape.endings {
+            if from.iter().all(is_safe) {
+                continue;
+            }
             let ended = self.exit(stack, ThreadLexeme::Lexeme(lexeme), *verdict, TextId::NONE)?;
             let mut exit = Exit { from: from.clone(), alive: false, to: Vec::new() };
             for start in self.starts(ended)? {
@@ -267,6 +320,10 @@ impl Automaton {
                     let Some(state) = next.next(start.lex_state(), byte)? else { continue };
                     if !seen.insert(state) {
                         continue;
+                    }
+                    if Safe::of(rules, index).among(&next, state).0 {
+                        exit.alive = true;
+                        break;
                     }
                     let place = (index, start.stack, state);
                     let known = rules.dead_ends.known.lock().get(&place).copied();

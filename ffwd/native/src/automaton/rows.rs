@@ -48,6 +48,8 @@ pub(super) struct Family {
     languages: Vec<Ast>,
     /// The languages that end as soon as they can.
     lazy: Verdict,
+    /// Those whose longest match never takes all that can follow it: see `swallowed`.
+    pub(super) safe: Verdict,
     /// Those that are left out of what is read.
     pub(super) ignored: Verdict,
     /// The language of each lexeme.
@@ -55,7 +57,7 @@ pub(super) struct Family {
     /// Whether the grammar has nothing else.
     is_all: bool,
     /// The automaton of all, once something has begun.
-    lexeme: OnceLock<u32>,
+    pub(super) lexeme: OnceLock<u32>,
 }
 
 /// By scope; scopes of more lexemes than one automaton can tell apart have none.
@@ -70,7 +72,7 @@ pub(super) fn families(program: &Program) -> Families {
         }
     }
     let family = |(scope, members): (ScopeId, BTreeMap<NodeId, (&Ast, Longest)>)| {
-        let mut family = Family::default();
+        let mut family = Family { safe: Verdict::MAX, ..Family::default() };
         let mut known: FxHashMap<(&Ast, Longest), usize> = FxHashMap::default();
         for (node, (language, lexing)) in members {
             let place = *known.entry((language, lexing)).or_insert_with(|| {
@@ -82,6 +84,9 @@ pub(super) fn families(program: &Program) -> Families {
             }
             family.lazy |= Verdict::from(lexing == Longest::Lazy) << place;
             family.ignored |= Verdict::from(lexing == Longest::Ignored) << place;
+            if program.swallowing.has(node) {
+                family.safe &= !(1 << place);
+            }
             family.places.insert(node, place);
         }
         family.is_all = family.places.len() == program.leaves.len();

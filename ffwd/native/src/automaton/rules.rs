@@ -25,6 +25,7 @@ use super::keys::TextId;
 use super::limits::Limits;
 use super::memory::Held;
 use super::rows::{families, Beginning, Families, Family, Row};
+use super::swallowed::Swallowing;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::unions::Union;
 use super::value::QueryId;
@@ -55,8 +56,7 @@ pub struct Program {
     pub limits: FxHashMap<NodeId, u32>,
     /// Whether what follows a row is found when it begins, and not when it has ended.
     pub eager_rows: bool,
-    /// A lexeme whose longest match may take all that can follow it: see `swallowed`.
-    pub swallowing: Option<NodeId>,
+    pub swallowing: Swallowing,
 }
 
 impl Program {

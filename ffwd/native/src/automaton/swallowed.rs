@@ -1,9 +1,10 @@
 //! Whether a longest match can take what must follow it.
 //!
 //! A lexeme that ends at its longest match may leave nothing that can come next: `A: /a+/` before
-//! `"a"` takes every `a`. Most grammars cannot run into that, which is seen here from their symbols
-//! alone: wherever a lexeme may end, one of the bytes that may follow it goes on with no lexeme of its
-//! scope. Only for the others [`dead_ends`](super::dead_ends) looks at what stands side by side.
+//! `"a"` takes every `a`. Most lexemes cannot run into that, which is seen here from the symbols of
+//! the grammar alone: in each state in which one may end, it may be followed by the end of the text or
+//! by a byte that goes on with no lexeme of its scope, and with which another such lexeme begins. Only
+//! where no such lexeme is left [`dead_ends`](super::dead_ends) looks at what stands side by side.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,58 +45,113 @@ impl First {
     }
 }
 
-/// The first lexeme, in the order of the leaves, whose longest match may take all that can follow it
-/// somewhere. `None`: there is none, so after any text that can be read another byte can, or its end.
-pub fn swallowing(
-    symbols: &Symbols,
-    leaves: &FxHashMap<NodeId, Leaf>,
-    lexemes: &LexemeStore,
-) -> Result<Option<NodeId>, LimitExceeded> {
-    let mut scopes: FxHashMap<ScopeId, Vec<(NodeId, Longest, Arc<Lexeme>)>> = FxHashMap::default();
-    let mut first: FxHashMap<NodeId, First> = FxHashMap::default();
-    for (&node, leaf) in leaves {
-        let mut begins = First::default();
-        match leaf {
-            Leaf::Json(_) => begins.json = true,
-            Leaf::Tokens(_) => begins.token = true,
-            Leaf::Lexeme { language, lexing } => {
-                let spec = LexemeSpec::new(Spelling::Utf8, [language.clone()]);
-                let lexeme = lexemes.get(&spec)?;
-                if lexeme.is_alive() {
-                    begins.bytes = going_on(&lexeme, lexeme.start())?;
-                    if let &Lexing::Longest { scope, lexing } = lexing {
-                        scopes.entry(scope).or_default().push((node, lexing, lexeme));
+/// Lexemes whose longest match may take all that can follow them somewhere.
+#[derive(Debug, Default)]
+pub struct Swallowing {
+    /// And those that nothing else can follow.
+    lexemes: FxHashSet<NodeId>,
+    /// The first, in the order of the leaves, that takes what is no such one.
+    first: Option<NodeId>,
+}
+
+impl Swallowing {
+    /// Whether there is one. If not, after any text that can be read another byte can, or its end.
+    pub fn is_possible(&self) -> bool {
+        !self.lexemes.is_empty()
+    }
+
+    /// Whether it is one of them. After all others comes the end, or a byte that is not taken and
+    /// with which another one of the others begins.
+    pub fn has(&self, node: NodeId) -> bool {
+        self.lexemes.contains(&node)
+    }
+
+    /// The first of them, in the order of the leaves, where it is not due to another one.
+    pub fn first(&self) -> Option<NodeId> {
+        self.first
+    }
+
+    /// Those of a grammar.
+    pub fn of(
+        symbols: &Symbols,
+        leaves: &FxHashMap<NodeId, Leaf>,
+        lexemes: &LexemeStore,
+    ) -> Result<Self, LimitExceeded> {
+        let mut swallowing = Self::default();
+        let mut scopes: FxHashMap<ScopeId, Vec<Longer>> = FxHashMap::default();
+        let mut first: FxHashMap<NodeId, First> = FxHashMap::default();
+        for (&node, leaf) in leaves {
+            let mut begins = First::default();
+            match leaf {
+                Leaf::Json(_) => begins.json = true,
+                Leaf::Tokens(_) => begins.token = true,
+                Leaf::Lexeme { language, lexing } => {
+                    let spec = LexemeSpec::new(Spelling::Utf8, [language.clone()]);
+                    let lexeme = lexemes.get(&spec)?;
+                    if lexeme.is_alive() {
+                        begins.bytes = going_on(&lexeme, lexeme.start())?;
+                        if let &Lexing::Longest { scope, lexing } = lexing {
+                            scopes.entry(scope).or_default().push((node, lexing, lexeme));
+                        }
                     }
                 }
             }
+            first.insert(node, begins);
         }
-        first.insert(node, begins);
-    }
-    if scopes.is_empty() {
-        return Ok(None);
-    }
-    let contexts = Contexts::of(symbols, &first);
-    let mut found: Vec<NodeId> = Vec::new();
-    for lexemes in scopes.values() {
-        for (node, lexing, lexeme) in lexemes {
-            // A lazy one ends as soon as it can.
-            let Some(symbol) = contexts.leaves.get(node) else { continue };
-            if *lexing == Longest::Lazy {
-                continue;
-            }
-            let mut taken = ByteSet::EMPTY;
-            for (other, _, beside) in lexemes {
-                let apart = |byte: u8| !first[other].bytes.contains(byte);
-                if !first[node].bytes.iter().all(apart) {
-                    taken = taken.union(&going_on_beside(lexeme, beside)?);
+        if scopes.is_empty() {
+            return Ok(swallowing);
+        }
+        let mut contexts = Contexts::of(symbols);
+        let mut taken: Vec<(NodeId, SymbolId, FxHashSet<ByteSet>)> = Vec::new();
+        for lexemes in scopes.values() {
+            for (node, lexing, lexeme) in lexemes {
+                // A lazy one ends as soon as it can.
+                if let (Longest::Greedy | Longest::Ignored, Some(&symbol)) =
+                    (lexing, contexts.leaves.get(node))
+                {
+                    taken.push((*node, symbol, taken_after(lexeme, *node, lexemes, &first)?));
                 }
             }
-            if !taken.is_empty() && contexts.may_be_within(*symbol, &taken) {
-                found.push(*node);
+        }
+        // What may be swallowed cannot be what saves another.
+        loop {
+            contexts.begin(&first);
+            let before = swallowing.lexemes.len();
+            for (node, symbol, taken) in &taken {
+                if taken.iter().any(|taken| contexts.may_be_within(*symbol, taken)) {
+                    swallowing.lexemes.insert(*node);
+                }
+            }
+            if swallowing.lexemes.len() == before {
+                return Ok(swallowing);
+            }
+            swallowing.first = swallowing.first.or(swallowing.lexemes.iter().min().copied());
+            for node in &swallowing.lexemes {
+                first.insert(*node, First::default());
             }
         }
     }
-    Ok(found.into_iter().min())
+}
+
+type Longer = (NodeId, Longest, Arc<Lexeme>);
+
+/// For each state in which a lexeme may end, the bytes with which some lexeme of its scope goes on. They
+/// are as sets, of which there are far fewer than states.
+fn taken_after(
+    lexeme: &Lexeme,
+    node: NodeId,
+    scope: &[Longer],
+    first: &FxHashMap<NodeId, First>,
+) -> Result<FxHashSet<ByteSet>, LimitExceeded> {
+    let mut taken: FxHashMap<LexState, ByteSet> = FxHashMap::default();
+    for (other, _, beside) in scope {
+        let apart = |byte: u8| !first[other].bytes.contains(byte);
+        if !first[&node].bytes.iter().all(apart) {
+            going_on_beside(lexeme, beside, &mut taken)?;
+        }
+    }
+    // Where nothing is taken, something has to follow nevertheless.
+    Ok(taken.into_values().chain([ByteSet::EMPTY]).collect())
 }
 
 /// The bytes with which a lexeme goes on.
@@ -112,9 +168,13 @@ pub(super) fn going_on(lexeme: &Lexeme, state: LexState) -> Result<ByteSet, Limi
     Ok(bytes)
 }
 
-/// The bytes with which the second lexeme goes on after some text of the first.
-fn going_on_beside(ending: &Lexeme, beside: &Lexeme) -> Result<ByteSet, LimitExceeded> {
-    let mut bytes = ByteSet::EMPTY;
+/// Adds, to each state in which the first lexeme may end, the bytes with which the second one goes on
+/// after some text that leads there.
+fn going_on_beside(
+    ending: &Lexeme,
+    beside: &Lexeme,
+    taken: &mut FxHashMap<LexState, ByteSet>,
+) -> Result<(), LimitExceeded> {
     let start = (ending.start(), beside.start());
     let mut seen = FxHashSet::from_iter([start]);
     let mut pending = VecDeque::from([start]);
@@ -123,7 +183,7 @@ fn going_on_beside(ending: &Lexeme, beside: &Lexeme) -> Result<ByteSet, LimitExc
         for byte in 0..=255 {
             let Some(other) = goes.next(byte)? else { continue };
             if one.accepts() {
-                bytes.insert(byte);
+                taken.entry(one).or_insert(ByteSet::EMPTY).insert(byte);
             }
             if one.is_final() {
                 continue;
@@ -135,10 +195,11 @@ fn going_on_beside(ending: &Lexeme, beside: &Lexeme) -> Result<ByteSet, LimitExc
             }
         }
         if seen.len() > MAX_PAIRS {
-            return Ok(ByteSet::range(0, 255));
+            taken.insert(ending.start(), ByteSet::range(0, 255));
+            return Ok(());
         }
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// How a symbol stands in another.
@@ -157,6 +218,8 @@ enum Place {
 /// What may follow symbols.
 struct Contexts<'s> {
     symbols: &'s Symbols,
+    /// What the start reaches, in the order of ranks.
+    reached: Vec<SymbolId>,
     first: FxHashMap<SymbolId, First>,
     /// Where each symbol that the start reaches stands.
     places: FxHashMap<SymbolId, Vec<(SymbolId, Place)>>,
@@ -164,7 +227,7 @@ struct Contexts<'s> {
 }
 
 impl<'s> Contexts<'s> {
-    fn of(symbols: &'s Symbols, leaves: &FxHashMap<NodeId, First>) -> Self {
+    fn of(symbols: &'s Symbols) -> Self {
         let mut places: FxHashMap<SymbolId, Vec<(SymbolId, Place)>> = FxHashMap::default();
         let mut reached = vec![symbols.start];
         let mut seen = FxHashSet::from_iter([symbols.start]);
@@ -200,16 +263,21 @@ impl<'s> Contexts<'s> {
         }
         // What a symbol can begin with has a smaller rank.
         reached.sort_by_key(|&id| symbols.rank(id));
+        Self { symbols, reached, first: FxHashMap::default(), places, leaves: of_leaves }
+    }
+
+    /// Finds out what symbols begin with, from what leaves do.
+    fn begin(&mut self, leaves: &FxHashMap<NodeId, First>) {
         let mut first: FxHashMap<SymbolId, First> = FxHashMap::default();
-        for id in reached {
+        for &id in &self.reached {
             let mut begins = First::default();
             let mut join = |inner: SymbolId| begins.join(first[&inner]);
-            match symbols.get(id) {
+            match self.symbols.get(id) {
                 Symbol::Empty => {}
                 Symbol::Leaf(node) => begins = leaves.get(node).copied().unwrap_or_default(),
                 &Symbol::Seq(one, then) => {
                     join(one);
-                    if symbols.is_nullable(one) {
+                    if self.symbols.is_nullable(one) {
                         join(then);
                     }
                 }
@@ -218,11 +286,11 @@ impl<'s> Contexts<'s> {
                 | &Symbol::Repeat { inner, .. }
                 | &Symbol::Marked(_, inner)
                 | &Symbol::NonEmpty(inner) => join(inner),
-                &Symbol::Part(part) => join(symbols.meaning(part)),
+                &Symbol::Part(part) => join(self.symbols.meaning(part)),
             }
             first.insert(id, begins);
         }
-        Self { symbols, first, places, leaves: of_leaves }
+        self.first = first;
     }
 
     /// Whether it may be that all that can follow a symbol somewhere begins with bytes of a set. The

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::{CompileError, Compiled, Engine, Recipe};
 use crate::automaton::rules::{Leaf, Program};
-use crate::automaton::swallowed::swallowing;
+use crate::automaton::swallowed::Swallowing;
 use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use crate::expr::{LexemeSpec, Spelling};
 use crate::grammar::fold::fold_regular;
@@ -128,12 +128,13 @@ impl Engine {
         // What has begun is looked for in rows, so these have to be there.
         let eager_rows = eager_rows || !limits.is_empty();
         let spans = spans_of(grammar, &graph);
-        let swallowing =
-            swallowing(&symbols, &leaves, &self.lexemes).map_err(GrammarError::from)?;
+        let swallowing = Swallowing::of(&symbols, &leaves, &self.lexemes);
+        let swallowing = swallowing.map_err(GrammarError::from)?;
+        let suspect = swallowing.first();
         let program = Arc::new(Program { symbols, leaves, spans, limits, eager_rows, swallowing });
         let compiled =
             self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar");
-        match (compiled, swallowing) {
+        match (compiled, suspect) {
             (Err(CompileError::Unsatisfiable(_)), Some(node)) => {
                 Err(swallowed(grammar, node).into())
             }
