@@ -148,8 +148,9 @@ test: rust-test python-test
 rust-test:
 	cargo test --locked --manifest-path $(CARGO_MANIFEST)
 
+# A file's tests run in one process, for they share what is costly to make.
 python-test: setup suite vocabularies parsers
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
 
 # Says so and does nothing where valgrind is missing. Counts depend on the compiler, so they are
 # compared only with those of the same one.
