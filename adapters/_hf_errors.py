@@ -55,3 +55,16 @@ class UnsupportedGenerationError(FfwdError):
     def __init__(self, option: str, reason: str) -> None:
         super().__init__(f"fast_forward_generate does not support {option}: {reason}")
         self.option = option
+
+
+class ContinuousBatchingError(FfwdError):
+    """Continuous batching cannot be constrained in this way.
+
+    Attributes:
+        option: What cannot be had: the name of an option, or what it is about.
+
+    """
+
+    def __init__(self, option: str, reason: str) -> None:
+        super().__init__(f"continuous batching with grammars does not support {option}: {reason}")
+        self.option = option

@@ -39,6 +39,11 @@ class ScoreMask:
         self._pinned: torch.Tensor | None = None
         self._copied: Any = None
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self._free)
+
     def fill(self, matchers: Sequence[Matcher], rows: Sequence[int]) -> None:
         """Write each matcher's mask to its row, in parallel."""
         self._wait_for_copy()
@@ -72,13 +77,14 @@ class ScoreMask:
             return None
         return int(words[0]) * _WORD_BITS + word.bit_length() - 1
 
-    def apply(self, scores: torch.Tensor) -> torch.Tensor:
-        """Return scores with -inf where a token is not allowed; the argument is left as it is.
+    def apply(self, scores: torch.Tensor, *, in_place: bool = False) -> torch.Tensor:
+        """Return scores with -inf where a token is not allowed.
 
         Args:
-            scores: Shape [rows, width], any floating type and device. Columns from the vocabulary's
-                size on are padding of the model's output layer and get -inf in rows that are not
-                free.
+            scores: Shape [rows, width], any floating type and device; there may be fewer rows than
+                the mask has, the first ones. Columns from the vocabulary's size on are padding of
+                the model's output layer and get -inf in rows that are not free.
+            in_place: Write to `scores`; otherwise they are left as they are.
 
         Raises:
             VocabularyError: If the vocabulary is larger than `width`.
@@ -91,18 +97,18 @@ class ScoreMask:
                 " build it with vocab_size= of this model's configuration"
             )
         bits = self._bits if scores.is_cpu else self._to_device(scores.device)
+        free = self._free[: scores.shape[0]]
         if scores.requires_grad and torch.is_grad_enabled():
             # Not in place, so that a gradient goes through.
-            blocked = blocked_columns(torch.as_tensor(bits), self._vocab_size, width)
-            return scores.masked_fill(blocked & ~self._free_column(scores.device), -torch.inf)
-        masked = scores.clone(memory_format=torch.contiguous_format)
+            blocked = blocked_columns(torch.as_tensor(bits[: len(free)]), self._vocab_size, width)
+            unmasked = torch.from_numpy(free).to(scores.device).unsqueeze(1)
+            return scores.masked_fill(blocked & ~unmasked, -torch.inf)
+        masked = scores if in_place else scores.clone(memory_format=torch.contiguous_format)
         # The mask of a free row allows every token, but not the columns past them.
-        rows = np.flatnonzero(~self._free) if self._free.any() else None
+        every = len(free) == self.rows and not free.any()
+        rows = None if every else np.flatnonzero(~free)
         apply_token_bitmask_inplace(masked, bits, rows, vocab_size=self._vocab_size)
         return masked
-
-    def _free_column(self, device: torch.device) -> torch.Tensor:
-        return torch.from_numpy(self._free).to(device).unsqueeze(1)
 
     def _to_device(self, device: torch.device) -> torch.Tensor:
         if device.type != "cuda":

@@ -2,9 +2,14 @@
 
 `GrammarLogitsProcessor` constrains any `generate()` call. `fast_forward_generate` also skips the
 forward passes whose outcome the grammar has already decided; it is given to
-`generate(custom_generate=...)`.
+`generate(custom_generate=...)`. `Structured` makes the arguments for either from a schema, an
+expression, a choice or a grammar; pipelines take them, too. `constrained_generate_batch` and
+`constrain_manager` are for continuous batching.
 """
 
+from ffwd.adapters._hf_continuous import constrain_manager as constrain_manager
+from ffwd.adapters._hf_continuous import constrained_generate_batch as constrained_generate_batch
+from ffwd.adapters._hf_errors import ContinuousBatchingError as ContinuousBatchingError
 from ffwd.adapters._hf_errors import NoTokenLeftError as NoTokenLeftError
 from ffwd.adapters._hf_errors import RefusedTokenError as RefusedTokenError
 from ffwd.adapters._hf_errors import UnsupportedGenerationError as UnsupportedGenerationError
@@ -14,3 +19,4 @@ from ffwd.adapters._hf_processor import GrammarLogitsProcessor as GrammarLogitsP
 from ffwd.adapters._hf_report import GenerationReport as GenerationReport
 from ffwd.adapters._hf_report import GenerationStats as GenerationStats
 from ffwd.adapters._hf_report import TokenTrace as TokenTrace
+from ffwd.adapters._hf_structured import Structured as Structured

@@ -87,6 +87,17 @@ def test_the_transformers_example_runs(model_folder: Path, monkeypatch: pytest.M
         assert text in {"yes, gladly", "no, never"}
 
 
+def test_the_page_of_transformers_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks go on from each other, and every answer is what it was to be."""
+    names = run("".join(blocks("python", "docs/transformers.md")), model_folder, monkeypatch)
+    output = names["output"][0, names["prompt"]["input_ids"].shape[1] :]
+    text = names["tokenizer"].decode(output, skip_special_tokens=True)
+    assert text in {"yes, gladly", "no, never"}
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", names["date"])
+    assert names["answers"][0] in {"yes", "no"}
+    assert re.fullmatch("[0-9]{4}", names["answers"][1])
+
+
 def test_the_chat_example_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is one of the choices, and the user's words are text."""
     names = run(blocks("python")[2], model_folder, monkeypatch)

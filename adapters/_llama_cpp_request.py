@@ -1,0 +1,248 @@
+"""One request of llama-cpp-python: which tokens of a context are new, and what may follow."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ffwd
+from ffwd import CompiledGrammar, FfwdError, Matcher, Vocabulary, VocabularyError
+from ffwd.chat import Start
+
+_RECENT_TOKENS = 64
+"""How many tokens of the prompt are asked what is canonical after it."""
+
+GrammarOrStart = CompiledGrammar | Start
+"""What a request follows: a grammar, or the place where it begins after a prompt of `ffwd.chat`."""
+
+
+class RefusedTokenError(FfwdError):
+    """A token was chosen that the grammar refuses.
+
+    Attributes:
+        token: The token's id.
+        position: Its place among the generated tokens, from 0.
+
+    """
+
+    def __init__(self, *, token: int, position: int, text: bytes | None) -> None:
+        shown = "no text" if text is None else repr(text)
+        super().__init__(
+            f"the grammar refuses token {token} ({shown}) at position {position} of the generated"
+            " tokens; a logits processor or a GBNF grammar that comes after it chose it"
+        )
+        self.token = token
+        self.position = position
+
+
+class NoTokenLeftError(FfwdError):
+    """Every token that the grammar allows has the score -inf."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "every token that the grammar allows has the score -inf; a logits processor that comes"
+            " before it rules out what the grammar needs"
+        )
+
+
+class Request:
+    """The matcher of a request, kept in step with the ids that llama-cpp-python shows.
+
+    A processor is called once for every token that is sampled, so each call is one token further
+    than the call before. It is shown the ids that have been evaluated: after the sampled ones there
+    may be drafts, which the next calls go through one by one as long as they are confirmed.
+
+    Where text is forced, the tokens are those of the tokenizer, and the only ones that may come: a
+    draft of them is confirmed, and a text with drafts is the same as one without.
+
+    Args:
+        grammar: What the request follows.
+        canonical: Leave only tokens with which the tokenizer itself would have cut the text.
+        max_tokens: Within how many tokens the text ends.
+        only: Whether there is just one prompt. Then ids that begin with those that are known go on
+            from them, whatever drafts they have; otherwise they may be a new prompt, too, and only
+            the drafts of the pair are known.
+
+    """
+
+    def __init__(
+        self, grammar: GrammarOrStart, *, canonical: bool, max_tokens: int | None, only: bool
+    ) -> None:
+        self._grammar = grammar
+        self._vocabulary = grammar.vocabulary
+        self._canonical = canonical
+        self._only = only
+        self._max_tokens = max_tokens
+        self._bits = ffwd.allocate_bitmask(1, self._vocabulary.vocab_size)
+        # Says at once what is wrong with the options.
+        self._matcher: Matcher = self._new_matcher([])
+        self._forces = _encodes(self._vocabulary)
+        self._ids: NDArray[np.intc] = np.empty(0, dtype=np.intc)
+        self._prompt_length = 0
+        self._shown = 0
+        # Whether the token that was sampled last has been taken where drafts were asked for.
+        self._taken = False
+        self._forced: list[int] = []
+        self._unconfirmed = 0
+        self.drafted = 0
+        self.confirmed = 0
+        self.masks = 0
+
+    @property
+    def begun(self) -> bool:
+        """Whether the prompt has been seen."""
+        return self._prompt_length > 0
+
+    def restart(self) -> None:
+        """Take the next ids for a prompt."""
+        self._prompt_length = 0
+
+    def begins(self, input_ids: NDArray[np.intc]) -> bool:
+        """Whether the ids begin with those that the request has taken."""
+        known = len(self._ids)
+        return (
+            self.begun and len(input_ids) >= known and np.array_equal(input_ids[:known], self._ids)
+        )
+
+    def goes_on(self, input_ids: NDArray[np.intc], drafts: int) -> bool:
+        """Whether these ids are the same request's, one token further than at the last call.
+
+        `drafts` is how many drafts may follow that token.
+        """
+        known, count = len(self._ids), len(input_ids)
+        if not self.begins(input_ids):
+            return False
+        if self._only:
+            return True
+        if self._taken:
+            return count <= known + drafts
+        # A sampled token more; or drafts are gone through, or the same place is sampled again.
+        return count in (known + 1, self._shown, known)
+
+    def begin(self, prompt: NDArray[np.intc]) -> None:
+        """Take a prompt.
+
+        Raises:
+            ValueError: A `Start` is not one after this prompt.
+
+        """
+        ids = prompt.tolist()
+        if isinstance(self._grammar, Start):
+            expected = list(self._grammar.prompt_ids)
+            if ids[-len(expected) :] != expected:
+                raise ValueError("the prompt is not that of its Start: give its prompt_ids")
+        self._matcher = self._new_matcher(ids[-_RECENT_TOKENS:])
+        self._ids = prompt.copy()
+        self._prompt_length = self._shown = len(ids)
+        self._taken = False
+        self._forced = []
+        self._unconfirmed = 0
+        self.drafted = self.confirmed = self.masks = 0
+
+    def advance(self, input_ids: NDArray[np.intc]) -> None:
+        """Go to the place in `input_ids` for which a mask is asked now.
+
+        Raises:
+            RefusedTokenError: The grammar refuses the token before it.
+
+        """
+        if not self._taken and len(input_ids) > len(self._ids):
+            self._accept(input_ids)
+            self._confirm(len(input_ids) == self._shown)
+        self._taken = False
+        self._shown = len(input_ids)
+
+    def _confirm(self, draft: bool) -> None:
+        if draft and self._unconfirmed:
+            self.confirmed += 1
+            self._unconfirmed -= 1
+        else:
+            self._unconfirmed = 0
+
+    def mask(self, scores: NDArray[np.single]) -> NDArray[np.single]:
+        """Return a copy of the scores with -inf for every token that may not come.
+
+        Raises:
+            NoTokenLeftError: All are -inf then.
+            VocabularyError: There are more tokens than scores.
+
+        """
+        if self._vocabulary.vocab_size > len(scores):
+            raise VocabularyError(
+                f"the vocabulary has {self._vocabulary.vocab_size} tokens, the model's logits only"
+                f" {len(scores)}: it is another model's"
+            )
+        self.masks += 1
+        forced = self._forced_here()
+        if forced and scores[forced[0]] != -np.inf:
+            masked = np.full(len(scores), -np.inf, dtype=np.single)
+            masked[forced[0]] = scores[forced[0]]
+            return masked
+        # What is given are the logits among ids and probabilities, with gaps between them.
+        masked = np.array(scores, dtype=np.single)
+        self._matcher.fill_bitmask(self._bits, 0)
+        ffwd.apply_token_bitmask_inplace(
+            masked, self._bits[0], vocab_size=self._vocabulary.vocab_size
+        )
+        if masked.max() == -np.inf:
+            raise NoTokenLeftError
+        return masked
+
+    def drafts(self, input_ids: NDArray[np.intc], limit: int) -> list[int]:
+        """Return the tokens that must follow `input_ids`, which end with a sampled token."""
+        known = len(self._ids)
+        if self._taken or len(input_ids) != known + 1 or not self.begins(input_ids):
+            return []
+        try:
+            self._accept(input_ids)
+        except RefusedTokenError:
+            return []  # The processor comes upon it, too.
+        self._taken = True
+        tokens = self._forced_here()[:limit]
+        self._unconfirmed = len(tokens)
+        self.drafted += len(tokens)
+        return tokens
+
+    def only_ends(self, scores: NDArray[np.single]) -> NDArray[np.single]:
+        """Return scores that leave nothing but the end."""
+        ended = np.full(len(scores), -np.inf, dtype=np.single)
+        ends = [token for token in self._vocabulary.eos_token_ids if token < len(scores)]
+        ended[ends] = 0.0
+        return ended
+
+    def _accept(self, input_ids: NDArray[np.intc]) -> None:
+        """Take the next one of the ids."""
+        place = len(self._ids)
+        token = int(input_ids[place])
+        known = 0 <= token < self._vocabulary.vocab_size
+        # What follows the end says nothing.
+        if not self._matcher.is_terminated() and not (known and self._matcher.accept_token(token)):
+            raise RefusedTokenError(
+                token=token,
+                position=place - self._prompt_length,
+                text=self._vocabulary.token_bytes(token) if known else None,
+            )
+        self._ids = input_ids[: place + 1].copy()
+        # Looked for anew where they are used up, or where another one has come.
+        self._forced = self._forced[1:] if self._forced[:1] == [token] else []
+
+    def _forced_here(self) -> list[int]:
+        if not self._forced and self._forces and not self._matcher.is_terminated():
+            self._forced = self._matcher.fast_forward_tokens()
+        return self._forced
+
+    def _new_matcher(self, recent: list[int]) -> Matcher:
+        if isinstance(self._grammar, Start):
+            return self._grammar.matcher(
+                canonical=self._canonical or None, max_tokens=self._max_tokens
+            )
+        return self._grammar.matcher(
+            canonical=self._canonical, recent_tokens=recent, max_tokens=self._max_tokens
+        )
+
+
+def _encodes(vocabulary: Vocabulary) -> bool:
+    """Whether forced text can be cut into tokens."""
+    try:
+        vocabulary.encode(b"")
+    except VocabularyError:
+        return False
+    return True
