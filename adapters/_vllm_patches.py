@@ -7,7 +7,8 @@ does what it did before.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal, get_args
 
 from pydantic.dataclasses import rebuild_dataclass
@@ -140,12 +141,16 @@ def _validate(
 
 
 def extend_manager(store: GrammarStore) -> None:
-    """Let `StructuredOutputManager` begin with ffwd's backend where that is configured."""
+    """Let `StructuredOutputManager` begin with ffwd's backend where that is configured.
+
+    It makes a backend with the first request otherwise. So a tokenizer that ffwd cannot read keeps
+    the engine from starting, and the first request does not wait for the vocabulary.
+    """
     from vllm.v1.structured_output import StructuredOutputManager
 
-    from ffwd.adapters._vllm_grammar import FfwdBackend
+    from ffwd.adapters._vllm_grammar import FfwdBackend, fill_rows
 
-    def wrap(original: Callable[..., None]) -> Callable[..., None]:
+    def with_backend(original: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(original)
         def make(self: Any, vllm_config: Any) -> None:
             original(self, vllm_config)
@@ -159,15 +164,43 @@ def extend_manager(store: GrammarStore) -> None:
                 vllm_config, self.tokenizer, model_config.get_vocab_size(), store=store
             )
             self.backend_name = BACKEND
+            # Without drafts vLLM hands over the rows of large batches in parts, to threads of its
+            # own. Here the batch is one part whatever its size, and the native core has threads.
+            batch = vllm_config.scheduler_config.max_num_seqs
+            if not self.fill_bitmask_parallel_threshold < batch:
+                self.executor_for_fillmask = ThreadPoolExecutor(max_workers=1)
+            self.fill_bitmask_parallel_threshold = 0
+            self.fill_bitmask_parallel_batch_size = batch
 
         return make
 
-    _wrap(StructuredOutputManager, "__init__", wrap)
+    def in_one_call(original: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(original)
+        def fill(self: Any, batch: Iterable[tuple[Any, ...]]) -> None:
+            if isinstance(self.backend, FfwdBackend):
+                batch = fill_rows(batch, self._grammar_bitmask)
+            if batch:
+                original(self, batch)
+
+        return fill
+
+    def in_this_thread(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def submit(self: Any, batch: list[tuple[Any, ...]]) -> Any:
+            if not isinstance(self.backend, FfwdBackend):
+                return original(self, batch)
+            done: Future[None] = Future()
+            done.set_result(self._fill_bitmasks(batch))
+            return done
+
+        return submit
+
+    _wrap(StructuredOutputManager, "_fill_bitmasks", in_one_call)
+    _wrap(StructuredOutputManager, "_async_submit_fill_bitmask", in_this_thread)
+    _wrap(StructuredOutputManager, "__init__", with_backend)
 
 
-def _wrap(
-    owner: type, name: str, wrap: Callable[[Callable[..., None]], Callable[..., None]]
-) -> None:
+def _wrap(owner: type, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     """Replace a method, once."""
     original = getattr(owner, name)
     if getattr(original, _WRAPPED, False):

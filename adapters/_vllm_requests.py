@@ -79,7 +79,10 @@ class GrammarStore:
                 if known is tokenizer and width == vocab_size:
                     return cache
             vocabulary = engine_vocabulary(
-                tokenizer, vocab_size=vocab_size, eos_token_ids=_end_tokens(model_config)
+                tokenizer,
+                vocab_size=vocab_size,
+                eos_token_ids=_end_tokens(model_config, tokenizer),
+                stated=False,
             )
             made = GrammarCache(vocabulary, max_bytes=cache_bytes())
             self._caches.append((tokenizer, vocab_size, made))
@@ -104,9 +107,10 @@ def cache_bytes() -> int:
     return int(text) << 20
 
 
-def _end_tokens(model_config: Any) -> list[int]:
-    """What the model's generation config says ends an output, as vLLM reads it."""
+def _end_tokens(model_config: Any, tokenizer: Any) -> set[int]:
+    """What vLLM ends every request at: the tokenizer's end, and those of the generation config."""
     found = model_config.try_get_generation_config().get("eos_token_id")
-    if found is None:
-        return []
-    return [found] if isinstance(found, int) else list(found)
+    ends = {found} if isinstance(found, int) else set(found or ())
+    if tokenizer.eos_token_id is not None:
+        ends.add(tokenizer.eos_token_id)
+    return ends

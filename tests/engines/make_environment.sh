@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Makes the environment that an engine's tests run in (docs/engines.md):
+#
+#     tests/engines/make_environment.sh ENGINE [FOLDER]
+#
+# FOLDER is build/engines/ENGINE if it is not given. ffwd is taken from this tree, not installed. BASE
+# is the interpreter of an environment with ffwd's own dependencies (`make setup`), for engines that
+# share its packages; PYTHON the one for those that share none. What is there already is left as it is.
+set -euo pipefail
+
+ENGINE=${1:-}
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+FOLDER=${2:-$ROOT/build/engines/$ENGINE}
+PYTHON=${PYTHON:-python3}
+BASE=${BASE:-$ROOT/.venv/bin/python}
+
+# vLLM's configuration, scheduler and manager of structured output, without the engine: the sources
+# of the wheel, without its compiled code for CUDA, beside the packages of BASE, torch among them.
+# Of what vLLM requires only what importing these takes is here.
+vllm_scheduler() {
+    local version=$1 site wheel
+    "$BASE" -m venv --without-pip "$FOLDER"
+    site=$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    # The packages of BASE, and what is installed editable there. vLLM is to look for no GPU, and
+    # nobody for anything on the network.
+    "$BASE" - >"$site/base.pth" <<'END'
+import sysconfig
+
+made = {"VLLM_TARGET_DEVICE": "cpu", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+packages = sysconfig.get_path("purelib")
+print(f"import os, site; os.environ.update({made}); site.addsitedir({packages!r})")
+END
+    "$BASE" -m pip install --quiet --no-deps --target "$site" --upgrade \
+        cachetools==8.0.1 cbor2==6.2.1 cloudpickle==3.1.2 einops==0.8.2 msgspec==0.22.0 \
+        openai==3.54.0 openai-harmony==0.0.8 partial-json-parser==0.2.1.1.post7 py-cpuinfo==9.0.0 \
+        pybase64==1.5.1 pyzmq==27.3.0 uvloop==0.23.0
+    wheel=$(mktemp -d)
+    "$BASE" -m pip download --quiet --no-deps --only-binary :all: --dest "$wheel" "vllm==$version"
+    "$BASE" - "$wheel"/vllm-*.whl "$site" <<'END'
+import sys
+import zipfile
+
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    for name in wheel.namelist():
+        if name.endswith((".py", ".json")) or ".dist-info/" in name:
+            wheel.extract(name, sys.argv[2])
+END
+    rm -rf "$wheel"
+}
+
+case $ENGINE in
+vllm-0.32) vllm_scheduler 0.32.0 ;;
+vllm-0.33) vllm_scheduler 0.33.0 ;;
+*)
+    echo "usage: $0 vllm-0.32|vllm-0.33 [FOLDER]" >&2
+    exit 2
+    ;;
+esac
+echo "$FOLDER/bin/python"
