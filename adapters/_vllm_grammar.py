@@ -31,7 +31,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
     """
 
     def __init__(self, compiled: CompiledGrammar, stop_token_ids: Iterable[int] = ()) -> None:
-        self._matcher = RequestMatcher(compiled)
+        self._matcher = RequestMatcher(compiled, narrow=True)
         width = compiled.vocabulary.vocab_size
         known = set(compiled.vocabulary.eos_token_ids)
         self._stops = frozenset(

@@ -143,7 +143,8 @@ def extend_manager(store: GrammarStore) -> None:
     """Let `StructuredOutputManager` begin with ffwd's backend where that is configured."""
     from vllm.v1.structured_output import StructuredOutputManager
 
-    from ffwd.adapters._vllm_grammar import FfwdBackend
+    from ffwd.adapters._vllm_grammar import FfwdBackend, FfwdGrammar
+    from ffwd.adapters.vllm_drafts import install
 
     def wrap(original: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(original)
@@ -163,6 +164,7 @@ def extend_manager(store: GrammarStore) -> None:
         return make
 
     _wrap(StructuredOutputManager, "__init__", wrap)
+    install(StructuredOutputManager, FfwdGrammar)
 
 
 def _wrap(
