@@ -43,6 +43,10 @@ class RequestMatcher:
         self._narrow = narrow and bpe is not None and bpe.exact
         # One row, for `forced`.
         self._row: Any = None
+        # The bitmask of the last `fill`, and its numbers: an engine has one, and to read a tensor
+        # takes longer than to fill a row.
+        self._bitmask: Any = None
+        self._numbers: Any = None
 
     @property
     def num_tokens(self) -> int:
@@ -83,13 +87,16 @@ class RequestMatcher:
 
         After the end these are the end tokens.
         """
+        if bitmask is not self._bitmask:
+            self._numbers = bitmask.numpy() if hasattr(bitmask, "numpy") else bitmask
+            self._bitmask = bitmask
         forced = self._forced_text(1) if self._narrow else []
         if forced:
-            words = bitmask[row]
+            words = self._numbers[row]
             words[:] = 0
             words[forced[0] // 32] = _word(forced[0])
         else:
-            self.matcher.fill_bitmask(bitmask, row)
+            self.matcher.fill_bitmask(self._numbers, row)
 
     def forced(self, max_tokens: int) -> list[int]:
         """The next tokens, up to `max_tokens`, as long as there is only one that may come.
@@ -125,7 +132,7 @@ class RequestMatcher:
         other.matcher = self.matcher.fork()
         other._vocab_size = self._vocab_size
         other._narrow = self._narrow
-        other._row = None
+        other._row = other._bitmask = other._numbers = None
         return other
 
     def _forced_text(self, max_tokens: int) -> list[int]:
