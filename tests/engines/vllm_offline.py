@@ -91,7 +91,9 @@ class OfflineEngine:
 
     @staticmethod
     def sampling(request: MixedRequest, **options: Any) -> SamplingParams:
-        structured = StructuredOutputsParams(**{request.kind: request.spec}) if request.kind else None
+        structured = (
+            StructuredOutputsParams(**{request.kind: request.spec}) if request.kind else None
+        )
         return SamplingParams(
             temperature=0,
             max_tokens=request.max_tokens,
