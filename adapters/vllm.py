@@ -22,7 +22,7 @@ def register() -> None:
     import vllm
 
     version = vllm.__version__
-    if _minor(version) not in SUPPORTED_VERSIONS:
+    if minor_version(version) not in SUPPORTED_VERSIONS:
         _refuse(f"ffwd supports {_supported()}, and this is vLLM {version}")
         return
     # What is raised here would keep vLLM from starting, also for those who use another backend.
@@ -35,7 +35,7 @@ def register() -> None:
         _refuse(f"this vLLM {version} is not as it was released: {type(error).__name__}: {error}")
 
 
-def _minor(version: str) -> tuple[int, int] | None:
+def minor_version(version: str) -> tuple[int, int] | None:
     """`(0, 33)` of `"0.33.1"`; None of what has no such form, as a build from source."""
     parts = version.split(".")
     if len(parts) < 3 or not (parts[0].isdecimal() and parts[1].isdecimal()):

@@ -34,6 +34,7 @@ from vllm_scheduling import FollowingModel, Outcome, SchedulerRun, engine_config
 import ffwd.adapters.vllm
 from ffwd import VocabularyError
 from ffwd.adapters._vllm_requests import CACHE_VARIABLE, GrammarStore
+from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version
 
 pytestmark = pytest.mark.engine
 ffwd.adapters.vllm.register()
@@ -123,11 +124,22 @@ def test_vllm_finds_the_backend_by_itself(tmp_path: Path) -> None:
     assert "it is ffwd" in in_new_process(code, tmp_path)
 
 
-@pytest.mark.parametrize("version", ["0.31.2", "0.34.0", "1.0.0", "dev", "0.33"])
-def test_an_unsupported_version_works_as_it_does_without_ffwd(tmp_path: Path, version: str) -> None:
-    """It says so once, and again to who names the backend."""
+@pytest.mark.parametrize(
+    "version", ["0.31.2", "0.34.0", "1.33.0", "dev", "0.33", "0.34.0.dev3+gabc"]
+)
+def test_versions_that_are_not_supported(version: str) -> None:
+    assert minor_version(version) not in SUPPORTED_VERSIONS
+
+
+@pytest.mark.parametrize("version", ["0.32.0", "0.33.1", "0.33.0+cpu", "0.32.1rc2"])
+def test_versions_that_are_supported(version: str) -> None:
+    assert minor_version(version) in SUPPORTED_VERSIONS
+
+
+def test_an_unsupported_version_works_as_it_does_without_ffwd(tmp_path: Path) -> None:
+    """It says so, and again to who names the backend."""
     code = (
-        f"import vllm\nvllm.__version__ = {version!r}\n"
+        "import vllm\nvllm.__version__ = '0.31.2'\n"
         + LOAD
         + (
             "from vllm.v1.structured_output import StructuredOutputManager as M\n"
@@ -140,7 +152,7 @@ def test_an_unsupported_version_works_as_it_does_without_ffwd(tmp_path: Path, ve
     )
     printed = in_new_process(code, tmp_path)
     assert "manager vllm.v1.structured_output auto" in printed
-    reason = f"ffwd supports vLLM 0.32 and 0.33, and this is vLLM {version}"
+    reason = "ffwd supports vLLM 0.32 and 0.33, and this is vLLM 0.31.2"
     assert re.search(f"refused: .*{re.escape(reason)}", printed, re.DOTALL)
     assert "the structured outputs backend 'ffwd' is not available" in printed
 

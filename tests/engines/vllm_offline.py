@@ -44,6 +44,7 @@ class OfflineEngine:
     """
 
     def __init__(self, model: Path, *, drafts: int = 0, backend: str = "ffwd", **options: Any):
+        self.drafts = drafts
         # `LLM` reads its options before it loads plugins.
         ffwd.adapters.vllm.register()
         if drafts:
