@@ -46,7 +46,7 @@ def extend_config(reason: str | None = None) -> None:
     names = get_args(module.StructuredOutputsBackend)
     if BACKEND in names:
         return
-    extended: Any = Literal[(*names, BACKEND)]
+    extended: Any = Literal.__getitem__((*names, BACKEND))
     module.StructuredOutputsBackend = extended
     config.__annotations__["backend"] = extended
     config.__dataclass_fields__["backend"].type = extended

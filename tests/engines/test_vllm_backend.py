@@ -245,8 +245,7 @@ def test_whitespace(folder: Path, tokenizer: Any, compact: bool) -> None:
             config={"disable_any_whitespace": compact},
             max_tokens=200,
         )
-        assert (" " not in text.split('"Ada"')[0]) == compact
-        assert text.startswith('{"name":' + ('"' if compact else ' "'))
+        assert re.match(r'\{"name":\S' if compact else r'\{"name": "', text), text
 
 
 def test_whitespace_has_an_end(folder: Path, tokenizer: Any) -> None:
