@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ffwd import CompiledGrammar, Matcher
+import numpy as np
+
+from ffwd import CompiledGrammar, Matcher, allocate_bitmask
 
 
 class RequestMatcher:
@@ -18,6 +20,11 @@ class RequestMatcher:
         canonical: As for `CompiledGrammar.matcher`: leave only tokens with which the tokenizer
             itself would have cut the text.
         max_tokens: As for `CompiledGrammar.matcher`: the text ends within so many tokens.
+        narrow: Where the grammar forces a text, allow only the token with which the tokenizer
+            writes it, as `Matcher.fast_forward_tokens` finds it. Then forced text is never cut in
+            a way that the model has not seen, and `forced` knows all of it. Without effect where
+            the vocabulary's tokenizer is not compiled exactly, for there it is not certain which
+            token that is.
 
     """
 
@@ -27,10 +34,19 @@ class RequestMatcher:
         *,
         canonical: bool = False,
         max_tokens: int | None = None,
+        narrow: bool = False,
     ) -> None:
         self.compiled = compiled
         self.matcher: Matcher = compiled.matcher(canonical=canonical, max_tokens=max_tokens)
         self._vocab_size = compiled.vocabulary.vocab_size
+        bpe = compiled.vocabulary.bpe
+        self._narrow = narrow and bpe is not None and bpe.exact
+        # One row, for `forced`.
+        self._row: Any = None
+        # The bitmask of the last `fill`, and its numbers: an engine has one, and to read a tensor
+        # takes longer than to fill a row.
+        self._bitmask: Any = None
+        self._numbers: Any = None
 
     @property
     def num_tokens(self) -> int:
@@ -71,7 +87,23 @@ class RequestMatcher:
 
         After the end these are the end tokens.
         """
-        self.matcher.fill_bitmask(bitmask, row)
+        if not self.fill_forced(bitmask, row):
+            self.matcher.fill_bitmask(self._numbers, row)
+
+    def fill_forced(self, bitmask: Any, row: int) -> bool:
+        """Write a row as `fill` does, but only if narrowing makes it another one.
+
+        Whether it was written. If not, `ffwd.fill_bitmasks` can write it along with other rows.
+        """
+        if bitmask is not self._bitmask:
+            self._numbers = bitmask.numpy() if hasattr(bitmask, "numpy") else bitmask
+            self._bitmask = bitmask
+        forced = self._forced_text(1) if self._narrow else []
+        if forced:
+            words = self._numbers[row]
+            words[:] = 0
+            words[forced[0] // 32] = _word(forced[0])
+        return bool(forced)
 
     def forced(self, max_tokens: int) -> list[int]:
         """The next tokens, up to `max_tokens`, as long as there is only one that may come.
@@ -79,15 +111,25 @@ class RequestMatcher:
         An end token is among them where the text can do nothing but end. A sampler that follows
         the mask cannot choose otherwise, so as drafts they are always right.
         """
-        tokens: list[int] = []
+        tokens = self._forced_text(max_tokens) if self._narrow else []
+        accepted = 0
         try:
-            while len(tokens) < max_tokens and not self.is_terminated:
-                allowed = self.matcher.allowed_token_ids()
-                if len(allowed) != 1 or not self.matcher.accept_token(allowed[0]):
+            for token in tokens:
+                if not self.matcher.accept_token(token):
                     break
-                tokens.append(allowed[0])
+                accepted += 1
+            del tokens[accepted:]
+            while len(tokens) < max_tokens and not self.is_terminated:
+                # What is forced, narrow masks have been asked for; the end is no text.
+                if self._narrow and not self.matcher.is_accepting():
+                    break
+                only = self._only_token()
+                if only is None or not self.matcher.accept_token(only):
+                    break
+                tokens.append(only)
+                accepted += 1
         finally:
-            self.matcher.rollback(len(tokens))
+            self.matcher.rollback(accepted)
         return tokens
 
     def fork(self) -> "RequestMatcher":
@@ -96,7 +138,31 @@ class RequestMatcher:
         other.compiled = self.compiled
         other.matcher = self.matcher.fork()
         other._vocab_size = self._vocab_size
+        other._narrow = self._narrow
+        other._row = other._bitmask = other._numbers = None
         return other
+
+    def _forced_text(self, max_tokens: int) -> list[int]:
+        # Without a look ahead: with it a token or two in a hundred more are forced, and finding
+        # them takes several times as long where a grammar is new.
+        return self.matcher.fast_forward_tokens(max_tokens=max_tokens, look_ahead=False)
+
+    def _only_token(self) -> int | None:
+        """The token that the mask allows, if it allows just one."""
+        if self._row is None:
+            self._row = allocate_bitmask(1, self._vocab_size)
+        self.matcher.fill_bitmask(self._row, 0)
+        (words,) = np.nonzero(self._row[0])
+        if len(words) != 1:
+            return None
+        bits = int(self._row[0, words[0]]) & 0xFFFFFFFF
+        return None if bits & (bits - 1) else int(words[0]) * 32 + bits.bit_length() - 1
 
     def _known(self, token: int) -> bool:
         return 0 <= token < self._vocab_size
+
+
+def _word(token: int) -> int:
+    """The token's word of a bitmask, as the signed number that it is there."""
+    bit = 1 << token % 32
+    return bit - (1 << 32) if bit >> 31 else bit

@@ -8,7 +8,11 @@ from ffwd.tokenizer import load
 
 
 def engine_vocabulary(
-    tokenizer: Any, *, vocab_size: int | None = None, eos_token_ids: Iterable[int] = ()
+    tokenizer: Any,
+    *,
+    vocab_size: int | None = None,
+    eos_token_ids: Iterable[int] = (),
+    stated: bool = True,
 ) -> Vocabulary:
     """The vocabulary for an engine's tokenizer.
 
@@ -18,12 +22,15 @@ def engine_vocabulary(
         vocab_size: The width of the model's logits; by default what the tokenizer states.
         eos_token_ids: What ends an output in addition to what the tokenizer states, for instance
             the list of the model's generation_config.
+        stated: Whether what the tokenizer states counts where there are `eos_token_ids`. An engine
+            that goes on after such a token has to be asked what it stops at.
 
     Raises:
         VocabularyError: ffwd cannot read this tokenizer, or nothing says what ends an output. The
             text names the tokenizer's class and what would work.
 
     """
+    eos_token_ids = list(eos_token_ids)
     last: VocabularyError | None = None
     for candidate in _candidates(tokenizer):
         try:
@@ -31,7 +38,9 @@ def engine_vocabulary(
         except VocabularyError as error:
             last = last or error
             continue
-        ends = {*loaded.eos_token_ids, *map(int, eos_token_ids)}
+        ends = {*map(int, eos_token_ids)}
+        if stated or not ends:
+            ends.update(loaded.eos_token_ids)
         return loaded.vocabulary(vocab_size=vocab_size, eos_token_ids=sorted(ends) or None)
     raise VocabularyError(
         f"ffwd cannot read the engine's tokenizer, {type(tokenizer).__module__}."

@@ -114,7 +114,9 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "ffwd.adapters": PythonLayer(
         folder="adapters",
         eager=frozenset(
-            {"ffwd", "ffwd.chat", "numpy", "torch", "transformers", "tokenizers", "llama_cpp"}
+            {"ffwd", "ffwd.chat", "numpy", "torch", "transformers", "tokenizers"}
+            # With their engine.
+            | {"llama_cpp", "vllm", "pydantic"}
         ),
         lazy=frozenset({"ffwd.adapters.triton_bitmask"}),
         public_only=True,

