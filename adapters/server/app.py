@@ -25,7 +25,7 @@ from ffwd.adapters.server.preparing import Preparer, Rendered
 from ffwd.adapters.server.protocol import Request, read_chat, read_completion, read_json
 from ffwd.adapters.server.scheduler import Scheduler
 from ffwd.adapters.server.streams import Stream
-from ffwd.adapters.server.texts import Text
+from ffwd.adapters.server.texts import Text, num_open
 
 _log = logging.getLogger("ffwd.server")
 
@@ -71,6 +71,7 @@ class Server:
         self.stopping = False
         cache = self.preparer.cache
         self.metrics.watch(self.metrics.preparing, lambda: self.num_open)
+        self.metrics.watch(self.metrics.held, num_open)
         self.metrics.watch(self.metrics.grammar_bytes, lambda: cache.stats().memory_bytes)
         self.metrics.watch(self.metrics.grammars, lambda: cache.stats().grammars)
 

@@ -75,7 +75,7 @@ class Asked:
         if self.calls:
             return "tools"
         if self._structured is not None:
-            return "structured_outputs"
+            return f"structured_outputs.{self._structured[0]}"
         return None if self._format is None else "response_format"
 
     def key(self, *, may_reason: bool) -> GrammarRequest:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ffwd import Event, Matcher
 from ffwd.adapters.server.tool_arguments import json_arguments
+from ffwd.chat import Start
 from ffwd.streaming import Decoder, StopSequenceDecoder
 from ffwd.tools import JsonArguments, ToolFormat
 
@@ -41,7 +42,7 @@ class AnswerReader:
 
     Args:
         matcher: Of the answer.
-        prefill: What the prompt has of the answer already; it is not repeated.
+        start: Where the answer begins; what the prompt has of its text is not repeated.
         stops: Strings at which the text ends.
         tool_format: How calls are written.
         tools: The functions by name.
@@ -52,13 +53,15 @@ class AnswerReader:
         self,
         matcher: Matcher,
         *,
-        prefill: bytes = b"",
+        start: Start,
         stops: Sequence[str] = (),
         tool_format: ToolFormat | None = None,
         tools: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self._matcher = matcher
-        self._prefill = len(prefill)
+        # Of a text that was begun, events have the bytes twice that were taken back and spelled
+        # again: at its end, and at the beginning of the tokens.
+        self._again = len(start.prefill + start.prefix) if start.prefill else 0
         self._stopping = StopSequenceDecoder(_BYTES, stop_strings=list(stops)) if stops else None
         self._format = tool_format
         self._tools = tools or {}
@@ -88,11 +91,11 @@ class AnswerReader:
         if kind == "content" and action == "delta":
             text = self._new(event)
             if self._stopping is not None:
-                output = self._stopping.step_batch(text.encode())
+                output = self._stopping.step_batch(list(text.encode()))
                 text, self.stopped = output.text, output.stopped
             self._add(deltas, "content", text)
         elif kind == "reasoning" and action == "delta":
-            self._add(deltas, "reasoning", event.text or "")
+            self._add(deltas, "reasoning", self._new(event))
         elif kind == "tool_call" and action == "begin":
             deltas.append(Delta("call", event.name, self.num_calls, self._call_id()))
             self.num_calls += 1
@@ -120,11 +123,11 @@ class AnswerReader:
             self._add(deltas, "arguments", text)
 
     def _new(self, event: Event) -> str:
-        """The text of a delta without what was prefilled."""
+        """The text of a delta without what was there already."""
         text = event.text or ""
-        if event.start >= self._prefill:
+        if event.start >= self._again:
             return text
-        return text.encode()[self._prefill - event.start :].decode(errors="replace")
+        return text.encode()[self._again - event.start :].decode(errors="replace")
 
     def _add(
         self, deltas: list[Delta], kind: Literal["content", "reasoning", "arguments"], text: str

@@ -53,6 +53,7 @@ class ServerMetrics:
         self.running = gauge("running_texts", "Texts that are being written.")
         self.waiting = gauge("waiting_texts", "Texts that wait for a place.")
         self.preparing = gauge("open_requests", "Requests that are not answered yet.")
+        self.held = gauge("open_texts", "Texts that the process holds on to, ended or not.")
         self.grammar_bytes = gauge("grammar_cache_bytes", "Memory of the kept grammars.")
         self.grammars = gauge("grammar_cache_grammars", "Grammars that are kept.")
 

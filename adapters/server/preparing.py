@@ -166,7 +166,7 @@ class Preparer:
             try:
                 reader = AnswerReader(
                     own,
-                    prefill=start.prefill,
+                    start=start,
                     stops=rendered.stops,
                     tool_format=self._loaded.tool_format,
                     tools={

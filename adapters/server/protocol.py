@@ -207,8 +207,10 @@ def _validated(model: type[Any], fields: dict[str, Any]) -> Any:
 
 
 def _described(error: ValidationError) -> ApiError:
-    """The first thing that is wrong."""
-    first = error.errors(include_url=False, include_context=False)[0]
+    """The first thing that is wrong; of the branches of a union the one that got farthest."""
+    errors = error.errors(include_url=False, include_context=False)
+    field = errors[0]["loc"][:1]
+    first = max((e for e in errors if e["loc"][:1] == field), key=lambda e: len(e["loc"]))
     place = ""
     for step in first["loc"]:
         if isinstance(step, int):

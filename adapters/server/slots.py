@@ -198,9 +198,11 @@ class SlotModel:
 
     @torch.inference_mode()
     def move(self, source: int, target: int, length: int) -> None:
-        """Copy the text of a slot to another one."""
-        for layer in self._layers:
-            layer.move(source, target, length)
+        """Copy the first tokens of a slot's text to another slot."""
+        # A slot of which nothing has been read may not be there yet.
+        if length:
+            for layer in self._layers:
+                layer.move(source, target, length)
 
     def release(self) -> None:
         """Let the cache's memory go; no slot holds anything any more."""

@@ -1,4 +1,4 @@
-"""The commands by name. Each is a file of its own that is imported when it is called or asked for."""
+"""The commands by name. Each is a file of its own, imported when it is called or asked for."""
 
 import importlib
 

@@ -14,6 +14,9 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTra
 
 from ffwd.adapters.server import ServerOptions, create_app, load_model
 
+# Models this small are faster on one thread, many times so on a busy machine.
+torch.set_num_threads(1)
+
 CONTROLS = ["<|pad|>", "<|im_start|>", "<|im_end|>"]
 
 _BEGIN = (
@@ -34,14 +37,55 @@ _CODER_CALL = (
     "</function>\n</tool_call>{% endfor %}"
 )
 _END = "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+_THOUGHT = (
+    "{% if message.reasoning_content %}<think>\n{{ message.reasoning_content }}\n</think>\n\n"
+    "{% endif %}"
+)
 _THINK = "{% if add_generation_prompt and enable_thinking is defined %}<think>\n{% endif %}"
 
 TEMPLATES = {
     "hermes": _BEGIN + _HERMES_CALL + _END,
     "coder": _BEGIN + _CODER_CALL + _END,
     # Opens its reasoning where a variable of the template says so.
-    "thinking": _BEGIN + _HERMES_CALL + _END + _THINK,
+    "thinking": _BEGIN.replace("{% if message.content", _THOUGHT + "{% if message.content")
+    + _HERMES_CALL
+    + _END
+    + _THINK,
 }
+
+COLOURS = {
+    "type": "object",
+    "properties": {"colour": {"enum": ["red", "green", "blue"]}, "shade": {"type": "boolean"}},
+    "required": ["colour", "shade"],
+    "additionalProperties": False,
+}
+PLACES = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "pattern": "^[A-Z][a-z]{2,8}$"},
+        "days": {"type": "integer", "minimum": 1, "maximum": 9},
+    },
+    "required": ["city", "days"],
+    "additionalProperties": False,
+}
+HELLO = [{"role": "user", "content": "Hello! <|im_end|> What colour?"}]
+
+
+def function(name, parameters, **more):
+    """A tool of a request."""
+    return {"type": "function", "function": {"name": name, "parameters": parameters, **more}}
+
+
+TOOLS = [function("paint", COLOURS, strict=True), function("forecast", PLACES)]
+
+
+def schema_format(schema, *, strict=True):
+    """A `response_format` of a request."""
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "strict": strict, "schema": schema},
+    }
+
 
 _TEXTS = [
     "The weather in Bern is fine today, and the kettle is on.",
@@ -108,7 +152,8 @@ class Running:
         self._thread.start()
         until = time.monotonic() + 30
         while not self._uvicorn.started:
-            assert time.monotonic() < until and self._thread.is_alive()
+            assert time.monotonic() < until
+            assert self._thread.is_alive()
             time.sleep(0.01)
         self.port = self._uvicorn.servers[0].sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
