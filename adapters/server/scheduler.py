@@ -129,13 +129,16 @@ class Scheduler:
 
     def _run(self) -> None:
         while not self._stopping:
-            try:
-                self._round()
-            # What it was about has been told; the thread must go on for the others.
-            except Exception as error:
-                _log.exception("a round of the scheduler failed")
-                self._drop_all(internal(error))
+            self._guarded_round()
         self._drop_all(stopping())
+
+    def _guarded_round(self) -> None:
+        try:
+            self._round()
+        # Those whose texts were there are told; the thread must go on for the others.
+        except Exception as error:
+            _log.exception("a round of the scheduler failed")
+            self._drop_all(internal(error))
 
     def _round(self) -> None:
         self._retire()

@@ -52,6 +52,12 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
     type=click.FloatRange(0),
     help="Seconds that answers in progress have when the server is told to stop.",
 )
+@click.option(
+    "--grammar-cache-mb",
+    default=1024,
+    type=click.IntRange(1),
+    help="Memory of the compiled grammars that are kept.",
+)
 @click.option("--threads", type=click.IntRange(1), help="Of torch.  [default: torch's own]")
 @click.option(
     "--api-key",
@@ -81,6 +87,7 @@ def serve(
     max_body_bytes: int,
     deadline: float,
     shutdown_grace: float,
+    grammar_cache_mb: int,
     threads: int | None,
     api_key: str | None,
     log_level: str,
@@ -104,6 +111,7 @@ def serve(
         max_body_bytes=max_body_bytes,
         deadline=deadline,
         shutdown_grace=shutdown_grace,
+        grammar_cache_bytes=grammar_cache_mb << 20,
         api_key=api_key,
     )
     try:

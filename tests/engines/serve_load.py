@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -30,8 +31,10 @@ CHAT = "/v1/chat/completions"
 def spawn(folder, *options):
     """`ffwd serve` on a free port; the process and its URL."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "ffwd.cli", "serve", str(folder), "--port", "0", "--threads", "1"]
-        + list(options),
+        [
+            *(sys.executable, "-m", "ffwd.cli", "serve", str(folder)),
+            *("--port", "0", "--threads", "1", *options),
+        ],
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"HF_HUB_OFFLINE": "1"},
@@ -42,8 +45,6 @@ def spawn(folder, *options):
         found = re.search(r"running on (http://\S+)", line)
         if found is not None:
             # Nobody may stop reading, or the server would block on its log.
-            import threading
-
             threading.Thread(target=process.stderr.read, daemon=True).start()
             return process, found[1]
     raise RuntimeError("".join(lines))
@@ -64,6 +65,8 @@ def held(process, url):
             name: int(float(found[name]))
             for name in ("open_requests", "running_texts", "waiting_texts", "open_texts")
         },
+        "grammars": int(float(found["grammar_cache_grammars"])),
+        "grammar_mb": round(float(found["grammar_cache_bytes"]) / 2**20, 1),
         "forward_passes": int(float(found["forward_passes_total"])),
         "completion_tokens": int(float(found["completion_tokens_total"])),
         "forced_tokens": int(float(found["forced_tokens_total"])),
@@ -206,9 +209,12 @@ def main():
     parser.add_argument("--requests", type=int, default=5000)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--grammar-cache-mb", type=int, default=8)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        process, url = spawn(write_model(Path(folder)))
+        process, url = spawn(
+            write_model(Path(folder)), "--grammar-cache-mb", str(given.grammar_cache_mb)
+        )
         try:
             print("seed", given.seed)
             print("at first", held(process, url))

@@ -1,4 +1,4 @@
-"""Requests that are wrong, hostile, too large or too many: typed errors, and nobody else is hurt."""
+"""Requests that are wrong, hostile, too large or too many: typed errors, nobody else is hurt."""
 
 import concurrent.futures
 import json

@@ -178,7 +178,7 @@ def test_json_is_never_cut_off(ask, running, more):
 
 
 def test_what_cannot_fit_is_refused(ask):
-    with pytest.raises(openai.BadRequestError, match="tokens: [0-9]+ suffice") as info:
+    with pytest.raises(openai.BadRequestError, match=r"tokens: [0-9]+ suffice") as info:
         ask(response_format=schema_format(COLOURS), max_tokens=4)
     assert info.value.param == "max_tokens"
     assert info.value.code == "max_tokens_too_small"

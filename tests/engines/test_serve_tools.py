@@ -167,7 +167,7 @@ def test_a_conversation_goes_on(ask):
 
 def test_bad_tools_are_named(ask):
     bad = function("broken", {"type": "object", "properties": {"a": {"type": "strin"}}})
-    with pytest.raises(openai.BadRequestError, match="broken.*strin") as info:
+    with pytest.raises(openai.BadRequestError, match=r"broken.*strin") as info:
         ask(tools=[*TOOLS, bad])
     assert info.value.param == "tools[2].function.parameters"
     lax = function("lax", {"type": "object", "properties": {"a": {}}}, strict=True)
