@@ -231,27 +231,58 @@ class Scheduler:
                     text.late -= 1
 
     def _pass(self, ready: list[Text]) -> None:
-        """One forward pass over short chunks, and one over a part of long ones."""
+        """One forward pass over short chunks, and some over parts of long ones."""
         slots = {id(text): slot for slot, text in enumerate(self._running)}
         size = self._options.prefill_tokens
-        width = max(1, size // len(ready))
+        width = self._width([min(text.pending, size) for text in ready])
         short = [text for text in ready if text.pending <= width]
         long = [text for text in ready if text.pending > width]
         if short:
             self._forward(short, slots, width)
-        if long:
-            # Who came first, and neighbours as far as there is room.
-            first = min(long, key=lambda text: text.deadline)
-            taken, widest = [first], min(first.pending, size)
-            waiting = {slots[id(text)]: text for text in long}
-            slot = slots[id(first)] + 1
-            while slot in waiting:
-                wider = max(widest, min(waiting[slot].pending, size))
-                if wider * (len(taken) + 1) > 2 * size:
-                    break
-                taken.append(waiting[slot])
-                widest, slot = wider, slot + 1
+        # Who came first; the others of them wait for a later round.
+        long.sort(key=lambda text: text.deadline)
+        room = size
+        while long and room > 0:
+            taken, widest = self._neighbours(long, slots)
             self._forward(taken, slots, widest)
+            room -= widest * len(taken)
+            gone = {id(text) for text in taken}
+            long = [text for text in long if id(text) not in gone]
+
+    def _width(self, pending: list[int]) -> int:
+        """How many new tokens texts may have to go through the model together.
+
+        All have the width of the widest then, so one text with many forced tokens may better go by
+        itself. Counted is the work, in tokens, and what a pass costs beside.
+        """
+        count, beside = len(pending), self._model.pass_tokens
+        best, least = 0, float("inf")
+        for width in sorted({0, *pending}):
+            # No longer than a part of a prompt may keep the others waiting.
+            if count * width > max(self._options.prefill_tokens, count):
+                break
+            apart = [tokens + beside for tokens in pending if tokens > width]
+            cost = sum(apart) + (count * width + beside if width else 0)
+            if cost < least:
+                best, least = width, cost
+        return best
+
+    def _neighbours(self, long: list[Text], slots: dict[int, int]) -> tuple[list[Text], int]:
+        """The first text and those in the slots behind it, as far as there is room."""
+        size = self._options.prefill_tokens
+        taken, widest = [long[0]], min(long[0].pending, size)
+        waiting = {slots[id(text)]: text for text in long}
+        slot = slots[id(long[0])] + 1
+        while slot in waiting:
+            pending = min(waiting[slot].pending, size)
+            wider = max(widest, pending)
+            # Not where the padding would be more than a pass costs.
+            padding = wider * (len(taken) + 1) - widest * len(taken) - pending
+            if wider * (len(taken) + 1) > size or padding > self._model.pass_tokens:
+                break
+            taken.append(waiting[slot])
+            widest, slot = wider, slot + 1
+        return taken, widest
 
     def _forward(self, texts: list[Text], slots: dict[int, int], width: int) -> None:
         places = {slots[id(text)]: text for text in texts}

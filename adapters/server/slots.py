@@ -17,6 +17,9 @@ from ffwd import FfwdError
 
 _COLUMNS = 256
 _SLOTS = 8
+# On a processor each token costs; an accelerator reads the weights, whatever goes through them.
+_PASS_TOKENS_CPU = 16
+_PASS_TOKENS = 512
 
 
 class UnsupportedModelError(FfwdError):
@@ -154,6 +157,8 @@ class SlotModel:
         self._layers = [_SlotLayer(self._pass) for _ in range(config.num_hidden_layers)]
         self._cache = Cache(layers=list(self._layers))
         self.device = model.device
+        self.pass_tokens = _PASS_TOKENS_CPU if self.device.type == "cpu" else _PASS_TOKENS
+        """What a pass costs beside its tokens, as a number of tokens."""
         self.forward_passes = 0
 
     @torch.inference_mode()
