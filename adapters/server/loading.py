@@ -156,7 +156,7 @@ def _model(folder: Path, device: str, dtype: str) -> Any:
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=kind, local_files_only=True)
+        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=kind, local_files_only=True)
         return model.to(device).eval()
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise UnsupportedModelError(f"{folder} cannot be loaded: {error}") from error

@@ -2,7 +2,7 @@
 
 import json
 import math
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -33,6 +33,8 @@ _REFUSED: dict[str, tuple[Any, str]] = {
     "use_beam_search": (False, "answers are sampled"),
     "moderation": (None, "the server has none"),
 }
+
+_Model = TypeVar("_Model", bound="Request")
 
 Probability = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
@@ -197,7 +199,7 @@ def _known(body: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _validated(model: type[Any], fields: dict[str, Any]) -> Any:
+def _validated(model: type[_Model], fields: dict[str, Any]) -> _Model:
     try:
         return model.model_validate(fields)
     except ValidationError as error:

@@ -48,7 +48,7 @@ class _SlotLayer(CacheLayerMixin):
     is_sliding = False
 
     def __init__(self, this_pass: _Pass) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._pass = this_pass
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
@@ -199,7 +199,8 @@ class SlotModel:
             **options,
         )
         self.forward_passes += 1
-        return outputs.logits[:, -1].float()
+        found: torch.Tensor = outputs.logits[:, -1].float()
+        return found
 
     @torch.inference_mode()
     def move(self, source: int, target: int, length: int) -> None:

@@ -80,7 +80,7 @@ def _is_string(parameters: Mapping[str, Any], name: str) -> bool:
         schema = _at(parameters, reference)
     else:
         return True
-    return schema.get("type", "string") == "string"
+    return bool(schema.get("type", "string") == "string")
 
 
 def _at(document: Any, reference: str) -> Any:
