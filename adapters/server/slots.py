@@ -199,8 +199,8 @@ class SlotModel:
             **options,
         )
         self.forward_passes += 1
-        found: torch.Tensor = outputs.logits[:, -1].float()
-        return found
+        last: torch.Tensor = outputs.logits[:, -1].float()
+        return last
 
     @torch.inference_mode()
     def move(self, source: int, target: int, length: int) -> None:
