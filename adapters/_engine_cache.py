@@ -1,12 +1,13 @@
 """Compiled grammars of an engine: each compiled once, by threads of its own, in bounded memory."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 
 import ffwd
-from ffwd import CompiledGrammar, Vocabulary
+from ffwd import CompiledGrammar, Grammar, Vocabulary
 from ffwd.adapters._engine_requests import GrammarRequest, grammar_of
 
 DEFAULT_CACHE_BYTES = 1 << 30
@@ -48,6 +49,7 @@ class GrammarCache:
             always kept.
         grammar_bytes: How many bytes one may hold; the `memory_bytes` of `ffwd.compile`.
         workers: How many threads `submit` compiles with.
+        read: What a request is as a grammar.
 
     """
 
@@ -58,10 +60,12 @@ class GrammarCache:
         max_bytes: int = DEFAULT_CACHE_BYTES,
         grammar_bytes: int = DEFAULT_GRAMMAR_BYTES,
         workers: int = 2,
+        read: Callable[[GrammarRequest], Grammar] = grammar_of,
     ) -> None:
         self.vocabulary = vocabulary
         self._max_bytes = max_bytes
         self._grammar_bytes = grammar_bytes
+        self._read = read
         self._lock = Lock()
         self._kept: OrderedDict[GrammarRequest, CompiledGrammar] = OrderedDict()
         self._in_progress: dict[GrammarRequest, Future[CompiledGrammar]] = {}
@@ -136,7 +140,7 @@ class GrammarCache:
     def _compile(self, request: GrammarRequest, future: "Future[CompiledGrammar]") -> None:
         try:
             compiled = ffwd.compile(
-                grammar_of(request), self.vocabulary, memory_bytes=self._grammar_bytes
+                self._read(request), self.vocabulary, memory_bytes=self._grammar_bytes
             )
         # Whatever it is belongs to those who wait, who would wait forever otherwise.
         except BaseException as error:

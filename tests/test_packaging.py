@@ -29,8 +29,10 @@ VERSION: str = MANIFEST["package"]["version"]
 
 def folder_of(package: str) -> Path:
     """Where a package of the explicit list lies."""
-    mapped = PROJECT["tool"]["setuptools"]["package-dir"].get(package)
-    return ROOT / (mapped or package.replace(".", "/"))
+    for name, folder in PROJECT["tool"]["setuptools"]["package-dir"].items():
+        if package == name or package.startswith(f"{name}."):
+            return ROOT / (folder + package[len(name) :].replace(".", "/"))
+    return ROOT / package.replace(".", "/")
 
 
 def packages_on_disk() -> set[str]:
@@ -196,11 +198,12 @@ def test_the_wheel_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> 
 
 
 OPTIONAL = ("torch", "transformers", "tokenizers", "llguidance", "xgrammar", "jsonschema_rs")
-OPTIONAL += ("prometheus_client",)
+OPTIONAL += ("prometheus_client", "click", "starlette", "uvicorn", "pydantic")
 
 
 @pytest.mark.parametrize(
-    "module", ["ffwd", "ffwd.grammar", "ffwd.streaming", "ffwd.tokenizer", "ffwd.adapters"]
+    "module",
+    ["ffwd", "ffwd.cli", "ffwd.grammar", "ffwd.streaming", "ffwd.tokenizer", "ffwd.adapters"],
 )
 def test_an_import_loads_nothing_optional(module: str, tmp_path: Path) -> None:
     """Also where the optional packages are installed, as they are here."""

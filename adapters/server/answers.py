@@ -1,0 +1,187 @@
+"""The objects that are sent: whole answers, and the chunks of streams."""
+
+import json
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ffwd.adapters.server.deltas import Delta
+from ffwd.adapters.server.streams import Ending
+
+
+def encoded(value: Any) -> bytes:
+    """JSON, in UTF-8; half a surrogate pair, which UTF-8 has not, as its escape."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", errors="backslashreplace")
+
+
+def event(value: Any) -> bytes:
+    """One event of a stream."""
+    return b"data: " + encoded(value) + b"\n\n"
+
+
+DONE = b"data: [DONE]\n\n"
+
+
+@dataclass
+class Choice:
+    """One of the texts of an answer, as it grows."""
+
+    content: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    ending: Ending | None = None
+
+    def add(self, deltas: Sequence[Delta]) -> None:
+        """More has come."""
+        for delta in deltas:
+            if delta.kind == "content":
+                self.content.append(delta.text)
+            elif delta.kind == "reasoning":
+                self.reasoning.append(delta.text)
+            elif delta.kind == "call":
+                self.calls.append({"id": delta.call_id, "name": delta.text, "arguments": []})
+            else:
+                self.calls[delta.index]["arguments"].append(delta.text)
+
+    @property
+    def text(self) -> str:
+        """The content."""
+        return "".join(self.content)
+
+    def message(self) -> dict[str, Any]:
+        """The assistant's message."""
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": None if self.calls and not self.content else self.text,
+            "refusal": None,
+        }
+        if self.reasoning:
+            message["reasoning_content"] = "".join(self.reasoning)
+        if self.calls:
+            message["tool_calls"] = [
+                {
+                    "id": call["id"],
+                    "type": "function",
+                    "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
+                }
+                for call in self.calls
+            ]
+        return message
+
+
+class Envelope:
+    """What all objects of one answer have in common.
+
+    Args:
+        model: The name of the model.
+        chat: Whether it answers a chat.
+
+    """
+
+    def __init__(self, model: str, *, chat: bool) -> None:
+        self._chat = chat
+        self._model = model
+        self._id = f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}"
+        self._created = int(time.time())
+
+    def whole(self, choices: Sequence[Choice], prompt_tokens: int) -> dict[str, Any]:
+        """An answer that is sent at once."""
+        listed = []
+        for index, choice in enumerate(choices):
+            said: dict[str, Any] = (
+                {"message": choice.message()} if self._chat else {"text": choice.text}
+            )
+            reason = None if choice.ending is None else choice.ending.reason
+            listed.append({"index": index, **said, "logprobs": None, "finish_reason": reason})
+        return {
+            **self._head("chat.completion"),
+            "choices": listed,
+            "usage": usage([choice.ending for choice in choices], prompt_tokens),
+        }
+
+    def first(self, index: int) -> list[dict[str, Any]]:
+        """What a stream says of a choice before anything has come."""
+        if not self._chat:
+            return []
+        return [self._chunk(index, {"delta": {"role": "assistant", "content": ""}}, None)]
+
+    def chunks(
+        self, index: int, deltas: Sequence[Delta], ending: Ending | None
+    ) -> Iterator[dict[str, Any]]:
+        """What a stream says of deltas, and of an end."""
+        for delta in merged(deltas):
+            said = {"delta": _delta(delta)} if self._chat else {"text": delta.text}
+            yield self._chunk(index, said, None)
+        if ending is not None:
+            yield self._chunk(index, {"delta": {}} if self._chat else {"text": ""}, ending.reason)
+
+    def last(self, endings: Sequence[Ending | None], prompt_tokens: int) -> dict[str, Any]:
+        """The chunk with the usage."""
+        return {
+            **self._head("chat.completion.chunk"),
+            "choices": [],
+            "usage": usage(endings, prompt_tokens),
+        }
+
+    def _chunk(self, index: int, said: dict[str, Any], reason: str | None) -> dict[str, Any]:
+        choice = {"index": index, **said, "logprobs": None, "finish_reason": reason}
+        return {**self._head("chat.completion.chunk"), "choices": [choice]}
+
+    def _head(self, kind: str) -> dict[str, Any]:
+        return {
+            "id": self._id,
+            "object": kind if self._chat else "text_completion",
+            "created": self._created,
+            "model": self._model,
+        }
+
+
+def usage(endings: Sequence[Ending | None], prompt_tokens: int) -> dict[str, Any]:
+    """How many tokens a request took; `forced_tokens` is a field of this server's own."""
+    ended = [ending for ending in endings if ending is not None]
+    tokens = sum(ending.tokens for ending in ended)
+    return {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": tokens,
+        "total_tokens": prompt_tokens + tokens,
+        "completion_tokens_details": {
+            "reasoning_tokens": sum(ending.reasoning for ending in ended),
+            "forced_tokens": sum(ending.forced for ending in ended),
+        },
+    }
+
+
+def merged(deltas: Sequence[Delta]) -> Iterator[Delta]:
+    """The same with neighbours of one kind put together: a slow client gets larger pieces."""
+    texts: list[str] = []
+    last: Delta | None = None
+    for delta in deltas:
+        if last is not None and (
+            delta.kind != last.kind or delta.index != last.index or delta.kind == "call"
+        ):
+            yield Delta(last.kind, "".join(texts), last.index, last.call_id)
+            texts = []
+        texts.append(delta.text)
+        last = delta
+    if last is not None:
+        yield Delta(last.kind, "".join(texts), last.index, last.call_id)
+
+
+def _delta(delta: Delta) -> dict[str, Any]:
+    if delta.kind == "content":
+        return {"content": delta.text}
+    if delta.kind == "reasoning":
+        return {"reasoning_content": delta.text}
+    call: dict[str, Any] = {"index": delta.index}
+    if delta.kind == "call":
+        call |= {
+            "id": delta.call_id,
+            "type": "function",
+            "function": {"name": delta.text, "arguments": ""},
+        }
+    else:
+        call["function"] = {"arguments": delta.text}
+    return {"tool_calls": [call]}

@@ -1,0 +1,492 @@
+"""The ASGI application: routes, and one request from its body to its last byte."""
+
+import asyncio
+import hmac
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from ffwd.adapters.server.answers import DONE, Choice, Envelope, encoded, event
+from ffwd.adapters.server.errors import ApiError, internal, late, overloaded, stopping
+from ffwd.adapters.server.loading import LoadedModel
+from ffwd.adapters.server.metrics import ServerMetrics
+from ffwd.adapters.server.options import ServerOptions
+from ffwd.adapters.server.preparing import Preparer, Rendered
+from ffwd.adapters.server.protocol import Request, read_chat, read_completion, read_json
+from ffwd.adapters.server.scheduler import Scheduler
+from ffwd.adapters.server.streams import Stream
+from ffwd.adapters.server.texts import Text, num_open
+
+_log = logging.getLogger("ffwd.server")
+
+_JSON = [(b"content-type", b"application/json")]
+_EVENTS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    # Proxies hold events back otherwise.
+    (b"x-accel-buffering", b"no"),
+]
+
+Read: TypeAlias = Callable[[dict[str, Any]], Request]
+Render: TypeAlias = Callable[[Any], Rendered]
+
+
+class Server:
+    """What the routes share.
+
+    Args:
+        loaded: The model.
+        options: Limits.
+
+    """
+
+    def __init__(self, loaded: LoadedModel, options: ServerOptions) -> None:
+        self.loaded = loaded
+        self.options = options
+        self.metrics = ServerMetrics()
+        self.preparer = Preparer(loaded, options)
+        self.scheduler = Scheduler(
+            loaded.slots,
+            vocab_size=loaded.vocabulary.vocab_size,
+            max_cached_tokens=loaded.max_cached_tokens,
+            options=options,
+            metrics=self.metrics,
+        )
+        # Grammars of strangers are compiled apart from what every request needs.
+        self.rendering = ThreadPoolExecutor(2, thread_name_prefix="ffwd-render")
+        self.compiling = ThreadPoolExecutor(
+            options.compile_threads, thread_name_prefix="ffwd-compile"
+        )
+        self.num_open = 0
+        self.stopping = False
+        cache = self.preparer.cache
+        self.metrics.watch(self.metrics.preparing, lambda: self.num_open)
+        self.metrics.watch(self.metrics.held, num_open)
+        self.metrics.watch(self.metrics.grammar_bytes, lambda: cache.stats().memory_bytes)
+        self.metrics.watch(self.metrics.grammars, lambda: cache.stats().grammars)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self.scheduler.start()
+
+    def stop(self) -> None:
+        """End all threads; what is in progress ends with an error."""
+        self.stopping = True
+        self.scheduler.stop()
+        self.rendering.shutdown(wait=False, cancel_futures=True)
+        self.compiling.shutdown(wait=False, cancel_futures=True)
+        self.preparer.cache.close()
+
+    async def texts(self, rendered: Rendered, stream: Stream, deadline: float) -> list[Text]:
+        """The texts of a request; see `Preparer.texts`."""
+        pool = self.rendering if rendered.plain else self.compiling
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            pool, lambda: self.preparer.texts(rendered, stream, deadline=deadline)
+        )
+
+
+class Endpoint:
+    """One route for requests that are answered by the model."""
+
+    def __init__(
+        self, server: Server, name: str, read: Read, render: Render, *, chat: bool
+    ) -> None:
+        self._server = server
+        self._name = name
+        self._read = read
+        self._render = render
+        self._chat = chat
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; end the work as soon as the client is gone."""
+        reply = _Reply(send, self._server.options.write_timeout)
+        began = time.monotonic()
+        status = "cancelled"
+        try:
+            status = await self._guarded(scope, receive, reply, began)
+        finally:
+            metrics = self._server.metrics
+            metrics.requests.labels(self._name, status).inc()
+            metrics.request_seconds.observe(time.monotonic() - began)
+            if status == "cancelled":
+                metrics.cancelled.inc()
+
+    async def _guarded(self, scope: Scope, receive: Receive, reply: "_Reply", began: float) -> str:
+        server = self._server
+        try:
+            _authorise(scope, server.options.api_key)
+            if server.stopping:
+                raise stopping()
+            if server.num_open >= server.options.max_queue + server.options.max_batch:
+                raise overloaded(
+                    f"{server.num_open} requests are open, and this server takes no more at a time"
+                )
+        except ApiError as error:
+            return await reply.error(error)
+        server.num_open += 1
+        try:
+            body = await _body(scope, receive, server.options)
+            if body is None:
+                return "cancelled"
+            work = asyncio.ensure_future(self._answer(body, reply, began))
+            gone = asyncio.ensure_future(_gone(receive))
+            try:
+                await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+                if not work.done():
+                    return "cancelled"
+                return work.result()
+            finally:
+                for task in (work, gone):
+                    task.cancel()
+                await asyncio.gather(work, gone, return_exceptions=True)
+        except ApiError as error:
+            return await reply.error(error)
+        except _ClientTooSlow:
+            return "cancelled"
+        # Whatever it is, the client is told, and the server goes on.
+        except Exception as error:
+            _log.exception("a request failed")
+            return await reply.error(internal(error))
+        finally:
+            server.num_open -= 1
+
+    async def _answer(self, body: bytes, reply: "_Reply", began: float) -> str:
+        server = self._server
+        loop = asyncio.get_running_loop()
+        deadline = began + server.options.deadline
+        stream = Stream(loop)
+        texts: list[Text] = []
+        timer = loop.call_later(
+            max(deadline - time.monotonic(), 0), _cancel_late, asyncio.current_task()
+        )
+        try:
+            request = self._read(read_json(body))
+            if request.model not in (None, server.loaded.name):
+                raise ApiError(
+                    404,
+                    f"there is no model {request.model!r} here, only {server.loaded.name!r}",
+                    param="model",
+                    code="model_not_found",
+                )
+            began_here = time.perf_counter()
+            rendered = await loop.run_in_executor(server.rendering, self._render, request)
+            texts = await server.texts(rendered, stream, deadline)
+            server.metrics.compile_seconds.observe(time.perf_counter() - began_here)
+            server.scheduler.submit(texts)
+            # From here on the scheduler looks at the deadline.
+            timer.cancel()
+            sending = self._stream if request.stream else self._whole
+            return await sending(request, texts, stream, reply, began)
+        except asyncio.CancelledError as error:
+            if error.args == (_LATE,):
+                raise late(server.options.deadline) from None
+            raise
+        finally:
+            timer.cancel()
+            stream.close()
+            server.scheduler.cancel(texts)
+
+    async def _whole(
+        self, request: Request, texts: list[Text], stream: Stream, reply: "_Reply", began: float
+    ) -> str:
+        choices = [Choice() for _ in texts]
+        first = True
+        while any(choice.ending is None for choice in choices):
+            for news in await stream.take():
+                if isinstance(news.ending, ApiError):
+                    raise news.ending
+                choices[news.index].add(news.deltas)
+                choices[news.index].ending = news.ending
+            if first:
+                self._server.metrics.first_seconds.observe(time.monotonic() - began)
+                first = False
+        envelope = Envelope(self._server.loaded.name, chat=self._chat)
+        await reply.whole(200, encoded(envelope.whole(choices, texts[0].num_prompt)))
+        return "200"
+
+    async def _stream(
+        self, request: Request, texts: list[Text], stream: Stream, reply: "_Reply", began: float
+    ) -> str:
+        envelope = Envelope(self._server.loaded.name, chat=self._chat)
+        options = request.stream_options
+        with_usage = options is not None and options.include_usage
+        beside = {"usage": None} if with_usage else {}
+        endings: list[Any] = [None] * len(texts)
+        while any(ending is None for ending in endings):
+            parts: list[bytes] = []
+            all_news = await stream.take()
+            if not reply.begun:
+                for news in all_news:
+                    if isinstance(news.ending, ApiError):
+                        # Nothing is sent yet, so it can be an error with a status.
+                        raise news.ending
+                await reply.begin()
+                self._server.metrics.first_seconds.observe(time.monotonic() - began)
+                parts += [
+                    event(chunk | beside)
+                    for index in range(len(texts))
+                    for chunk in envelope.first(index)
+                ]
+            for news in all_news:
+                ending = news.ending
+                if isinstance(ending, ApiError):
+                    await reply.more(b"".join([*parts, event(ending.body()), DONE]), last=True)
+                    return str(ending.status)
+                parts += [
+                    event(chunk | beside)
+                    for chunk in envelope.chunks(news.index, news.deltas, ending)
+                ]
+                endings[news.index] = ending
+            if parts:
+                await reply.more(b"".join(parts))
+        tail = [event(envelope.last(endings, texts[0].num_prompt))] if with_usage else []
+        await reply.more(b"".join([*tail, DONE]), last=True)
+        return "200"
+
+
+class _ClientTooSlow(Exception):  # noqa: N818 - the client's fault, and nobody's error
+    """The client does not take what is sent to it."""
+
+
+_LATE = "late"
+
+
+def _cancel_late(task: "asyncio.Task[Any] | None") -> None:
+    if task is not None:
+        task.cancel(_LATE)
+
+
+class _Reply:
+    """The answer on its way out; a client that takes nothing for too long is given up."""
+
+    def __init__(self, send: Send, timeout: float) -> None:
+        self._send = send
+        self._timeout = timeout
+        self.begun = False
+        self._ended = False
+
+    async def begin(self) -> None:
+        self.begun = True
+        await self._limited({"type": "http.response.start", "status": 200, "headers": _EVENTS})
+
+    async def more(self, data: bytes, *, last: bool = False) -> None:
+        self._ended = self._ended or last
+        await self._limited({"type": "http.response.body", "body": data, "more_body": not last})
+
+    async def whole(
+        self, status: int, data: bytes, headers: list[tuple[bytes, bytes]] | None = None
+    ) -> None:
+        self.begun = True
+        length = (b"content-length", str(len(data)).encode())
+        await self._limited(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [*_JSON, length, *(headers or [])],
+            }
+        )
+        await self.more(data, last=True)
+
+    async def error(self, error: ApiError) -> str:
+        if self._ended:
+            return str(error.status)
+        if self.begun:
+            await self.more(event(error.body()) + DONE, last=True)
+            return str(error.status)
+        headers = [(name.encode(), value.encode()) for name, value in error.headers.items()]
+        await self.whole(error.status, encoded(error.body()), headers)
+        return str(error.status)
+
+    async def _limited(self, message: dict[str, Any]) -> None:
+        """Send; `_ClientTooSlow` where the client's side is full for too long."""
+        task = asyncio.current_task()
+        timer = asyncio.get_running_loop().call_later(
+            self._timeout, lambda: task is not None and task.cancel(_SLOW)
+        )
+        try:
+            await self._send(message)
+        except asyncio.CancelledError as error:
+            if error.args == (_SLOW,):
+                raise _ClientTooSlow from None
+            raise
+        finally:
+            timer.cancel()
+
+
+_SLOW = "slow"
+
+
+def _authorise(scope: Scope, key: str | None) -> None:
+    if key is None:
+        return
+    given = dict(scope["headers"]).get(b"authorization", b"")
+    if not hmac.compare_digest(given, b"Bearer " + key.encode()):
+        raise ApiError(
+            401,
+            "the API key is missing or wrong",
+            kind="authentication_error",
+            code="invalid_api_key",
+        )
+
+
+async def _body(scope: Scope, receive: Receive, options: ServerOptions) -> bytes | None:
+    """The request's body; None where the client is gone."""
+    limit = options.max_body_bytes
+    too_large = ApiError(
+        413,
+        f"the body has more than {limit} bytes, which this server does not read",
+        code="request_too_large",
+    )
+    stated = dict(scope["headers"]).get(b"content-length", b"0")
+    if stated.isdigit() and int(stated) > limit:
+        raise too_large
+    data = bytearray()
+    until = time.monotonic() + options.read_timeout
+    while True:
+        try:
+            message = await asyncio.wait_for(receive(), max(until - time.monotonic(), 0.001))
+        except asyncio.TimeoutError:
+            raise ApiError(
+                408,
+                f"the body did not come within {options.read_timeout:g} seconds",
+                code="request_timeout",
+            ) from None
+        if message["type"] == "http.disconnect":
+            return None
+        data += message.get("body", b"")
+        if len(data) > limit:
+            raise too_large
+        if not message.get("more_body", False):
+            return bytes(data)
+
+
+async def _gone(receive: Receive) -> None:
+    """Return when the client is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Starlette:
+    """The application for a model; its lifespan runs the model's thread.
+
+    Args:
+        loaded: The model. An application has it for itself.
+        options: Limits.
+
+    """
+    server = Server(loaded, options or ServerOptions())
+    chat = Endpoint(
+        server,
+        "/v1/chat/completions",
+        read_chat,
+        server.preparer.chat,
+        chat=True,
+    )
+    completions = Endpoint(
+        server,
+        "/v1/completions",
+        read_completion,
+        server.preparer.completion,
+        chat=False,
+    )
+
+    def plain(
+        handler: Callable[[HttpRequest], Awaitable[Response]],
+    ) -> Callable[[HttpRequest], Awaitable[Response]]:
+        async def handle(request: HttpRequest) -> Response:
+            try:
+                return await handler(request)
+            except ApiError as error:
+                return _json(error.body(), error.status)
+
+        return handle
+
+    async def models(request: HttpRequest) -> Response:
+        _authorise(request.scope, server.options.api_key)
+        return _json({"object": "list", "data": [_model(loaded)]})
+
+    async def model(request: HttpRequest) -> Response:
+        _authorise(request.scope, server.options.api_key)
+        name = request.path_params["name"]
+        if name != loaded.name:
+            raise ApiError(
+                404,
+                f"there is no model {name!r} here, only {loaded.name!r}",
+                param="model",
+                code="model_not_found",
+            )
+        return _json(_model(loaded))
+
+    async def health(request: HttpRequest) -> Response:
+        good = server.scheduler.alive and not server.stopping
+        return _json({"status": "ok" if good else "stopping"}, 200 if good else 503)
+
+    async def metrics(request: HttpRequest) -> Response:
+        return Response(server.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+    async def not_found(request: HttpRequest, error: Exception) -> Response:
+        return _json(
+            ApiError(
+                404, f"there is no {request.method} {request.url.path}", code="not_found"
+            ).body(),
+            404,
+        )
+
+    async def not_allowed(request: HttpRequest, error: Exception) -> Response:
+        return _json(
+            ApiError(
+                405,
+                f"{request.url.path} does not take {request.method}",
+                code="method_not_allowed",
+            ).body(),
+            405,
+        )
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        server.start()
+        try:
+            yield
+        finally:
+            # Joining the model's thread may take a forward pass.
+            await asyncio.get_running_loop().run_in_executor(None, server.stop)
+
+    app = Starlette(
+        routes=[
+            Route("/v1/chat/completions", chat, methods=["POST"]),
+            Route("/v1/completions", completions, methods=["POST"]),
+            Route("/v1/models", plain(models)),
+            Route("/v1/models/{name:path}", plain(model)),
+            Route("/health", health),
+            Route("/metrics", metrics),
+        ],
+        lifespan=lifespan,
+        exception_handlers={404: not_found, 405: not_allowed},
+    )
+    app.state.server = server
+    return app
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(encoded(value), status_code=status, media_type="application/json")
+
+
+def _model(loaded: LoadedModel) -> dict[str, Any]:
+    return {
+        "id": loaded.name,
+        "object": "model",
+        "created": loaded.created,
+        "owned_by": "ffwd",
+        "max_model_len": loaded.max_model_len,
+    }

@@ -1,0 +1,53 @@
+"""What a server can be told."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions:
+    """Limits and switches; the defaults suit one small machine.
+
+    Attributes:
+        max_batch: How many answers are written at the same time.
+        max_queue: How many requests may wait for that; one more is answered with 429.
+        max_n: The largest `n` of a request.
+        max_body_bytes: The longest body of a request.
+        max_tools: How many tools a request may have.
+        max_stops: How many stop strings a request may have.
+        default_max_tokens: How many tokens an answer may have where the request does not say, if so
+            many fit.
+        deadline: Seconds after which a request is given up.
+        read_timeout: Seconds in which a client must have sent its request.
+        write_timeout: Seconds in which a client must take what is sent to it.
+        prefill_tokens: How many tokens of prompts one forward pass may have, so that a long prompt
+            does not keep the answers of others waiting.
+        late: Seconds that a forward pass waits for masks. Texts whose masks take longer join a
+            later pass.
+        compile_threads: How many grammars are compiled at the same time. Requests without one do
+            not wait for them.
+        mask_threads: How many threads find masks.
+        grammar_cache_bytes: How much memory the compiled grammars that are kept may have.
+        grammar_bytes: How much memory one grammar may have.
+        shutdown_grace: Seconds that answers in progress have when the server is told to stop.
+        api_key: What clients must give as a bearer token; None for anybody.
+
+    """
+
+    max_batch: int = 64
+    max_queue: int = 256
+    max_n: int = 8
+    max_body_bytes: int = 4 << 20
+    max_tools: int = 128
+    max_stops: int = 16
+    default_max_tokens: int = 4096
+    deadline: float = 600.0
+    read_timeout: float = 30.0
+    write_timeout: float = 60.0
+    prefill_tokens: int = 512
+    late: float = 0.02
+    compile_threads: int = 4
+    mask_threads: int = 4
+    grammar_cache_bytes: int = 1 << 30
+    grammar_bytes: int = 256 << 20
+    shutdown_grace: float = 30.0
+    api_key: str | None = None

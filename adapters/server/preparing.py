@@ -1,0 +1,340 @@
+"""From a request to the texts that are written for it: prompt, grammar, matchers."""
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ffwd import CompiledGrammar
+from ffwd.adapters._engine_cache import GrammarCache
+from ffwd.adapters.server.asking import Asked, Reader
+from ffwd.adapters.server.deltas import AnswerReader
+from ffwd.adapters.server.errors import BAD_INPUT, bad, of_ffwd, unsupported
+from ffwd.adapters.server.loading import LoadedModel
+from ffwd.adapters.server.options import ServerOptions
+from ffwd.adapters.server.protocol import ChatRequest, CompletionRequest, Request
+from ffwd.adapters.server.sampling import Sampling
+from ffwd.adapters.server.streams import Stream
+from ffwd.adapters.server.texts import Text
+from ffwd.chat import Prompt, Start
+
+_CLOSE = "</think>"
+# What `ChatTemplate.render` takes itself; `trusted_roles` would let a client write control tokens.
+_OWN_VARIABLES = frozenset(
+    {"messages", "tokenizer", "tools", "documents", "add_generation_prompt", "now"}
+    | {"continue_final_message", "trusted_roles", "missing_control_tokens"}
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rendered:
+    """A request's prompt, and what is asked of the answer."""
+
+    request: Request
+    asked: Asked
+    begin: Callable[[CompiledGrammar], Start]
+    """Where the answer begins under a grammar."""
+    may_reason: bool
+    """Whether the answer may begin with reasoning that the prompt has not opened."""
+    stops: tuple[str, ...]
+    limit: int | None
+    limit_param: str
+
+    @property
+    def plain(self) -> bool:
+        """Whether the answer is any text."""
+        return self.asked.param is None
+
+
+class Preparer:
+    """Makes texts of requests; any number of threads may use it.
+
+    Args:
+        loaded: The model.
+        options: Limits.
+
+    """
+
+    def __init__(self, loaded: LoadedModel, options: ServerOptions) -> None:
+        self._loaded = loaded
+        self._options = options
+        self.cache = GrammarCache(
+            loaded.vocabulary,
+            max_bytes=options.grammar_cache_bytes,
+            grammar_bytes=options.grammar_bytes,
+            read=Reader(loaded.tool_format, loaded.no_tool_format),
+        )
+
+    def chat(self, request: ChatRequest) -> Rendered:
+        """The prompt of a chat.
+
+        Raises:
+            ApiError: What is wrong with the request.
+
+        """
+        self._check(request)
+        tools = request.tools or []
+        if len(tools) > self._options.max_tools:
+            raise bad(
+                f"{len(tools)} tools; this server takes {self._options.max_tools}", param="tools"
+            )
+        asked = Asked(
+            response_format=request.response_format,
+            structured=request.structured_outputs,
+            tools=tools,
+            tool_choice=request.tool_choice,
+            parallel=request.parallel_tool_calls is not False,
+        )
+        prompt = self._render(request, tools)
+        style = self._loaded.tool_format
+        # Where the messages of other channels are part of the format, it says what reasoning is.
+        in_grammar = asked.calls and style is not None and style.repeat_before
+
+        def begin(grammar: CompiledGrammar) -> Start:
+            return prompt.start(grammar, reasoning_in_grammar=in_grammar)
+
+        return Rendered(
+            request=request,
+            asked=asked,
+            begin=begin,
+            may_reason=self._may_reason(prompt, tools),
+            stops=(*request.stops, *prompt.stop),
+            limit=request.limit,
+            limit_param=request.limit_param,
+        )
+
+    def completion(self, request: CompletionRequest) -> Rendered:
+        """The prompt of a completion; errors as of `chat`."""
+        self._check(request)
+        asked = Asked(
+            response_format=request.response_format, structured=request.structured_outputs
+        )
+        tokenizer = self._loaded.tokenizer
+        if isinstance(request.prompt, str):
+            try:
+                ids = [*tokenizer.prefix_ids, *tokenizer.encode(request.prompt)]
+            except BAD_INPUT as error:
+                raise of_ffwd(error, "prompt") from error
+        else:
+            ids = request.prompt
+            size = self._loaded.vocabulary.vocab_size
+            for place, token in enumerate(ids):
+                if not 0 <= token < size:
+                    raise bad(
+                        f"token {token} is not one of the {size} of the model",
+                        param=f"prompt[{place}]",
+                    )
+        if not ids:
+            raise bad("`prompt` is empty", param="prompt")
+
+        def begin(grammar: CompiledGrammar) -> Start:
+            return Start(grammar=grammar, prompt_ids=tuple(ids))
+
+        return Rendered(
+            request=request,
+            asked=asked,
+            begin=begin,
+            may_reason=False,
+            stops=tuple(request.stops),
+            limit=request.limit,
+            limit_param=request.limit_param,
+        )
+
+    def texts(self, rendered: Rendered, stream: Stream, *, deadline: float) -> list[Text]:
+        """The texts that are to be written, one for each choice.
+
+        Raises:
+            ApiError: What is wrong with the request.
+
+        """
+        asked, request = rendered.asked, rendered.request
+        try:
+            grammar = self.cache.get(asked.key(may_reason=rendered.may_reason))
+            start = rendered.begin(grammar)
+        except BAD_INPUT as error:
+            raise of_ffwd(error, asked.param) from error
+        limit = self._limit(rendered, len(start.prompt_ids))
+        complete = asked.structured and request.complete is not False
+        try:
+            matcher = start.matcher(max_tokens=limit if complete else None)
+        except BAD_INPUT as error:
+            raise of_ffwd(error, asked.param, budget_param=rendered.limit_param) from error
+        texts = []
+        for index in range(request.n or 1):
+            own = matcher.fork() if index else matcher
+            try:
+                reader = AnswerReader(
+                    own,
+                    start=start,
+                    stops=rendered.stops,
+                    tool_format=self._loaded.tool_format,
+                    tools={
+                        str(tool["function"].get("name")): tool["function"].get("parameters") or {}
+                        for tool in asked.tools
+                    },
+                )
+            except BAD_INPUT as error:
+                raise of_ffwd(error, "stop") from error
+            texts.append(
+                Text(
+                    prompt_ids=start.prompt_ids,
+                    matcher=own,
+                    reader=reader,
+                    sampling=self._sampling(request, index),
+                    max_tokens=limit,
+                    free=complete and asked.calls,
+                    named=asked.named,
+                    stream=stream,
+                    index=index,
+                    deadline=deadline,
+                )
+            )
+        return texts
+
+    def _check(self, request: Request) -> None:
+        if request.n is not None and request.n > self._options.max_n:
+            raise bad(f"`n` is {request.n}; this server takes {self._options.max_n}", param="n")
+        if len(request.stops) > self._options.max_stops:
+            raise bad(
+                f"{len(request.stops)} stop strings; this server takes {self._options.max_stops}",
+                param="stop",
+            )
+        if request.stream_options is not None and not request.stream:
+            raise bad(
+                "`stream_options` is for streams: give `stream: true`", param="stream_options"
+            )
+
+    def _render(self, request: ChatRequest, tools: Sequence[Mapping[str, Any]]) -> Prompt:
+        template = self._loaded.template
+        if template is None:
+            raise bad(
+                f"this model has no chat template that works: {self._loaded.no_template}; "
+                "/v1/completions needs none",
+                param="messages",
+            )
+        variables = dict(request.chat_template_kwargs or {})
+        for name in variables:
+            if name in _OWN_VARIABLES:
+                raise unsupported(
+                    f"chat_template_kwargs.{name}", "it is no variable of the template"
+                )
+        if request.reasoning_effort is not None:
+            variables.setdefault("reasoning_effort", request.reasoning_effort)
+        going_on = request.continue_final_message
+        if going_on and request.add_generation_prompt:
+            # The one excludes the other; a client that wants to go on need not say so twice.
+            going_on = True
+        source = template.source(tools=bool(tools))
+        messages = [
+            _message(message, index, knows_developers="developer" in source)
+            for index, message in enumerate(request.messages)
+        ]
+        try:
+            return template.render(
+                messages,
+                tokenizer=self._loaded.tokenizer,
+                tools=list(tools) or None,
+                add_generation_prompt=request.add_generation_prompt and not going_on,
+                continue_final_message=going_on,
+                **variables,
+            )
+        except BAD_INPUT as error:
+            raise of_ffwd(error, "messages") from error
+
+    def _may_reason(self, prompt: Prompt, tools: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether the model may open its reasoning itself, as far as its template tells."""
+        template = self._loaded.template
+        return (
+            template is not None
+            and prompt.thinking is None
+            and not prompt.prefill
+            and _CLOSE in template.source(tools=bool(tools))
+            and not prompt.text.rstrip().endswith(_CLOSE)
+        )
+
+    def _limit(self, rendered: Rendered, prompt_tokens: int) -> int:
+        longest = self._loaded.max_model_len
+        left = longest - prompt_tokens
+        asked = rendered.limit
+        if left < 1 or (asked is not None and asked > left):
+            wanted = "" if asked is None else f" and {asked} of the answer"
+            raise bad(
+                f"this model's context has {longest} tokens, and the request needs "
+                f"{prompt_tokens} of the prompt{wanted}",
+                param=rendered.limit_param if left >= 1 else "messages",
+                code="context_length_exceeded",
+            )
+        return min(left, self._options.default_max_tokens) if asked is None else asked
+
+    def _sampling(self, request: Request, index: int) -> Sampling:
+        loaded = self._loaded
+        chance = random.Random() if request.seed is None else random.Random(request.seed + index)
+
+        def given(value: float | None, default: float) -> float:
+            return default if value is None else value
+
+        return Sampling(
+            temperature=given(request.temperature, loaded.temperature),
+            top_p=given(request.top_p, loaded.top_p),
+            top_k=max(int(given(request.top_k, loaded.top_k)), 0),
+            min_p=given(request.min_p, 0.0),
+            chance=chance,
+        )
+
+
+def _message(message: Mapping[str, Any], index: int, *, knows_developers: bool) -> dict[str, Any]:
+    """A message as templates expect it."""
+    place = f"messages[{index}]"
+    made = {name: value for name, value in message.items() if value is not None}
+    role = made.get("role")
+    if not isinstance(role, str):
+        raise bad(f"`{place}.role` must be a string", param=f"{place}.role")
+    if role == "developer" and not knows_developers:
+        made["role"] = "system"
+    content = made.get("content")
+    if isinstance(content, list):
+        made["content"] = "".join(
+            _text(part, f"{place}.content[{i}]") for i, part in enumerate(content)
+        )
+    elif content is not None and not isinstance(content, str):
+        raise bad(f"`{place}.content` must be text or a list of parts", param=f"{place}.content")
+    elif content is None and role != "assistant":
+        raise bad(f"`{place}.content` is missing", param=f"{place}.content")
+    calls = made.get("tool_calls")
+    if calls is not None:
+        if not isinstance(calls, list):
+            raise bad(f"`{place}.tool_calls` must be a list", param=f"{place}.tool_calls")
+        made["tool_calls"] = [
+            _call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(calls)
+        ]
+    return made
+
+
+def _text(part: Any, place: str) -> str:
+    if isinstance(part, str):
+        return part
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if kind not in ("text", "refusal"):
+        raise unsupported(place, f"the model reads text, not {kind!r}")
+    text = part.get(kind)
+    if not isinstance(text, str):
+        raise bad(f"`{place}.{kind}` must be a string", param=f"{place}.{kind}")
+    return text
+
+
+def _call(call: Any, place: str) -> dict[str, Any]:
+    """A call with its arguments as an object: templates write them in their own notation."""
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping):
+        raise bad(f"`{place}.function` is missing", param=f"{place}.function")
+    arguments = function.get("arguments", "{}")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except (ValueError, RecursionError) as error:
+            raise bad(
+                f"`{place}.function.arguments` is not JSON: {error}",
+                param=f"{place}.function.arguments",
+            ) from None
+    return {**call, "function": {**function, "arguments": arguments}}

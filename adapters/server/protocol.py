@@ -1,0 +1,233 @@
+"""What clients may ask: the bodies of requests, checked."""
+
+import json
+import math
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ffwd.adapters.server.errors import ApiError, bad, unsupported
+
+_IGNORED = frozenset(
+    {"user", "store", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"}
+    | {"prompt_cache_retention", "verbosity"}
+)
+"""Fields that change no answer here."""
+
+_REFUSED: dict[str, tuple[Any, str]] = {
+    # Field: the value that is the same as none, and why another one is refused.
+    "top_logprobs": (0, "this server computes no probabilities of forced tokens"),
+    "prompt_logprobs": (None, "this server computes no probabilities of forced tokens"),
+    "logit_bias": ({}, "tokens are chosen by the model and the grammar only"),
+    "presence_penalty": (0, "tokens are chosen by the model and the grammar only"),
+    "frequency_penalty": (0, "tokens are chosen by the model and the grammar only"),
+    "repetition_penalty": (1, "tokens are chosen by the model and the grammar only"),
+    "functions": ([], "it has been replaced by `tools`"),
+    "function_call": (None, "it has been replaced by `tool_choice`"),
+    "audio": (None, "the server writes text"),
+    "prediction": (None, "forced tokens need no prediction"),
+    "web_search_options": (None, "the server has no search"),
+    "best_of": (1, "give `n`"),
+    "echo": (False, "the prompt is not repeated"),
+    "suffix": (None, "the text is continued at its end only"),
+    "use_beam_search": (False, "answers are sampled"),
+    "moderation": (None, "the server has none"),
+}
+
+_Model = TypeVar("_Model", bound="Request")
+
+Probability = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+
+
+class StreamOptions(BaseModel):
+    """What a stream has beside its deltas."""
+
+    model_config = ConfigDict(extra="forbid")
+    include_usage: bool = False
+    include_obfuscation: bool | None = None
+
+
+class StructuredOutputs(BaseModel):
+    """vLLM's field of this name: exactly one constraint, and how JSON is written."""
+
+    model_config = ConfigDict(extra="forbid")
+    json_: dict[str, Any] | bool | str | None = Field(default=None, alias="json")
+    json_object: bool | None = None
+    regex: str | None = None
+    choice: list[str] | None = None
+    grammar: str | None = None
+    structural_tag: str | dict[str, Any] | None = None
+    disable_any_whitespace: bool = False
+
+
+class Request(BaseModel):
+    """What chats and completions have in common."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    model: str | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
+    top_p: Probability | None = None
+    top_k: Annotated[int, Field(ge=-1)] | None = None
+    min_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    seed: int | None = None
+    n: Annotated[int, Field(ge=1)] | None = None
+    stop: str | list[str] | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    structured_outputs: StructuredOutputs | None = None
+    complete: bool | None = None
+    """Of this server: whether an answer that follows a grammar always comes to its end within
+    `max_tokens`; true by default."""
+
+    @property
+    def stops(self) -> list[str]:
+        """The stop strings."""
+        return [self.stop] if isinstance(self.stop, str) else list(self.stop or ())
+
+
+class ChatRequest(Request):
+    """The body of `/v1/chat/completions`."""
+
+    messages: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    response_format: dict[str, Any] | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    modalities: list[Literal["text"]] | None = None
+    reasoning_effort: str | None = None
+    # As vLLM has them.
+    add_generation_prompt: bool = True
+    continue_final_message: bool = False
+    chat_template_kwargs: dict[str, Any] | None = None
+
+    @property
+    def limit(self) -> int | None:
+        """How many tokens an answer may have, as far as the request says."""
+        return self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens
+
+    @property
+    def limit_param(self) -> str:
+        """The field that says so."""
+        return "max_tokens" if self.max_completion_tokens is None else "max_completion_tokens"
+
+
+class CompletionRequest(Request):
+    """The body of `/v1/completions`."""
+
+    prompt: str | list[int]
+    response_format: dict[str, Any] | None = None
+
+    @property
+    def limit(self) -> int | None:
+        """How many tokens a text may have, as far as the request says."""
+        return self.max_tokens
+
+    @property
+    def limit_param(self) -> str:
+        """The field that says so."""
+        return "max_tokens"
+
+
+def read_json(data: bytes) -> dict[str, Any]:
+    """The object that a body is.
+
+    Raises:
+        ApiError: It is none.
+
+    """
+    try:
+        value = json.loads(data, parse_constant=_no_constant)
+    except RecursionError:
+        raise bad("the body is nested too deeply") from None
+    except ValueError as error:
+        raise bad(f"the body is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise bad(f"the body must be a JSON object, not {type(value).__name__}")
+    return value
+
+
+def read_chat(body: dict[str, Any]) -> ChatRequest:
+    """The request of a chat.
+
+    Raises:
+        ApiError: A field is unknown, refused, or has a value that it cannot have.
+
+    """
+    fields = _known(body)
+    if (modalities := fields.get("modalities")) not in (None, ["text"]):
+        raise unsupported("modalities", f"the server writes text, not {modalities!r}")
+    return _validated(ChatRequest, fields)
+
+
+def read_completion(body: dict[str, Any]) -> CompletionRequest:
+    """The request of a completion; errors as of `read_chat`."""
+    return _validated(CompletionRequest, _known(body))
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _known(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields that are read; those that are the same as none are left out."""
+    fields: dict[str, Any] = {}
+    guided: dict[str, Any] = {}
+    for name, value in body.items():
+        if value is None or name in _IGNORED:
+            continue
+        # Until 2025 vLLM had a field for each constraint.
+        if name.startswith("guided_") and name != "guided_decoding_backend":
+            guided[name.removeprefix("guided_")] = value
+            continue
+        if name == "logprobs":
+            # False in a chat, a number in a completion.
+            if value is not False and value != 0:
+                raise unsupported(name, "this server computes no probabilities of forced tokens")
+            continue
+        if name in _REFUSED:
+            nothing, reason = _REFUSED[name]
+            if value != nothing:
+                raise unsupported(name, reason)
+            continue
+        fields[name] = value
+    if guided:
+        if "structured_outputs" in fields:
+            raise bad("give `structured_outputs` or `guided_…`, not both", param=next(iter(guided)))
+        fields["structured_outputs"] = guided
+    return fields
+
+
+def _validated(model: type[_Model], fields: dict[str, Any]) -> _Model:
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        raise _described(error) from None
+    except RecursionError:
+        raise bad("the body is nested too deeply") from None
+
+
+def _described(error: ValidationError) -> ApiError:
+    """The first thing that is wrong; of the branches of a union the one that got farthest."""
+    errors = error.errors(include_url=False, include_context=False)
+    field = errors[0]["loc"][:1]
+    first = max((e for e in errors if e["loc"][:1] == field), key=lambda e: len(e["loc"]))
+    place = ""
+    for step in first["loc"]:
+        if isinstance(step, int):
+            place += f"[{step}]"
+        elif step.isidentifier() and not (place and step in ("str", "bool", "int")):
+            # The others are branches of a union.
+            place += f".{step}" if place else step
+    if first["type"] == "extra_forbidden":
+        return bad(f"there is no field `{place}`", param=place, code="unknown_parameter")
+    if first["type"] == "missing":
+        return bad(f"`{place}` is missing", param=place, code="missing_required_parameter")
+    shown = first["input"]
+    said = f", not {shown!r}" if isinstance(shown, (str, int, float, bool)) else ""
+    if isinstance(shown, float) and not math.isfinite(shown):
+        said = ""
+    if len(said) > 100:
+        said = ""
+    return bad(f"`{place}`: {first['msg']}{said}", param=place, code="invalid_value")

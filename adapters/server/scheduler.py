@@ -1,0 +1,358 @@
+"""The thread that runs the model: continuous batching, with masks found beside it.
+
+Each round: texts join and leave; those whose masks are there go through the model together; of each
+whose logits are new a token is chosen; threads of their own accept it, force what must follow and
+find the next mask. A pass waits a moment for masks, and then goes without the texts whose masks
+are late, so that a grammar that takes long delays its own text only.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from ffwd.adapters.server.errors import ApiError, internal, late, stopping
+from ffwd.adapters.server.metrics import ServerMetrics
+from ffwd.adapters.server.options import ServerOptions
+from ffwd.adapters.server.sampling import choose
+from ffwd.adapters.server.slots import SlotModel
+from ffwd.adapters.server.texts import Text, advance
+
+_log = logging.getLogger("ffwd.server")
+
+_SLOW_THREADS = 2
+_ON_TIME_AGAIN = 16
+"""How many masks in time a text whose mask was late must have until passes wait for it again."""
+_POLL = 0.25
+"""Seconds between looks at deadlines while nothing happens."""
+
+
+@dataclass(eq=False)
+class _Work:
+    """Texts of one grammar that are being advanced."""
+
+    texts: list[Text]
+    waited_for: bool
+    seconds: float = 0.0
+    error: BaseException | None = None
+
+
+class Scheduler:
+    """Writes texts with a model.
+
+    Args:
+        model: Runs the forward passes; this thread alone uses it.
+        vocab_size: How many of its logits are tokens.
+        max_cached_tokens: How many tokens its cache has room for.
+        options: Limits.
+        metrics: Counters.
+
+    """
+
+    def __init__(
+        self,
+        model: SlotModel,
+        *,
+        vocab_size: int,
+        max_cached_tokens: int,
+        options: ServerOptions,
+        metrics: ServerMetrics,
+    ) -> None:
+        self._model = model
+        self._vocab_size = vocab_size
+        self._max_cached = max_cached_tokens
+        self._options = options
+        self._metrics = metrics
+        self._changed = threading.Condition()
+        self._waiting: deque[Text] = deque()
+        self._done: deque[_Work] = deque()
+        self._running: list[Text] = []
+        self._work: set[_Work] = set()
+        self._stopping = False
+        self._fast = ThreadPoolExecutor(options.mask_threads, thread_name_prefix="ffwd-mask")
+        self._slow = ThreadPoolExecutor(_SLOW_THREADS, thread_name_prefix="ffwd-late-mask")
+        self._thread = threading.Thread(target=self._run, name="ffwd-model", daemon=True)
+        metrics.watch(metrics.running, lambda: len(self._running))
+        metrics.watch(metrics.waiting, lambda: len(self._waiting))
+
+    # ------------------------------------------------------------------------ for other threads
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it works."""
+        return self._thread.is_alive() and not self._stopping
+
+    @property
+    def idle(self) -> bool:
+        """Whether no text is there."""
+        return not self._running and not self._waiting
+
+    def submit(self, texts: Sequence[Text]) -> None:
+        """Write texts.
+
+        Raises:
+            ApiError: The server is shutting down.
+
+        """
+        with self._changed:
+            if self._stopping:
+                raise stopping()
+            self._waiting.extend(texts)
+            self._changed.notify()
+
+    def cancel(self, texts: Sequence[Text]) -> None:
+        """Give texts up, wherever they are."""
+        with self._changed:
+            for text in texts:
+                text.cancelled = True
+            self._changed.notify()
+
+    def stop(self) -> None:
+        """End what is left with an error, and the threads."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread.ident is not None:
+            self._thread.join(timeout=60)
+        self._fast.shutdown(wait=False, cancel_futures=True)
+        self._slow.shutdown(wait=False, cancel_futures=True)
+
+    # --------------------------------------------------------------------------- the model's own
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._guarded_round()
+        self._drop_all(stopping())
+
+    def _guarded_round(self) -> None:
+        try:
+            self._round()
+        # Those whose texts were there are told; the thread must go on for the others.
+        except Exception as error:
+            _log.exception("a round of the scheduler failed")
+            self._drop_all(internal(error))
+
+    def _round(self) -> None:
+        self._retire()
+        self._admit()
+        self._collect()
+        ready = [text for text in self._running if text.ready and text.open]
+        if ready:
+            self._pass(ready)
+            return
+        if not self._running:
+            self._model.release()
+        with self._changed:
+            if not self._done and not self._stopping and not self._has_new():
+                self._changed.wait(_POLL if self._running or self._waiting else None)
+
+    def _has_new(self) -> bool:
+        return any(text.cancelled for text in self._running) or (
+            bool(self._waiting) and len(self._running) < self._options.max_batch and self._fits()
+        )
+
+    def _retire(self) -> None:
+        """Let go of texts that have ended; the last slot's text takes the place of each."""
+        now = time.monotonic()
+        with self._changed:
+            expired = [text for text in self._waiting if text.deadline <= now]
+            gone = {id(text) for text in self._waiting if text.cancelled or text.deadline <= now}
+            if gone:
+                self._waiting = deque(text for text in self._waiting if id(text) not in gone)
+        for text in [*expired, *(text for text in self._running if text.deadline <= now)]:
+            text.fail(late(self._options.deadline))
+        slot = 0
+        while slot < len(self._running):
+            text = self._running[slot]
+            if not (text.finished or text.cancelled):
+                slot += 1
+                continue
+            self._metrics.completion_tokens.inc(text.num_tokens)
+            self._metrics.forced_tokens.inc(text.forced)
+            moved = self._running.pop()
+            if moved is not text:
+                self._model.move(len(self._running), slot, moved.in_cache)
+                self._running[slot] = moved
+
+    def _admit(self) -> None:
+        joined: list[Text] = []
+        with self._changed:
+            while self._waiting and len(self._running) < self._options.max_batch and self._fits():
+                text = self._waiting.popleft()
+                self._running.append(text)
+                joined.append(text)
+        for text in joined:
+            self._metrics.prompt_tokens.inc(text.num_prompt)
+        self._advance(joined, [None] * len(joined))
+
+    def _fits(self) -> bool:
+        """Whether the cache has room for the next text, as long as it and the others may become."""
+        longest = max(text.longest for text in (*self._running, self._waiting[0]))
+        return (len(self._running) + 1) * longest <= self._max_cached
+
+    def _collect(self) -> None:
+        """Wait a moment for masks, and see which are there."""
+        until = time.monotonic() + self._options.late
+        with self._changed:
+            while not self._stopping and any(work.waited_for for work in self._work):
+                self._take_done()
+                left = until - time.monotonic()
+                outstanding = [work for work in self._work if work.waited_for]
+                if not outstanding:
+                    break
+                if left > 0:
+                    self._changed.wait(left)
+                    continue
+                for work in outstanding:
+                    work.waited_for = False
+                    self._metrics.late_masks.inc(len(work.texts))
+                    for text in work.texts:
+                        text.late = _ON_TIME_AGAIN
+            self._take_done()
+
+    def _take_done(self) -> None:
+        while self._done:
+            work = self._done.popleft()
+            self._work.discard(work)
+            self._metrics.mask_seconds.observe(work.seconds)
+            for text in work.texts:
+                if work.error is not None:
+                    text.fail(internal(work.error))
+                text.ready = True
+                if text.late and work.seconds < self._options.late:
+                    text.late -= 1
+
+    def _pass(self, ready: list[Text]) -> None:
+        """One forward pass over short chunks, and some over parts of long ones."""
+        slots = {id(text): slot for slot, text in enumerate(self._running)}
+        size = self._options.prefill_tokens
+        width = self._width([min(text.pending, size) for text in ready])
+        short = [text for text in ready if text.pending <= width]
+        long = [text for text in ready if text.pending > width]
+        if short:
+            self._forward(short, slots, width)
+        # Who came first; the others of them wait for a later round.
+        long.sort(key=lambda text: text.deadline)
+        room = size
+        while long and room > 0:
+            taken, widest = self._neighbours(long, slots)
+            self._forward(taken, slots, widest)
+            room -= widest * len(taken)
+            gone = {id(text) for text in taken}
+            long = [text for text in long if id(text) not in gone]
+
+    def _width(self, pending: list[int]) -> int:
+        """How many new tokens texts may have to go through the model together.
+
+        All have the width of the widest then, so one text with many forced tokens may better go by
+        itself. Counted is the work, in tokens, and what a pass costs beside.
+        """
+        count, beside = len(pending), self._model.pass_tokens
+        best, least = 0, float("inf")
+        for width in sorted({0, *pending}):
+            # No longer than a part of a prompt may keep the others waiting.
+            if count * width > max(self._options.prefill_tokens, count):
+                break
+            apart = [tokens + beside for tokens in pending if tokens > width]
+            cost = sum(apart) + (count * width + beside if width else 0)
+            if cost < least:
+                best, least = width, cost
+        return best
+
+    def _neighbours(self, long: list[Text], slots: dict[int, int]) -> tuple[list[Text], int]:
+        """The first text and those in the slots behind it, as far as there is room."""
+        size = self._options.prefill_tokens
+        taken, widest = [long[0]], min(long[0].pending, size)
+        waiting = {slots[id(text)]: text for text in long}
+        slot = slots[id(long[0])] + 1
+        while slot in waiting:
+            pending = min(waiting[slot].pending, size)
+            wider = max(widest, pending)
+            # Not where the padding would be more than a pass costs.
+            padding = wider * (len(taken) + 1) - widest * len(taken) - pending
+            if wider * (len(taken) + 1) > size or padding > self._model.pass_tokens:
+                break
+            taken.append(waiting[slot])
+            widest, slot = wider, slot + 1
+        return taken, widest
+
+    def _forward(self, texts: list[Text], slots: dict[int, int], width: int) -> None:
+        places = {slots[id(text)]: text for text in texts}
+        first, last = min(places), max(places) + 1
+        chunks: list[list[int]] = []
+        for slot in range(first, last):
+            text = places.get(slot)
+            chunks.append([] if text is None else text.ids[text.in_cache : text.in_cache + width])
+        held = [text.in_cache for text in self._running[first:last]]
+        try:
+            logits = self._model.logits(first, held, chunks)
+        except Exception as error:
+            _log.exception("a forward pass failed")
+            for text in texts:
+                text.fail(internal(error))
+            return
+        self._metrics.forward_passes.inc()
+        self._metrics.batch.observe(len(texts))
+        whole: list[Text] = []
+        for slot, text in sorted(places.items()):
+            text.in_cache += len(chunks[slot - first])
+            if not text.pending:
+                whole.append(text)
+        if not whole:
+            return
+        rows = [slots[id(text)] - first for text in whole]
+        masks = [text.mask for text in whole if text.mask is not None]
+        tokens = choose(
+            logits[rows], masks, [text.sampling for text in whole], vocab_size=self._vocab_size
+        )
+        going: list[Text] = []
+        chosen: list[int | None] = []
+        for text, token in zip(whole, tokens, strict=True):
+            if token is None:
+                text.fail(internal(RuntimeError("the model gave no finite logits")))
+            else:
+                going.append(text)
+                chosen.append(token)
+        self._advance(going, chosen)
+
+    def _advance(self, texts: Sequence[Text], tokens: Sequence[int | None]) -> None:
+        """Have texts take their tokens, those of one grammar together."""
+        groups: dict[tuple[int, bool], tuple[list[Text], list[int | None]]] = {}
+        for text, token in zip(texts, tokens, strict=True):
+            text.ready = False
+            group = groups.setdefault((id(text.grammar), text.late > 0), ([], []))
+            group[0].append(text)
+            group[1].append(token)
+        for (_, is_late), (members, given) in groups.items():
+            work = _Work(members, waited_for=not is_late)
+            self._work.add(work)
+            pool = self._slow if is_late else self._fast
+            pool.submit(self._do, work, partial(advance, members, given))
+
+    def _do(self, work: _Work, call: Callable[[], float]) -> None:
+        try:
+            work.seconds = call()
+        # Told to the texts, by the thread that knows where they are.
+        except BaseException as error:
+            work.error = error
+        with self._changed:
+            self._done.append(work)
+            self._changed.notify()
+
+    def _drop_all(self, error: ApiError) -> None:
+        with self._changed:
+            texts = [*self._running, *self._waiting]
+            self._waiting.clear()
+        for text in texts:
+            text.fail(error)
+        self._running.clear()
+        self._work.clear()
+        self._model.release()

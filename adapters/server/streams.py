@@ -1,0 +1,80 @@
+"""From the threads that write answers to the task that sends one."""
+
+import asyncio
+import threading
+from dataclasses import dataclass
+
+from ffwd.adapters.server.deltas import Delta
+from ffwd.adapters.server.errors import ApiError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ending:
+    """How a text ended, and what it took.
+
+    Attributes:
+        reason: OpenAI's `finish_reason`.
+        tokens: How many were written, an end token included.
+        forced: How many of them took no forward pass of their own.
+        reasoning: How many of them were reasoning.
+
+    """
+
+    reason: str
+    tokens: int
+    forced: int
+    reasoning: int
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What has come of one text."""
+
+    index: int
+    deltas: list[Delta]
+    ending: Ending | ApiError | None = None
+
+
+class Stream:
+    """What is written for one request, until its client takes it.
+
+    Nobody who writes ever waits: what lies here is at most an answer, and answers have a limit.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._lock = threading.Lock()
+        self._news: list[News] = []
+        self._there = asyncio.Event()
+        self._signalled = False
+        self._closed = False
+
+    def push(self, news: News) -> None:
+        """Add what has come; from any thread."""
+        with self._lock:
+            if self._closed:
+                return
+            self._news.append(news)
+            if self._signalled:
+                return
+            self._signalled = True
+        try:
+            self._loop.call_soon_threadsafe(self._there.set)
+        except RuntimeError:
+            # The server is gone, and with it whoever would read this.
+            self.close()
+
+    async def take(self) -> list[News]:
+        """All that has come since the last time; waits for something."""
+        await self._there.wait()
+        with self._lock:
+            news, self._news = self._news, []
+            self._signalled = False
+            self._there.clear()
+        return news
+
+    def close(self) -> None:
+        """Nobody reads any more."""
+        with self._lock:
+            self._closed = True
+            self._news.clear()

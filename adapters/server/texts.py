@@ -1,0 +1,243 @@
+"""Texts in progress: what a token does to one, what is forced after it, and the mask then.
+
+No model here. `advance` runs in a thread of its own, so that a grammar whose masks take long holds
+up nobody else's text.
+"""
+
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import ffwd
+from ffwd import CompiledGrammar, Matcher
+from ffwd.adapters.server.deltas import AnswerReader
+from ffwd.adapters.server.errors import ApiError, internal, of_ffwd
+from ffwd.adapters.server.sampling import Sampling
+from ffwd.adapters.server.streams import Ending, News, Stream
+
+_WORD_BITS = 32
+_OPEN: "weakref.WeakSet[Text]" = weakref.WeakSet()
+
+
+def num_open() -> int:
+    """How many texts the process holds on to."""
+    return len(_OPEN)
+
+
+class Text:
+    """One answer that is being written.
+
+    Args:
+        prompt_ids: What the model is given.
+        matcher: Where the grammar is.
+        reader: Reads the answer's deltas off the matcher.
+        sampling: How tokens are chosen.
+        max_tokens: How many may come.
+        free: Whether an end in the last of these is a cut: of free text, which could go on.
+        named: Whether the request names the function that is called.
+        stream: Where what comes is sent.
+        index: Which choice of the request this is.
+        deadline: When it is given up, in `time.monotonic`.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        prompt_ids: Sequence[int],
+        matcher: Matcher,
+        reader: AnswerReader,
+        sampling: Sampling,
+        max_tokens: int,
+        free: bool,
+        named: bool,
+        stream: Stream,
+        index: int,
+        deadline: float,
+    ) -> None:
+        self.ids = list(prompt_ids)
+        self.num_prompt = len(self.ids)
+        self.matcher = matcher
+        self.grammar: CompiledGrammar = matcher.grammar
+        self.sampling = sampling
+        self.max_tokens = max_tokens
+        self.stream = stream
+        self.index = index
+        self.deadline = deadline
+        self.mask: np.ndarray[Any, np.dtype[np.int32]] | None = None
+        self.in_cache = 0
+        self.ready = False
+        self.late = 0
+        self.cancelled = False
+        self.finished = False
+        self.forced = 0
+        self._reader = reader
+        self._free = free
+        self._named = named
+        self._reason: str | None = None
+        self._reasoning = 0
+        self._answering = False
+        _OPEN.add(self)
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens have been written."""
+        return len(self.ids) - self.num_prompt
+
+    @property
+    def longest(self) -> int:
+        """How many tokens the text and its prompt can have."""
+        return self.num_prompt + self.max_tokens
+
+    @property
+    def pending(self) -> int:
+        """How many tokens the cache does not hold."""
+        return len(self.ids) - self.in_cache
+
+    @property
+    def open(self) -> bool:
+        """Whether it goes on."""
+        return self._reason is None and not self.finished and not self.cancelled
+
+    def append(self, token: int, *, forced: bool) -> None:
+        """Take a token."""
+        if not self.matcher.accept_token(token):
+            raise RuntimeError(f"the grammar refuses token {token}, which its mask allows")
+        self.ids.append(token)
+        self.forced += forced
+        if self.matcher.is_terminated():
+            self._reason = "stop"
+        elif self.num_tokens >= self.max_tokens:
+            self._reason = "length"
+
+    def force(self) -> None:
+        """Take the tokens that must come."""
+        room = self.max_tokens - self.num_tokens
+        for token in self.matcher.fast_forward_tokens(max_tokens=room):
+            self.append(token, forced=True)
+            if self._reason is not None:
+                break
+
+    def publish(self) -> None:
+        """Send what has become certain."""
+        if self.finished or self.cancelled:
+            return
+        deltas = self._reader.read(finish=self._reason is not None)
+        if self._reader.stopped:
+            self._reason = "stop"
+        if not self._answering:
+            self._answering = any(delta.kind != "reasoning" for delta in deltas)
+            if deltas and not self._answering:
+                self._reasoning = self.num_tokens
+        if self._reason is None:
+            if deltas:
+                self.stream.push(News(self.index, deltas))
+            return
+        self.finished = True
+        ending = Ending(
+            reason=self._finish_reason(self._reason),
+            tokens=self.num_tokens,
+            forced=self.forced,
+            reasoning=self._reasoning,
+        )
+        self.stream.push(News(self.index, deltas, ending))
+
+    def fail(self, error: ApiError) -> None:
+        """End it with an error."""
+        if not self.finished:
+            self.finished = True
+            self.stream.push(News(self.index, [], error))
+
+    def _finish_reason(self, reason: str) -> str:
+        if reason == "length" or self._reader.stopped:
+            return reason
+        if self._reader.num_calls and not self._named:
+            return "tool_calls"
+        if self._free and not self._reader.num_calls and self.num_tokens >= self.max_tokens:
+            return "length"
+        return reason
+
+
+def advance(texts: Sequence[Text], tokens: Sequence[int | None]) -> float:
+    """Append a token to each text and what must follow it; find the masks; send what is certain.
+
+    Texts of one grammar. An error ends the text that it is about. Returns the seconds that
+    accepting, forcing and masks took.
+    """
+    began = time.perf_counter()
+    for text, token in zip(texts, tokens, strict=True):
+        if token is not None and text.open:
+            with _Guard(text):
+                text.append(token, forced=False)
+    going = [text for text in texts if text.open]
+    while going:
+        for text in going:
+            with _Guard(text):
+                text.force()
+        going = _fill([text for text in going if text.open])
+    took = time.perf_counter() - began
+    for text in texts:
+        with _Guard(text):
+            text.publish()
+    return took
+
+
+def _fill(texts: list[Text]) -> list[Text]:
+    """Find masks; where one leaves a single token, append it, and return those texts."""
+    if not texts:
+        return []
+    vocab_size = texts[0].grammar.vocabulary.vocab_size
+    bits = ffwd.allocate_bitmask(len(texts), vocab_size)
+    try:
+        ffwd.fill_bitmasks([text.matcher for text in texts], bits)
+    except ffwd.FfwdError:
+        # One of them; find out which.
+        for row, text in enumerate(texts):
+            with _Guard(text):
+                text.matcher.fill_bitmask(bits, row)
+    again = []
+    for row, text in enumerate(texts):
+        if not text.open:
+            continue
+        text.mask = bits[row]
+        only = _only_token(bits[row])
+        if only is None:
+            continue
+        with _Guard(text):
+            text.append(only, forced=True)
+            if text.open:
+                again.append(text)
+    return again
+
+
+def _only_token(bits: np.ndarray[Any, np.dtype[np.int32]]) -> int | None:
+    """The token, if a mask allows exactly one."""
+    words = np.flatnonzero(bits)
+    if len(words) != 1:
+        return None
+    word = int(bits[words[0]]) & 0xFFFFFFFF
+    if word & (word - 1):
+        return None
+    return int(words[0]) * _WORD_BITS + word.bit_length() - 1
+
+
+class _Guard:
+    """What fails while a text is worked on ends that text, and no other."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        if isinstance(error, ffwd.FfwdError):
+            self._text.fail(of_ffwd(error, None))
+        else:
+            self._text.fail(internal(error))
+        return True

@@ -1,0 +1,130 @@
+"""`ffwd serve MODEL`: a model of transformers behind OpenAI's interface."""
+
+from pathlib import Path
+
+import click
+
+from ffwd import FfwdError
+
+_NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve]'"
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("model", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--host", default="127.0.0.1", help="Where to listen.")
+@click.option("--port", default=8000, type=click.IntRange(0, 65535), help="0 for a free one.")
+@click.option("--served-model-name", help="What clients call the model.  [default: its directory]")
+@click.option("--device", default="auto", help="As torch names it.")
+@click.option("--dtype", default="auto", help="As torch names it; auto: what the weights are in.")
+@click.option(
+    "--max-model-len",
+    type=click.IntRange(1),
+    help="Tokens of a prompt and its answer.  [default: what the model was made for]",
+)
+@click.option(
+    "--max-cached-tokens",
+    type=click.IntRange(1),
+    help="Tokens that the KV cache has room for.  [default: 131072]",
+)
+@click.option(
+    "--chat-template",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A .jinja file instead of the model's own.",
+)
+@click.option(
+    "--tool-format", help="One of ffwd.tools.FORMATS.  [default: what the template shows]"
+)
+@click.option("--max-batch", default=64, type=click.IntRange(1), help="Answers at the same time.")
+@click.option("--max-queue", default=256, type=click.IntRange(0), help="Requests that may wait.")
+@click.option(
+    "--default-max-tokens",
+    default=4096,
+    type=click.IntRange(1),
+    help="Tokens of an answer where the request does not say.",
+)
+@click.option(
+    "--max-body-bytes", default=4 << 20, type=click.IntRange(1), help="The longest request."
+)
+@click.option("--deadline", default=600.0, type=click.FloatRange(0.1), help="Seconds of a request.")
+@click.option(
+    "--shutdown-grace",
+    default=30.0,
+    type=click.FloatRange(0),
+    help="Seconds that answers in progress have when the server is told to stop.",
+)
+@click.option(
+    "--grammar-cache-mb",
+    default=1024,
+    type=click.IntRange(1),
+    help="Memory of the compiled grammars that are kept.",
+)
+@click.option("--threads", type=click.IntRange(1), help="Of torch.  [default: torch's own]")
+@click.option(
+    "--api-key",
+    envvar="FFWD_API_KEY",
+    show_envvar=True,
+    help="What clients must give.  [default: nothing]",
+)
+@click.option(
+    "--log-level",
+    default="info",
+    type=click.Choice(["critical", "error", "warning", "info", "debug"]),
+)
+def serve(
+    model: Path,
+    host: str,
+    port: int,
+    served_model_name: str | None,
+    device: str,
+    dtype: str,
+    max_model_len: int | None,
+    max_cached_tokens: int | None,
+    chat_template: Path | None,
+    tool_format: str | None,
+    max_batch: int,
+    max_queue: int,
+    default_max_tokens: int,
+    max_body_bytes: int,
+    deadline: float,
+    shutdown_grace: float,
+    grammar_cache_mb: int,
+    threads: int | None,
+    api_key: str | None,
+    log_level: str,
+) -> None:
+    """Serve the model in the directory MODEL with OpenAI's interface.
+
+    Chats with `response_format`, `tools`, streams; docs/server.md has all of it.
+    """
+    try:
+        import torch
+
+        from ffwd.adapters.server import ServerOptions, load_model, run
+    except ImportError as error:
+        raise click.ClickException(_NEEDED.format(error)) from None
+    if threads is not None:
+        torch.set_num_threads(threads)
+    options = ServerOptions(
+        max_batch=max_batch,
+        max_queue=max_queue,
+        default_max_tokens=default_max_tokens,
+        max_body_bytes=max_body_bytes,
+        deadline=deadline,
+        shutdown_grace=shutdown_grace,
+        grammar_cache_bytes=grammar_cache_mb << 20,
+        api_key=api_key,
+    )
+    try:
+        loaded = load_model(
+            model,
+            name=served_model_name,
+            device=device,
+            dtype=dtype,
+            max_model_len=max_model_len,
+            max_cached_tokens=max_cached_tokens,
+            chat_template=chat_template,
+            tool_format=tool_format,
+        )
+    except FfwdError as error:
+        raise click.ClickException(f"{type(error).__name__}: {error}") from None
+    run(loaded, options, host=host, port=port, log_level=log_level)

@@ -1,0 +1,339 @@
+"""Requests that are wrong, hostile, too large or too many: typed errors, nobody else is hurt."""
+
+import concurrent.futures
+import json
+import socket
+import time
+
+import pytest
+
+openai = pytest.importorskip("openai")
+httpx = pytest.importorskip("httpx")
+pytest.importorskip("uvicorn")
+pytest.importorskip("starlette")
+pytest.importorskip("prometheus_client")
+
+from serve_models import (  # noqa: E402
+    COLOURS,
+    HELLO,
+    TOOLS,
+    Running,
+    closing,
+    raw_request,
+    schema_format,
+    write_model,
+)
+
+CHAT = "/v1/chat/completions"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def running(folder):
+    with Running(folder, max_body_bytes=100_000) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def http(running):
+    with httpx.Client(base_url=running.url, timeout=60) as http:
+        yield http
+
+
+def error_of(response, status=400):
+    """The error in OpenAI's form."""
+    assert response.status_code == status, response.text
+    error = response.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["message"]
+    return error
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"3",
+        b"\xff\xfe",
+        b'{"messages": [{"role": "user", "content": "x"}], "temperature": NaN}',
+        b'{"messages": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
+        b'{"messages": ' + b'{"a":' * 5_000 + b"1" + b"}" * 5_000 + b"}",
+        b'{"max_tokens": ' + b"9" * 5_000 + b"}",
+    ],
+)
+def test_bodies_that_are_no_request(http, data):
+    error_of(http.post(CHAT, content=data))
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"messages": None}, "messages"),
+        ({"messages": []}, "messages"),
+        ({"messages": "hello"}, "messages"),
+        ({"messages": ["hello"]}, "messages[0]"),
+        ({"messages": [{}]}, "messages[0].role"),
+        ({"messages": [{"role": 3, "content": "a"}]}, "messages[0].role"),
+        ({"messages": [{"role": "user"}]}, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": 3}]}, "messages[0].content"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},
+            "messages[0].content[0]",
+        ),
+        (
+            {
+                "messages": [
+                    {
+                        "role": "assistant",
+                        "tool_calls": [{"function": {"name": "f", "arguments": "{"}}],
+                    }
+                ]
+            },
+            "messages[0].tool_calls[0].function.arguments",
+        ),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"max_tokens": "3"}, "max_tokens"),
+        ({"max_tokens": 3000}, "max_tokens"),
+        ({"max_completion_tokens": -1}, "max_completion_tokens"),
+        ({"temperature": -1}, "temperature"),
+        ({"temperature": 1e999}, None),
+        ({"top_p": 0}, "top_p"),
+        ({"top_p": 2}, "top_p"),
+        ({"n": 0}, "n"),
+        ({"n": 1000}, "n"),
+        ({"seed": "a"}, "seed"),
+        ({"stop": ""}, "stop"),
+        ({"stop": ["a", 3]}, "stop[1]"),
+        ({"stop": ["a"] * 100}, "stop"),
+        ({"stream": "yes"}, "stream"),
+        ({"nonsense": 1}, "nonsense"),
+        ({"logprobs": True}, "logprobs"),
+        ({"top_logprobs": 2}, "top_logprobs"),
+        ({"logit_bias": {"5": 1}}, "logit_bias"),
+        ({"presence_penalty": 0.5}, "presence_penalty"),
+        ({"functions": [{"name": "f"}]}, "functions"),
+        ({"modalities": ["audio"]}, "modalities"),
+        ({"tool_choice": "sometimes", "tools": TOOLS}, "tool_choice"),
+        ({"tools": TOOLS * 100}, "tools"),
+        (
+            {"tools": [{"type": "function", "function": {"name": ""}}]},
+            "tools[0].function.parameters",
+        ),
+        (
+            {"chat_template_kwargs": {"trusted_roles": ["user"]}},
+            "chat_template_kwargs.trusted_roles",
+        ),
+        ({"response_format": {"type": "xml"}}, "response_format"),
+        ({"response_format": {"type": "json_schema"}, "structured_outputs": {"regex": "a"}}, None),
+        ({"response_format": schema_format(True)}, "response_format"),
+        ({"response_format": schema_format({"type": "integer"})}, "response_format"),
+        ({"structured_outputs": {}}, "structured_outputs"),
+        ({"structured_outputs": {"regex": "a", "choice": ["b"]}}, "structured_outputs"),
+        ({"structured_outputs": {"regex": "(a"}}, "structured_outputs.regex"),
+        ({"structured_outputs": {"regex": r"(a)\1"}}, "structured_outputs.regex"),
+        ({"structured_outputs": {"choice": []}}, "structured_outputs.choice"),
+        ({"structured_outputs": {"grammar": "root ::= ("}}, "structured_outputs.grammar"),
+        ({"structured_outputs": {"json": "{"}}, "structured_outputs.json"),
+        ({"structured_outputs": {"json": {"type": "strin"}}}, "structured_outputs.json"),
+        ({"structured_outputs": {"json": {"enum": []}}}, "structured_outputs.json"),
+        ({"structured_outputs": {"structural_tag": "{}"}}, None),
+        ({"structured_outputs": {"xml": "a"}}, "structured_outputs.xml"),
+    ],
+)
+def test_fields_that_are_wrong(http, fields, param):
+    body = {"messages": HELLO, "max_tokens": 20} | fields
+    text = json.dumps(body).replace("Infinity", "1e999")
+    error = error_of(http.post(CHAT, content=text))
+    assert error["type"] == "invalid_request_error"
+    if param is not None:
+        assert error["param"] == param, error
+        # The message says what, where, or what would work.
+        assert len(error["message"]) > 10
+
+
+def test_half_a_character(http):
+    """A surrogate by itself is no text that a model can be given."""
+    body = b'{"messages": [{"role": "user", "content": "a\\ud800b"}], "max_tokens": 3}'
+    error_of(http.post(CHAT, content=body))
+    body = b'{"messages": [{"role": "user", "content": "a"}], "stop": "\\udfff", "max_tokens": 3}'
+    error_of(http.post(CHAT, content=body))
+    body = (
+        b'{"messages": [{"role": "user", "content": "a"}], "max_tokens": 9,'
+        b' "structured_outputs": {"choice": ["\\ud800"]}}'
+    )
+    error_of(http.post(CHAT, content=body))
+
+
+def test_other_models_paths_and_methods(http):
+    body = {"model": "gpt-5", "messages": HELLO}
+    error = error_of(http.post(CHAT, json=body), 404)
+    assert (error["param"], error["code"]) == ("model", "model_not_found")
+    error_of(http.get("/v1/embeddings"), 404)
+    error_of(http.get(CHAT), 405)
+    error_of(http.get("/v1/models/gpt-5"), 404)
+
+
+def test_bodies_that_are_too_large(running, http):
+    body = {"messages": [{"role": "user", "content": "a" * 200_000}]}
+    assert "100000 bytes" in error_of(http.post(CHAT, json=body), 413)["message"]
+
+    def chunks():
+        for _ in range(100):
+            yield b" " * 10_000
+
+    # Without a length.
+    assert error_of(http.post(CHAT, content=chunks()), 413)["code"] == "request_too_large"
+
+
+def test_prompts_that_are_too_long(http):
+    body = {"messages": [{"role": "user", "content": "ab cd " * 3000}]}
+    error = error_of(http.post(CHAT, json=body))
+    assert error["code"] == "context_length_exceeded"
+    assert error["param"] == "messages"
+
+
+def test_keys(folder):
+    with Running(folder, api_key="secret") as running:
+        url = f"{running.url}{CHAT}"
+        body = {"messages": HELLO, "max_tokens": 1}
+        error_of(httpx.post(url, json=body), 401)
+        error_of(httpx.post(url, json=body, headers={"Authorization": "Bearer other"}), 401)
+        error_of(httpx.get(f"{running.url}/v1/models"), 401)
+        good = httpx.post(url, json=body, headers={"Authorization": "Bearer secret"})
+        assert good.status_code == 200
+        assert httpx.get(f"{running.url}/health").status_code == 200
+
+
+HOSTILE = [
+    {"type": "object", "properties": {f"p{i}": {"$ref": "#"} for i in range(400)}},
+    {"type": "string", "pattern": "^(?=.*a)(?=.*b)(?=.*c)(?=.*d)(?=.*e)(?=.*f).{1,2000}$"},
+    {"type": "array", "minItems": 100_000, "items": {"type": "string", "minLength": 50}},
+    {"enum": [f"value {i}" for i in range(3000)]},
+    {
+        "allOf": [
+            {"anyOf": [{"type": "integer", "multipleOf": p}, {"minimum": p}]} for p in (7, 11, 13)
+        ]
+    },
+    {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}},
+    {"type": "string", "pattern": "(((((a{1,100}){1,100}){1,100}){1,100}){1,100})"},
+]
+
+
+def test_hostile_schemas_hurt_nobody_else(running, http):
+    """Each gets an answer or an error, and the harmless ones beside it are right."""
+
+    def ask(schema, seed):
+        body = {
+            "messages": HELLO,
+            "max_tokens": 60,
+            "seed": seed,
+            "structured_outputs": {"json": schema},
+        }
+        with httpx.Client(base_url=running.url, timeout=120) as client:
+            return client.post(CHAT, json=body)
+
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        hostile = [pool.submit(ask, schema, i) for i, schema in enumerate(HOSTILE)]
+        harmless = [pool.submit(ask, COLOURS, i) for i in range(12)]
+        for future in harmless:
+            response = future.result()
+            assert response.status_code == 200, response.text
+            value = json.loads(response.json()["choices"][0]["message"]["content"])
+            assert set(value) == {"colour", "shade"}
+        statuses = [future.result().status_code for future in hostile]
+    assert set(statuses) <= {200, 400}
+    assert 400 in statuses
+    assert http.get("/health").status_code == 200
+
+
+def test_a_text_whose_mask_is_late_delays_itself_only(folder, monkeypatch):
+    """A grammar that takes 0.3 s for each mask; the others go on meanwhile."""
+    import ffwd.adapters.server.scheduler as scheduler
+    from ffwd.adapters.server.texts import advance
+
+    slow = []
+
+    def slowed(texts, tokens):
+        if any(text.max_tokens == 77 for text in texts):
+            slow.append(time.monotonic())
+            time.sleep(0.3)
+        return advance(texts, tokens)
+
+    monkeypatch.setattr(scheduler, "advance", slowed)
+    with Running(folder) as running, concurrent.futures.ThreadPoolExecutor(4) as pool:
+
+        def ask(**fields):
+            body = {"messages": HELLO, "temperature": 0} | fields
+            return httpx.post(f"{running.url}{CHAT}", json=body, timeout=120).json()
+
+        late = pool.submit(ask, max_tokens=77, structured_outputs={"regex": "[a-z]{30,60}"})
+        while len(slow) < 2:
+            time.sleep(0.01)
+        before = len(slow)
+        answer = ask(max_tokens=40)
+        assert answer["usage"]["completion_tokens"] == 40
+        # 40 passes that each waited for it would have seen 40 of its masks.
+        assert len(slow) - before < 20
+        assert not late.done()
+        assert late.result()["choices"][0]["finish_reason"] == "stop"
+        assert running.metric("late_masks_total") >= 1
+
+
+def test_full_queues_say_when_to_come_again(folder):
+    """One more than there is room for is told at once; those inside get their answers."""
+    with Running(folder, max_batch=2, max_queue=2) as running:
+        body = {"messages": HELLO, "max_tokens": 300, "stream": True}
+        connections = [raw_request(running.port, body) for _ in range(4)]
+        with closing(*connections):
+            until = time.monotonic() + 20
+            while running.server.num_open < 4:
+                assert time.monotonic() < until
+                time.sleep(0.005)
+            refused = httpx.post(f"{running.url}{CHAT}", json=body)
+            assert error_of(refused, 429)["code"] == "queue_full"
+            assert refused.headers["retry-after"] == "1"
+            with pytest.raises(openai.RateLimitError):
+                openai.OpenAI(
+                    base_url=f"{running.url}/v1", api_key="-", max_retries=0
+                ).chat.completions.create(model="tiny", messages=HELLO)
+            for connection in connections:
+                data = b""
+                while not data.endswith(b"0\r\n\r\n"):
+                    part = connection.recv(65536)
+                    assert part
+                    data += part
+                assert b"data: [DONE]" in data
+        running.settle()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_deadlines(folder, stream):
+    with Running(folder, deadline=0.4) as running:
+        endless = {"regex": "[a-z]{1900}"}
+        body = {"messages": HELLO, "stream": stream, "structured_outputs": endless}
+        response = httpx.post(f"{running.url}{CHAT}", json=body, timeout=60)
+        if stream:
+            lines = [line for line in response.text.splitlines() if line]
+            assert lines[-1] == "data: [DONE]"
+            assert json.loads(lines[-2][6:])["error"]["code"] == "deadline_exceeded"
+        else:
+            assert error_of(response, 504)["code"] == "deadline_exceeded"
+            assert response.headers["x-should-retry"] == "false"
+        running.settle()
+
+
+def test_a_body_that_never_comes(folder):
+    with Running(folder, read_timeout=0.3) as running:
+        connection = socket.create_connection(("127.0.0.1", running.port), timeout=30)
+        with closing(connection):
+            connection.sendall(
+                b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
+            )
+            assert connection.recv(65536).startswith(b"HTTP/1.1 408")
+        running.settle()

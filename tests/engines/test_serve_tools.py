@@ -1,0 +1,225 @@
+"""Calls of tools: what is asked, what comes, and how it is streamed."""
+
+import json
+
+import jsonschema_rs
+import pytest
+
+openai = pytest.importorskip("openai")
+pytest.importorskip("uvicorn")
+pytest.importorskip("starlette")
+pytest.importorskip("prometheus_client")
+
+from serve_models import (  # noqa: E402
+    COLOURS,
+    HELLO,
+    PLACES,
+    TOOLS,
+    Running,
+    function,
+    schema_format,
+    write_model,
+)
+
+SCHEMAS = {"paint": COLOURS, "forecast": PLACES}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    with Running(write_model(tmp_path_factory.mktemp("tiny"))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def ask(running):
+    with openai.OpenAI(base_url=f"{running.url}/v1", api_key="none", max_retries=0) as client:
+
+        def ask(**options):
+            given = {"model": "tiny", "messages": HELLO, "temperature": 0, "max_tokens": 90}
+            return client.chat.completions.create(**(given | {"tools": TOOLS} | options))
+
+        yield ask
+
+
+def check_call(call):
+    assert call.type == "function"
+    assert call.id.startswith("call_")
+    jsonschema_rs.validate(SCHEMAS[call.function.name], json.loads(call.function.arguments))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_required(ask, seed):
+    (choice,) = ask(tool_choice="required", temperature=1, seed=seed).choices
+    assert choice.finish_reason == "tool_calls"
+    assert choice.message.content is None
+    assert choice.message.tool_calls
+    for call in choice.message.tool_calls:
+        check_call(call)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_named(ask, name):
+    (choice,) = ask(tool_choice={"type": "function", "function": {"name": name}}).choices
+    # As OpenAI's own: the request has stopped, it did not choose to call.
+    assert choice.finish_reason == "stop"
+    (call,) = choice.message.tool_calls
+    assert call.function.name == name
+    check_call(call)
+
+
+def test_allowed(ask):
+    allowed = {
+        "mode": "required",
+        "tools": [{"type": "function", "function": {"name": "forecast"}}],
+    }
+    for seed in range(3):
+        (choice,) = ask(
+            tool_choice={"type": "allowed_tools", "allowed_tools": allowed},
+            temperature=1,
+            seed=seed,
+        ).choices
+        assert {call.function.name for call in choice.message.tool_calls} == {"forecast"}
+
+
+def test_none(ask):
+    (choice,) = ask(tool_choice="none").choices
+    assert choice.message.tool_calls is None
+    assert "<tool_call>" not in choice.message.content
+
+
+def test_none_with_a_format(ask):
+    (choice,) = ask(tool_choice="none", response_format=schema_format(COLOURS)).choices
+    jsonschema_rs.validate(COLOURS, json.loads(choice.message.content))
+
+
+def test_auto(ask):
+    """Text, or text and calls: whatever a random model says, calls are whole."""
+    (choice,) = ask(tool_choice="auto").choices
+    assert choice.message.content or choice.message.tool_calls
+    for call in choice.message.tool_calls or []:
+        check_call(call)
+
+
+def test_auto_with_a_format(ask):
+    """An answer in the format, or calls, and no other text."""
+    seen = set()
+    for seed in range(6):
+        (choice,) = ask(response_format=schema_format(COLOURS), temperature=1, seed=seed).choices
+        if choice.message.tool_calls:
+            seen.add("calls")
+            assert choice.message.content is None
+            for call in choice.message.tool_calls:
+                check_call(call)
+        else:
+            seen.add("text")
+            jsonschema_rs.validate(COLOURS, json.loads(choice.message.content))
+    assert "text" in seen or "calls" in seen
+
+
+def test_parallel_calls(ask):
+    counts = set()
+    for seed in range(6):
+        options = {"tool_choice": "required", "temperature": 1, "seed": seed, "max_tokens": 150}
+        counts.add(len(ask(**options).choices[0].message.tool_calls))
+        (call,) = ask(parallel_tool_calls=False, **options).choices[0].message.tool_calls
+        check_call(call)
+    assert max(counts) > 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_streamed_calls_join_to_the_whole(ask, seed):
+    options = {"tool_choice": "required", "temperature": 1, "seed": seed, "max_tokens": 150}
+    whole = ask(**options).choices[0]
+    calls, reason, deltas = {}, None, 0
+    for chunk in ask(stream=True, **options):
+        (choice,) = chunk.choices
+        reason = choice.finish_reason or reason
+        assert not choice.delta.content
+        for part in choice.delta.tool_calls or []:
+            if part.id is not None:
+                # The name comes once, at the beginning, and calls come in order.
+                assert part.index == len(calls)
+                calls[part.index] = [part.function.name, ""]
+            else:
+                assert part.function.name is None
+                calls[part.index][1] += part.function.arguments
+                deltas += 1
+    assert reason == whole.finish_reason == "tool_calls"
+    assert [tuple(call) for call in calls.values()] == [
+        (call.function.name, call.function.arguments) for call in whole.message.tool_calls
+    ]
+    assert deltas > len(calls)
+
+
+def test_a_conversation_goes_on(ask):
+    """The call and its result are part of the next prompt."""
+    (choice,) = ask(tool_choice="required", parallel_tool_calls=False).choices
+    (call,) = choice.message.tool_calls
+    messages = [
+        *HELLO,
+        choice.message,
+        {"role": "tool", "tool_call_id": call.id, "content": "done"},
+    ]
+    answer = ask(messages=messages, tool_choice="none", max_tokens=5)
+    assert answer.choices[0].message.content
+    assert answer.usage.prompt_tokens > 10
+
+
+def test_bad_tools_are_named(ask):
+    bad = function("broken", {"type": "object", "properties": {"a": {"type": "strin"}}})
+    with pytest.raises(openai.BadRequestError, match=r"broken.*strin") as info:
+        ask(tools=[*TOOLS, bad])
+    assert info.value.param == "tools[2].function.parameters"
+    lax = function("lax", {"type": "object", "properties": {"a": {}}}, strict=True)
+    with pytest.raises(openai.BadRequestError, match="additionalProperties") as info:
+        ask(tools=[lax])
+    assert info.value.param == "tools[0].function.parameters"
+    with pytest.raises(openai.BadRequestError, match="asks for 'nothing'") as info:
+        ask(tool_choice={"type": "function", "function": {"name": "nothing"}})
+    assert info.value.param == "tool_choice"
+    with pytest.raises(openai.BadRequestError, match="no `tools`") as info:
+        ask(tools=openai.omit, tool_choice="required")
+    assert info.value.param == "tool_choice"
+    with pytest.raises(openai.BadRequestError, match="no function") as info:
+        ask(tools=[{"type": "custom", "custom": {"name": "x"}}])
+    assert info.value.param == "tools[0].type"
+    with pytest.raises(openai.BadRequestError) as info:
+        ask(tools=[{"type": "function"}])
+    assert info.value.status_code == 400
+
+
+def test_arguments_that_are_not_json(tmp_path):
+    """Qwen3-Coder's calls stand between tags; clients get JSON."""
+    nested = {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "pattern": "^[A-Z][a-z]{2,8}$"},
+            "days": {"type": "integer", "minimum": 1, "maximum": 9},
+            "colours": {"type": "array", "items": {"enum": ["red", "blue"]}, "maxItems": 2},
+            "digits": {"type": "string", "pattern": "^[0-9]{2}$"},
+        },
+        "required": ["city", "days", "colours", "digits"],
+        "additionalProperties": False,
+    }
+    with Running(write_model(tmp_path, "coder")) as running:
+        assert running.loaded.tool_format.name == "qwen3-coder"
+        with openai.OpenAI(base_url=f"{running.url}/v1", api_key="-", max_retries=0) as client:
+            for seed in range(3):
+                options = {
+                    "model": "tiny",
+                    "messages": HELLO,
+                    "tools": [function("trip", nested)],
+                    "tool_choice": "required",
+                    "seed": seed,
+                    "max_tokens": 200,
+                }
+                answer = client.chat.completions.create(**options)
+                texts = [call.function.arguments for call in answer.choices[0].message.tool_calls]
+                for text in texts:
+                    jsonschema_rs.validate(nested, json.loads(text))
+                streamed = client.chat.completions.create(stream=True, **options)
+                joined = [""] * len(texts)
+                for chunk in streamed:
+                    for part in chunk.choices[0].delta.tool_calls or []:
+                        joined[part.index] += part.function.arguments or ""
+                assert joined == texts
