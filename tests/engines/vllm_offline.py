@@ -44,6 +44,7 @@ class OfflineEngine:
     """
 
     def __init__(self, model: Path, *, drafts: int = 0, backend: str = "ffwd", **options: Any):
+        self.drafts = drafts
         # `LLM` reads its options before it loads plugins.
         ffwd.adapters.vllm.register()
         if drafts:
@@ -91,7 +92,9 @@ class OfflineEngine:
 
     @staticmethod
     def sampling(request: MixedRequest, **options: Any) -> SamplingParams:
-        structured = StructuredOutputsParams(**{request.kind: request.spec}) if request.kind else None
+        structured = (
+            StructuredOutputsParams(**{request.kind: request.spec}) if request.kind else None
+        )
         return SamplingParams(
             temperature=0,
             max_tokens=request.max_tokens,
