@@ -21,7 +21,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help demo test setup suite vocabularies parsers check lint format rust-lint python-lint types stubs rust-test \
-        python-test instructions instructions-update gate gate-update bench-bpe clean
+        python-test engines instructions instructions-update gate gate-update bench-bpe clean
 
 help:
 	@echo 'make demo    a constrained answer from a chat prompt, through generate()'
@@ -32,6 +32,7 @@ help:
 	@echo 'make suite   only the official JSON-Schema-Test-Suite, for the tests'
 	@echo 'make vocabularies  only the vocabularies and chat templates of llama.cpp, for the tests'
 	@echo 'make parsers  only the parsers of tool calls of vLLM, for the tests'
+	@echo 'make engines  the tests of vLLM'"'"'s scheduler, in environments of their own'
 	@echo 'make instructions  count the instructions of ten workloads, and compare with what is recorded'
 	@echo 'make instructions-update  record them'
 	@echo 'make gate    verdicts on the built-in corpus, compared with what is recorded'
@@ -150,6 +151,21 @@ rust-test:
 
 python-test: setup suite vocabularies parsers
 	$(BIN)/python -m pytest
+
+# The tests of engines that need no engine as a whole: vLLM's scheduler, of both versions.
+ENGINES := build/engines
+SCHEDULERS := vllm-0.32 vllm-0.33
+SCHEDULER_TESTS := tests/engines/test_vllm_backend.py tests/engines/test_vllm_scheduler_stress.py
+
+$(SCHEDULERS:%=$(ENGINES)/%/.made): tests/engines/make_environment.sh | $(VENV)/.installed
+	rm -rf $(@D)
+	BASE=$(abspath $(BIN))/python tests/engines/make_environment.sh $(notdir $(@D)) $(@D)
+	touch $@
+
+engines: $(SCHEDULERS:%=engines-%)
+
+engines-vllm-%: $(ENGINES)/vllm-%/.made
+	$(ENGINES)/vllm-$*/bin/python -m pytest -m engine $(SCHEDULER_TESTS)
 
 # Says so and does nothing where valgrind is missing. Counts depend on the compiler, so they are
 # compared only with those of the same one.

@@ -32,7 +32,7 @@ print(f"import os, site; os.environ.update({made}); site.addsitedir({packages!r}
 END
     "$BASE" -m pip install --quiet --no-deps --target "$site" --upgrade \
         cachetools==8.0.1 cbor2==6.2.1 cloudpickle==3.1.2 einops==0.8.2 msgspec==0.22.0 \
-        openai==3.54.0 openai-harmony==0.0.8 partial-json-parser==0.2.1.1.post7 py-cpuinfo==9.0.0 \
+        lark==1.2.2 openai==3.54.0 openai-harmony==0.0.8 partial-json-parser==0.2.1.1.post7 py-cpuinfo==9.0.0 \
         pybase64==1.5.1 pyzmq==27.3.0 uvloop==0.23.0
     wheel=$(mktemp -d)
     "$BASE" -m pip download --quiet --no-deps --only-binary :all: --dest "$wheel" "vllm==$version"

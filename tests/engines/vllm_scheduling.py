@@ -28,6 +28,7 @@ from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 from vllm.tokenizers import cached_tokenizer_from_config
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.engine import EngineCoreOutput
 from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
 from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
 from vllm.v1.request import Request
@@ -170,7 +171,9 @@ class SchedulerRun:
         self._drafter = drafter
         self._seeds: dict[str, int] = {}
         self.outcomes: dict[str, Outcome] = {}
-        self.steps = 0
+        self.steps = self.preemptions = 0
+        # Whether a request's error has a text.
+        self.tells_errors = "error" in EngineCoreOutput.__struct_fields__
         self.drafted = self.accepted = 0
 
     def submit(
@@ -240,6 +243,7 @@ class SchedulerRun:
         if self._late and self._drafter is not None:
             waiting = [name for name in ids if scheduled.scheduled_spec_decode_tokens.get(name)]
             self.scheduler.update_draft_token_ids_in_output(self._drafts(waiting), scheduled)
+        self.preemptions += len(scheduled.preempted_req_ids or ())
         sampled = self._sample(scheduled, ids)
         done = self.scheduler.update_from_output(
             scheduled,
