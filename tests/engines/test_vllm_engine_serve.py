@@ -6,7 +6,6 @@ Greedily: for other temperatures vLLM's sampler for processors is wrong under sp
 import asyncio
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,7 +137,9 @@ HOSTILE: dict[str, Any] = {
     "alternatives without number": response_format(
         {
             "type": "string",
-            "allOf": [{"anyOf": [{"pattern": f"a.*{i}"}, {"pattern": f"b.*{i}"}]} for i in range(40)],
+            "allOf": [
+                {"anyOf": [{"pattern": f"a.*{i}"}, {"pattern": f"b.*{i}"}]} for i in range(40)
+            ],
         }
     ),
 }

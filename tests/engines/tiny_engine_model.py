@@ -47,11 +47,13 @@ Answer with <tool_call>
 {%- if add_generation_prompt %}<|im_start|>assistant
 {% endif %}"""
 
-_WORDS = (
-    "order customer status delivery address street city country price amount number item name "
-    "weather temperature celsius tomorrow please answer question first last family email red "
-    "green blue apple banana cherry true false null pending shipped delivered cancelled express"
-).split()
+_WORDS = [
+    *("order", "customer", "status", "delivery", "address", "street", "city", "country", "price"),
+    *("amount", "number", "item", "name", "weather", "temperature", "celsius", "tomorrow", "red"),
+    *("please", "answer", "question", "first", "last", "family", "email", "green", "blue", "apple"),
+    *("banana", "cherry", "true", "false", "null", "pending", "shipped", "delivered", "cancelled"),
+    "express",
+]
 
 
 def training_text(*, seed: int, lines: int = 400) -> list[str]:
