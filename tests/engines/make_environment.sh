@@ -106,8 +106,9 @@ llama_cpp() {
 -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_CURL=OFF -DGGML_OPENMP=OFF" \
         CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-2}" \
         nice "$FOLDER/bin/python" -m pip install --quiet --no-binary llama-cpp-python \
-        "llama-cpp-python==0.3.36" "gguf>=0.10" "numpy>=1.24" "hypothesis>=6.100"
-    install_tests
+        "llama-cpp-python==0.3.36" "gguf>=0.10" "numpy>=1.24" "hypothesis>=6.100" \
+        "jsonschema>=4.23" "pytest>=8" "setuptools-rust>=1.11"
+    this_tree "$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 }
 
 case $ENGINE in

@@ -11,7 +11,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")
 
-from serve_models import (  # noqa: E402
+from serve_models import (
     COLOURS,
     HELLO,
     PLACES,

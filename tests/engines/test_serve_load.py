@@ -14,8 +14,8 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")
 
-from serve_load import CHAT, held, load, settled, spawn, stop  # noqa: E402
-from serve_models import (  # noqa: E402
+from serve_load import CHAT, held, load, settled, spawn, stop
+from serve_models import (
     COLOURS,
     HELLO,
     Running,

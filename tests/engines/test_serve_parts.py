@@ -10,8 +10,8 @@ pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")
 torch = pytest.importorskip("torch")
 
-from serve_models import write_model  # noqa: E402
-from transformers import (  # noqa: E402
+from serve_models import write_model
+from transformers import (
     Gemma3ForCausalLM,
     Gemma3TextConfig,
     GPT2Config,
@@ -24,18 +24,18 @@ from transformers import (  # noqa: E402
     MistralForCausalLM,
 )
 
-import ffwd  # noqa: E402
-from ffwd.adapters.server import load_model  # noqa: E402
-from ffwd.adapters.server.answers import merged  # noqa: E402
-from ffwd.adapters.server.deltas import Delta  # noqa: E402
-from ffwd.adapters.server.sampling import Sampling, choose  # noqa: E402
-from ffwd.adapters.server.slots import (  # noqa: E402
+import ffwd
+from ffwd.adapters.server import load_model
+from ffwd.adapters.server.answers import merged
+from ffwd.adapters.server.deltas import Delta
+from ffwd.adapters.server.sampling import Sampling, choose
+from ffwd.adapters.server.slots import (
     SlotModel,
     UnsupportedModelError,
     check_against_itself,
 )
-from ffwd.adapters.server.tool_arguments import json_arguments  # noqa: E402
-from ffwd.tools import FORMATS  # noqa: E402
+from ffwd.adapters.server.tool_arguments import json_arguments
+from ffwd.tools import FORMATS
 
 SIZES = {
     "vocab_size": 100,

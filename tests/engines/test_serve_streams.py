@@ -13,11 +13,11 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")
 
-from serve_models import COLOURS, HELLO, Running, schema_format, write_model  # noqa: E402
+from serve_models import COLOURS, HELLO, Running, schema_format, write_model
 
-from ffwd.adapters.server.answers import Choice  # noqa: E402
-from ffwd.adapters.server.protocol import read_chat  # noqa: E402
-from ffwd.adapters.server.streams import Stream  # noqa: E402
+from ffwd.adapters.server.answers import Choice
+from ffwd.adapters.server.protocol import read_chat
+from ffwd.adapters.server.streams import Stream
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@
 //! for what has been begun. Rows belong to the caller, so where they are many, helpers that fill
 //! them are waited for.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
@@ -34,8 +34,7 @@ const ALONE: Duration = Duration::from_micros(if cfg!(test) { 0 } else { 300 });
 /// Fills a row for each matcher, on at most `threads` threads: this one, and some of a pool that
 /// all calls share.
 pub fn fill_bitmasks(work: Vec<Work<'_>>, threads: Option<usize>) -> Result<(), EngineError> {
-    let available = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.unwrap_or_else(available).max(1);
+    let threads = threads.unwrap_or_else(available_threads).max(1);
     let left = fill_rows(work, threads, &|matcher, row| Ok(matcher.fill_known(row)))?;
     if left.is_empty() {
         return Ok(());
@@ -43,6 +42,12 @@ pub fn fill_bitmasks(work: Vec<Work<'_>>, threads: Option<usize>) -> Result<(), 
     compute_unknown(&left, threads);
     let fill = |matcher: &Matcher, row: &mut [u32]| matcher.fill_bitmask(row).map(|()| true);
     fill_rows(left, threads, &fill).map(drop)
+}
+
+/// How many threads run at once. Asked once, for it reads files and takes longer than a small batch.
+fn available_threads() -> usize {
+    static AVAILABLE: OnceLock<usize> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Fills a row, or says that it does not.
