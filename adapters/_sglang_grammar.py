@@ -184,6 +184,14 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
     def _fail(self, error: FfwdError, vocab_mask: torch.Tensor, row: int) -> None:
         _logger.error("the mask of %r failed: %s", self, error)
         self._failure = error
-        # A row that allows nothing would reach the other requests: sampling it is undefined.
-        ends = self.compiled.vocabulary.eos_token_ids
-        set_token_filter_torch(vocab_mask, ends, row, is_allowed=True, reset_vocab_mask=True)
+        # SGLang sees a token that is accepted or refused only after it has looked for end tokens, and
+        # a row that allows nothing leaves undefined what is sampled. So some token comes that is no
+        # end; no draft is likely to be it.
+        vocabulary = self.compiled.vocabulary
+        ends = set(vocabulary.eos_token_ids)
+        token = next(
+            token
+            for token in reversed(range(vocabulary.vocab_size))
+            if token not in ends and vocabulary.token_bytes(token)
+        )
+        set_token_filter_torch(vocab_mask, [token], row, is_allowed=True, reset_vocab_mask=True)
