@@ -197,8 +197,12 @@ class SmallScheduler:
         req.output_ids.extend(tokens)
         req.update_finish_state(len(tokens))
         if req.grammar is not None:
-            SchedulerBatchResultProcessor._accept_grammar_tokens(None, req, tokens)
+            self.accept(req, tokens)
             req.grammar.finished = req.finished()
+
+    def accept(self, req: Req, tokens: list[int]) -> list[int]:
+        """Go on by tokens; those that the grammar took."""
+        return SchedulerBatchResultProcessor._accept_grammar_tokens(None, req, tokens)
 
     def text(self, req: Req) -> str:
         """The output without its end token."""

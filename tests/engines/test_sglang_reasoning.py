@@ -121,7 +121,7 @@ def frame(content: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kind", "text", "answer"),
     [
-        ("json", json.dumps({"enum": ["red", "<tool_call>"]}), '"red"'),
+        ("json", json.dumps({"enum": ["red", "<tool_call>"]}), '"<tool_call>"'),
         ("regex", "[a-z]+", "red"),
         ("ebnf", 'root ::= "red" | "green"', "green"),
     ],
@@ -132,19 +132,19 @@ def test_answers_in_frames(scheduler: SmallScheduler, kind: str, text: str, answ
     opening, closing = (
         tiny_tokenizer().convert_tokens_to_ids(t) for t in ("<tool_call>", "</tool_call>")
     )
-    (extra,) = tiny_tokenizer().encode("e")
+    (extra,) = tiny_tokenizer().encode("red")
     # One of them is text in this vocabulary, as formats have it whose control tokens are.
     backend.reserve_framing_tokens([opening, closing, extra])
     inner = getattr(backend, f"dispatch_{kind}")(text)
     framed = backend.compile_framed_grammar(inner, frame)
     assert type(framed) is FfwdGrammar
     framed.accept_token(opening)
-    for token in tiny_tokenizer().encode(answer):
-        if token == extra:
-            with pytest.raises(ValueError, match="refuses"):
-                framed.accept_token(token)
-            return
-        framed.accept_token(token)
+    for refused in (closing, extra):
+        with pytest.raises(ValueError, match="refuses"):
+            framed.accept_token(refused)
+    # Text that a frame's token would spell is written with others.
+    for letter in answer:
+        framed.accept_token(*tiny_tokenizer().encode(letter))
     framed.accept_token(closing)
     framed.accept_token(end_id())
     assert framed.is_terminated()
