@@ -155,9 +155,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         reset_vocab_mask: bool = True,
     ) -> None:
         """Allow or forbid tokens in a row; the others before that too, if it is reset."""
-        set_token_filter_torch(
-            vocab_mask, list(token_ids), batch_idx, is_allowed, reset_vocab_mask
-        )
+        set_token_filter_torch(vocab_mask, list(token_ids), batch_idx, is_allowed, reset_vocab_mask)
 
     def reserve_framing_tokens(self, token_ids: Sequence[int]) -> None:
         """Let these tokens stand for themselves only in framed grammars, never for their text."""

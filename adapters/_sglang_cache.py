@@ -17,7 +17,7 @@ _ENTRY_BYTES = 1024
 class GrammarObjectCache(MutableMapping[GrammarKey, Any]):
     """What SGLang keeps for a request's grammar, the least recently used let go first.
 
-    It takes the place of the dict of a `BaseGrammarBackend`, which only the scheduler's thread uses.
+    In the place of a `BaseGrammarBackend`'s dict, which only the scheduler's thread uses.
     Refused grammars are kept as well, with the client's text and the message as their size.
 
     Args:

@@ -23,7 +23,7 @@ from ffwd.adapters.logits import apply_token_bitmask_inplace
 _logger = logging.getLogger(__name__)
 
 _WORD_BITS = 32
-# Found out once: to look the number of processors up takes longer than to fill a mask that is known.
+# Found out once: to look it up takes longer than to fill a mask that is known.
 _THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -184,7 +184,7 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
     def _fail(self, error: FfwdError, vocab_mask: torch.Tensor, row: int) -> None:
         _logger.error("the mask of %r failed: %s", self, error)
         self._failure = error
-        # SGLang sees a token that is accepted or refused only after it has looked for end tokens, and
+        # SGLang looks for end tokens before it asks whether a token is accepted, and
         # a row that allows nothing leaves undefined what is sampled. So some token comes that is no
         # end; no draft is likely to be it.
         vocabulary = self.compiled.vocabulary

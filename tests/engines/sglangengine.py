@@ -1,7 +1,7 @@
 """Requests, all at once, through the whole of SGLang on a processor; a process of its own.
 
-python sglangengine.py REQUESTS RESULTS: two files of JSON, a list of sampling parameters and the list
-of what came of them.
+python sglangengine.py REQUESTS RESULTS: files of JSON, a list of sampling parameters and
+the list of what came of them.
 """
 
 import asyncio
@@ -76,9 +76,7 @@ def main(requests: Path, results: Path) -> None:
         try:
             asked = json.loads(requests.read_text(encoding="utf-8"))
             # The second time every grammar comes from the cache.
-            answers = [
-                engine.loop.run_until_complete(run(engine, asked)) for _ in range(2)
-            ]
+            answers = [engine.loop.run_until_complete(run(engine, asked)) for _ in range(2)]
             results.write_text(json.dumps(answers), encoding="utf-8")
         finally:
             engine.shutdown()

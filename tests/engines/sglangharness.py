@@ -1,7 +1,6 @@
 """What SGLang's scheduler does around grammars, with its own objects and without a model.
 
-`GrammarManager`, `Req`, `SamplingBatchInfo` and the functions that accept tokens and mask drafts are
-SGLang's. Logits are random.
+`GrammarManager`, `Req`, `SamplingBatchInfo` and what accepts tokens and masks drafts are SGLang's. Logits are random.
 """
 
 import random

@@ -131,7 +131,9 @@ def main() -> None:
     for name in BACKENDS:
         schedulers[name] = SmallScheduler(name, tokenizer=shared, vocab_size=VOCAB_SIZE)
     print("microseconds per step: masks + accepted tokens, median of the rounds (the first apart)")
-    print(f"{'batch':>5} {'backend':>10} {'masks':>8} {'accept':>8} {'sum':>8} {'of ffwd':>8} first")
+    print(
+        f"{'batch':>5} {'backend':>10} {'masks':>8} {'accept':>8} {'sum':>8} {'of ffwd':>8} first"
+    )
     for batch in BATCHES:
         times: dict[str, list[tuple[float, float]]] = {name: [] for name in BACKENDS}
         for scheduler in schedulers.values():

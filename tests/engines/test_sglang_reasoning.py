@@ -44,7 +44,7 @@ def test_the_backend_is_wrapped_and_bounded(scheduler: SmallScheduler) -> None:
 
 
 def test_the_grammar_waits_for_the_end_of_the_reasoning(scheduler: SmallScheduler) -> None:
-    """In one batch: requests that reason, one that does not, a refused one, and one without grammar."""
+    """In one batch with a request that does not reason, a refused and a free one."""
     thinking = [scheduler.request(f"t{i}", regex=WORD, require_reasoning=True) for i in range(6)]
     direct = scheduler.request("direct", regex=WORD)
     refused = scheduler.request("refused", regex="(", require_reasoning=True)

@@ -16,6 +16,7 @@ from sglangharness import SmallScheduler, end_id  # noqa: E402
 
 SEED = 20261122
 
+
 @pytest.fixture
 def scheduler() -> Any:
     print("seed", SEED)
@@ -34,9 +35,7 @@ def test_forty_mixed_requests_and_hostile_ones(scheduler: SmallScheduler) -> Non
     mixed = [KINDS[i % len(KINDS)] for i in range(40)]
     good = [(scheduler.request(f"r{i}", **asked), check) for i, (asked, check) in enumerate(mixed)]
     plain = [scheduler.request(f"plain{i}", max_new_tokens=30) for i in range(4)]
-    bad = [
-        (scheduler.request(f"bad{i}", **asked), part) for i, (asked, part) in enumerate(HOSTILE)
-    ]
+    bad = [(scheduler.request(f"bad{i}", **asked), part) for i, (asked, part) in enumerate(HOSTILE)]
     everyone = [req for req, _ in good] + plain + [req for req, _ in bad]
     scheduler.random.shuffle(everyone)
     scheduler.run(scheduler.admit(everyone))
