@@ -1,6 +1,7 @@
 """What SGLang's scheduler does around grammars, with its own objects and without a model.
 
-`GrammarManager`, `Req`, `SamplingBatchInfo` and what accepts tokens and masks drafts are SGLang's. Logits are random.
+`GrammarManager`, `Req`, `SamplingBatchInfo` and what accepts tokens and masks drafts are
+SGLang's. Logits are random.
 """
 
 import random
