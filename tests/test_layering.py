@@ -113,7 +113,11 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     ),
     "ffwd.adapters": PythonLayer(
         folder="adapters",
-        eager=frozenset({"ffwd", "ffwd.chat", "numpy", "torch", "transformers", "tokenizers"}),
+        eager=frozenset(
+            {"ffwd", "ffwd.chat", "numpy", "torch", "transformers", "tokenizers"}
+            # With their engine.
+            | {"sglang"}
+        ),
         lazy=frozenset({"ffwd.adapters.triton_bitmask"}),
         public_only=True,
     ),
