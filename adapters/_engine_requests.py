@@ -39,6 +39,8 @@ class GrammarRequest:
         text: What the client wrote.
         whitespace: Where whitespace may stand in JSON; see `ffwd.json_schema`.
         any_order: Whether the properties of JSON objects may come in any order.
+        max_whitespace: The longest run of whitespace in JSON that is `"flexible"`; not of the
+            JSON in a structural tag.
 
     """
 
@@ -46,6 +48,7 @@ class GrammarRequest:
     text: str = ""
     whitespace: Whitespace = "flexible"
     any_order: bool = False
+    max_whitespace: int = 64
 
 
 def grammar_of(request: GrammarRequest) -> Grammar:
@@ -108,7 +111,10 @@ def _defines_by_bnf(text: str) -> bool:
 
 def _json(request: GrammarRequest) -> Grammar:
     return json_schema(
-        request.text, whitespace=request.whitespace, property_order=_property_order(request)
+        request.text,
+        whitespace=request.whitespace,
+        max_whitespace=request.max_whitespace,
+        property_order=_property_order(request),
     )
 
 

@@ -118,7 +118,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         eager=frozenset(
             {"ffwd", "ffwd.chat", "numpy", "torch", "transformers", "tokenizers"}
             # With their engine.
-            | {"llama_cpp", "vllm", "pydantic"}
+            | {"llama_cpp", "sglang", "vllm", "pydantic"}
         ),
         lazy=frozenset({"ffwd.adapters.triton_bitmask"}),
         public_only=True,

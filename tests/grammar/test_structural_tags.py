@@ -79,6 +79,21 @@ def test_formats_about_tokens(form: Any, expected: ffwd.Grammar) -> None:
     assert read(form) == expected
 
 
+@pytest.mark.parametrize(
+    ("value", "good", "bad"),
+    [
+        ({"type": "string"}, ["a b", '"', ""], ["a</parameter>"]),
+        ({"type": "integer"}, ["17", " 17\n"], ['"17"', ""]),
+        ({"$ref": "#/$defs/n", "$defs": {"n": {"enum": ["x", None]}}}, ["x", "null"], ['"x"']),
+    ],
+)
+def test_one_value_in_a_style_of_xml(value: Any, good: list[str], bad: list[str]) -> None:
+    """It is written like that of an argument, as SGLang asks for it in calls of Kimi K3."""
+    grammar = read(schema(value, style="qwen_xml"))
+    assert all(accepts(grammar, text) for text in good)
+    assert not any(accepts(grammar, text) for text in bad)
+
+
 def test_tokens_that_trigger() -> None:
     """Free tokens, but for the triggers, what is excluded, and the end of the tag around."""
     form = {
@@ -157,7 +172,7 @@ def test_tokens_that_trigger() -> None:
         (schema({}, style="xml"), "/format/style", "no style 'xml'"),
         (schema({}, excludes=["a"], style="glm_xml"), "/format/excludes", "not supported"),
         (schema({}, excludes=['"']), "/format/excludes", "escapes"),
-        (schema({"type": "string"}, style="qwen_xml"), "/format/json_schema", "an object"),
+        (schema(False, style="qwen_xml"), "/format/json_schema", "no such value"),
         (
             schema({"type": "object", "properties": {"a>": {}}}, style="qwen_xml"),
             "/format/json_schema/properties/a>",

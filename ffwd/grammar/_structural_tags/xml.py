@@ -28,16 +28,15 @@ ANYTHING = None
 
 
 def arguments(style: Style, document: Document, max_whitespace: int, any_order: bool) -> Grammar:
-    """The arguments that a schema describes.
+    """The arguments that a schema describes; or one value, written like that of an argument.
 
     Raises:
-        StructuralTagError: The schema is not one of objects, or says something of them that is not
-            supported in XML.
+        StructuralTagError: The schema says something of objects that is not supported in XML.
 
     """
     space: Grammar = regex(rf"[ \t\n\r]{{0,{max_whitespace}}}")
     writer = Writer(style, document, space, any_order)
-    start = writer.members("")
+    start = writer.members("") if writer.may_be_object() else writer.value()
     return rules({"arguments": start, **writer.named}) if writer.named else start
 
 
@@ -59,6 +58,15 @@ class Writer:
     space: Grammar
     any_order: bool
     named: dict[str, Grammar] = field(default_factory=dict)
+
+    def may_be_object(self) -> bool:
+        """Whether the schema is one of arguments."""
+        kinds = self.document.kinds(self.document.resolve(""))
+        return not kinds or "object" in kinds
+
+    def value(self) -> Grammar:
+        """The value of the schema itself, which is no object."""
+        return choice([body for _, body in self._bodies(self.document.resolve(""))])
 
     def element(self, name: str | Grammar | None, place: str | None) -> Grammar:
         """One argument, or an item of a list, whose value is at a place."""

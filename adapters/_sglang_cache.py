@@ -1,0 +1,75 @@
+"""SGLang's cache of grammar objects, bounded: SGLang itself lets go of none."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, MutableMapping
+from itertools import islice
+from typing import Any
+
+from ffwd import CompiledGrammar
+
+GrammarKey = tuple[str, str]
+
+# A grammar grows while it is used, and those in use are among the last that were asked for.
+_REMEASURED = 16
+_ENTRY_BYTES = 1024
+
+
+class GrammarObjectCache(MutableMapping[GrammarKey, Any]):
+    """What SGLang keeps for a request's grammar, the least recently used let go first.
+
+    In the place of a `BaseGrammarBackend`'s dict, which only the scheduler's thread uses.
+    Refused grammars are kept as well, with the client's text and the message as their size.
+
+    Args:
+        max_bytes: How many bytes all of them may hold together. The newest is always kept.
+
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._values: OrderedDict[GrammarKey, Any] = OrderedDict()
+        self._sizes: dict[GrammarKey, int] = {}
+        self._total = 0
+        self.evictions = 0
+
+    @property
+    def memory_bytes(self) -> int:
+        """About how many bytes are held, as of when each was last looked at."""
+        return self._total
+
+    def __getitem__(self, key: GrammarKey) -> Any:
+        value = self._values[key]
+        self._values.move_to_end(key)
+        return value
+
+    def __setitem__(self, key: GrammarKey, value: Any) -> None:
+        self._values[key] = value
+        self._values.move_to_end(key)
+        for recent in list(islice(reversed(self._values), _REMEASURED)):
+            self._measure(recent)
+        while self._total > self._max_bytes and len(self._values) > 1:
+            del self[next(iter(self._values))]
+            self.evictions += 1
+
+    def __delitem__(self, key: GrammarKey) -> None:
+        del self._values[key]
+        self._total -= self._sizes.pop(key)
+
+    def __iter__(self) -> Iterator[GrammarKey]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def _measure(self, key: GrammarKey) -> None:
+        size = _ENTRY_BYTES + sum(map(len, key)) + _held(self._values[key])
+        self._total += size - self._sizes.get(key, 0)
+        self._sizes[key] = size
+
+
+def _held(value: Any) -> int:
+    # SGLang's wrapper for reasoning has the grammar as `grammar`.
+    compiled = getattr(getattr(value, "grammar", value), "compiled", None)
+    if isinstance(compiled, CompiledGrammar):
+        return compiled.stats()["memory_bytes"]
+    return len(getattr(value, "error_message", ""))

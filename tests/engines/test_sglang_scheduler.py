@@ -1,0 +1,97 @@
+"""Grammars in SGLang's scheduler: its own manager, requests and sampling, without a model."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.engine
+pytest.importorskip("sglang")
+
+from sglang.srt.constrained.base_grammar_backend import InvalidGrammarObject
+from sglang.srt.managers.schedule_batch import FINISH_ABORT, FINISH_MATCHED_TOKEN
+from sglangcases import DATE, HOSTILE, KINDS, PERSON, is_json
+from sglangharness import SmallScheduler, end_id
+
+SEED = 20261122
+
+
+@pytest.fixture
+def scheduler() -> Any:
+    print("seed", SEED)
+    with SmallScheduler(seed=SEED, constrained_json_max_whitespace_cnt=1) as made:
+        yield made
+
+
+def abort_text(req: Any) -> str:
+    reason = req.finished_reason
+    assert isinstance(reason, FINISH_ABORT), reason
+    return reason.message
+
+
+def test_forty_mixed_requests_and_hostile_ones(scheduler: SmallScheduler) -> None:
+    """Every output is what was asked for, and what cannot be compiled fails alone."""
+    mixed = [KINDS[i % len(KINDS)] for i in range(40)]
+    good = [(scheduler.request(f"r{i}", **asked), check) for i, (asked, check) in enumerate(mixed)]
+    plain = [scheduler.request(f"plain{i}", max_new_tokens=30) for i in range(4)]
+    bad = [(scheduler.request(f"bad{i}", **asked), part) for i, (asked, part) in enumerate(HOSTILE)]
+    everyone = [req for req, _ in good] + plain + [req for req, _ in bad]
+    scheduler.random.shuffle(everyone)
+    scheduler.run(scheduler.admit(everyone))
+    for req, part in bad:
+        message = abort_text(req)
+        assert message.startswith("Failed to compile"), message
+        assert part in message
+    for req, check in good:
+        assert isinstance(req.finished_reason, FINISH_MATCHED_TOKEN), (req.rid, req.finished_reason)
+        assert req.output_ids[-1] == end_id()
+        assert check(scheduler.text(req)), (req.rid, scheduler.text(req))
+    for req in plain:
+        assert req.finished()
+
+
+def test_grammars_are_compiled_once_and_cached(scheduler: SmallScheduler) -> None:
+    """The second request with the same text does not wait, and what it does is its own."""
+    asked = {"json_schema": json.dumps(PERSON)}
+    first, twin = scheduler.request("first", **asked), scheduler.request("twin", **asked)
+    scheduler.admit([first, twin])
+    assert scheduler.backend._compiled.stats().misses == 1
+    second = scheduler.request("second", **asked)
+    assert not scheduler.manager.process_req_with_grammar(second)
+    assert second.grammar.compiled is first.grammar.compiled is twin.grammar.compiled
+    scheduler.run([first])
+    assert second.grammar.num_tokens == twin.grammar.num_tokens == 0
+    scheduler.run([second, twin])
+    for req in (first, second, twin):
+        assert is_json(PERSON, scheduler.text(req))
+
+
+def test_a_refused_grammar_is_refused_again_from_the_cache(scheduler: SmallScheduler) -> None:
+    messages = set()
+    for name in ("first", "second"):
+        req = scheduler.request(name, regex="(a")
+        scheduler.run(scheduler.admit([req]))
+        messages.add(abort_text(req))
+    assert len(messages) == 1
+    assert isinstance(scheduler.backend.cache[("regex", "(a")], InvalidGrammarObject)
+
+
+def test_a_token_outside_of_the_grammar_fails_its_request_only(scheduler: SmallScheduler) -> None:
+    """Should something sample past the mask, SGLang aborts the request with ffwd's text."""
+    wrong, right = (scheduler.request(name, regex=DATE) for name in ("wrong", "right"))
+    scheduler.admit([wrong, right])
+    x = scheduler.tokenizer.encode("x")
+    scheduler.commit(wrong, x)
+    scheduler.run([wrong, right])
+    assert f"refuses token {x[0]} (b'x') at position 0" in abort_text(wrong)
+    assert re.fullmatch(DATE, scheduler.text(right))
+
+
+@pytest.mark.parametrize("token", [639, 640, 10**9, -1])
+def test_tokens_that_are_none(scheduler: SmallScheduler, token: int) -> None:
+    """Padding of the output layer and numbers outside of it."""
+    (req,) = scheduler.admit([scheduler.request("r", regex=DATE)])
+    with pytest.raises(ValueError, match=r"refuses token .*no text"):
+        req.grammar.accept_token(token)
+    assert req.grammar.num_tokens == 0
