@@ -32,7 +32,7 @@ help:
 	@echo 'make suite   only the official JSON-Schema-Test-Suite, for the tests'
 	@echo 'make vocabularies  only the vocabularies and chat templates of llama.cpp, for the tests'
 	@echo 'make parsers  only the parsers of tool calls of vLLM, for the tests'
-	@echo 'make engines  the tests of vLLM'"'"'s scheduler, in environments of their own'
+	@echo 'make engines  the tests with vLLM'"'"'s scheduler and SGLang'"'"'s grammars, in environments of their own'
 	@echo 'make instructions  count the instructions of ten workloads, and compare with what is recorded'
 	@echo 'make instructions-update  record them'
 	@echo 'make gate    verdicts on the built-in corpus, compared with what is recorded'
@@ -117,7 +117,7 @@ demo: $(VENV)/.installed-demo
 
 # ---------------------------------------------------------------------------------------- checks
 
-check: lint instructions gate test
+check: lint instructions gate engines test
 
 lint: rust-lint python-lint types stubs
 
@@ -153,10 +153,12 @@ rust-test:
 python-test: setup suite vocabularies parsers
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
 
-# The tests of engines that need no engine as a whole: vLLM's scheduler, of both versions.
+# The tests of engines that need no engine as a whole: vLLM's scheduler, of both versions, and what
+# SGLang has of grammars.
 ENGINES := build/engines
-SCHEDULERS := vllm-0.32 vllm-0.33
+SCHEDULERS := vllm-0.32 vllm-0.33 sglang
 SCHEDULER_TESTS := tests/engines/test_vllm_backend.py tests/engines/test_vllm_scheduler_stress.py
+SGLANG_TESTS := $(addprefix tests/engines/test_sglang_,$(addsuffix .py,grammar plugin reasoning scheduler))
 
 $(SCHEDULERS:%=$(ENGINES)/%/.made): tests/engines/make_environment.sh | $(VENV)/.installed
 	rm -rf $(@D)
@@ -167,6 +169,9 @@ engines: $(SCHEDULERS:%=engines-%)
 
 engines-vllm-%: $(ENGINES)/vllm-%/.made
 	$(ENGINES)/vllm-$*/bin/python -m pytest -m engine $(SCHEDULER_TESTS)
+
+engines-sglang: $(ENGINES)/sglang/.made
+	$(ENGINES)/sglang/bin/python -m pytest -m engine $(SGLANG_TESTS)
 
 # Says so and does nothing where valgrind is missing. Counts depend on the compiler, so they are
 # compared only with those of the same one.
