@@ -59,9 +59,8 @@ class AnswerReader:
         tools: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self._matcher = matcher
-        # Of a text that was begun, events have the bytes twice that were taken back and spelled
-        # again: at its end, and at the beginning of the tokens.
-        self._again = len(start.prefill + start.prefix) if start.prefill else 0
+        # What a text was begun with, events have as well.
+        self._again = len(start.prefill)
         self._stopping = StopSequenceDecoder(_BYTES, stop_strings=list(stops)) if stops else None
         self._format = tool_format
         self._tools = tools or {}

@@ -279,3 +279,29 @@ def test_many_readings_are_few() -> None:
     assert len(texts(follow(nested, text, once=True), "capture")) == 61
     both = ffwd.repeat(ffwd.choice([ffwd.capture("a", ffwd.regex("x+")), "x"]))
     assert texts(follow(both, "x" * 200, once=True), "capture") == [("a", "x" * 200)]
+
+
+@pytest.mark.parametrize("again", [0, 1, 3, 5])
+def test_what_is_spelled_again_comes_once(again: int) -> None:
+    """A prefix that the first tokens repeat is the end of what the prompt has of the text."""
+    begun, rest = "a=green", ";b=red"
+    grammar = ffwd.regex("a=") + ffwd.capture("first", ffwd.regex("[a-z]+"))
+    grammar += ";b=" + ffwd.capture("second", ffwd.regex("[a-z]+"))
+    prefix = begun[len(begun) - again :]
+    matcher = compiled(grammar).matcher(prefill=begun.encode(), prefix=prefix.encode())
+    spelled = prefix + rest
+    for length in range(len(spelled) + 1):
+        matcher.reset()
+        events = []
+        for token in spelled.encode()[:length]:
+            assert matcher.accept_token(token)
+            events += matcher.events()
+        matcher.rollback(length // 2)
+        assert matcher.accept_tokens(list(spelled.encode()[length - length // 2 : length]))
+        events += matcher.events()
+        assert matcher.accept_tokens([*spelled.encode()[length:], END])
+        assert matcher.captures() == {"first": "green", "second": "red"}
+        whole = compiled(grammar).matcher()
+        assert whole.accept_tokens([*(begun + rest).encode(), END])
+        spans = [(e.kind, e.name, e.start, e.end) for e in matcher.events(finish=True)[-1:]]
+        assert spans == [(e.kind, e.name, e.start, e.end) for e in whole.events(finish=True)[-1:]]

@@ -293,9 +293,10 @@ impl Matcher {
     ) -> Result<(), MatcherError> {
         let token = self.tokens[position];
         let is_end = self.compiled.engine.vocabulary().is_eos(token);
-        let added = place.length - from;
-        let skipped = self.prefix_part(position, added);
-        let from = from + skipped;
+        // What a token spells again stands in the text already, or before it.
+        let again = self.prefix_part(position, place.length - from);
+        tracker.text.drain(from..from + again);
+        place.length -= again;
         if from == place.length && (is_end || !self.may_be_whole(generation, position, token)) {
             return Ok(());
         }
