@@ -237,7 +237,12 @@ def test_whitespace_and_canonical_tokens(llama, vocabulary):
 
 
 def test_a_budget(llama, vocabulary):
-    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
     grammar = ffwd.compile(ffwd.json_schema(schema, whitespace="compact"), vocabulary)
     needed = len(grammar.shortest_completion())
     pair = GrammarPair()
@@ -380,7 +385,7 @@ def test_a_model_that_is_made_with_the_draft_model(llama, vocabulary, grammar):
     expected, _ = complete(llama, "Ada", pair.constrain(grammar))
     with pair.constrain(grammar) as processors:
         assert complete(other, "Ada", processors)[0] == expected
-    assert processors.stats.confirmed > 8
+    assert processors.stats.confirmed > 4
 
 
 def test_bad_arguments(grammar):
