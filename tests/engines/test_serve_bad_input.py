@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import socket
+import threading
 import time
 
 import pytest
@@ -285,8 +286,19 @@ def test_a_text_whose_mask_is_late_delays_itself_only(folder, monkeypatch):
         assert running.metric("late_masks_total") >= 1
 
 
-def test_full_queues_say_when_to_come_again(folder):
+def test_full_queues_say_when_to_come_again(folder, monkeypatch):
     """One more than there is room for is told at once; those inside get their answers."""
+    import ffwd.adapters.server.scheduler as scheduler
+    from ffwd.adapters.server.texts import advance
+
+    # Nobody leaves before both refusals have been seen, however long they take to come.
+    refused_both = threading.Event()
+
+    def held(texts, tokens):
+        assert refused_both.wait(120)
+        return advance(texts, tokens)
+
+    monkeypatch.setattr(scheduler, "advance", held)
     with Running(folder, max_batch=2, max_queue=2) as running:
         body = {"messages": HELLO, "max_tokens": 300, "stream": True}
         connections = [raw_request(running.port, body) for _ in range(4)]
@@ -302,6 +314,7 @@ def test_full_queues_say_when_to_come_again(folder):
                 openai.OpenAI(
                     base_url=f"{running.url}/v1", api_key="-", max_retries=0
                 ).chat.completions.create(model="tiny", messages=HELLO)
+            refused_both.set()
             for connection in connections:
                 data = b""
                 while not data.endswith(b"0\r\n\r\n"):
