@@ -1,6 +1,8 @@
-"""The one thing that pyproject.toml cannot say: the version is that of the native crate."""
+"""What pyproject.toml cannot say: the version, and which interpreters cannot load the module."""
 
 import re
+import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import setup
@@ -15,4 +17,17 @@ def crate_version() -> str:
     return match.group(1)
 
 
+def refuse_free_threading() -> None:
+    """Says at once what would fail later, and less clearly: there is no module to load."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        sys.exit(
+            "ffwd does not support free-threaded CPython, and this is "
+            f"{sys.version.split()[0]}, built without the GIL ({sys.executable}). Install it "
+            "with an interpreter of the default build, such as python3.13 rather than "
+            "python3.13t: ffwd releases the GIL while it works, so threads run in parallel "
+            "there too. See docs/threads.md."
+        )
+
+
+refuse_free_threading()
 setup(version=crate_version())

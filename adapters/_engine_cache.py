@@ -1,5 +1,7 @@
 """Compiled grammars of an engine: each compiled once, by threads of its own, in bounded memory."""
 
+import os
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,6 +14,9 @@ from ffwd.adapters._engine_requests import GrammarRequest, grammar_of
 
 DEFAULT_CACHE_BYTES = 1 << 30
 DEFAULT_GRAMMAR_BYTES = 256 << 20
+
+
+_caches: "weakref.WeakSet[GrammarCache]" = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,10 @@ class CacheStats:
 class GrammarCache:
     """Compiled grammars by their requests, the least recently used let go first.
 
-    Any number of threads may ask; a grammar that several ask for at once is compiled once. The
-    grammars grow as they are used, so the bound is checked with what they hold at the time,
+    Any number of threads may ask; a grammar that several ask for at once is compiled once. A
+    process that is forked keeps what is there, and has threads of its own.
+
+    The grammars grow as they are used, so the bound is checked with what they hold at the time,
     whenever one is added.
 
     Args:
@@ -66,11 +73,17 @@ class GrammarCache:
         self._max_bytes = max_bytes
         self._grammar_bytes = grammar_bytes
         self._read = read
-        self._lock = Lock()
         self._kept: OrderedDict[GrammarRequest, CompiledGrammar] = OrderedDict()
-        self._in_progress: dict[GrammarRequest, Future[CompiledGrammar]] = {}
-        self._workers = ThreadPoolExecutor(workers, thread_name_prefix="ffwd-compile")
         self._hits = self._misses = self._failures = self._evictions = 0
+        self._num_workers = workers
+        self._begin()
+        _caches.add(self)
+
+    def _begin(self) -> None:
+        """Has a lock and threads of this process, and nothing that another one's would finish."""
+        self._lock = Lock()
+        self._in_progress: dict[GrammarRequest, Future[CompiledGrammar]] = {}
+        self._workers = ThreadPoolExecutor(self._num_workers, thread_name_prefix="ffwd-compile")
 
     def get(self, request: GrammarRequest) -> CompiledGrammar:
         """The compiled grammar; compiled in this thread if it has to be.
@@ -175,6 +188,16 @@ class GrammarCache:
             oldest, _ = self._kept.popitem(last=False)
             total -= held[oldest]
             self._evictions += 1
+
+
+def _begin_in_child() -> None:
+    """In a process that was forked."""
+    for cache in list(_caches):
+        cache._begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)
 
 
 def _held(compiled: CompiledGrammar) -> int:

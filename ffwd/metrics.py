@@ -23,6 +23,7 @@ that fails. `operation` is the method's name, "load", or for stops "stop_token" 
 import functools
 import importlib
 import inspect
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -40,6 +41,16 @@ _SIZES = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
 
 _lock = threading.Lock()
 _active: "_Metrics | None" = None
+
+
+def _begin_in_child() -> None:
+    """A process that was forked has a lock that no thread of another one holds."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)
 
 
 def enable(registry: "CollectorRegistry | None" = None) -> None:

@@ -24,6 +24,7 @@ from maskbench.regression import baseline_command, compare_command
 from maskbench.report.command import RecordingGroup, report_command
 from maskbench.runs.command import run_command
 from maskbench.serving.command import serving_command
+from maskbench.soak.command import soak_command
 
 
 @click.group(cls=RecordingGroup)
@@ -52,6 +53,7 @@ main.add_command(operations_command)
 main.add_command(report_command)
 main.add_command(run_command)
 main.add_command(serving_command)
+main.add_command(soak_command)
 main.add_command(tokenizers_command)
 main.add_command(walk_command)
 

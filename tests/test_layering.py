@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # whatever else holds plain data stands at the bottom, `python` on top: nobody may use it.
 RUST_LAYERS: dict[str, frozenset[str]] = {
     "error": frozenset(),
+    # Atomics of the process.
+    "section": frozenset(),
     "regex": frozenset({"error"}),
     "expr": frozenset({"error", "regex"}),
     "vocabulary": frozenset({"error"}),
@@ -47,13 +49,13 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "mask": frozenset({"error", "regex", "expr", "vocabulary", "automaton"}),
     # A grammar and a vocabulary, compiled for each other.
     "engine": frozenset(
-        {"error", "regex", "expr", "vocabulary", "tokenizer", "canonical", "json_schema"}
+        {"error", "section", "regex", "expr", "vocabulary", "tokenizer", "canonical", "json_schema"}
         | {"grammar", "automaton", "mask"}
     ),
     # What becomes certain of a text; knows neither tokens nor who asks.
     "events": frozenset({"error", "grammar", "automaton"}),
     "matcher": frozenset({"error", "vocabulary", "canonical", "automaton", "mask", "engine"})
-    | {"events", "grammar"},
+    | {"events", "grammar", "section"},
     # In words, what the automaton knows of a text.
     "explain": frozenset({"error", "regex", "vocabulary", "json_schema", "grammar", "automaton"})
     | {"engine", "matcher"},
@@ -70,6 +72,7 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
         | {"explain", "events"}
         # The grammars that Python puts together, and the patterns in them.
         | {"regex", "grammar", "lark", "gbnf", "ebnf"}
+        | {"section"}
     ),
 }
 
@@ -152,6 +155,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="maskbench",
         eager=frozenset(
             {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "maskbench.logits"}
+            | {"maskbench.soak"}
             | {"numpy", "click", "rich", "tokenizers", "psutil"}
         ),
         # The peers, each loaded in its own process only, and the judges.
@@ -182,6 +186,14 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         eager=frozenset({"maskbench", "jinja2", "markupsafe"}),
         lazy=frozenset(),
         public_only=True,
+    ),
+    # Soaks the cache that engines have.
+    "maskbench.soak": PythonLayer(
+        folder="maskbench/soak",
+        eager=frozenset({"ffwd", "ffwd.adapters", "maskbench", "numpy", "click", "rich", "psutil"}),
+        lazy=frozenset(),
+        public_only=True,
+        family=frozenset({"ffwd.adapters"}),
     ),
     # Its commands load the rest only when they are called.
     "maskbench.gates": PythonLayer(

@@ -256,6 +256,29 @@ def test_the_toolchain_floor_holds_for_every_dependency() -> None:
     assert not above
 
 
+_FREE_THREADED = """
+import runpy, sysconfig
+told = sysconfig.get_config_var
+sysconfig.get_config_var = lambda name: 1 if name == "Py_GIL_DISABLED" else told(name)
+runpy.run_path("setup.py", run_name="__main__")
+"""
+
+
+def test_free_threaded_interpreters_are_refused() -> None:
+    """With what to do instead, before anything is compiled."""
+    done = subprocess.run(
+        [sys.executable, "-c", _FREE_THREADED], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("ffwd does not support free-threaded CPython")
+    assert "interpreter of the default build" in done.stderr
+    plain = _FREE_THREADED.replace("1 if", "told(name) if")
+    version = [sys.executable, "-c", plain, "--version"]
+    done = subprocess.run(version, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert VERSION in done.stdout
+
+
 def test_the_readme_names_the_two_commands() -> None:
     """The commands that the README begins with are targets of the Makefile, and CI runs one."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -20,6 +20,7 @@ use crate::grammar::GrammarError;
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
 use crate::regex::{rust_dialect, Ast, PatternError, PatternErrorKind};
+use crate::section;
 use crate::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -189,7 +190,11 @@ impl Compiled {
         self.counters.evictions.fetch_add(1, Ordering::Relaxed);
         if old.memory_bytes().total() >= MANY_BYTES {
             // It is many small things; the text that came upon it should not wait.
-            let _ = std::thread::Builder::new().spawn(move || drop(old));
+            let share = section::share();
+            let _ = std::thread::Builder::new().spawn(move || {
+                let _section = share.begin();
+                drop(old);
+            });
         }
     }
 

@@ -3,6 +3,7 @@
 //! The layers; a module uses only modules that stand above it:
 //!
 //! * [`error`] a budget that ran out, which any layer may meet
+//! * [`section`] work that a fork of the process must not cut in two
 //! * [`regex`] text languages: the syntax tree and the front ends that read patterns into it
 //! * [`expr`] byte expressions, and lexemes: automata that are built from them on demand
 //! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
@@ -47,6 +48,7 @@ pub mod pretokenizer;
 mod python;
 pub mod regex;
 pub mod saved;
+pub mod section;
 pub mod streaming;
 pub mod tokenizer;
 pub mod vocabulary;

@@ -16,6 +16,7 @@ use rustc_hash::FxHashSet;
 use super::Matcher;
 use crate::automaton::{EngineError, StateId};
 use crate::engine::Compiled;
+use crate::section;
 
 /// A matcher and the row that is to get its mask.
 pub type Work<'w> = (&'w Matcher, &'w mut [u32]);
@@ -82,7 +83,11 @@ fn fill_rows<'w>(
         None => rows.fill_some(fill),
         Some(pool) => pool.threads.in_place_scope(|scope| {
             for _ in 0..helpers.min(pool.threads.current_num_threads()) {
-                scope.spawn(|_| rows.fill_some(fill));
+                let share = section::share();
+                scope.spawn(|_| {
+                    let _section = share.begin();
+                    rows.fill_some(fill);
+                });
             }
             rows.fill_some(fill);
         }),
@@ -155,8 +160,12 @@ fn compute_unknown(left: &[Work<'_>], threads: usize) {
     let Some(pool) = (helpers > 0).then(pool).flatten() else { return };
     let masks = Arc::new(Masks { waiting: Mutex::new((unknown, 0)), ..Masks::default() });
     for _ in 0..helpers.min(pool.threads.current_num_threads()) {
-        let masks = masks.clone();
-        pool.threads.spawn(move || masks.compute_some());
+        let (masks, share) = (masks.clone(), section::share());
+        pool.threads.spawn(move || {
+            let _section = share.begin();
+            masks.compute_some();
+            drop(masks);
+        });
     }
     masks.compute_some();
     masks.none_begun.wait_while(&mut masks.waiting.lock(), |(_, begun)| *begun > 0);

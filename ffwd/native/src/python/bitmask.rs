@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use super::errors::{self, BitmaskError};
 use super::matcher::PyMatcher;
+use super::released::Released;
 use crate::matcher::Matcher;
 
 enum Memory<'py> {
@@ -157,6 +158,6 @@ pub fn fill_bitmasks(
             work.push((matcher, row));
         }
     }
-    py.detach(|| crate::matcher::fill_bitmasks(work, threads))
+    py.released(|| crate::matcher::fill_bitmasks(work, threads))
         .map_err(|cause| errors::engine(py, &cause))
 }

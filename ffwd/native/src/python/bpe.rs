@@ -10,6 +10,7 @@ use super::bpe_incremental::{PyAppendEncoder, PyIntervalCounter, PyPrependEncode
 use super::bpe_model::PyBpeModel;
 use super::bpe_parts::{self, AddedTokenArgument};
 use super::errors::{self, VocabularyError};
+use super::released::Released;
 use crate::bpe::Method;
 use crate::canonical::{Canonicality, Choice};
 use crate::tokenizer::{
@@ -59,7 +60,7 @@ pub fn detached<T: Send>(py: Python<'_>, text: &[u8], f: impl FnOnce() -> T + Se
     if text.len() < SHORT {
         f()
     } else {
-        py.detach(f)
+        py.released(f)
     }
 }
 
@@ -227,7 +228,7 @@ impl PyBpe {
             }
         };
         let table = Arc::clone(&model.table);
-        let tokenizer = py.detach(move || {
+        let tokenizer = py.released(move || {
             Tokenizer::new(TokenizerParts {
                 table,
                 stages,
@@ -326,7 +327,7 @@ impl PyBpe {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
-        let unused = py.detach(|| self.tokenizer.unused_tokens());
+        let unused = py.released(|| self.tokenizer.unused_tokens());
         Ok((token_list(py, &unused.unmerged)?, token_list(py, &unused.unreachable)?))
     }
 
@@ -501,7 +502,7 @@ impl PyBpe {
     fn is_canonical(&self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<bool> {
         let tokens = self.checked(py, token_ids)?;
         let sequences = self.exact_sequences()?;
-        Ok(py.detach(|| sequences.canonicality.is_canonical(&tokens)))
+        Ok(py.released(|| sequences.canonicality.is_canonical(&tokens)))
     }
 
     /// Where the tokens stop being the beginning of any text's; None if they do not.
@@ -511,7 +512,7 @@ impl PyBpe {
     fn first_noncanonical(&self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<Option<usize>> {
         let tokens = self.checked(py, token_ids)?;
         let sequences = self.exact_sequences()?;
-        Ok(py.detach(|| sequences.canonicality.first_noncanonical(&tokens)))
+        Ok(py.released(|| sequences.canonicality.first_noncanonical(&tokens)))
     }
 
     /// The longest beginning of the tokens that is the beginning of some text's tokens.
@@ -545,8 +546,9 @@ impl PyBpe {
     ) -> PyResult<(Vec<u32>, Bound<'py, PyBytes>)> {
         let recent = self.checked(py, recent_tokens)?;
         let sequences = self.exact_sequences()?;
-        let partial = py
-            .detach(|| sequences.canonicality.tokenize_partial(sequences.choice(), &recent, data));
+        let partial = py.released(|| {
+            sequences.canonicality.tokenize_partial(sequences.choice(), &recent, data)
+        });
         let tokens = partial.tokens.iter().map(|token| token.0).collect();
         Ok((tokens, PyBytes::new(py, data.get(partial.bytes..).unwrap_or_default())))
     }
@@ -573,7 +575,7 @@ impl PyBpe {
         let tokens = self.checked(py, token_ids.clone())?;
         let sequences = self.exact_sequences()?;
         let healed =
-            py.detach(|| sequences.canonicality.heal(sequences.choice(), &tokens, max_rollback));
+            py.released(|| sequences.canonicality.heal(sequences.choice(), &tokens, max_rollback));
         token_ids.truncate(healed.kept);
         Ok((token_ids, PyBytes::new(py, &healed.cut)))
     }

@@ -6,6 +6,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use super::bpe::{detached, token_list, TextArgument};
 use super::errors;
+use super::released::Released;
 use crate::tokenizer::{AppendEncoder, IntervalCounter, PrependEncoder};
 
 /// A text that grows at its end, and how many tokens it has at every moment.
@@ -99,7 +100,7 @@ impl PyPrependEncoder {
     /// The tokens of the text. Encodes all of it.
     fn tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let tokens =
-            py.detach(|| self.encoder.tokens()).map_err(|error| errors::text(py, &error))?;
+            py.released(|| self.encoder.tokens()).map_err(|error| errors::text(py, &error))?;
         token_list(py, &tokens)
     }
 

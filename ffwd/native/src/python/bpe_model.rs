@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::errors;
+use super::released::Released;
 use crate::bpe::{Base, BpeSpec, BpeTable, Merges};
 use crate::tokenizer::{read_model, TokenizerError, Writing};
 use crate::vocabulary::TokenId;
@@ -164,7 +165,7 @@ impl PyBpeModel {
         spec: impl FnOnce() -> Result<BpeSpec, TokenizerError> + Send,
     ) -> PyResult<Self> {
         let table = py
-            .detach(|| Ok(BpeTable::new(spec()?)?))
+            .released(|| Ok(BpeTable::new(spec()?)?))
             .map_err(|error: TokenizerError| errors::tokenizer(&error))?;
         Ok(Self { table: Arc::new(table) })
     }

@@ -6,6 +6,7 @@ use pyo3::types::{PyList, PyString};
 
 use super::bpe::{detached, token_list, PyBpe, SpecialArgument, TextArgument};
 use super::errors;
+use super::released::Released;
 use crate::tokenizer::{in_characters, EncodeOptions, PromptPart, SpecialPolicy};
 use crate::vocabulary::TokenId;
 
@@ -38,7 +39,7 @@ pub fn encode_batch<'py>(
     let options = EncodeOptions { special: special.0, ..EncodeOptions::default() };
     let texts = texts.iter().map(TextArgument::bytes).collect::<PyResult<Vec<_>>>()?;
     let batch = py
-        .detach(|| bpe.tokenizer.encode_batch(&texts, &options, threads))
+        .released(|| bpe.tokenizer.encode_batch(&texts, &options, threads))
         .map_err(|error| errors::text(py, &error))?;
     let lists = batch.iter().map(|tokens| token_list(py, tokens)).collect::<PyResult<Vec<_>>>()?;
     PyList::new(py, lists)
@@ -117,7 +118,7 @@ pub fn encode_parts<'py>(
         })
         .collect::<PyResult<Vec<_>>>()?;
     let tokens = py
-        .detach(|| bpe.tokenizer.encode_parts(&parts))
+        .released(|| bpe.tokenizer.encode_parts(&parts))
         .map_err(|error| errors::text(py, &error))?;
     token_list(py, &tokens)
 }

@@ -3,6 +3,7 @@
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
+use super::released::Released;
 use super::{errors, pattern};
 use crate::error::LimitExceeded;
 use crate::grammar::Node;
@@ -58,7 +59,7 @@ impl PyGrammarBuilder {
     /// The language of a node, which must be regular.
     pub fn language(&self, py: Python<'_>, id: u32) -> PyResult<Ast> {
         let id = self.node(id)?;
-        let language = py.detach(|| regular::language(&self.grammar, id));
+        let language = py.released(|| regular::language(&self.grammar, id));
         language.map_err(|error| errors::grammar(py, &error))
     }
 
@@ -85,7 +86,7 @@ impl PyGrammarBuilder {
         parse: impl FnOnce() -> Result<Grammar, GrammarError> + Send,
     ) -> PyResult<u32> {
         let grammar = &mut self.grammar;
-        let node = py.detach(|| {
+        let node = py.released(|| {
             let read = parse()?;
             Ok(match grammar.include(&read)? {
                 Some(node) => node,
@@ -136,7 +137,7 @@ impl PyGrammarBuilder {
 
     /// Any run of neighbouring chunks of a text.
     fn substring(&mut self, py: Python<'_>, chunks: Vec<String>) -> PyResult<u32> {
-        let language = py.detach(|| substring_of(&chunks));
+        let language = py.released(|| substring_of(&chunks));
         added(py, self.grammar.text(language))
     }
 
@@ -221,7 +222,7 @@ impl PyGrammarBuilder {
     ) -> PyResult<u32> {
         let mut parts = vec![free_text::any_text(&excluding, "", None)];
         for pattern in &patterns {
-            let language = py.detach(|| ecma::search(pattern));
+            let language = py.released(|| ecma::search(pattern));
             parts.push(language.map_err(|error| errors::pattern(py, pattern, &error))?);
         }
         // A format that is not known says nothing, as in JSON Schema.
@@ -316,7 +317,7 @@ impl PyGrammarBuilder {
     fn unused_rules(&self, py: Python<'_>, node: u32) -> PyResult<Vec<Unused>> {
         let node = self.node(node)?;
         let grammar = &self.grammar;
-        Ok(py.detach(|| {
+        Ok(py.released(|| {
             let unused = grammar.unused_rules(node);
             let positions = grammar.positions(&unused);
             let described = |(rule, position): (UnusedRule, Option<_>)| match position {

@@ -10,6 +10,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PySequence, PyString};
 
 use super::errors::{self, VocabularyError};
+use super::released::Released;
 use crate::streaming::{Decoder, TextStart};
 use crate::vocabulary::TokenId;
 
@@ -66,7 +67,7 @@ pub fn detached<T: Send>(py: Python<'_>, tokens: &[TokenId], f: impl FnOnce() ->
     if tokens.len() < FEW {
         f()
     } else {
-        py.detach(f)
+        py.released(f)
     }
 }
 

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::errors;
+use super::released::Released;
 use crate::explain::{
     explain, Answer, Explanation, Item, Kind, Question, Reason, RulePlace, Stage,
 };
@@ -25,7 +26,7 @@ pub fn explained<'py>(
             return Err(PyValueError::new_err("explain takes a token or a text, not both"))
         }
     };
-    let explanation = py.detach(|| explain(matcher, question.as_ref()));
+    let explanation = py.released(|| explain(matcher, question.as_ref()));
     let explanation = explanation.map_err(|error| errors::matcher(py, &error))?;
     let data = data(py, &explanation)?;
     py.import("ffwd._explain")?.getattr("explanation")?.call1((data,))

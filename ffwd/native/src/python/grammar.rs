@@ -10,6 +10,7 @@ use super::builder::PyGrammarBuilder;
 use super::errors::{self, VocabularyError};
 use super::matcher::PyMatcher;
 use super::pattern;
+use super::released::Released;
 use super::vocabulary::PyVocabulary;
 use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{CompileError, Compiled, GrammarOptions};
@@ -60,7 +61,7 @@ impl PyCompiledGrammar {
     /// Raises:
     ///     SerializationError: It cannot be saved.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| saved::save_grammar(&self.compiled));
+        let bytes = py.released(|| saved::save_grammar(&self.compiled));
         Ok(PyBytes::new(py, &bytes.map_err(|error| errors::saved(py, &error))?))
     }
 
@@ -88,7 +89,7 @@ impl PyCompiledGrammar {
         memory_bytes: Option<usize>,
     ) -> PyResult<Self> {
         let engine = &vocabulary.get().engine;
-        let compiled = py.detach(|| saved::load_grammar(data, engine));
+        let compiled = py.released(|| saved::load_grammar(data, engine));
         let compiled = compiled.map_err(|error| errors::saved(py, &error))?;
         wrap(py, vocabulary, Ok(compiled), memory_bytes)
     }
@@ -172,7 +173,7 @@ impl PyCompiledGrammar {
         };
         let py = slf.py();
         let matcher = py
-            .detach(|| Matcher::beginning(compiled, &beginning))
+            .released(|| Matcher::beginning(compiled, &beginning))
             .map_err(|error| errors::matcher(py, &error))?;
         Ok(PyMatcher::new(matcher, slf.clone().unbind()))
     }
@@ -185,7 +186,7 @@ impl PyCompiledGrammar {
     fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let compiled = self.compiled.clone();
         let tokens = py
-            .detach(|| Matcher::new(compiled).shortest_completion())
+            .released(|| Matcher::new(compiled).shortest_completion())
             .map_err(|error| errors::engine(py, &error))?;
         Ok(tokens.iter().map(|token| token.0).collect())
     }
@@ -260,7 +261,7 @@ pub fn compile_json_schema(
 ) -> PyResult<PyCompiledGrammar> {
     let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
     let engine = &vocabulary.get().engine;
-    let compiled = py.detach(|| {
+    let compiled = py.released(|| {
         let registry = Arc::new(Registry::new(registry));
         engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
     });
@@ -322,7 +323,7 @@ pub fn compile_grammar(
     let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
     let grammar = builder.borrow().starting(node)?;
     let engine = &vocabulary.get().engine;
-    let compiled = py.detach(|| {
+    let compiled = py.released(|| {
         let registry = Arc::new(Registry::new(registry));
         let options = GrammarOptions { writing, registry, policy: policy(lenient) };
         engine.compile_grammar(&grammar, options)
@@ -348,7 +349,7 @@ pub fn json_schema_fidelity(
     registry: Vec<(String, String)>,
     lenient: bool,
 ) -> PyResult<Vec<(String, String, &'static str, String)>> {
-    let report = py.detach(|| {
+    let report = py.released(|| {
         let options = SchemaOptions {
             registry: Arc::new(Registry::new(registry)),
             policy: policy(lenient),
@@ -381,7 +382,7 @@ pub fn compile_regex(
 ) -> PyResult<PyCompiledGrammar> {
     let language = pattern::read(py, pattern, dialect, flags, search, characters)?;
     let engine = &vocabulary.get().engine;
-    let compiled = py.detach(|| engine.compile_language(language));
+    let compiled = py.released(|| engine.compile_language(language));
     wrap(py, vocabulary, compiled, memory_bytes)
 }
 
@@ -397,7 +398,7 @@ pub fn compile_language(
 ) -> PyResult<PyCompiledGrammar> {
     let language = builder.borrow().language(py, node)?;
     let engine = &vocabulary.get().engine;
-    let compiled = py.detach(|| engine.compile_language(language));
+    let compiled = py.released(|| engine.compile_language(language));
     wrap(py, vocabulary, compiled, memory_bytes)
 }
 
@@ -411,6 +412,6 @@ pub fn compile_choice(
     memory_bytes: Option<usize>,
 ) -> PyResult<PyCompiledGrammar> {
     let engine = &vocabulary.get().engine;
-    let compiled = py.detach(|| engine.compile_choice(&options));
+    let compiled = py.released(|| engine.compile_choice(&options));
     wrap(py, vocabulary, compiled, memory_bytes)
 }

@@ -11,6 +11,7 @@ use numpy::{
 use pyo3::prelude::*;
 
 use super::errors::BitmaskError;
+use super::released::Released;
 use crate::logits::{self, Lane, Work, BFLOAT16_MINUS_INFINITY, FLOAT16_MINUS_INFINITY};
 
 fn error(message: impl ToString) -> PyErr {
@@ -85,7 +86,7 @@ impl Request<'_> {
             }
         }
         let (vocab_size, threads) = (self.vocab_size, self.threads);
-        logits.py().detach(|| logits::apply(work, minus_infinity, vocab_size, threads));
+        logits.py().released(|| logits::apply(work, minus_infinity, vocab_size, threads));
         Ok(())
     }
 }

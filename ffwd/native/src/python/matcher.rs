@@ -7,6 +7,7 @@ use pyo3::types::{PyBytes, PyDict};
 use super::bitmask::Rows;
 use super::errors;
 use super::grammar::PyCompiledGrammar;
+use super::released::Released;
 use super::{events, explain};
 use crate::fast_forward::{
     default_method, fast_forward_tokens, forced_bytes, nothing_forced, Backoff, FastForward, Method,
@@ -126,7 +127,7 @@ impl PyMatcher {
         grammar: &Bound<'_, PyCompiledGrammar>,
     ) -> PyResult<Self> {
         let compiled = grammar.get().compiled.clone();
-        let matcher = py.detach(|| saved::load_text(data, compiled));
+        let matcher = py.released(|| saved::load_text(data, compiled));
         let matcher = matcher.map_err(|error| errors::saved(py, &error))?;
         Ok(Self::new(matcher, grammar.clone().unbind()))
     }
@@ -182,14 +183,14 @@ impl PyMatcher {
             return Ok(());
         }
         let matcher = &self.matcher;
-        py.detach(|| matcher.fill_bitmask(row)).map_err(|error| errors::engine(py, &error))
+        py.released(|| matcher.fill_bitmask(row)).map_err(|error| errors::engine(py, &error))
     }
 
     /// The tokens that may come next, sorted; none after the end.
     fn allowed_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let matcher = &self.matcher;
         let allowed =
-            py.detach(|| matcher.allowed()).map_err(|error| errors::engine(py, &error))?;
+            py.released(|| matcher.allowed()).map_err(|error| errors::engine(py, &error))?;
         Ok(ids(&allowed))
     }
 
@@ -202,7 +203,7 @@ impl PyMatcher {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let matcher = &self.matcher;
         let bytes = py
-            .detach(|| forced_bytes(matcher, max_bytes))
+            .released(|| forced_bytes(matcher, max_bytes))
             .map_err(|error| errors::engine(py, &error))?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -272,7 +273,7 @@ impl PyMatcher {
             return Ok(Vec::new());
         }
         let tokens = py
-            .detach(|| fast_forward_tokens(matcher, &options))
+            .released(|| fast_forward_tokens(matcher, &options))
             .map_err(|error| errors::fast_forward(py, &error))?;
         Ok(ids(&tokens))
     }
@@ -299,7 +300,7 @@ impl PyMatcher {
     fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let matcher = &self.matcher;
         let tokens = py
-            .detach(|| matcher.shortest_completion())
+            .released(|| matcher.shortest_completion())
             .map_err(|error| errors::engine(py, &error))?;
         Ok(ids(&tokens))
     }
@@ -337,7 +338,7 @@ impl PyMatcher {
     #[pyo3(signature = (*, finish=false))]
     fn events<'py>(&mut self, py: Python<'py>, finish: bool) -> PyResult<Bound<'py, PyAny>> {
         let matcher = &mut self.matcher;
-        let found = py.detach(|| matcher.events(finish));
+        let found = py.released(|| matcher.events(finish));
         events::listed(py, &found.map_err(|error| errors::matcher(py, &error))?)
     }
 
@@ -351,7 +352,7 @@ impl PyMatcher {
     #[pyo3(signature = (*, finish=false))]
     fn captures<'py>(&mut self, py: Python<'py>, finish: bool) -> PyResult<Bound<'py, PyAny>> {
         let matcher = &mut self.matcher;
-        let found = py.detach(|| matcher.captures(finish));
+        let found = py.released(|| matcher.captures(finish));
         events::captured(py, found.map_err(|error| errors::matcher(py, &error))?)
     }
 

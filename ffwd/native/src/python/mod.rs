@@ -15,6 +15,7 @@ mod grammar;
 mod logits;
 mod matcher;
 mod pattern;
+mod released;
 mod stop_decoder;
 mod stream_events;
 mod streaming;
@@ -26,7 +27,8 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[pymodule]
+// An interpreter that can do without its lock must not: nothing here has been tried without one.
+#[pymodule(gil_used = true)]
 mod _native {
     use pyo3::prelude::*;
 
@@ -73,6 +75,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        super::released::register(module)?;
         super::errors::set_defaults(module.py())
     }
 }

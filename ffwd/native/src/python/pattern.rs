@@ -4,6 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::errors;
+use super::released::Released;
 use crate::regex::{parse, Ast, Dialect, PatternOptions};
 
 /// The language of a pattern. `dialect` is `"rust"`, `"ecma"` or `"python"`; `flags` are letters; with
@@ -24,7 +25,7 @@ pub fn read(
         })?;
     let options =
         PatternOptions { dialect, flags: flags.into(), search, characters: characters.into() };
-    let language = py.detach(|| parse(pattern, &options));
+    let language = py.released(|| parse(pattern, &options));
     language.map_err(|error| errors::pattern(py, pattern, &error))
 }
 

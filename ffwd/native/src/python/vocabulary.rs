@@ -10,6 +10,7 @@ use pyo3::types::{PyBytes, PyList, PySequence};
 
 use super::bpe::PyBpe;
 use super::errors::{TokenError, VocabularyError};
+use super::released::Released;
 use crate::engine::{EncodeError, Encoder, Engine, EngineConfig};
 use crate::tokenizer::Tokenizer;
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -103,7 +104,7 @@ impl PyVocabulary {
         let texts: Vec<Option<&[u8]>> = texts.iter().map(Option::as_deref).collect();
         let eos: Vec<TokenId> = eos_token_ids.into_iter().map(TokenId).collect();
         let vocabulary = py
-            .detach(|| Vocabulary::new(&texts, &eos, width))
+            .released(|| Vocabulary::new(&texts, &eos, width))
             .map_err(|error| VocabularyError::new_err(error.to_string()))?;
         let width = vocabulary.width();
         if let Some((name, id)) = token_names.iter().find(|(_, &id)| id as usize >= width) {
@@ -119,11 +120,11 @@ impl PyVocabulary {
             let bpe = bpe.get();
             check_same(engine.vocabulary(), &bpe.tokenizer)?;
             let canonicality =
-                py.detach(|| bpe.sequences()).map(|sequences| sequences.canonicality.clone());
+                py.released(|| bpe.sequences()).map(|sequences| sequences.canonicality.clone());
             engine = engine.with_tokenizer(Arc::clone(&bpe.tokenizer), canonicality);
         }
         let engine = Arc::new(engine);
-        py.detach(|| engine.prepare()).map_err(|error| super::errors::compile(py, &error))?;
+        py.released(|| engine.prepare()).map_err(|error| super::errors::compile(py, &error))?;
         Ok(Self { engine, bpe, token_names })
     }
 
@@ -178,7 +179,7 @@ impl PyVocabulary {
         lexeme_bytes: Option<usize>,
         lexeme_mask_bytes: Option<usize>,
     ) {
-        py.detach(|| self.engine.limit_memory(lexeme_bytes, lexeme_mask_bytes));
+        py.released(|| self.engine.limit_memory(lexeme_bytes, lexeme_mask_bytes));
     }
 
     /// What a token spells; `None` if it is not text.
@@ -211,7 +212,7 @@ impl PyVocabulary {
         let text = std::str::from_utf8(data)
             .map_err(|error| VocabularyError::new_err(format!("not UTF-8: {error}")))?;
         let tokens = py
-            .detach(|| self.engine.encode(text))
+            .released(|| self.engine.encode(text))
             .map_err(|error| VocabularyError::new_err(error.to_string()))?
             .ok_or_else(|| VocabularyError::new_err("made without an encode function"))?;
         Ok(tokens.iter().map(|token| token.0).collect())
@@ -220,7 +221,7 @@ impl PyVocabulary {
     /// Forgets what has been built for all grammars of this vocabulary, but not what was made with
     /// the vocabulary itself. Compiled grammars go on working; what they need is built again.
     fn clear_memos(&self, py: Python<'_>) {
-        py.detach(|| self.engine.clear_memos());
+        py.released(|| self.engine.clear_memos());
     }
 
     /// Itself, as nothing about it changes.

@@ -1,0 +1,257 @@
+//! Work that a fork of the process must not cut in two.
+//!
+//! Of a process that is forked only the forking thread goes on. A lock that another thread held stays
+//! locked in the new process for ever, and what it was changing stays half changed. So work that
+//! threads do at the same time is done in sections: who is about to fork closes the gate, waits until
+//! nobody is inside any more, forks, and opens it again.
+//!
+//! There is one gate for the process. It consists of atomics only, and whoever waits at it looks
+//! again after a short sleep: a lock or a queue of waiters would be what it is there to avoid.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SHARDS: usize = 16;
+/// How long a thread sleeps before it looks again.
+const NAP: Duration = Duration::from_micros(50);
+
+/// How many sections of some of the threads are open; on cache lines of its own.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Shard(AtomicUsize);
+
+/// Where sections begin.
+#[derive(Debug)]
+struct Gate {
+    open: [Shard; SHARDS],
+    /// How many threads are about to fork.
+    forking: AtomicUsize,
+}
+
+static GATE: Gate = Gate::new();
+static NEXT_THREAD: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static OWN_SHARD: usize = NEXT_THREAD.fetch_add(1, Ordering::Relaxed) % SHARDS;
+    /// How many sections this thread is in.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// Where they count.
+    static SHARD_IN_USE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Where what this thread begins now counts. What begins within a section, on whatever thread,
+/// counts where that does: so who reads one shard after the other misses nothing that is handed on.
+fn shard() -> usize {
+    match DEPTH.get() {
+        0 => OWN_SHARD.with(|own| *own),
+        _ => SHARD_IN_USE.get(),
+    }
+}
+
+/// As long as it lives, no other thread forks the process. It belongs to the thread that made it.
+#[derive(Debug)]
+#[must_use]
+pub struct Section {
+    shard: usize,
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+/// Part of a section, to be given to a thread that works for this one.
+#[derive(Debug)]
+#[must_use]
+pub struct Share(usize);
+
+/// Begins a section. While a thread is about to fork it waits, unless this thread is in a section
+/// already, which the other waits for.
+pub fn enter() -> Section {
+    let shard = shard();
+    GATE.enter(shard, DEPTH.get() > 0);
+    Section::of_this_thread(shard)
+}
+
+/// A part of what this thread is doing, which is in a section, for another one.
+pub fn share() -> Share {
+    let shard = shard();
+    GATE.enter(shard, true);
+    Share(shard)
+}
+
+impl Share {
+    /// Goes on as a section of the thread that it was given to.
+    pub fn begin(self) -> Section {
+        let shard = self.0;
+        std::mem::forget(self);
+        Section::of_this_thread(shard)
+    }
+}
+
+impl Section {
+    fn of_this_thread(shard: usize) -> Self {
+        if DEPTH.get() == 0 {
+            SHARD_IN_USE.set(shard);
+        }
+        DEPTH.set(DEPTH.get() + 1);
+        Self { shard, _of_this_thread: PhantomData }
+    }
+}
+
+impl Drop for Section {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+        GATE.leave(self.shard);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        GATE.leave(self.0);
+    }
+}
+
+/// Before a fork: lets no section begin, and waits until those of other threads have ended. Whether
+/// they have, within `at_most`. Either [`after_in_parent`] or [`after_in_child`] must follow.
+#[must_use]
+pub fn before_fork(at_most: Duration) -> bool {
+    GATE.close(DEPTH.get(), at_most)
+}
+
+/// After a fork, in the process that forked.
+pub fn after_in_parent() {
+    GATE.forking.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// After a fork, in the new process, where of all threads there is only this one.
+pub fn after_in_child() {
+    GATE.reset(shard(), DEPTH.get());
+}
+
+impl Gate {
+    const fn new() -> Self {
+        Self { open: [const { Shard(AtomicUsize::new(0)) }; SHARDS], forking: AtomicUsize::new(0) }
+    }
+
+    fn enter(&self, shard: usize, is_inside: bool) {
+        // Either this thread sees that one is about to fork, or that one sees the section: each
+        // writes before it reads, in one order for all.
+        self.open[shard].0.fetch_add(1, Ordering::SeqCst);
+        while !is_inside && self.forking.load(Ordering::SeqCst) > 0 {
+            self.leave(shard);
+            while self.forking.load(Ordering::Relaxed) > 0 {
+                thread::sleep(NAP);
+            }
+            self.open[shard].0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn leave(&self, shard: usize) {
+        // In a new process what this thread had given to others has been taken off already.
+        let less = |open: usize| Some(open.saturating_sub(1));
+        let _ = self.open[shard].0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+    }
+
+    fn count(&self) -> usize {
+        self.open.iter().map(|shard| shard.0.load(Ordering::SeqCst)).sum()
+    }
+
+    fn close(&self, own: usize, at_most: Duration) -> bool {
+        self.forking.fetch_add(1, Ordering::SeqCst);
+        let begun = Instant::now();
+        while self.count() > own {
+            if begun.elapsed() > at_most {
+                return false;
+            }
+            thread::sleep(NAP);
+        }
+        true
+    }
+
+    fn reset(&self, shard: usize, own: usize) {
+        for other in &self.open {
+            other.0.store(0, Ordering::SeqCst);
+        }
+        self.open[shard].0.store(own, Ordering::SeqCst);
+        self.forking.store(0, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn nobody_is_inside_while_the_gate_is_closed() {
+        let gate = Gate::new();
+        let (inside, done) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let entered = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for shard in 0..4 {
+                let (gate, inside, done, entered) = (&gate, &inside, &done, &entered);
+                scope.spawn(move || {
+                    while !done.load(Ordering::Relaxed) {
+                        gate.enter(shard, false);
+                        inside.fetch_add(1, Ordering::SeqCst);
+                        entered.fetch_add(1, Ordering::Relaxed);
+                        // Within a section another one begins at once, whoever waits.
+                        gate.enter(shard, true);
+                        gate.leave(shard);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        gate.leave(shard);
+                    }
+                });
+            }
+            for _ in 0..50 {
+                assert!(gate.close(0, LONG));
+                for _ in 0..100 {
+                    assert_eq!(inside.load(Ordering::SeqCst), 0);
+                }
+                gate.forking.fetch_sub(1, Ordering::SeqCst);
+                let before = entered.load(Ordering::Relaxed);
+                while entered.load(Ordering::Relaxed) < before + 10 {
+                    thread::yield_now();
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(gate.count(), 0);
+    }
+
+    #[test]
+    fn own_sections_are_not_waited_for_and_others_not_for_ever() {
+        let gate = Gate::new();
+        gate.enter(3, false);
+        assert!(gate.close(1, LONG));
+        gate.forking.fetch_sub(1, Ordering::SeqCst);
+        gate.enter(5, false);
+        assert!(!gate.close(1, Duration::from_millis(2)));
+        // In the new process the other thread is not there.
+        gate.reset(3, 1);
+        assert_eq!(gate.count(), 1);
+        assert!(gate.close(1, Duration::ZERO));
+    }
+
+    #[test]
+    fn a_share_keeps_the_gate_from_closing_until_it_ends() {
+        // The gate of the process, which other tests use, so only what holds whoever is inside.
+        let section = enter();
+        let share = share();
+        let shard = share.0;
+        drop(section);
+        let ended = thread::spawn(move || {
+            let section = share.begin();
+            assert_eq!(section.shard, shard);
+            assert_eq!(DEPTH.get(), 1);
+            // What is handed on counts in the same place.
+            assert_eq!(super::share().0, shard);
+            drop(section);
+            DEPTH.get()
+        });
+        assert_eq!(ended.join().unwrap(), 0);
+        assert_eq!(DEPTH.get(), 0);
+    }
+}

@@ -1,0 +1,1 @@
+"""Whether memory grows: many tokens, many matchers and many grammars, in one process."""

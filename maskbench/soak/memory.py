@@ -1,0 +1,77 @@
+"""The resident size of this process as work goes on, and what is said of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import psutil
+
+TOLERANCE_BYTES = 8 << 20
+TOLERANCE_SHARE = 0.02
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One look: how much of the work was done, and how many bytes were resident then."""
+
+    done: int
+    resident_bytes: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the resident size grew.
+
+    It did not where the largest size of the last quarter of the work is at most that of the
+    second quarter, and `TOLERANCE_SHARE` of it or `TOLERANCE_BYTES`, whichever is more. The first
+    quarter is for caches to fill.
+    """
+
+    second_quarter: int
+    last_quarter: int
+    allowed: int
+
+    @property
+    def grew(self) -> bool:
+        """Whether memory grew."""
+        return self.last_quarter > self.allowed
+
+
+@dataclass
+class Curve:
+    """The samples of one part of the work."""
+
+    name: str
+    total: int
+    """How many steps there are to do."""
+
+    samples: list[Sample] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def verdict(self) -> Verdict:
+        """What the samples say. There must be one in the second quarter and one in the last."""
+        second = max(s.resident_bytes for s in self.samples if 1 < 4 * s.done / self.total <= 2)
+        last = max(s.resident_bytes for s in self.samples if 4 * s.done / self.total > 3)
+        more = max(TOLERANCE_BYTES, int(second * TOLERANCE_SHARE))
+        return Verdict(second, last, second + more)
+
+
+def record(name: str, total: int, looks: int, step: Callable[[int], int]) -> Curve:
+    """Does `total` steps, and looks at the resident size `looks` times.
+
+    `step` is given the number of those that are done, and returns how many more it did.
+    """
+    process = psutil.Process()
+    curve = Curve(name, total)
+    started = time.monotonic()
+    done, next_look = 0, 0
+    while done < total:
+        if done >= next_look:
+            curve.samples.append(Sample(done, process.memory_info().rss))
+            next_look += max(1, total // looks)
+        done += step(done)
+    curve.samples.append(Sample(done, process.memory_info().rss))
+    curve.seconds = time.monotonic() - started
+    return curve
