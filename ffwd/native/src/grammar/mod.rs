@@ -35,6 +35,7 @@ pub use unused::UnusedRule;
 
 use crate::error::LimitExceeded;
 use crate::regex::Ast;
+use crate::meter;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
@@ -278,6 +279,7 @@ impl Grammar {
         if let Some(&known) = self.ids.get(&node) {
             return Ok(known);
         }
+        meter::charge(1)?;
         if self.nodes.len() >= MAX_NODES {
             return Err(LimitExceeded::new("nodes of one grammar", MAX_NODES));
         }

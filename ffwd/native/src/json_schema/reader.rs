@@ -17,6 +17,7 @@ use super::rules::Rules;
 use super::schema::{Meaning, Schema, Types};
 use super::scopes::Scopes;
 use crate::regex::{Ast, Decimal};
+use crate::meter;
 
 /// The keywords of a subschema by kind.
 pub struct Found {
@@ -156,6 +157,7 @@ impl<'d> Reader<'d> {
         self.meanings[NodeId::ROOT.index()] = Meaning::Pending;
         self.pending.push(NodeId::ROOT);
         while let Some(node) = self.pending.pop() {
+            self.exceeded = self.exceeded.or(meter::charge(4).err());
             self.current = node;
             let source = self.scopes.as_ref().map_or(node, |scopes| scopes.source(node));
             self.meanings[node.index()] = self.schema(source)?;

@@ -13,6 +13,7 @@ use crate::automaton::{Automaton, EngineError, StateId, Thread, ThreadLexeme, Th
 use crate::expr::lexeme::Ends;
 use crate::expr::LexState;
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
+use crate::meter;
 
 /// Tokens that lead from one state to another.
 #[derive(Debug)]
@@ -172,6 +173,7 @@ impl Gathering<'_> {
         let mut ids: FxHashMap<LexState, u32> = FxHashMap::default();
         let mut pending = vec![(root, thread.lex_state())];
         while let Some((node, state)) = pending.pop() {
+            meter::charge(1)?;
             let ended = match state.accepts() {
                 true => {
                     let from = if node == root { thread } else { &begun };

@@ -6,6 +6,7 @@ use super::walk::View;
 use crate::automaton::keys::{KeyNode, Keys, PlainNames, Terminal};
 use crate::automaton::EngineError;
 use crate::vocabulary::NodeId;
+use crate::meter;
 
 /// Where keys and a trie of tokens meet; nodes are those of the latter.
 #[derive(Debug, Default, PartialEq)]
@@ -42,6 +43,7 @@ fn key_by_key(
     let mut pending = vec![(root, view.root)];
     while let Some((key, node)) = pending.pop() {
         *nodes += 1;
+        meter::charge(1)?;
         if view.trie.is_leaf(node) {
             continue;
         }

@@ -11,6 +11,7 @@ use crate::automaton::keys::Terminal;
 use crate::automaton::{Automaton, EngineError, TextId, Thread, ThreadLexeme, Threads};
 use crate::expr::lexeme::Ends;
 use crate::vocabulary::{NodeId, TokenId};
+use crate::meter;
 
 impl Masker {
     /// Where all tokens lead.
@@ -75,6 +76,7 @@ impl Masker {
         let mut named: Vec<TokenId> = Vec::new();
         let mut pending = vec![(NodeId::ROOT, key, Threads::from_slice(&[*thread]))];
         while let Some((node, key, threads)) = pending.pop() {
+            meter::charge(1)?;
             if json.keys.terminal(&key) != Terminal::None && !key.is_before_quote() {
                 if let Some(closed) = trie.child(node, b'"') {
                     named.extend_from_slice(trie.tokens_below(closed));

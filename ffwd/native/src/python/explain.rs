@@ -25,7 +25,7 @@ pub fn explained<'py>(
             return Err(PyValueError::new_err("explain takes a token or a text, not both"))
         }
     };
-    let explanation = py.detach(|| explain(matcher, question.as_ref()));
+    let explanation = py.detach(|| matcher.meter().run(|| explain(matcher, question.as_ref())));
     let explanation = explanation.map_err(|error| errors::matcher(py, &error))?;
     let data = data(py, &explanation)?;
     py.import("ffwd._explain")?.getattr("explanation")?.call1((data,))
