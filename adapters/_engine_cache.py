@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from threading import Lock
 
 import ffwd
-from ffwd import CompiledGrammar, Grammar, Vocabulary
+from ffwd import CompiledGrammar, Grammar, Limits, Vocabulary
 from ffwd.adapters._engine_requests import GrammarRequest, grammar_of
 
 DEFAULT_CACHE_BYTES = 1 << 30
-DEFAULT_GRAMMAR_BYTES = 256 << 20
+DEFAULT_LIMITS = Limits()
 
 
 _caches: "weakref.WeakSet[GrammarCache]" = weakref.WeakSet()
@@ -54,7 +54,7 @@ class GrammarCache:
         vocabulary: What the grammars are compiled for.
         max_bytes: How many bytes the grammars that are kept may hold together. The newest is
             always kept.
-        grammar_bytes: How many bytes one may hold; the `memory_bytes` of `ffwd.compile`.
+        limits: What each of them may use.
         workers: How many threads `submit` compiles with.
         read: What a request is as a grammar.
 
@@ -65,13 +65,13 @@ class GrammarCache:
         vocabulary: Vocabulary,
         *,
         max_bytes: int = DEFAULT_CACHE_BYTES,
-        grammar_bytes: int = DEFAULT_GRAMMAR_BYTES,
+        limits: Limits = DEFAULT_LIMITS,
         workers: int = 2,
         read: Callable[[GrammarRequest], Grammar] = grammar_of,
     ) -> None:
         self.vocabulary = vocabulary
         self._max_bytes = max_bytes
-        self._grammar_bytes = grammar_bytes
+        self._limits = limits
         self._read = read
         self._kept: OrderedDict[GrammarRequest, CompiledGrammar] = OrderedDict()
         self._hits = self._misses = self._failures = self._evictions = 0
@@ -152,9 +152,7 @@ class GrammarCache:
 
     def _compile(self, request: GrammarRequest, future: "Future[CompiledGrammar]") -> None:
         try:
-            compiled = ffwd.compile(
-                self._read(request), self.vocabulary, memory_bytes=self._grammar_bytes
-            )
+            compiled = ffwd.compile(self._read(request), self.vocabulary, limits=self._limits)
         # Whatever it is belongs to those who wait, who would wait forever otherwise.
         except BaseException as error:
             self._finish(request, future, error)

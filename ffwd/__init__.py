@@ -24,10 +24,14 @@ from ffwd._explain import Expected as Expected
 from ffwd._explain import Explanation as Explanation
 from ffwd._explain import Reason as Reason
 from ffwd._explain import RulePlace as RulePlace
+from ffwd._limits import Limits as Limits
 from ffwd._logits import apply_token_bitmask_inplace as apply_token_bitmask_inplace
 from ffwd._native import BitmaskError as BitmaskError
 from ffwd._native import BudgetError as BudgetError
+from ffwd._native import Cancellation as Cancellation
+from ffwd._native import CancellationError as CancellationError
 from ffwd._native import CompiledGrammar as CompiledGrammar
+from ffwd._native import DeadlineExceededError as DeadlineExceededError
 from ffwd._native import FfwdError as FfwdError
 from ffwd._native import GrammarError as GrammarError
 from ffwd._native import InvalidSchemaError as InvalidSchemaError

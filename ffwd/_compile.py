@@ -1,7 +1,10 @@
 """From the description of a grammar to a compiled one."""
 
+from ffwd._limits import Limits
 from ffwd._native import (
+    Cancellation,
     CompiledGrammar,
+    CompileMeter,
     Vocabulary,
     compile_choice,
     compile_grammar,
@@ -20,11 +23,15 @@ from ffwd.grammar import (
 )
 from ffwd.grammar._lower import lower
 
-DEFAULT_MEMORY_BYTES = 256 << 20
+DEFAULT_LIMITS = Limits()
 
 
 def compile(
-    grammar: Grammar, vocabulary: Vocabulary, *, memory_bytes: int = DEFAULT_MEMORY_BYTES
+    grammar: Grammar,
+    vocabulary: Vocabulary,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    cancellation: Cancellation | None = None,
 ) -> CompiledGrammar:
     """Compile a grammar for a vocabulary.
 
@@ -34,10 +41,9 @@ def compile(
     Args:
         grammar: From `json_schema`, `regex`, `choice`, or any other function of `ffwd.grammar`.
         vocabulary: The token bytes, from `ffwd.tokenizer`.
-        memory_bytes: How many bytes of memory may hold what is built lazily, masks among it. Once
-            that is passed, everything is let go and begins anew; matchers go on unchanged, and read
-            their tokens again with their next step. Twice what the texts in progress cannot do
-            without is always granted.
+        limits: What the grammar may use while it is compiled, and with each call of its matchers.
+        cancellation: With which another thread can end the compilation. Matchers are given one of
+            their own.
 
     Raises:
         GrammarError: A regular expression or grammar that cannot be read, with `line` and
@@ -46,12 +52,14 @@ def compile(
         InvalidSchemaError: A schema that is not one, with the `pointer` to the place.
         UnsupportedSchemaError: A keyword that is not supported, with `keyword` and `pointer`.
         UnsatisfiableSchemaError: No JSON value is valid against the schema.
-        LimitExceededError: A budget ran out, with `limit`, `maximum`, and the `pointer` if the
-            place is known.
+        LimitExceededError: A limit was passed, with `limit`, `maximum`, and the `pointer`, or `line`
+            and `column`, if the place is known.
+        DeadlineExceededError: It took longer than `limits.compile_seconds`.
+        CancellationError: It was cancelled.
         TypeError: An argument of another type.
-        OverflowError: A negative budget.
 
     """
+    meter = CompileMeter(limits, cancellation)
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a Vocabulary, not {type(vocabulary).__name__}")
     if isinstance(grammar, JsonSchema):
@@ -65,7 +73,7 @@ def compile(
             any_order=grammar.property_order == "any",
             registry=grammar.registry,
             lenient=grammar.policy == "lenient",
-            memory_bytes=memory_bytes,
+            meter=meter,
         )
     if isinstance(grammar, Regex):
         return compile_regex(
@@ -75,19 +83,19 @@ def compile(
             flags=grammar.flags,
             search=grammar.search,
             characters=grammar.characters,
-            memory_bytes=memory_bytes,
+            meter=meter,
         )
     if isinstance(grammar, Choice) and grammar.texts is not None:
-        return compile_choice(grammar.texts, vocabulary, memory_bytes=memory_bytes)
+        return compile_choice(grammar.texts, vocabulary, meter=meter)
     if not isinstance(grammar, Grammar):
         raise TypeError(
             f"grammar must be a grammar, such as ffwd.lit(text), not {type(grammar).__name__}"
         )
     names = vocabulary.token_names
     ends = {name for name, token in names.items() if token in vocabulary.eos_token_ids}
-    builder, start, writing = lower(grammar, names, ends)
+    builder, start, writing = lower(grammar, names, ends, meter)
     if isinstance(grammar, (Substring, Intersection, Complement)):
-        return compile_language(builder, start, vocabulary, memory_bytes=memory_bytes)
+        return compile_language(builder, start, vocabulary, meter=meter)
     return compile_grammar(
-        builder, start, vocabulary, memory_bytes=memory_bytes, **writing.options()
+        builder, start, vocabulary, meter=meter, **writing.options()
     )

@@ -7,6 +7,7 @@ from typing_extensions import Self, disjoint_base
 
 from ffwd._events import Event
 from ffwd._explain import Explanation
+from ffwd._limits import Limits
 
 __all__ = [
     "AppendEncoder",
@@ -14,7 +15,11 @@ __all__ = [
     "Bpe",
     "BpeModel",
     "BudgetError",
+    "Cancellation",
+    "CancellationError",
+    "CompileMeter",
     "CompiledGrammar",
+    "DeadlineExceededError",
     "DecodeStream",
     "Decoder",
     "FfwdError",
@@ -97,14 +102,26 @@ class UnsatisfiableSchemaError(SchemaError):
     """No JSON value is valid against the schema."""
 
 class LimitExceededError(FfwdError):
-    """A budget ran out. `limit` names it, `maximum` is its value.
+    """A budget ran out. Everything else works on, and nothing that was asked of has changed.
 
-    `pointer` is the place in the schema, if it is known.
+    `limit` names it, as the fields of `ffwd.Limits` are named or in a few words, and `maximum` is its
+    value. `pointer` is the place in the schema; `line` and `column` are those in the text of a
+    grammar, from 1, in characters; empty and None where no place is known. `is_temporary`: it says
+    nothing of the input, and the same call may succeed later.
     """
 
     limit: str
-    maximum: int
+    maximum: float
     pointer: str
+    line: int | None
+    column: int | None
+    is_temporary: bool
+
+class DeadlineExceededError(LimitExceededError):
+    """The time for a call has passed: `maximum` seconds. `is_temporary` is True."""
+
+class CancellationError(LimitExceededError):
+    """A call was ended by `ffwd.Cancellation.cancel`. `is_temporary` is True."""
 
 class TokenError(FfwdError):
     """A token id outside the vocabulary, or a token after the end. `token` is the id."""
@@ -140,7 +157,7 @@ class BitmaskError(FfwdError):
 
 @final
 class GrammarBuilder:
-    def __new__(cls) -> GrammarBuilder: ...
+    def __new__(cls, meter: CompileMeter | None = None) -> GrammarBuilder: ...
     def text(self, text: str) -> int: ...
     def texts(self, texts: Sequence[str]) -> int: ...
     def regex(
@@ -507,6 +524,22 @@ class StopSequenceDecoder:
     def num_tokens(self) -> int: ...
 
 @final
+class Cancellation:
+    def __new__(cls) -> Cancellation: ...
+    def cancel(self) -> None: ...
+    def reset(self) -> None: ...
+    @property
+    def is_cancelled(self) -> bool: ...
+
+@final
+class CompileMeter:
+    def __new__(
+        cls, limits: Limits | None = None, cancellation: Cancellation | None = None
+    ) -> CompileMeter: ...
+    @property
+    def steps(self) -> int: ...
+
+@final
 class CompiledGrammar:
     @property
     def vocabulary(self) -> Vocabulary: ...
@@ -515,7 +548,11 @@ class CompiledGrammar:
     def __deepcopy__(self, _memo: Any) -> CompiledGrammar: ...
     @staticmethod
     def from_bytes(
-        data: bytes, vocabulary: Vocabulary, *, memory_bytes: int | None = None
+        data: bytes,
+        vocabulary: Vocabulary,
+        *,
+        limits: Limits | None = None,
+        cancellation: Cancellation | None = None,
     ) -> CompiledGrammar: ...
     def matcher(
         self,
@@ -527,6 +564,7 @@ class CompiledGrammar:
         free_until: int | Sequence[int] | bytes | None = None,
         free_controls: Sequence[int] = ...,
         max_tokens: int | None = None,
+        cancellation: Cancellation | None = None,
     ) -> Matcher: ...
     def shortest_completion(self) -> list[int]: ...
     def stats(self) -> dict[str, int]: ...
@@ -548,7 +586,9 @@ class Matcher:
     def reset(self) -> None: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
-    def from_bytes(data: bytes, grammar: CompiledGrammar) -> Matcher: ...
+    def from_bytes(
+        data: bytes, grammar: CompiledGrammar, *, cancellation: Cancellation | None = None
+    ) -> Matcher: ...
     def fork(self) -> Matcher: ...
     def __copy__(self) -> Matcher: ...
     def __deepcopy__(self, _memo: Any) -> Matcher: ...
@@ -580,6 +620,8 @@ class Matcher:
     @property
     def num_noncanonical_tokens(self) -> int | None: ...
 
+def default_limits() -> dict[str, float]: ...
+def inject_fault(charges: int | None) -> int | None: ...
 def compile_json_schema(
     schema: str,
     vocabulary: Vocabulary,
@@ -591,7 +633,7 @@ def compile_json_schema(
     any_order: bool = False,
     registry: Sequence[tuple[str, str]] = ...,
     lenient: bool = False,
-    memory_bytes: int | None = None,
+    meter: CompileMeter | None = None,
 ) -> CompiledGrammar: ...
 def compile_regex(
     pattern: str,
@@ -601,7 +643,7 @@ def compile_regex(
     flags: str = "",
     search: bool = False,
     characters: Sequence[tuple[str, str]] = ...,
-    memory_bytes: int | None = None,
+    meter: CompileMeter | None = None,
 ) -> CompiledGrammar: ...
 def compile_grammar(
     builder: GrammarBuilder,
@@ -615,18 +657,18 @@ def compile_grammar(
     any_order: bool = False,
     registry: Sequence[tuple[str, str]] = ...,
     lenient: bool = False,
-    memory_bytes: int | None = None,
+    meter: CompileMeter | None = None,
 ) -> CompiledGrammar: ...
 def compile_language(
     builder: GrammarBuilder,
     node: int,
     vocabulary: Vocabulary,
     *,
-    memory_bytes: int | None = None,
+    meter: CompileMeter | None = None,
 ) -> CompiledGrammar: ...
 def text_chunks(text: str, by: str) -> list[str]: ...
 def compile_choice(
-    options: Sequence[str], vocabulary: Vocabulary, *, memory_bytes: int | None = None
+    options: Sequence[str], vocabulary: Vocabulary, *, meter: CompileMeter | None = None
 ) -> CompiledGrammar: ...
 def json_schema_fidelity(
     schema: str, *, registry: Sequence[tuple[str, str]] = ..., lenient: bool = False

@@ -23,8 +23,11 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "error": frozenset(),
     # Atomics of the process.
     "section": frozenset(),
-    "regex": frozenset({"error"}),
-    "expr": frozenset({"error", "regex"}),
+    "limits": frozenset(),
+    # What one call may use; any layer charges it.
+    "meter": frozenset({"error", "limits"}),
+    "regex": frozenset({"error", "meter"}),
+    "expr": frozenset({"error", "meter", "regex"}),
     "vocabulary": frozenset({"error"}),
     # Token ids to text, which needs the bytes of tokens and nothing else.
     "streaming": frozenset({"error", "vocabulary"}),
@@ -37,25 +40,25 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     "canonical": frozenset({"error", "vocabulary", "bpe", "pretokenizer", "tokenizer"}),
     # Bits and numbers.
     "logits": frozenset(),
-    "json_schema": frozenset({"error", "regex"}),
+    "json_schema": frozenset({"error", "meter", "regex"}),
     # Grammars as front ends write them.
-    "grammar": frozenset({"error", "regex"}),
+    "grammar": frozenset({"error", "meter", "regex"}),
     # What others write grammars in.
-    "gbnf": frozenset({"error", "regex", "grammar"}),
+    "gbnf": frozenset({"error", "meter", "regex", "grammar"}),
     "ebnf": frozenset({"error", "regex", "grammar", "gbnf"}),
-    "lark": frozenset({"error", "regex", "grammar"}),
-    "automaton": frozenset({"error", "regex", "expr", "json_schema", "grammar"}),
+    "lark": frozenset({"error", "meter", "regex", "grammar"}),
+    "automaton": frozenset({"error", "meter", "regex", "expr", "json_schema", "grammar"}),
     # The only place where automaton and vocabulary meet.
-    "mask": frozenset({"error", "regex", "expr", "vocabulary", "automaton"}),
+    "mask": frozenset({"error", "meter", "regex", "expr", "vocabulary", "automaton"}),
     # A grammar and a vocabulary, compiled for each other.
     "engine": frozenset(
-        {"error", "section", "regex", "expr", "vocabulary", "tokenizer", "canonical", "json_schema"}
-        | {"grammar", "automaton", "mask"}
+        {"error", "regex", "expr", "vocabulary", "tokenizer", "canonical", "json_schema"}
+        | {"grammar", "automaton", "mask", "limits", "meter", "section"}
     ),
     # What becomes certain of a text; knows neither tokens nor who asks.
     "events": frozenset({"error", "grammar", "automaton"}),
     "matcher": frozenset({"error", "vocabulary", "canonical", "automaton", "mask", "engine"})
-    | {"events", "grammar", "section"},
+    | {"events", "grammar", "meter", "section"},
     # In words, what the automaton knows of a text.
     "explain": frozenset({"error", "regex", "vocabulary", "json_schema", "grammar", "automaton"})
     | {"engine", "matcher"},
@@ -71,7 +74,7 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
         | {"streaming", "logits", "automaton", "engine", "matcher", "fast_forward", "saved"}
         | {"explain", "events"}
         # The grammars that Python puts together, and the patterns in them.
-        | {"regex", "grammar", "lark", "gbnf", "ebnf"}
+        | {"regex", "grammar", "lark", "gbnf", "ebnf", "limits", "meter"}
         | {"section"}
     ),
 }

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from ffwd import BudgetError, FfwdError, LimitExceededError
+from ffwd import BudgetError, DeadlineExceededError, FfwdError, LimitExceededError
 from ffwd.chat import ChatError, ConversationError
 from ffwd.tools import RefusedToolsError, ToolChoiceError, ToolFormatError
+
+_MAX_SHOWN = 160
 
 
 class ApiError(Exception):
@@ -71,6 +73,18 @@ def overloaded(message: str) -> ApiError:
     )
 
 
+def overdue(message: str, param: str | None) -> ApiError:
+    """A grammar took longer than the clock lets it, which a server with less to do may not see."""
+    return ApiError(
+        503,
+        message,
+        kind="server_overloaded",
+        param=param,
+        code="grammar_deadline",
+        headers={"Retry-After": "1"},
+    )
+
+
 def stopping() -> ApiError:
     """The server is going away."""
     return ApiError(
@@ -127,13 +141,21 @@ def of_ffwd(error: Exception, param: str | None, *, budget_param: str = "max_tok
         code = "invalid_messages"
     elif isinstance(error, ChatError):
         param, code = "messages", "invalid_messages"
+    elif isinstance(error, DeadlineExceededError):
+        return overdue(str(error), param)
     elif isinstance(error, LimitExceededError):
         code = "grammar_too_large"
     pointer = getattr(error, "pointer", "")
     message = str(error) or type(error).__name__
-    if pointer and pointer not in message:
-        message += f" (at {pointer!r})"
+    if pointer and "(at " not in message:
+        message += f" (at {_shortened(pointer)!r})"
     return bad(f"{type(error).__name__}: {message}", param=param, code=code)
+
+
+def _shortened(pointer: str) -> str:
+    """A pointer for a message: without its middle if it is long."""
+    half = _MAX_SHOWN // 2
+    return pointer if len(pointer) <= _MAX_SHOWN else f"{pointer[:half]}…{pointer[-half:]}"
 
 
 BAD_INPUT = (FfwdError, ValueError, TypeError, RecursionError, OverflowError)

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from ffwd import Limits
+
+DEFAULT_LIMITS = Limits()
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions:
@@ -27,7 +31,7 @@ class ServerOptions:
             not wait for them.
         mask_threads: How many threads find masks.
         grammar_cache_bytes: How much memory the compiled grammars that are kept may have.
-        grammar_bytes: How much memory one grammar may have.
+        limits: What one grammar may use.
         shutdown_grace: Seconds that answers in progress have when the server is told to stop.
         api_key: What clients must give as a bearer token; None for anybody.
 
@@ -48,6 +52,6 @@ class ServerOptions:
     compile_threads: int = 4
     mask_threads: int = 4
     grammar_cache_bytes: int = 1 << 30
-    grammar_bytes: int = 256 << 20
+    limits: Limits = DEFAULT_LIMITS
     shutdown_grace: float = 30.0
     api_key: str | None = None

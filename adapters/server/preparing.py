@@ -62,7 +62,7 @@ class Preparer:
         self.cache = GrammarCache(
             loaded.vocabulary,
             max_bytes=options.grammar_cache_bytes,
-            grammar_bytes=options.grammar_bytes,
+            limits=options.limits,
             read=Reader(loaded.tool_format, loaded.no_tool_format),
         )
 

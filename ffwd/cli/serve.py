@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ffwd import FfwdError
+from ffwd import FfwdError, Limits
 
 _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve]'"
 
@@ -58,6 +58,24 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
     type=click.IntRange(1),
     help="Memory of the compiled grammars that are kept.",
 )
+@click.option(
+    "--max-grammar-bytes",
+    default=Limits().source_bytes,
+    type=click.IntRange(1),
+    help="The longest schema or grammar, with all that it refers to.",
+)
+@click.option(
+    "--max-compile-seconds",
+    default=Limits().compile_seconds,
+    type=click.FloatRange(0.001),
+    help="Seconds that one grammar may take to be compiled.",
+)
+@click.option(
+    "--max-mask-seconds",
+    default=Limits().call_seconds,
+    type=click.FloatRange(0.001),
+    help="Seconds that one mask, or one step of a text, may take.",
+)
 @click.option("--threads", type=click.IntRange(1), help="Of torch.  [default: torch's own]")
 @click.option(
     "--api-key",
@@ -88,6 +106,9 @@ def serve(
     deadline: float,
     shutdown_grace: float,
     grammar_cache_mb: int,
+    max_grammar_bytes: int,
+    max_compile_seconds: float,
+    max_mask_seconds: float,
     threads: int | None,
     api_key: str | None,
     log_level: str,
@@ -112,6 +133,11 @@ def serve(
         deadline=deadline,
         shutdown_grace=shutdown_grace,
         grammar_cache_bytes=grammar_cache_mb << 20,
+        limits=Limits(
+            source_bytes=max_grammar_bytes,
+            compile_seconds=max_compile_seconds,
+            call_seconds=max_mask_seconds,
+        ),
         api_key=api_key,
     )
     try:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ffwd._native import GrammarBuilder
+from ffwd._native import CompileMeter, GrammarBuilder
 from ffwd.grammar._choice import Choice
 from ffwd.grammar._controls import Controls, Piece
 from ffwd.grammar._dispatch import Dispatch
@@ -249,7 +249,10 @@ _BUILD[Rules] = _rules
 
 
 def lower(
-    grammar: Grammar, controls: Collection[str] = (), ends: Set[str] = frozenset()
+    grammar: Grammar,
+    controls: Collection[str] = (),
+    ends: Set[str] = frozenset(),
+    meter: CompileMeter | None = None,
 ) -> tuple[GrammarBuilder, int, Writing]:
     """A grammar for the native core: the builder that has it, its node, and how JSON is written.
 
@@ -257,8 +260,9 @@ def lower(
         grammar: The grammar.
         controls: The names of the vocabulary's control tokens.
         ends: Those of them that end the output.
+        meter: What all of the compilation may use; by default what the default limits say.
 
     """
-    lowering = Lowering(GrammarBuilder(), Controls(controls, ends))
+    lowering = Lowering(GrammarBuilder(meter), Controls(controls, ends))
     start = lowering.add(grammar)
     return lowering.builder, start, lowering.writing

@@ -12,6 +12,8 @@ MAX_SCHEMA_VALUES = 1_000_000
 MAX_SCHEMA_CHARACTERS = 64_000_000
 # Python refuses to write longer integers, and says so only after it has tried.
 MAX_INTEGER_BITS = 14_000
+# The most characters of a pointer that a message repeats.
+MAX_SHOWN = 160
 
 
 def schema_text(schema: object) -> str:
@@ -38,17 +40,28 @@ def lone_surrogate(text: str) -> int | None:
 
 def invalid_schema(message: str, pointer: str) -> InvalidSchemaError:
     """An error about the value at `pointer`."""
-    error = InvalidSchemaError(f"{message} (at {pointer!r})" if pointer else message)
+    shown = shortened(pointer)
+    error = InvalidSchemaError(f"{message} (at {shown!r})" if pointer else message)
     error.pointer = pointer
     return error
 
 
-def limit_exceeded(limit: str, maximum: int) -> LimitExceededError:
+def limit_exceeded(limit: str, maximum: int, pointer: str = "") -> LimitExceededError:
     """An error about a budget of this module."""
-    error = LimitExceededError(f"{limit}: the maximum is {maximum}")
+    place = f" (at {shortened(pointer)})" if pointer else ""
+    error = LimitExceededError(
+        f"the limit on {limit} ({maximum}) was exceeded: make the schema smaller{place}"
+    )
     error.limit = limit
     error.maximum = maximum
+    error.pointer = pointer
     return error
+
+
+def shortened(text: str) -> str:
+    """A text for a message: without its middle if it is long."""
+    half = MAX_SHOWN // 2
+    return text if len(text) <= MAX_SHOWN else f"{text[:half]}…{text[-half:]}"
 
 
 class _Place:
@@ -95,7 +108,7 @@ def check_json(schema: object) -> None:
         if values > MAX_SCHEMA_VALUES:
             raise limit_exceeded("schema values", MAX_SCHEMA_VALUES)
         if value and place.nesting >= MAX_SCHEMA_NESTING:
-            raise limit_exceeded("schema nesting", MAX_SCHEMA_NESTING)
+            raise limit_exceeded("nesting", MAX_SCHEMA_NESTING, place.pointer())
         if isinstance(value, dict):
             for key in value:
                 _check_key(key, place)
@@ -134,6 +147,8 @@ def _check_scalar(value: object, place: _Place) -> None:
             raise invalid_schema(f"JSON has no number {value!r}", place.pointer())
     elif isinstance(value, int):
         if value.bit_length() > MAX_INTEGER_BITS:
-            raise limit_exceeded("bits of an integer in a schema", MAX_INTEGER_BITS)
+            raise limit_exceeded(
+                "bits of an integer in a schema", MAX_INTEGER_BITS, place.pointer()
+            )
     else:
         raise invalid_schema(f"JSON has no value of type {type(value).__name__}", place.pointer())

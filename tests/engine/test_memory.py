@@ -59,7 +59,7 @@ def test_a_budget_of_nothing_changes_nothing(name: str) -> None:
     vocabulary = byte_vocabulary()
     grammar = ffwd.json_schema(CASES[name].schema)
     enough = ffwd.compile(grammar, vocabulary)
-    little = ffwd.compile(grammar, vocabulary, memory_bytes=0)
+    little = ffwd.compile(grammar, vocabulary, limits=ffwd.Limits(memory_bytes=0))
     rng = random.Random(name)
     for _ in range(3):
         walk_both(rng, enough.matcher(), little.matcher(), 40)
@@ -73,7 +73,7 @@ def test_little_memory_with_a_tokenizer(canonical: bool) -> None:
     evictions = moves = 0
     for grammar in (ffwd.json_schema(CASES["nested"].schema), ENDLESS):
         enough = ffwd.compile(grammar, vocabulary)
-        little = ffwd.compile(grammar, vocabulary, memory_bytes=1)
+        little = ffwd.compile(grammar, vocabulary, limits=ffwd.Limits(memory_bytes=1))
         rng = random.Random(5)
         for _ in range(5):
             one, other = (g.matcher(canonical=canonical) for g in (enough, little))
@@ -91,7 +91,7 @@ def test_memory_stays_below_the_budget() -> None:
     """However many keys come that no other text has."""
     vocabulary = byte_vocabulary()
     budget = 500_000
-    grammar = ffwd.compile(ENDLESS, vocabulary, memory_bytes=budget)
+    grammar = ffwd.compile(ENDLESS, vocabulary, limits=ffwd.Limits(memory_bytes=budget))
     free = ffwd.compile(ENDLESS, vocabulary)
     bits = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
     most = 0
@@ -119,7 +119,7 @@ def test_bytes_by_kind_add_up() -> None:
 
 def test_threads_that_share_too_little_memory() -> None:
     vocabulary = byte_vocabulary()
-    little = ffwd.compile(ENDLESS, vocabulary, memory_bytes=100_000)
+    little = ffwd.compile(ENDLESS, vocabulary, limits=ffwd.Limits(memory_bytes=100_000))
     enough = ffwd.compile(ENDLESS, vocabulary)
     problems: list[BaseException] = []
 
@@ -142,7 +142,7 @@ def test_threads_that_share_too_little_memory() -> None:
 
 def test_rows_of_grammars_with_little_memory() -> None:
     vocabulary = byte_vocabulary()
-    grammars = [ffwd.compile(ENDLESS, vocabulary, memory_bytes=size) for size in (0, 1 << 28)]
+    grammars = [ffwd.compile(ENDLESS, vocabulary, limits=ffwd.Limits(memory_bytes=size)) for size in (0, 1 << 28)]
     rng = random.Random(1)
     little, enough = ([grammar.matcher() for _ in range(40)] for grammar in grammars)
     rows = [ffwd.allocate_bitmask(40, vocabulary.vocab_size) for _ in range(2)]
@@ -191,8 +191,8 @@ def test_shared_lexemes_keep_to_their_budget() -> None:
 
 
 def test_budgets_must_be_sizes() -> None:
-    with pytest.raises(OverflowError):
-        ffwd.compile(ENDLESS, byte_vocabulary(), memory_bytes=-1)
+    with pytest.raises(ValueError, match="memory_bytes"):
+        ffwd.Limits(memory_bytes=-1)
     with pytest.raises(OverflowError):
         byte_vocabulary().limit_memory(lexeme_bytes=-1)
 

@@ -13,12 +13,15 @@ use crate::automaton::{
     Automaton, EngineError, Grammar, RuleSchemas, Whitespace, WhitespaceMode, Writing,
 };
 use crate::canonical::{CanonicalMasks, Canonicality};
+use crate::error::LimitExceeded;
 use crate::expr::lexeme::after_value;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::grammar::source::Excerpt;
 use crate::grammar::GrammarError;
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
+use crate::limits::Limits;
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
+use crate::meter::{self, Meter};
 use crate::regex::{rust_dialect, Ast, PatternError, PatternErrorKind};
 use crate::section;
 use crate::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
@@ -125,6 +128,7 @@ pub struct Compiled {
     source: Source,
     current: ArcSwap<Generation>,
     max_bytes: AtomicUsize,
+    limits: Limits,
     renewing: Mutex<()>,
     pub(crate) counters: Counters,
 }
@@ -170,6 +174,17 @@ impl Compiled {
         self
     }
 
+    /// With limits for what is built from now on, and for the calls of its matchers.
+    pub fn within(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self.limited_to(limits.memory_bytes)
+    }
+
+    /// What calls on its texts may use.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// After something was built: begins anew where that is too much by now.
     pub(crate) fn settle(&self, generation: &Generation) {
         let budget = self.max_bytes.load(Ordering::Relaxed);
@@ -185,7 +200,9 @@ impl Compiled {
             return;
         }
         // It could be built once, so it can be again; if not, things stay as they are.
-        let Ok(fresh) = self.fresh(old) else { return };
+        // Who comes upon it does not pay for it, and has no time for it.
+        let mut meter = Meter::compiling(&self.limits, None);
+        let Ok(fresh) = meter::unmetered(|| meter.run(|| self.fresh(old))) else { return };
         let old = self.current.swap(Arc::new(fresh));
         self.counters.evictions.fetch_add(1, Ordering::Relaxed);
         if old.memory_bytes().total() >= MANY_BYTES {
@@ -285,6 +302,12 @@ pub enum CompileError {
     Schema { error: Box<SchemaError>, source_kind: &'static str, excerpt: Excerpt },
     #[error("no text matches {0}")]
     Unsatisfiable(&'static str),
+}
+
+impl From<LimitExceeded> for CompileError {
+    fn from(error: LimitExceeded) -> Self {
+        Self::Engine(error.into())
+    }
 }
 
 impl From<SchemaError> for CompileError {
@@ -468,10 +491,7 @@ impl Engine {
             let spec = LexemeSpec { follow: Some(after_value()), ..spec };
             let answer =
                 lexemes.get(&spec).map(|lexeme| (!lexeme.is_alive(), lexeme.effort() as u64));
-            answer.map_err(|limit| json_schema::LimitExceeded {
-                limit: limit.limit,
-                maximum: limit.maximum as u64,
-            })
+            answer
         });
         SchemaOptions { registry, policy, ..options }
     }
@@ -527,6 +547,7 @@ impl Engine {
             source,
             current: ArcSwap::from_pointee(Generation::new(0, automaton, masker)),
             max_bytes: AtomicUsize::new(self.config.grammar_bytes),
+            limits: Limits::NONE,
             renewing: Mutex::default(),
             counters,
         })

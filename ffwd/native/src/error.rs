@@ -1,18 +1,110 @@
 //! Errors that any layer may meet: a budget that ran out.
 
-use thiserror::Error;
+use std::fmt;
+use std::time::Duration;
+
+/// Names of the limits that are no fault of the input.
+pub const COMPILE_SECONDS: &str = "compile_seconds";
+pub const CALL_SECONDS: &str = "call_seconds";
+pub const CANCELLATION: &str = "cancellation";
+/// Names of the limits that count steps.
+pub const COMPILE_STEPS: &str = "compile_steps";
+pub const CALL_STEPS: &str = "call_steps";
 
 /// A budget that ran out. Everything built before stays usable.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the limit on {limit} ({maximum}) was exceeded")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitExceeded {
-    /// What is limited, as named in the documentation of the limits.
+    /// What is limited: the name of a field of `Limits`, or a few words for a fixed bound.
     pub limit: &'static str,
-    pub maximum: usize,
+    /// How much it was. Microseconds of a deadline; nothing of a cancellation.
+    pub maximum: u64,
+}
+
+/// Why a call ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// The input needs more than it may have.
+    Budget,
+    /// Time has run out.
+    Deadline,
+    /// Somebody asked for it.
+    Cancelled,
 }
 
 impl LimitExceeded {
     pub fn new(limit: &'static str, maximum: usize) -> Self {
-        Self { limit, maximum }
+        Self { limit, maximum: maximum as u64 }
+    }
+
+    pub fn deadline(limit: &'static str, time: Duration) -> Self {
+        Self { limit, maximum: u64::try_from(time.as_micros()).unwrap_or(u64::MAX) }
+    }
+
+    pub fn cancelled() -> Self {
+        Self { limit: CANCELLATION, maximum: 0 }
+    }
+
+    pub fn breach(&self) -> Breach {
+        match self.limit {
+            COMPILE_SECONDS | CALL_SECONDS => Breach::Deadline,
+            CANCELLATION => Breach::Cancelled,
+            _ => Breach::Budget,
+        }
+    }
+
+    /// The time of a deadline.
+    pub fn time(&self) -> Duration {
+        Duration::from_micros(self.maximum)
+    }
+
+    /// Whether it says nothing of the input, but only that somebody stopped the work on it. What
+    /// takes a limit for an answer must not take this for one.
+    pub fn is_interruption(&self) -> bool {
+        is_interruption(self.limit)
+    }
+
+    /// What would help, to be read after the name of the limit.
+    fn help(&self) -> &'static str {
+        match self.limit {
+            "source_bytes" | "nesting" => "make it shorter, or raise this one of ffwd.Limits",
+            "expression_nodes" => {
+                "use smaller counts, or fewer lookarounds and intersections, or raise this one of \
+                 ffwd.Limits"
+            }
+            "states" | "stacks" => {
+                "make the grammar less ambiguous, or raise this one of ffwd.Limits"
+            }
+            "compile_steps" | "call_steps" => {
+                "simplify what takes long, or raise this one of ffwd.Limits"
+            }
+            _ => "simplify what needs so much",
+        }
     }
 }
+
+/// Whether this is the name of a limit that stops work which could have gone on.
+pub fn is_interruption(limit: &str) -> bool {
+    matches!(limit, COMPILE_SECONDS | CALL_SECONDS | CANCELLATION | COMPILE_STEPS | CALL_STEPS)
+}
+
+impl fmt::Display for LimitExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { limit, maximum } = self;
+        match self.breach() {
+            Breach::Budget => {
+                write!(f, "the limit on {limit} ({maximum}) was exceeded: {}", self.help())
+            }
+            Breach::Deadline => {
+                let seconds = self.time().as_secs_f64();
+                write!(
+                    f,
+                    "the deadline {limit} of {seconds} s has passed; the same call may have the \
+                     time later, or with more of it in ffwd.Limits"
+                )
+            }
+            Breach::Cancelled => f.write_str("the call was cancelled from outside"),
+        }
+    }
+}
+
+impl std::error::Error for LimitExceeded {}

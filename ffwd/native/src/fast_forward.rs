@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::automaton::{Automaton, EngineError, StateId, Threads};
 use crate::canonical::{Canonicality, Choice, Context, ForcedOptions, Language, LIKELY_BYTES};
 use crate::engine::{EncodeError, Generation};
+use crate::error::LimitExceeded;
 use crate::matcher::Matcher;
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -106,6 +107,12 @@ fn forced(
     }
     bytes.truncate(boundary.0);
     Ok(Forced { bytes, threads: boundary.1 })
+}
+
+impl From<LimitExceeded> for FastForwardError {
+    fn from(error: LimitExceeded) -> Self {
+        Self::Engine(error.into())
+    }
 }
 
 /// How much forced text is turned into tokens at once.

@@ -4,6 +4,7 @@
 //!
 //! * [`error`] a budget that ran out, which any layer may meet
 //! * [`section`] work that a fork of the process must not cut in two
+//! * [`limits`] how much a grammar may use, and [`meter`] what one call has used
 //! * [`regex`] text languages: the syntax tree and the front ends that read patterns into it
 //! * [`expr`] byte expressions, and lexemes: automata that are built from them on demand
 //! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
@@ -40,9 +41,11 @@ pub mod gbnf;
 pub mod grammar;
 pub mod json_schema;
 pub mod lark;
+pub mod limits;
 pub mod logits;
 pub mod mask;
 pub mod matcher;
+pub mod meter;
 pub mod pretokenizer;
 #[cfg(feature = "python")]
 mod python;

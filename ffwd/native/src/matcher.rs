@@ -12,6 +12,7 @@ use crate::canonical::{Canonicality, Context, Trail};
 use crate::engine::{Compiled, Generation};
 use crate::error::LimitExceeded;
 use crate::grammar::Described;
+use crate::meter::{self, Cancellation, Meter};
 use crate::vocabulary::TokenId;
 
 mod batch;
@@ -74,6 +75,12 @@ pub enum MatcherError {
     Part { part: Described, needed: usize, max_tokens: usize },
     #[error(transparent)]
     Engine(#[from] EngineError),
+}
+
+impl From<LimitExceeded> for MatcherError {
+    fn from(error: LimitExceeded) -> Self {
+        Self::Engine(error.into())
+    }
 }
 
 /// How often a mask could not be restricted to canonical tokens.
@@ -157,6 +164,7 @@ pub struct Matcher {
     began: Option<Arc<Beginning>>,
     /// What is known of its spans, once they have been asked for.
     events: Option<Box<Tracker>>,
+    cancellation: Option<Cancellation>,
 }
 
 impl Clone for Matcher {
@@ -176,6 +184,7 @@ impl Clone for Matcher {
             tracked: self.tracked.clone(),
             began: self.began.clone(),
             events: self.events.clone(),
+            cancellation: self.cancellation.clone(),
             ..*self
         }
     }
@@ -208,12 +217,24 @@ impl Matcher {
             tracked,
             began: None,
             events: None,
+            cancellation: None,
             compiled,
         };
         if generation.automaton.has_limits() {
             matcher.begin_sections(&generation, start);
         }
         matcher
+    }
+
+    /// With a flag that ends calls on this text, and on those that are forked from it.
+    pub fn cancelled_by(mut self, cancellation: Option<Cancellation>) -> Self {
+        self.cancellation = cancellation;
+        self
+    }
+
+    /// What bounds one call.
+    pub fn meter(&self) -> Meter {
+        Meter::calling(self.compiled.limits(), self.cancellation.clone())
     }
 
     pub fn compiled(&self) -> &Arc<Compiled> {
@@ -396,10 +417,38 @@ impl Matcher {
         let Some(next) = self.step(&generation, self.place_in(state), token, position)? else {
             return Ok(false);
         };
+        self.take(&generation, (state, next), token)
+    }
+
+    /// As [`Self::accept`], where it takes no more than a look: `None` where it may take more.
+    #[inline]
+    pub fn accept_known(&mut self, token: TokenId) -> Option<Result<bool, MatcherError>> {
+        if self.terminated || self.stage != Stage::Grammar || self.read != self.prefix.len() {
+            return None;
+        }
+        if self.budget.is_some() {
+            return None;
+        }
+        let generation = self.compiled.generation();
+        let state = state_in(&generation, self.place.load(Ordering::Acquire))?;
+        let Some(next) = generation.transitions.get(state, token)? else { return Some(Ok(false)) };
+        let next = Place { state: next, ..self.place_in(state) };
+        Some(self.take(&generation, (state, next), token))
+    }
+
+    /// Goes on with a token that leads from a state to a place, if there is time for what follows.
+    #[inline]
+    fn take(
+        &mut self,
+        generation: &Generation,
+        (state, next): (StateId, Place),
+        token: TokenId,
+    ) -> Result<bool, MatcherError> {
+        let position = self.tokens.len();
         let mut next = next;
         if let Some(course) = self.course() {
             let from = self.place_in(state);
-            let after = self.course_after(&generation, &from, course, position, token, next)?;
+            let after = self.course_after(generation, &from, course, position, token, next)?;
             let Some((place, course)) = after else { return Ok(false) };
             next = place;
             if let Some(budget) = &mut self.budget {
@@ -412,7 +461,7 @@ impl Matcher {
         }
         self.tokens.push(token);
         self.history.get_mut().push(next.state);
-        self.stand(&generation, next.state);
+        self.stand(generation, next.state);
         self.read = next.read;
         if self.stage != next.stage {
             self.enter(next.stage, token);
@@ -446,7 +495,8 @@ impl Matcher {
             let accepted = self.accept(token);
             if !matches!(accepted, Ok(true)) {
                 let taken = self.tokens.len() - before;
-                self.rollback(taken)?;
+                // Also where the call may do no more.
+                meter::unmetered(|| self.rollback(taken))?;
                 return accepted;
             }
         }

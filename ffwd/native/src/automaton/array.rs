@@ -15,6 +15,7 @@ use super::items;
 use super::keys::TextId;
 use super::memory::{map_entry, Held};
 use super::value::{QueryId, Schemas};
+use crate::error::is_interruption;
 use crate::expr::texts::TextCounter;
 use crate::expr::{Spelling, Verdict};
 use crate::json_schema::{ArraySpec, SchemaError, SchemaErrorKind, SchemaId, SchemaSet};
@@ -182,8 +183,9 @@ impl Monitor {
     }
 }
 
+/// Whether it is the value that passes a limit, and not the call.
 fn is_limit(error: &SchemaError) -> bool {
-    matches!(error.kind, SchemaErrorKind::Limit { .. })
+    matches!(error.kind, SchemaErrorKind::Limit { limit, .. } if !is_interruption(limit))
 }
 
 impl Automaton {

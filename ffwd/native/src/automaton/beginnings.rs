@@ -21,6 +21,7 @@ use crate::expr::lexeme::{Ends, MAX_LANGUAGES};
 use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
 use crate::grammar::{Lexing, Longest, NodeId, ScopeId, Span};
+use crate::meter;
 use crate::regex::Ast;
 
 /// What may begin on a stack after certain marks.
@@ -195,6 +196,7 @@ impl Automaton {
         let mut pending: Vec<(StackId, Label)> = vec![(stack, none)];
         let mut seen: FxHashSet<(StackId, Label)> = FxHashSet::default();
         while let Some((stack, label)) = pending.pop() {
+            meter::charge(1)?;
             if !seen.insert((stack, label)) {
                 continue;
             }
@@ -238,6 +240,7 @@ impl Automaton {
         let program = &*rules.program;
         let Program { symbols, leaves, spans, .. } = program;
         while let Some(((_, symbol, label), stacks)) = found.symbols.pop_last() {
+            meter::charge(1 + stacks.len())?;
             let parent = self.union(rules, &stacks)?;
             match symbols.get(symbol) {
                 Symbol::Empty => {}

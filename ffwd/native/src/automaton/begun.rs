@@ -16,6 +16,7 @@ use super::rules::{Beginnings, Expanding, Program, Rules};
 use super::thread::{Thread, Threads};
 use crate::expr::{LexState, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId};
+use crate::meter;
 
 /// In grammars of more symbols rows always know what follows.
 const MAX_SYMBOLS: usize = 1 << 20;
@@ -101,6 +102,7 @@ impl Automaton {
         let mut pending: SmallVec<[StackId; 16]> = SmallVec::from_slice(&[stack]);
         let mut seen: FxHashSet<StackId> = FxHashSet::default();
         while let Some(stack) = pending.pop() {
+            meter::charge(1)?;
             let cell = self.cell(stack);
             let (symbol, may_be_empty) = match cell.frame {
                 Frame::End => {

@@ -30,6 +30,7 @@ use super::punctuation::index;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use crate::expr::lexeme::Ends;
 use crate::expr::{LexState, Lexeme, Verdict};
+use crate::meter;
 
 /// A lexeme that has ended, if it may only end where it cannot go on: what follows must not go on
 /// with it.
@@ -302,6 +303,7 @@ impl Automaton {
         let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
         let mut edges: Vec<Edge> = Vec::new();
         while let Some(Reverse((_, _, Reverse(current)))) = queue.pop() {
+            meter::charge(4)?;
             let &Visit { at, length, .. } = &visits[current];
             if shortest.get(&at) != Some(&current) {
                 continue;
@@ -502,6 +504,7 @@ impl Automaton {
         let mut pending = std::collections::VecDeque::from([(Vec::new(), base.state)]);
         let mut tried = 0;
         while let Some((beginning, state)) = pending.pop_front() {
+            meter::charge(4)?;
             for ending in lexeme.endings(state)?.iter() {
                 let text = [&beginning[..], &ending.text].concat();
                 if let Some(to) = self.after_key(thread, &text)? {

@@ -25,6 +25,7 @@ use crate::error::LimitExceeded;
 use crate::expr::lexeme::Ends;
 use crate::expr::{Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
 use crate::json_schema::SchemaSet;
+use crate::meter;
 
 /// An interned configuration of one [`Automaton`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -242,6 +243,8 @@ impl Automaton {
         if let Some(known) = ids.find(hash, is) {
             return Ok(StackId(known));
         }
+        meter::charge(1)?;
+        meter::check::stacks(self.cells.count() + 1)?;
         if self.cells.count() >= MAX_CELLS {
             return Err(LimitExceeded::new("stacks of one grammar", MAX_CELLS).into());
         }
@@ -279,6 +282,7 @@ impl Automaton {
         if let Some(known) = cell.starts.get() {
             return Ok(known);
         }
+        meter::charge(2)?;
         let mut starts = self.compute_starts(stack)?;
         for start in &mut starts {
             if self.cell(start.stack).transcribed {
@@ -320,6 +324,7 @@ impl Automaton {
         if let Some(&known) = self.exits.lock().get(&(stack, key)) {
             return Ok(known);
         }
+        meter::charge(2)?;
         let next = self.compute_exit(stack, lexeme, accept, text)?;
         self.flow_bytes.add(map_entry::<(StackId, ExitKey), StackId>());
         if !first.insert(key, next) {
@@ -340,6 +345,7 @@ impl Automaton {
 
     /// The threads after one more byte; none if no text goes on so.
     pub fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads, EngineError> {
+        meter::charge(1 + threads.len())?;
         let mut next = Threads::new();
         for thread in threads {
             self.step_thread(thread, byte, &mut next)?;
@@ -495,6 +501,8 @@ impl Automaton {
         if let Some(known) = ids.find(hash, is) {
             return Ok(StateId(known));
         }
+        meter::charge(threads.len())?;
+        meter::check::states(self.configs.count() + 1)?;
         if self.configs.count() >= MAX_CONFIGS {
             return Err(LimitExceeded::new("states of one grammar", MAX_CONFIGS).into());
         }

@@ -26,6 +26,7 @@ use super::swallowed::going_on;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use crate::error::LimitExceeded;
 use crate::expr::{ByteSet, LexState, Lexeme, Verdict};
+use crate::meter;
 
 /// How many rows one search looks into.
 const MAX_ROWS: usize = 256;
@@ -76,6 +77,7 @@ impl Shape {
         };
         let mut place = 0;
         while let Some(&state) = shape.states.get(place) {
+            meter::charge(64)?;
             if shape.states.len() > MAX_STATES {
                 return Ok(None);
             }
@@ -247,6 +249,7 @@ impl Automaton {
         loop {
             while search.looked_into < enough {
                 let Some(Reverse((_, row))) = search.pending.pop() else { break };
+                meter::charge(16)?;
                 self.look_into(rules, &mut search, row)?;
                 search.looked_into += 1;
             }

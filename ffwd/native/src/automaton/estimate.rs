@@ -17,6 +17,7 @@ use super::value::Schemas;
 use crate::expr::lower::{spell, Spelling};
 use crate::grammar::symbols::{Symbol, SymbolId};
 use crate::json_schema::{ArraySpec, ObjectSpec, SchemaId};
+use crate::meter;
 
 /// Nothing is known to satisfy it.
 pub(super) const UNKNOWN: u32 = u32::MAX / 4;
@@ -222,6 +223,7 @@ impl Fixpoint<'_> {
             let mut at = 0;
             // What is asked for on the way comes last, and what it needs even later.
             while at < self.order.len() {
+                meter::charge(4)?;
                 at += 1;
                 changed |= self.improve(self.order[self.order.len() - at])?;
             }

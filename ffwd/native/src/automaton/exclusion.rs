@@ -15,6 +15,7 @@ use super::object::Members;
 use super::object_group::ObjectGroupId;
 use crate::error::LimitExceeded;
 use crate::json_schema::SchemaId;
+use crate::meter;
 
 /// How many answers of [`Automaton::is_feasible`] are remembered at once.
 const MAX_REMEMBERED: usize = 1 << 18;
@@ -178,6 +179,7 @@ impl Automaton {
         let mut seen: FxHashSet<Exclusions> = FxHashSet::default();
         let mut pending = VecDeque::from([must_leave]);
         while let Some(leaving) = pending.pop_front() {
+            meter::charge(1 + left_out.len())?;
             if left_out.iter().any(|&fewer| fewer & !leaving == 0) {
                 continue;
             }

@@ -8,6 +8,7 @@ use rustc_hash::FxHasher;
 
 use super::memory::{element, Bytes, Held};
 use crate::error::LimitExceeded;
+use crate::meter;
 
 /// A part of a value's hash, that all of it is made from again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,7 @@ impl<T: Eq + Hash + Held> Interner<T> {
         if let Some(known) = ids.find(hash, is) {
             return Ok(known);
         }
+        meter::charge(1)?;
         if self.values.count() >= self.maximum {
             return Err(LimitExceeded::new(self.limit, self.maximum));
         }

@@ -24,6 +24,7 @@ use crate::error::LimitExceeded;
 use crate::expr::lower::{spell, unspell_json, Spelling};
 use crate::expr::texts::{texts, TextCounter};
 use crate::expr::{LexState, Lexeme};
+use crate::meter;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyNodeId(pub u32);
@@ -286,6 +287,7 @@ impl Keys {
         let mut count = 0;
         let mut pending = vec![(used, state)];
         while let Some((used, state)) = pending.pop() {
+            meter::charge(1)?;
             if self.used.ends(used) {
                 count += u32::from(has(lexeme, state, b"")?);
             }

@@ -12,6 +12,7 @@ use super::rules::{Leaf, Program};
 use crate::expr::{LexemeSpec, Spelling};
 use crate::grammar::symbols::{Symbol, SymbolId};
 use crate::grammar::{Lexing, NodeId};
+use crate::meter;
 use crate::regex::Ast;
 
 /// Not known, or not bounded.
@@ -91,6 +92,7 @@ impl Automaton {
             .filter(|&id| matches!(symbols.get(id), Symbol::Marked(node, _) if limits.contains_key(node)))
             .collect();
         while let Some(id) = pending.pop() {
+            meter::charge(1)?;
             if std::mem::replace(&mut wanted[id.0 as usize], true) {
                 continue;
             }
@@ -118,6 +120,7 @@ impl Automaton {
         let mut round = 0;
         loop {
             let mut changed = false;
+            meter::charge(symbols.len())?;
             for id in ids().filter(|id| wanted[id.0 as usize]) {
                 let known = bounds[id.0 as usize];
                 let mut now = bound(program, &bounds, id);

@@ -32,6 +32,7 @@ use super::value::QueryId;
 use crate::expr::{LexState, LexemeSpec, Spelling, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
 use crate::grammar::{Lexing, Longest, NodeId, ScopeId, Span};
+use crate::meter;
 use crate::regex::Ast;
 
 /// What a leaf of the symbols is.
@@ -194,6 +195,7 @@ impl Automaton {
         let mut pending: Vec<StackId> = vec![stack];
         let mut seen: FxHashSet<StackId> = FxHashSet::default();
         while let Some(stack) = pending.pop() {
+            meter::charge(1)?;
             if !seen.insert(stack) {
                 continue;
             }
@@ -236,6 +238,7 @@ impl Automaton {
     ) -> Result<(), EngineError> {
         let Program { symbols, leaves, .. } = &*rules.program;
         while let Some(((_, symbol), stacks)) = pending.pending.pop_last() {
+            meter::charge(1 + stacks.len())?;
             let parent = self.union(rules, &stacks)?;
             match symbols.get(symbol) {
                 Symbol::Empty => {}

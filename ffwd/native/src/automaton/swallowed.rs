@@ -16,6 +16,7 @@ use crate::error::LimitExceeded;
 use crate::expr::{ByteSet, LexState, Lexeme, LexemeSpec, LexemeStore, Spelling};
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
 use crate::grammar::{Lexing, Longest, NodeId, ScopeId};
+use crate::meter;
 
 /// How many pairs of states of two lexemes are looked at; for others any byte may go on.
 const MAX_PAIRS: usize = 4_096;
@@ -179,6 +180,7 @@ fn going_on_beside(
     let mut seen = FxHashSet::from_iter([start]);
     let mut pending = VecDeque::from([start]);
     while let Some((one, other)) = pending.pop_front() {
+        meter::charge(64)?;
         let (ends, goes) = (ending.row(one), beside.row(other));
         for byte in 0..=255 {
             let Some(other) = goes.next(byte)? else { continue };

@@ -10,6 +10,7 @@ use super::memory::Held;
 use super::rules::Rules;
 use super::thread::{Thread, Threads};
 use crate::error::LimitExceeded;
+use crate::meter;
 
 /// How many stacks with different tops one union may have, and how deep unions are factored.
 const MAX_UNION: usize = 100_000;
@@ -51,6 +52,7 @@ impl Automaton {
                 _ => members.push(stack),
             }
         }
+        meter::charge(members.len())?;
         members.sort_unstable();
         members.dedup();
         if depth > 0 {
@@ -135,6 +137,7 @@ impl Automaton {
             return Ok(());
         }
         let mut merged = Threads::new();
+        meter::charge(threads.len())?;
         for run in threads.chunk_by(same) {
             let mut of_frames: SmallVec<[(Frame, SmallVec<[StackId; 4]>); 2]> = SmallVec::new();
             for thread in run {

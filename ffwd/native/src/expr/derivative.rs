@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::byte_set::ByteSet;
 use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
+use crate::meter;
 
 /// How many expressions a search for an accepted string may visit.
 pub const MAX_EMPTINESS_STEPS: usize = 3_000_000;
@@ -141,6 +142,7 @@ impl Derivatives {
         if let Some(&known) = self.memo.get(&(id, byte)) {
             return Ok(known);
         }
+        meter::charge(1)?;
         let derived = match store.get(id).clone() {
             Expr::Empty | Expr::Epsilon | Expr::Bytes(_) => ExprId::EMPTY,
             Expr::Magnitude(magnitude) => match magnitude.derive(byte) {
@@ -245,6 +247,7 @@ impl Derivatives {
         }
         let mut split = false;
         while let Some(Reverse((_, steps, current))) = queue.pop() {
+            meter::charge(self.promising.len())?;
             if !split && parents.len() > SPLIT_AFTER {
                 split = true;
                 let alternatives = store.alternatives(id, MAX_ALTERNATIVES)?;

@@ -19,6 +19,7 @@ use super::lower::{Lowering, LISTED_FROM};
 use super::relax::RelaxMemo;
 use super::store::{ExprId, ExprStore};
 use crate::error::LimitExceeded;
+use crate::meter;
 use crate::regex::Ast;
 
 mod ending_bound;
@@ -404,6 +405,7 @@ impl Lexeme {
             LexState::DEAD => return Ok(None),
             next => return Ok(Some(LexState(next))),
         }
+        meter::charge(1)?;
         let byte = self.classes.representatives[usize::from(class)];
         let next = match self.successor(builder, &data.key, byte)? {
             Some(key) => Some(self.intern(builder, key)?),

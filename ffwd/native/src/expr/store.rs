@@ -16,6 +16,7 @@ use super::facts::{facts_of, needed, possible, Facts, ANY_ASCII};
 use super::listed::{Listed, TextTable};
 use super::substring::{Substring, SubstringTable};
 use crate::error::LimitExceeded;
+use crate::meter;
 use crate::regex::Magnitude;
 
 /// An expression of an [`ExprStore`].
@@ -237,6 +238,8 @@ impl ExprStore {
             Entry::Occupied(known) => return Ok(*known.get()),
             Entry::Vacant(entry) => entry,
         };
+        meter::charge(1)?;
+        meter::check::expression_nodes(self.exprs.len())?;
         let facts = facts_of(&self.facts, entry.key());
         if facts.depth > MAX_DEPTH {
             return Err(LimitExceeded::new("nesting of an expression", MAX_DEPTH as usize));

@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lexeme::{LexState, Lexeme};
 use crate::error::LimitExceeded;
+use crate::meter;
 
 /// How many states one call may enter.
 const MAX_STEPS: usize = 200_000;
@@ -60,6 +61,7 @@ impl TextCounter {
                         return Ok(limit);
                     }
                     _ => {
+                        meter::charge(16)?;
                         steps += 1;
                         if steps > MAX_STEPS {
                             let what = "steps to count the keys that a pattern allows";

@@ -3,6 +3,7 @@
 use super::text::Cursor;
 use crate::error::LimitExceeded;
 use crate::grammar::{Grammar, GrammarError, GrammarErrorKind, NodeId};
+use crate::meter;
 
 /// Groups and repetitions that may nest.
 pub(crate) const MAX_NESTING: usize = 1000;
@@ -61,8 +62,9 @@ impl Expression {
     }
 
     pub fn open(&mut self, cursor: &Cursor<'_>, offset: usize) -> Result<(), GrammarError> {
-        if self.outer.len() >= MAX_NESTING {
-            return Err(cursor.limit(offset, "nested groups of a grammar", MAX_NESTING));
+        let most = meter::nesting_within(MAX_NESTING);
+        if self.outer.len() >= most {
+            return Err(cursor.limit(offset, "nesting", most));
         }
         let group = Group { opened: offset, ..Group::default() };
         self.outer.push(std::mem::replace(&mut self.group, group));
@@ -111,8 +113,9 @@ impl Expression {
     }
 
     fn nest(&self, cursor: &Cursor<'_>, offset: usize, depth: usize) -> Result<(), GrammarError> {
-        if self.outer.len() + depth > MAX_NESTING {
-            return Err(cursor.limit(offset, "nested groups of a grammar", MAX_NESTING));
+        let most = meter::nesting_within(MAX_NESTING);
+        if self.outer.len() + depth > most {
+            return Err(cursor.limit(offset, "nesting", most));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::grammar::{GrammarError, GrammarErrorKind};
 use crate::regex::CharClass;
 
 /// Bytes that the text of a grammar may have.
-pub(crate) const MAX_LENGTH: usize = 16 << 20;
+pub(crate) const MAX_LENGTH: usize = 1 << 28;
 /// Ranges that all character classes of a grammar may have together.
 const MAX_RANGES: usize = 1 << 19;
 /// The largest count of a repetition.

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::parameter::{apply, holds};
 use super::{Argument, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, RuleId};
 use crate::error::LimitExceeded;
+use crate::meter;
 
 /// A part of a grammar, with the parameter of the rule around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,6 +89,7 @@ impl Building<'_> {
         if let Some(&known) = self.ids.get(&(node, parameter)) {
             return Ok(known);
         }
+        meter::charge(1)?;
         if self.vertices.len() >= MAX_VERTICES {
             return Err(LimitExceeded::new("parts of one grammar", MAX_VERTICES));
         }

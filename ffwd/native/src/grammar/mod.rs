@@ -34,6 +34,7 @@ pub use source::{Place, Source, SourceId};
 pub use unused::UnusedRule;
 
 use crate::error::LimitExceeded;
+use crate::meter;
 use crate::regex::Ast;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -278,6 +279,7 @@ impl Grammar {
         if let Some(&known) = self.ids.get(&node) {
             return Ok(known);
         }
+        meter::charge(1)?;
         if self.nodes.len() >= MAX_NODES {
             return Err(LimitExceeded::new("nodes of one grammar", MAX_NODES));
         }

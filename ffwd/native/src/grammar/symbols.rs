@@ -19,6 +19,7 @@ use super::graph::{Graph, Vertex, VertexId};
 use super::left_corners::components;
 use super::NodeId;
 use crate::error::LimitExceeded;
+use crate::meter;
 
 /// An interned symbol of one [`Symbols`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -196,6 +197,7 @@ impl Symbols {
     }
 
     fn intern(&mut self, symbol: Symbol, nullable: bool) -> Result<SymbolId, LimitExceeded> {
+        meter::charge(1)?;
         if self.symbols.len() >= MAX_SYMBOLS {
             return Err(LimitExceeded::new("symbols of one grammar", MAX_SYMBOLS));
         }
@@ -425,6 +427,7 @@ impl Building<'_> {
     }
 
     fn step(&mut self) -> Result<(), LimitExceeded> {
+        meter::charge(1)?;
         self.steps += 1;
         if self.steps > MAX_STEPS {
             return Err(LimitExceeded::new("steps to remove left recursion", MAX_STEPS));

@@ -60,7 +60,7 @@ impl Emptiness<'_> {
                 let mut work = 0;
                 let mut is_one = |value: &Arc<str>| belongs(languages, value, &mut work);
                 for value in values.iter().filter(|value| within(value.chars().count() as u64)) {
-                    match is_one(value) {
+                    match is_one(value)? {
                         Some(false) => {}
                         Some(true) => return Ok(false),
                         None => return self.language(&spec.language()),
@@ -82,7 +82,7 @@ impl Emptiness<'_> {
         let mut kept: Vec<Arc<str>> = Vec::new();
         let mut work = 0;
         for value in values.iter() {
-            if let Some(is_one) = belongs(&spec.languages, value, &mut work) {
+            if let Some(is_one) = belongs(&spec.languages, value, &mut work)? {
                 kept.extend(is_one.then(|| value.clone()));
                 continue;
             }
@@ -132,13 +132,16 @@ impl Emptiness<'_> {
 }
 
 /// Whether a text belongs to all languages; `None` where that takes long to say.
-fn belongs(languages: &[Ast], text: &str, work: &mut usize) -> Option<bool> {
+fn belongs(languages: &[Ast], text: &str, work: &mut usize) -> Result<Option<bool>, LimitExceeded> {
     for language in languages {
-        if !language.holds(text, work).ok()? {
-            return Some(false);
+        match language.holds(text, work) {
+            Ok(true) => {}
+            Ok(false) => return Ok(Some(false)),
+            Err(error) if error.is_interruption() => return Err(error),
+            Err(_) => return Ok(None),
         }
     }
-    Some(true)
+    Ok(Some(true))
 }
 
 /// The length in characters of the shortest string of a language that is written without

@@ -5,6 +5,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+pub use crate::error::LimitExceeded;
+
 /// A schema that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message} (at {place})", place = Place(.pointer))]
@@ -25,16 +27,8 @@ pub enum SchemaErrorKind {
     Unsupported { keyword: String },
     /// No value satisfies the schema.
     Unsatisfiable,
-    /// A budget of [`Limits`](super::Limits) was passed.
+    /// A budget was passed, or time has run out: see [`LimitExceeded`].
     Limit { limit: &'static str, maximum: u64 },
-}
-
-/// A budget that was passed: which, and how much it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the limit {limit} of {maximum} was passed")]
-pub struct LimitExceeded {
-    pub limit: &'static str,
-    pub maximum: u64,
 }
 
 struct Place<'a>(&'a str);
@@ -62,6 +56,12 @@ pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
+impl From<LimitExceeded> for SchemaError {
+    fn from(error: LimitExceeded) -> Self {
+        Self::limit(error, String::new())
+    }
+}
+
 impl SchemaError {
     pub(super) fn invalid(keyword: Option<&str>, pointer: String, message: String) -> Self {
         let kind = SchemaErrorKind::Invalid { keyword: keyword.map(str::to_owned) };
@@ -78,9 +78,7 @@ impl SchemaError {
         Self {
             kind: SchemaErrorKind::Limit { limit, maximum },
             pointer,
-            message: format!(
-                "the schema passes the limit {limit} of {maximum}; simplify it or raise the limit"
-            ),
+            message: exceeded.to_string(),
         }
     }
 }

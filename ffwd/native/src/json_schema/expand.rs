@@ -18,6 +18,7 @@ use super::schema::{InPlace, Meaning, Schema};
 use super::shape::Shapes;
 use super::values::Values;
 use super::{ArraySpec, ObjectSpec, SchemaId};
+use crate::meter;
 
 /// The alternatives of the schemas that were looked at, and how much work may still be done.
 #[derive(Debug)]
@@ -65,6 +66,7 @@ impl Expander {
 
     /// Takes steps from the budget of the current call.
     pub fn charge(&mut self, steps: usize) -> Result<(), LimitExceeded> {
+        meter::charge(steps)?;
         match self.steps_left.checked_sub(steps as u64) {
             Some(left) => {
                 self.steps_left = left;

@@ -100,10 +100,7 @@ impl Languages {
 }
 
 fn is_member(language: &Ast, text: &str) -> Result<bool, LimitExceeded> {
-    language.matches(text).map_err(|exceeded| LimitExceeded {
-        limit: exceeded.limit,
-        maximum: exceeded.maximum as u64,
-    })
+    language.matches(text)
 }
 
 /// [`words`], and what each of them must also belong to: of an intersection all the operands but

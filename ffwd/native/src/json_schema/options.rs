@@ -121,7 +121,7 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            schema_bytes: 16 << 20,
+            schema_bytes: 1 << 30,
             schema_nodes: 2_000_000,
             schema_nesting: 512,
             dynamic_scopes: 200_000,

@@ -3,6 +3,7 @@
 
 use super::document::{escaped, Document, DocumentLimits, Kind, Node, NodeId, Text, SMALL_OBJECT};
 use super::error::{shortened, LimitExceeded, SchemaError};
+use crate::meter;
 
 /// A container whose end has not been read.
 struct Open {
@@ -52,9 +53,9 @@ impl<'t> Parser<'t> {
                     self.place += 1;
                     let is_object = opening == b'{';
                     open.push(Open { node, is_object, children: children.len() });
-                    if open.len() as u64 > self.limits.nesting {
-                        let exceeded =
-                            LimitExceeded { limit: "schema_nesting", maximum: self.limits.nesting };
+                    let most = meter::nesting_within(self.limits.nesting as usize);
+                    if open.len() > most {
+                        let exceeded = LimitExceeded::new("nesting", most);
                         return Err(SchemaError::limit(exceeded, self.pointer(&open, &children)));
                     }
                     self.skip_whitespace();

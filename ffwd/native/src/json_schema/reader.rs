@@ -16,6 +16,7 @@ use super::resources::Resources;
 use super::rules::Rules;
 use super::schema::{Meaning, Schema, Types};
 use super::scopes::Scopes;
+use crate::meter;
 use crate::regex::{Ast, Decimal};
 
 /// The keywords of a subschema by kind.
@@ -156,6 +157,7 @@ impl<'d> Reader<'d> {
         self.meanings[NodeId::ROOT.index()] = Meaning::Pending;
         self.pending.push(NodeId::ROOT);
         while let Some(node) = self.pending.pop() {
+            self.exceeded = self.exceeded.or(meter::charge(4).err());
             self.current = node;
             let source = self.scopes.as_ref().map_or(node, |scopes| scopes.source(node));
             self.meanings[node.index()] = self.schema(source)?;

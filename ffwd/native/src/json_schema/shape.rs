@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::dialect::Dialect;
 use super::document::{NodeId, Value};
-use super::error::LimitExceeded;
+use super::error::{LimitExceeded, SchemaErrorKind};
 use super::expand::Expander;
 use super::intern::{Atom, Demand};
 use super::number_range::NumberRange;
@@ -18,6 +18,7 @@ use super::program::Program;
 use super::schema::{InPlace, Schema, Types};
 use super::values::ValueId;
 use super::{SchemaId, StringSpec};
+use crate::error::is_interruption;
 use crate::regex::Ast;
 
 /// How deep schemas are compared.
@@ -256,7 +257,12 @@ impl Expander {
         match self.id_of(program, program.child(schema, node)) {
             Ok(id) => self.canonical_id(program, id, depth),
             // A number past the limits: reported where the schema is expanded.
-            Err(_) => self.interner.single(Atom::schema(node)),
+            Err(error) => match error.kind {
+                SchemaErrorKind::Limit { limit, maximum } if is_interruption(limit) => {
+                    Err(LimitExceeded { limit, maximum })
+                }
+                _ => self.interner.single(Atom::schema(node)),
+            },
         }
     }
 

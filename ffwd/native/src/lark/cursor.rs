@@ -3,6 +3,7 @@
 use super::fault::Fault;
 use super::token::{Spanned, Token};
 use crate::error::LimitExceeded;
+use crate::meter;
 
 /// How deep groups, conditions, templates and nested grammars may nest.
 const MAX_NESTING: usize = 200;
@@ -82,8 +83,9 @@ impl<'t> Cursor<'t> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        if self.depth == MAX_NESTING {
-            let limit = LimitExceeded::new("nesting of a Lark grammar", MAX_NESTING);
+        let most = meter::nesting_within(MAX_NESTING);
+        if self.depth >= most {
+            let limit = LimitExceeded::new("nesting", most);
             return Err(Fault::limit(self.at(), limit));
         }
         self.depth += 1;

@@ -12,6 +12,7 @@ use super::token_set::set_bits;
 use crate::automaton::{Automaton, EngineError, StateId, Thread, ThreadLexeme, Threads};
 use crate::expr::lexeme::Ends;
 use crate::expr::LexState;
+use crate::meter;
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
 /// Tokens that lead from one state to another.
@@ -172,6 +173,7 @@ impl Gathering<'_> {
         let mut ids: FxHashMap<LexState, u32> = FxHashMap::default();
         let mut pending = vec![(root, thread.lex_state())];
         while let Some((node, state)) = pending.pop() {
+            meter::charge(1)?;
             let ended = match state.accepts() {
                 true => {
                     let from = if node == root { thread } else { &begun };

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::walk::View;
 use crate::automaton::keys::{KeyNode, Keys, PlainNames, Terminal};
 use crate::automaton::EngineError;
+use crate::meter;
 use crate::vocabulary::NodeId;
 
 /// Where keys and a trie of tokens meet; nodes are those of the latter.
@@ -42,6 +43,7 @@ fn key_by_key(
     let mut pending = vec![(root, view.root)];
     while let Some((key, node)) = pending.pop() {
         *nodes += 1;
+        meter::charge(1)?;
         if view.trie.is_leaf(node) {
             continue;
         }

@@ -4,6 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::automaton::{Automaton, EngineError, Thread, Threads};
+use crate::meter;
 use crate::vocabulary::{ByteTrie, NodeId, TokenId};
 
 /// Sets of threads that are told apart; nodes below others are read without.
@@ -75,6 +76,9 @@ pub(super) fn walk_known(
             path.pop();
         }
         let Some(&(_, set)) = path.last() else { break };
+        if (*nodes).is_multiple_of(64) {
+            meter::charge(16)?;
+        }
         *nodes += 1;
         let after = trie.after(node);
         match steps.step(set, trie.byte(node))? {

@@ -10,6 +10,7 @@ use super::token_set::set_bits;
 use crate::automaton::keys::Terminal;
 use crate::automaton::{Automaton, EngineError, TextId, Thread, ThreadLexeme, Threads};
 use crate::expr::lexeme::Ends;
+use crate::meter;
 use crate::vocabulary::{NodeId, TokenId};
 
 impl Masker {
@@ -75,6 +76,7 @@ impl Masker {
         let mut named: Vec<TokenId> = Vec::new();
         let mut pending = vec![(NodeId::ROOT, key, Threads::from_slice(&[*thread]))];
         while let Some((node, key, threads)) = pending.pop() {
+            meter::charge(1)?;
             if json.keys.terminal(&key) != Terminal::None && !key.is_before_quote() {
                 if let Some(closed) = trie.child(node, b'"') {
                     named.extend_from_slice(trie.tokens_below(closed));

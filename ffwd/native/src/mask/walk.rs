@@ -13,12 +13,16 @@ use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::lexeme::{Ends, Row};
 use crate::expr::{LexState, Lexeme, Verdict};
+use crate::meter;
 use crate::vocabulary::{
     ByteTrie, NodeId, NodeSet, Places, Staying, Summary, TokenId, Utf8Place, Vocabulary,
 };
 
 /// Subtrees with more tokens than this are not copied into an exit trie.
 const GRAFT_TOKENS: usize = 256;
+
+/// How many nodes of a trie are walked for one step.
+const NODES_PER_STEP: usize = 16;
 
 /// Subtrees of at most this many nodes are walked rather than looked at as a whole.
 const BULK_NODES: u32 = 2;
@@ -117,6 +121,7 @@ pub(super) fn compute(
         ));
     }
     let whole = trie.id() == vocabulary.trie().id();
+    meter::charge(1 + (trie.after(root).0 - root.0) as usize / NODES_PER_STEP)?;
     let mut inner = Runs::new(trie, NodeId(root.0 + 1));
     let mut loops_of =
         Loops { vocabulary, lexeme, known: FxHashMap::default(), changes: Vec::new() };

@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwapOption;
 use parking_lot::{Condvar, Mutex};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Matcher;
 use crate::automaton::{EngineError, StateId};
 use crate::engine::Compiled;
+use crate::error::Breach;
+use crate::meter::Meter;
 use crate::section;
 
 /// A matcher and the row that is to get its mask.
@@ -40,8 +42,14 @@ pub fn fill_bitmasks(work: Vec<Work<'_>>, threads: Option<usize>) -> Result<(), 
     if left.is_empty() {
         return Ok(());
     }
-    compute_unknown(&left, threads);
-    let fill = |matcher: &Matcher, row: &mut [u32]| matcher.fill_bitmask(row).map(|()| true);
+    let failed = compute_unknown(&left, threads);
+    let fill = |matcher: &Matcher, row: &mut [u32]| {
+        // What took too long once is not begun again for each row.
+        if let Some(error) = matcher.unknown().and_then(|at| failed.get(&key(matcher, at))) {
+            return Err(error.clone());
+        }
+        matcher.meter().run(|| matcher.fill_bitmask(row)).map(|()| true)
+    };
     fill_rows(left, threads, &fill).map(drop)
 }
 
@@ -115,14 +123,36 @@ impl<'w> Rows<'w> {
     }
 }
 
-/// A state whose mask is not known, in a generation of a grammar.
-type Unknown = (Arc<Compiled>, u32, StateId);
+/// A grammar, a generation of it, and a state in that.
+type Key = (usize, u32, StateId);
 
-fn compute((compiled, number, state): &Unknown) {
+fn key(matcher: &Matcher, (generation, state): (u32, StateId)) -> Key {
+    (Arc::as_ptr(matcher.compiled()) as usize, generation, state)
+}
+
+/// A state whose mask is not known, and what bounds the first of the calls that want it.
+struct Unknown {
+    key: Key,
+    compiled: Arc<Compiled>,
+    meter: Meter,
+}
+
+/// The states whose masks could not be computed.
+type Failed = FxHashMap<Key, EngineError>;
+
+fn compute(unknown: Unknown, failed: &Mutex<Failed>) {
+    let Unknown { key, compiled, mut meter } = unknown;
     let generation = compiled.generation();
-    if generation.number == *number {
-        let _ = generation.masker.compute(&generation.automaton, *state);
+    let (_, number, state) = key;
+    if generation.number == number {
+        let done = meter.run(|| generation.masker.compute(&generation.automaton, state));
         compiled.settle(&generation);
+        match done {
+            // Another one that wants it has not been cancelled.
+            Err(EngineError::Limit(error)) if error.breach() == Breach::Cancelled => {}
+            Err(error) => drop(failed.lock().insert(key, error)),
+            Ok(_) => {}
+        }
     }
 }
 
@@ -131,34 +161,37 @@ fn compute((compiled, number, state): &Unknown) {
 struct Masks {
     waiting: Mutex<(Vec<Unknown>, usize)>,
     none_begun: Condvar,
+    failed: Mutex<Failed>,
 }
 
-/// Computes the masks of all states that have none. What fails here will fail again for the row, and
-/// be told then.
-fn compute_unknown(left: &[Work<'_>], threads: usize) {
+/// Computes the masks of all states that have none.
+fn compute_unknown(left: &[Work<'_>], threads: usize) -> Failed {
     let mut known = FxHashSet::default();
     let mut unknown: Vec<Unknown> = Vec::new();
     for (matcher, _) in left {
-        if let Some((generation, state)) = matcher.unknown() {
-            let compiled = matcher.compiled();
-            if known.insert((Arc::as_ptr(compiled), state)) {
-                unknown.push((compiled.clone(), generation, state));
+        if let Some(at) = matcher.unknown() {
+            let key = key(matcher, at);
+            if known.insert(key) {
+                let (compiled, meter) = (matcher.compiled().clone(), matcher.meter());
+                unknown.push(Unknown { key, compiled, meter });
             }
         }
     }
     if unknown.len().min(threads) < 2 {
-        return;
+        return Failed::default();
     }
+    let failed = Mutex::new(Failed::default());
     let begun = Instant::now();
     while begun.elapsed() < ALONE {
         match unknown.pop() {
-            Some(one) => compute(&one),
-            None => return,
+            Some(one) => compute(one, &failed),
+            None => return failed.into_inner(),
         }
     }
     let helpers = unknown.len().min(threads).saturating_sub(1);
-    let Some(pool) = (helpers > 0).then(pool).flatten() else { return };
-    let masks = Arc::new(Masks { waiting: Mutex::new((unknown, 0)), ..Masks::default() });
+    let Some(pool) = (helpers > 0).then(pool).flatten() else { return failed.into_inner() };
+    let waiting = Mutex::new((unknown, 0));
+    let masks = Arc::new(Masks { waiting, failed, ..Masks::default() });
     for _ in 0..helpers.min(pool.threads.current_num_threads()) {
         let (masks, share) = (masks.clone(), section::share());
         pool.threads.spawn(move || {
@@ -169,6 +202,8 @@ fn compute_unknown(left: &[Work<'_>], threads: usize) {
     }
     masks.compute_some();
     masks.none_begun.wait_while(&mut masks.waiting.lock(), |(_, begun)| *begun > 0);
+    let failed = std::mem::take(&mut *masks.failed.lock());
+    failed
 }
 
 /// One of the masks that have been begun, until it is done, whatever comes of it.
@@ -194,7 +229,7 @@ impl Masks {
 
     fn compute_some(&self) {
         while let Some((unknown, _begun)) = self.begin() {
-            compute(&unknown);
+            compute(unknown, &self.failed);
         }
     }
 }

@@ -3,6 +3,7 @@
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
+use super::limits::PyCompileMeter;
 use super::released::Released;
 use super::{errors, pattern};
 use crate::error::LimitExceeded;
@@ -39,9 +40,10 @@ type Unused = (String, &'static str, Option<(usize, usize)>);
 /// A grammar in the making. Each method adds a node and returns its number; equal nodes have equal
 /// numbers.
 #[pyclass(name = "GrammarBuilder", module = "ffwd._native")]
-#[derive(Default)]
 pub struct PyGrammarBuilder {
     pub grammar: Grammar,
+    /// What the whole compilation may use.
+    meter: Py<PyCompileMeter>,
 }
 
 impl PyGrammarBuilder {
@@ -59,8 +61,14 @@ impl PyGrammarBuilder {
     /// The language of a node, which must be regular.
     pub fn language(&self, py: Python<'_>, id: u32) -> PyResult<Ast> {
         let id = self.node(id)?;
-        let language = py.released(|| regular::language(&self.grammar, id));
+        let meter = self.meter.get();
+        let language = py.released(|| meter.run(|| regular::language(&self.grammar, id)));
         language.map_err(|error| errors::grammar(py, &error))
+    }
+
+    /// Says that so many bytes of a text are read.
+    fn read(&self, py: Python<'_>, bytes: usize) -> PyResult<()> {
+        self.meter.get().read(py, bytes)
     }
 
     fn known_rule(&self, id: u32) -> PyResult<RuleId> {
@@ -86,12 +94,15 @@ impl PyGrammarBuilder {
         parse: impl FnOnce() -> Result<Grammar, GrammarError> + Send,
     ) -> PyResult<u32> {
         let grammar = &mut self.grammar;
+        let meter = self.meter.get();
         let node = py.released(|| {
-            let read = parse()?;
-            Ok(match grammar.include(&read)? {
-                Some(node) => node,
-                // What has no start has no text.
-                None => grammar.choice(Vec::new())?,
+            meter.run(|| {
+                let read = parse()?;
+                Ok(match grammar.include(&read)? {
+                    Some(node) => node,
+                    // What has no start has no text.
+                    None => grammar.choice(Vec::new())?,
+                })
             })
         });
         node.map(|node| node.0).map_err(|error| errors::grammar(py, &error))
@@ -105,17 +116,21 @@ fn added(py: Python<'_>, node: Result<NodeId, LimitExceeded>) -> PyResult<u32> {
 #[pymethods]
 impl PyGrammarBuilder {
     #[new]
-    fn new() -> Self {
-        Self::default()
+    #[pyo3(signature = (meter=None))]
+    fn new(py: Python<'_>, meter: Option<Py<PyCompileMeter>>) -> PyResult<Self> {
+        let meter = meter.map_or_else(|| Py::new(py, PyCompileMeter::default()), Ok)?;
+        Ok(Self { grammar: Grammar::default(), meter })
     }
 
     /// A text, verbatim.
     fn text(&mut self, py: Python<'_>, text: &str) -> PyResult<u32> {
+        self.read(py, text.len())?;
         added(py, self.grammar.text(Ast::literal(text)))
     }
 
     /// One of several texts.
     fn texts(&mut self, py: Python<'_>, texts: Vec<String>) -> PyResult<u32> {
+        self.read(py, texts.iter().map(String::len).sum())?;
         let language = Ast::alternation(texts.iter().map(|text| Ast::literal(text)));
         added(py, self.grammar.text(language))
     }
@@ -131,12 +146,14 @@ impl PyGrammarBuilder {
         search: bool,
         characters: Vec<(String, char)>,
     ) -> PyResult<u32> {
+        self.read(py, pattern.len())?;
         let language = pattern::read(py, pattern, dialect, flags, search, characters)?;
         added(py, self.grammar.text(language))
     }
 
     /// Any run of neighbouring chunks of a text.
     fn substring(&mut self, py: Python<'_>, chunks: Vec<String>) -> PyResult<u32> {
+        self.read(py, chunks.iter().map(String::len).sum())?;
         let language = py.released(|| substring_of(&chunks));
         added(py, self.grammar.text(language))
     }
@@ -191,18 +208,21 @@ impl PyGrammarBuilder {
 
     /// A grammar in Lark's notation.
     fn lark(&mut self, py: Python<'_>, text: &str) -> PyResult<u32> {
+        self.read(py, text.len())?;
         self.included(py, || lark::parse(text))
     }
 
     /// A grammar in llama.cpp's notation.
     #[pyo3(signature = (text, root="root"))]
     fn gbnf(&mut self, py: Python<'_>, text: &str, root: &str) -> PyResult<u32> {
+        self.read(py, text.len())?;
         self.included(py, || gbnf::parse(text, root))
     }
 
     /// A grammar in EBNF as XGrammar reads it.
     #[pyo3(signature = (text, root="root"))]
     fn ebnf(&mut self, py: Python<'_>, text: &str, root: &str) -> PyResult<u32> {
+        self.read(py, text.len())?;
         self.included(py, || ebnf::parse(text, root))
     }
 
@@ -220,6 +240,8 @@ impl PyGrammarBuilder {
         min_chars: u32,
         max_chars: Option<u32>,
     ) -> PyResult<u32> {
+        let texts = excluding.iter().chain(&other_than).chain(&patterns).map(String::len);
+        self.read(py, texts.sum())?;
         let mut parts = vec![free_text::any_text(&excluding, "", None)];
         for pattern in &patterns {
             let language = py.released(|| ecma::search(pattern));
@@ -235,6 +257,7 @@ impl PyGrammarBuilder {
 
     /// A JSON value that is valid against a schema, given as JSON text.
     fn json_schema(&mut self, py: Python<'_>, schema: &str) -> PyResult<u32> {
+        self.read(py, schema.len())?;
         added(py, self.grammar.json(schema, None))
     }
 

@@ -6,7 +6,7 @@ use pyo3::{create_exception, PyTypeInfo};
 
 use crate::automaton::EngineError;
 use crate::engine::CompileError;
-use crate::error::LimitExceeded;
+use crate::error::{Breach, LimitExceeded};
 use crate::fast_forward::FastForwardError;
 use crate::grammar::{self, GrammarErrorKind};
 use crate::json_schema::{self, SchemaErrorKind};
@@ -59,8 +59,23 @@ create_exception!(
     ffwd._native,
     LimitExceededError,
     FfwdError,
-    "A budget ran out. `limit` names it, `maximum` is its value, and `pointer` the place in the \
-     schema, if it is known."
+    "A budget ran out. Everything else works on, and nothing that was asked of has changed.\n\n\
+     `limit` names it, as the fields of `ffwd.Limits` are named or in a few words, and `maximum` is \
+     its value. `pointer` is the place in the schema; `line` and `column` are those in the text of a \
+     grammar, from 1, in characters; empty and None where no place is known. `is_temporary`: it says \
+     nothing of the input, and the same call may succeed later."
+);
+create_exception!(
+    ffwd._native,
+    DeadlineExceededError,
+    LimitExceededError,
+    "The time for a call has passed: `maximum` seconds. `is_temporary` is True."
+);
+create_exception!(
+    ffwd._native,
+    CancellationError,
+    LimitExceededError,
+    "A call was ended by `ffwd.Cancellation.cancel`. `is_temporary` is True."
 );
 create_exception!(
     ffwd._native,
@@ -120,6 +135,11 @@ pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
     limit.setattr("limit", "")?;
     limit.setattr("maximum", 0)?;
     limit.setattr("pointer", "")?;
+    limit.setattr("line", py.None())?;
+    limit.setattr("column", py.None())?;
+    limit.setattr("is_temporary", false)?;
+    DeadlineExceededError::type_object(py).setattr("is_temporary", true)?;
+    CancellationError::type_object(py).setattr("is_temporary", true)?;
     let budget = BudgetError::type_object(py);
     budget.setattr("needed", 0)?;
     budget.setattr("max_tokens", 0)?;
@@ -137,13 +157,21 @@ fn with<'py, V: IntoPyObject<'py>>(py: Python<'py>, error: PyErr, name: &str, va
 }
 
 pub fn limit(py: Python<'_>, error: &LimitExceeded) -> PyErr {
-    limit_of(py, error.to_string(), error.limit, error.maximum as u64)
+    limit_saying(py, error, error.to_string())
 }
 
-fn limit_of(py: Python<'_>, message: String, limit: &str, maximum: u64) -> PyErr {
-    let error = LimitExceededError::new_err(message);
-    let error = with(py, error, "limit", limit);
-    with(py, error, "maximum", maximum)
+fn limit_saying(py: Python<'_>, error: &LimitExceeded, message: String) -> PyErr {
+    let named = |raised| with(py, raised, "limit", error.limit);
+    match error.breach() {
+        Breach::Budget => {
+            with(py, named(LimitExceededError::new_err(message)), "maximum", error.maximum)
+        }
+        Breach::Deadline => {
+            let seconds = error.time().as_secs_f64();
+            with(py, named(DeadlineExceededError::new_err(message)), "maximum", seconds)
+        }
+        Breach::Cancelled => named(CancellationError::new_err(message)),
+    }
 }
 
 pub fn schema(py: Python<'_>, error: &json_schema::SchemaError) -> PyErr {
@@ -157,7 +185,9 @@ fn schema_saying(py: Python<'_>, error: &json_schema::SchemaError, message: Stri
             with(py, UnsupportedSchemaError::new_err(message), "keyword", keyword)
         }
         SchemaErrorKind::Unsatisfiable => UnsatisfiableSchemaError::new_err(message),
-        SchemaErrorKind::Limit { limit, maximum } => limit_of(py, message, limit, *maximum),
+        &SchemaErrorKind::Limit { limit, maximum } => {
+            limit_saying(py, &LimitExceeded { limit, maximum }, message)
+        }
     };
     with(py, raised, "pointer", &error.pointer)
 }
@@ -193,7 +223,11 @@ fn at_place(py: Python<'_>, error: PyErr, (line, column): (usize, usize)) -> PyE
 pub fn grammar(py: Python<'_>, error: &grammar::GrammarError) -> PyErr {
     match &error.kind {
         GrammarErrorKind::Limit(limit) => {
-            limit_of(py, error.to_string(), limit.limit, limit.maximum as u64)
+            let raised = limit_saying(py, limit, error.to_string());
+            match &error.place {
+                Some(_) => at_place(py, raised, (error.line(), error.column())),
+                None => raised,
+            }
         }
         _ => {
             let place = (error.line(), error.column());
@@ -274,7 +308,10 @@ pub fn not_a_token(py: Python<'_>, id: &Bound<'_, PyAny>) -> PyErr {
 
 /// What was read from bytes, or cannot be made bytes.
 pub fn saved(py: Python<'_>, error: &SavedError) -> PyErr {
-    with(py, SerializationError::new_err(error.to_string()), "reason", error.reason())
+    match error {
+        SavedError::Limit(error) => limit(py, error),
+        _ => with(py, SerializationError::new_err(error.to_string()), "reason", error.reason()),
+    }
 }
 
 pub fn stop(py: Python<'_>, error: &StopError) -> PyErr {

@@ -8,6 +8,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::builder::PyGrammarBuilder;
 use super::errors::{self, VocabularyError};
+use super::limits::{flag, LimitsArgument, PyCancellation, PyCompileMeter};
 use super::matcher::PyMatcher;
 use super::pattern;
 use super::released::Released;
@@ -15,7 +16,9 @@ use super::vocabulary::PyVocabulary;
 use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{CompileError, Compiled, GrammarOptions};
 use crate::json_schema::{self, Policy, Registry, SchemaOptions};
+use crate::limits::Limits;
 use crate::matcher::{Beginning, Close, Matcher, Opening};
+use crate::meter::Meter;
 use crate::saved;
 use crate::vocabulary::TokenId;
 
@@ -74,24 +77,29 @@ impl PyCompiledGrammar {
     ///     data: The bytes.
     ///     vocabulary: The vocabulary that it was compiled for: with the same texts, end tokens and
     ///         names of tokens.
-    ///     memory_bytes: As for `ffwd.compile`.
+    ///     limits: An `ffwd.Limits`, as for `ffwd.compile`.
+    ///     cancellation: As there.
     ///
     /// Raises:
     ///     SerializationError: The bytes are something else, were changed, are of a version with
     ///         another format, or of another vocabulary. `reason` is one of `"kind"`, `"length"`,
     ///         `"version"`, `"checksum"`, `"vocabulary"`, `"malformed"` and `"refused"`.
     #[staticmethod]
-    #[pyo3(signature = (data, vocabulary, *, memory_bytes=None))]
+    #[pyo3(signature = (data, vocabulary, *, limits=None, cancellation=None))]
     fn from_bytes(
         py: Python<'_>,
         data: &[u8],
         vocabulary: &Bound<'_, PyVocabulary>,
-        memory_bytes: Option<usize>,
+        limits: Option<LimitsArgument>,
+        cancellation: Option<&Bound<'_, PyCancellation>>,
     ) -> PyResult<Self> {
         let engine = &vocabulary.get().engine;
-        let compiled = py.released(|| saved::load_grammar(data, engine));
+        let limits = limits.map_or_else(Limits::default, Limits::from);
+        let meter = PyCompileMeter::of(limits, flag(cancellation));
+        meter.read(py, data.len())?;
+        let compiled = py.released(|| meter.run(|| saved::load_grammar(data, engine)));
         let compiled = compiled.map_err(|error| errors::saved(py, &error))?;
-        wrap(py, vocabulary, Ok(compiled), memory_bytes)
+        wrap(py, vocabulary, Ok(compiled), &limits)
     }
 
     /// Itself, as nothing about it changes.
@@ -129,6 +137,8 @@ impl PyCompiledGrammar {
     ///         those of `free_until`.
     ///     max_tokens: The text ends within so many tokens, free text and the end token included:
     ///         masks leave out what would leave too few.
+    ///     cancellation: An `ffwd.Cancellation`, with which another thread ends calls on this text, and
+    ///         on those that are forked from it.
     ///
     /// Raises:
     ///     VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
@@ -137,8 +147,9 @@ impl PyCompiledGrammar {
     ///         output, is not in the vocabulary, or is text.
     ///     BudgetError: No text ends within `max_tokens`, or so that its parts keep to their limits.
     ///     ValueError: `free_controls` without `free_until`.
+    ///     LimitExceededError: The beginning takes more than the grammar's limits say.
     #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None, prefill=None,
-                        free_until=None, free_controls=Vec::new(), max_tokens=None))]
+                        free_until=None, free_controls=Vec::new(), max_tokens=None, cancellation=None))]
     #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
     fn matcher(
         slf: &Bound<'_, Self>,
@@ -149,6 +160,7 @@ impl PyCompiledGrammar {
         free_until: Option<CloseArgument>,
         free_controls: Vec<u32>,
         max_tokens: Option<usize>,
+        cancellation: Option<&Bound<'_, PyCancellation>>,
     ) -> PyResult<PyMatcher> {
         let compiled = slf.get().compiled.clone();
         if canonical && compiled.engine.canonicality().is_none() {
@@ -172,10 +184,12 @@ impl PyCompiledGrammar {
             max_tokens,
         };
         let py = slf.py();
+        let cancellation = flag(cancellation);
+        let mut meter = Meter::calling(compiled.limits(), cancellation.clone());
         let matcher = py
-            .released(|| Matcher::beginning(compiled, &beginning))
+            .released(|| meter.run(|| Matcher::beginning(compiled, &beginning)))
             .map_err(|error| errors::matcher(py, &error))?;
-        Ok(PyMatcher::new(matcher, slf.clone().unbind()))
+        Ok(PyMatcher::new(matcher.cancelled_by(cancellation), slf.clone().unbind()))
     }
 
     /// Tokens of a short text of the grammar, the end token included: see
@@ -185,8 +199,9 @@ impl PyCompiledGrammar {
     ///     LimitExceededError: It takes too long to find.
     fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let compiled = self.compiled.clone();
+        let matcher = Matcher::new(compiled);
         let tokens = py
-            .released(|| Matcher::new(compiled).shortest_completion())
+            .released(|| matcher.meter().run(|| matcher.shortest_completion()))
             .map_err(|error| errors::engine(py, &error))?;
         Ok(tokens.iter().map(|token| token.0).collect())
     }
@@ -224,13 +239,15 @@ fn wrap(
     py: Python<'_>,
     vocabulary: &Bound<'_, PyVocabulary>,
     compiled: Result<Compiled, CompileError>,
-    memory_bytes: Option<usize>,
+    limits: &Limits,
 ) -> PyResult<PyCompiledGrammar> {
-    let mut compiled = compiled.map_err(|error| errors::compile(py, &error))?;
-    if let Some(bytes) = memory_bytes {
-        compiled = compiled.limited_to(bytes);
-    }
+    let compiled = compiled.map_err(|error| errors::compile(py, &error))?.within(*limits);
     Ok(PyCompiledGrammar { compiled: Arc::new(compiled), vocabulary: vocabulary.clone().unbind() })
+}
+
+/// The meter of a compilation; without one, that of the default limits.
+fn given(py: Python<'_>, meter: Option<Py<PyCompileMeter>>) -> PyResult<Py<PyCompileMeter>> {
+    meter.map_or_else(|| Py::new(py, PyCompileMeter::default()), Ok)
 }
 
 /// Compiles a JSON Schema, given as JSON text.
@@ -240,11 +257,11 @@ fn wrap(
 /// (between items, and between a key and its value), they and `indent` say it all. With `any_order`
 /// properties come in any order, otherwise in that in which they are declared. `registry` has
 /// the documents that references may lead to, by URI, as JSON text; `lenient` leaves out what is not
-/// supported. `memory_bytes` is the budget of what is built lazily.
+/// supported. `meter` has the limits.
 #[pyfunction]
 #[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64,
                     separators=None, indent=None, any_order=false, registry=Vec::new(),
-                    lenient=false, memory_bytes=None))]
+                    lenient=false, meter=None))]
 #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn compile_json_schema(
     py: Python<'_>,
@@ -257,15 +274,19 @@ pub fn compile_json_schema(
     any_order: bool,
     registry: Vec<(String, String)>,
     lenient: bool,
-    memory_bytes: Option<usize>,
+    meter: Option<Py<PyCompileMeter>>,
 ) -> PyResult<PyCompiledGrammar> {
     let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
     let engine = &vocabulary.get().engine;
+    let meter = given(py, meter)?;
+    let meter = meter.get();
+    let documents = registry.iter().map(|(_, document)| document.len());
+    meter.read(py, schema.len() + documents.sum::<usize>())?;
     let compiled = py.released(|| {
         let registry = Arc::new(Registry::new(registry));
-        engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
+        meter.run(|| engine.compile_json_schema_with(schema, writing, registry, policy(lenient)))
     });
-    wrap(py, vocabulary, compiled, memory_bytes)
+    wrap(py, vocabulary, compiled, &meter.limits)
 }
 
 /// How JSON is written; see [`compile_json_schema`].
@@ -304,7 +325,7 @@ fn writing(
 #[pyfunction]
 #[pyo3(signature = (builder, node, vocabulary, *, whitespace="flexible", max_whitespace=64,
                     separators=None, indent=None, any_order=false, registry=Vec::new(),
-                    lenient=false, memory_bytes=None))]
+                    lenient=false, meter=None))]
 #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn compile_grammar(
     py: Python<'_>,
@@ -318,17 +339,20 @@ pub fn compile_grammar(
     any_order: bool,
     registry: Vec<(String, String)>,
     lenient: bool,
-    memory_bytes: Option<usize>,
+    meter: Option<Py<PyCompileMeter>>,
 ) -> PyResult<PyCompiledGrammar> {
     let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
     let grammar = builder.borrow().starting(node)?;
     let engine = &vocabulary.get().engine;
+    let meter = given(py, meter)?;
+    let meter = meter.get();
+    meter.read(py, registry.iter().map(|(_, document)| document.len()).sum())?;
     let compiled = py.released(|| {
         let registry = Arc::new(Registry::new(registry));
         let options = GrammarOptions { writing, registry, policy: policy(lenient) };
-        engine.compile_grammar(&grammar, options)
+        meter.run(|| engine.compile_grammar(&grammar, options))
     });
-    wrap(py, vocabulary, compiled, memory_bytes)
+    wrap(py, vocabulary, compiled, &meter.limits)
 }
 
 fn policy(lenient: bool) -> Policy {
@@ -368,7 +392,7 @@ pub fn json_schema_fidelity(
 /// Compiles a regular expression; see [`pattern::read`].
 #[pyfunction]
 #[pyo3(signature = (pattern, vocabulary, *, dialect="rust", flags="", search=false,
-                    characters=Vec::new(), memory_bytes=None))]
+                    characters=Vec::new(), meter=None))]
 #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn compile_regex(
     py: Python<'_>,
@@ -378,40 +402,48 @@ pub fn compile_regex(
     flags: &str,
     search: bool,
     characters: Vec<(String, char)>,
-    memory_bytes: Option<usize>,
+    meter: Option<Py<PyCompileMeter>>,
 ) -> PyResult<PyCompiledGrammar> {
+    let meter = given(py, meter)?;
+    let meter = meter.get();
+    meter.read(py, pattern.len())?;
     let language = pattern::read(py, pattern, dialect, flags, search, characters)?;
     let engine = &vocabulary.get().engine;
-    let compiled = py.released(|| engine.compile_language(language));
-    wrap(py, vocabulary, compiled, memory_bytes)
+    let compiled = py.released(|| meter.run(|| engine.compile_language(language)));
+    wrap(py, vocabulary, compiled, &meter.limits)
 }
 
 /// Compiles a node of a builder that is a regular language.
 #[pyfunction]
-#[pyo3(signature = (builder, node, vocabulary, *, memory_bytes=None))]
+#[pyo3(signature = (builder, node, vocabulary, *, meter=None))]
 pub fn compile_language(
     py: Python<'_>,
     builder: &Bound<'_, PyGrammarBuilder>,
     node: u32,
     vocabulary: &Bound<'_, PyVocabulary>,
-    memory_bytes: Option<usize>,
+    meter: Option<Py<PyCompileMeter>>,
 ) -> PyResult<PyCompiledGrammar> {
     let language = builder.borrow().language(py, node)?;
     let engine = &vocabulary.get().engine;
-    let compiled = py.released(|| engine.compile_language(language));
-    wrap(py, vocabulary, compiled, memory_bytes)
+    let meter = given(py, meter)?;
+    let meter = meter.get();
+    let compiled = py.released(|| meter.run(|| engine.compile_language(language)));
+    wrap(py, vocabulary, compiled, &meter.limits)
 }
 
 /// Compiles a choice between texts.
 #[pyfunction]
-#[pyo3(signature = (options, vocabulary, *, memory_bytes=None))]
+#[pyo3(signature = (options, vocabulary, *, meter=None))]
 pub fn compile_choice(
     py: Python<'_>,
     options: Vec<String>,
     vocabulary: &Bound<'_, PyVocabulary>,
-    memory_bytes: Option<usize>,
+    meter: Option<Py<PyCompileMeter>>,
 ) -> PyResult<PyCompiledGrammar> {
     let engine = &vocabulary.get().engine;
-    let compiled = py.released(|| engine.compile_choice(&options));
-    wrap(py, vocabulary, compiled, memory_bytes)
+    let meter = given(py, meter)?;
+    let meter = meter.get();
+    meter.read(py, options.iter().map(String::len).sum())?;
+    let compiled = py.released(|| meter.run(|| engine.compile_choice(&options)));
+    wrap(py, vocabulary, compiled, &meter.limits)
 }

@@ -7,12 +7,14 @@ use pyo3::types::{PyBytes, PyDict};
 use super::bitmask::Rows;
 use super::errors;
 use super::grammar::PyCompiledGrammar;
+use super::limits::{flag, PyCancellation};
 use super::released::Released;
 use super::{events, explain};
 use crate::fast_forward::{
     default_method, fast_forward_tokens, forced_bytes, nothing_forced, Backoff, FastForward, Method,
 };
 use crate::matcher::{Fallbacks, Matcher};
+use crate::meter::Meter;
 use crate::saved;
 use crate::vocabulary::TokenId;
 
@@ -66,7 +68,13 @@ impl PyMatcher {
     /// Raises:
     ///     TokenError: An id outside the vocabulary, or any token after the end.
     fn accept_token(&mut self, py: Python<'_>, token_id: u32) -> PyResult<bool> {
-        self.matcher.accept(TokenId(token_id)).map_err(|error| errors::matcher(py, &error))
+        let token = TokenId(token_id);
+        let matcher = &mut self.matcher;
+        let accepted = match matcher.accept_known(token) {
+            Some(accepted) => accepted,
+            None => py.released(|| matcher.meter().run(|| matcher.accept(token))),
+        };
+        accepted.map_err(|error| errors::matcher(py, &error))
     }
 
     /// Takes all the tokens, or, where the grammar refuses one, none: then `False`.
@@ -75,7 +83,9 @@ impl PyMatcher {
     ///     TokenError: As `accept_token`; nothing is taken then either.
     fn accept_tokens(&mut self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<bool> {
         let tokens = tokens(token_ids);
-        self.matcher.accept_all(&tokens).map_err(|error| errors::matcher(py, &error))
+        let matcher = &mut self.matcher;
+        let accepted = py.released(|| matcher.meter().run(|| matcher.accept_all(&tokens)));
+        accepted.map_err(|error| errors::matcher(py, &error))
     }
 
     /// How many of the tokens, from the first on, would be accepted. Changes nothing.
@@ -84,7 +94,9 @@ impl PyMatcher {
     ///     TokenError: An id outside the vocabulary.
     fn validate_tokens(&self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<usize> {
         let tokens = tokens(token_ids);
-        self.matcher.validate(&tokens).map_err(|error| errors::matcher(py, &error))
+        let matcher = &self.matcher;
+        let valid = py.released(|| matcher.meter().run(|| matcher.validate(&tokens)));
+        valid.map_err(|error| errors::matcher(py, &error))
     }
 
     /// Takes back the last tokens, an end token included.
@@ -92,12 +104,16 @@ impl PyMatcher {
     /// Raises:
     ///     IndexError: More tokens than have been accepted.
     fn rollback(&mut self, py: Python<'_>, num_tokens: usize) -> PyResult<()> {
-        self.matcher.rollback(num_tokens).map_err(|error| errors::matcher(py, &error))
+        let matcher = &mut self.matcher;
+        let done = py.released(|| matcher.meter().run(|| matcher.rollback(num_tokens)));
+        done.map_err(|error| errors::matcher(py, &error))
     }
 
     /// Back to the beginning of the text.
     fn reset(&mut self, py: Python<'_>) -> PyResult<()> {
-        self.matcher.reset().map_err(|error| errors::matcher(py, &error))
+        let matcher = &mut self.matcher;
+        let done = py.released(|| matcher.meter().run(|| matcher.reset()));
+        done.map_err(|error| errors::matcher(py, &error))
     }
 
     /// Where the text is, as bytes, from which `from_bytes` makes it again: how it began, and its
@@ -116,20 +132,25 @@ impl PyMatcher {
     /// Args:
     ///     data: The bytes.
     ///     grammar: The grammar of the text, compiled for the same vocabulary.
+    ///     cancellation: As for `CompiledGrammar.matcher`.
     ///
     /// Raises:
     ///     SerializationError: As `CompiledGrammar.from_bytes`, or, with the `reason` `"grammar"`,
     ///         the text was in another grammar.
     #[staticmethod]
+    #[pyo3(signature = (data, grammar, *, cancellation=None))]
     fn from_bytes(
         py: Python<'_>,
         data: &[u8],
         grammar: &Bound<'_, PyCompiledGrammar>,
+        cancellation: Option<&Bound<'_, PyCancellation>>,
     ) -> PyResult<Self> {
         let compiled = grammar.get().compiled.clone();
-        let matcher = py.released(|| saved::load_text(data, compiled));
+        let cancellation = flag(cancellation);
+        let mut meter = Meter::calling(compiled.limits(), cancellation.clone());
+        let matcher = py.released(|| meter.run(|| saved::load_text(data, compiled)));
         let matcher = matcher.map_err(|error| errors::saved(py, &error))?;
-        Ok(Self::new(matcher, grammar.clone().unbind()))
+        Ok(Self::new(matcher.cancelled_by(cancellation), grammar.clone().unbind()))
     }
 
     /// A second matcher at the same place; the two go on independently.
@@ -183,14 +204,16 @@ impl PyMatcher {
             return Ok(());
         }
         let matcher = &self.matcher;
-        py.released(|| matcher.fill_bitmask(row)).map_err(|error| errors::engine(py, &error))
+        py.released(|| matcher.meter().run(|| matcher.fill_bitmask(row)))
+            .map_err(|error| errors::engine(py, &error))
     }
 
     /// The tokens that may come next, sorted; none after the end.
     fn allowed_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let matcher = &self.matcher;
-        let allowed =
-            py.released(|| matcher.allowed()).map_err(|error| errors::engine(py, &error))?;
+        let allowed = py
+            .released(|| matcher.meter().run(|| matcher.allowed()))
+            .map_err(|error| errors::engine(py, &error))?;
         Ok(ids(&allowed))
     }
 
@@ -203,7 +226,7 @@ impl PyMatcher {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let matcher = &self.matcher;
         let bytes = py
-            .released(|| forced_bytes(matcher, max_bytes))
+            .released(|| matcher.meter().run(|| forced_bytes(matcher, max_bytes)))
             .map_err(|error| errors::engine(py, &error))?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -273,7 +296,7 @@ impl PyMatcher {
             return Ok(Vec::new());
         }
         let tokens = py
-            .released(|| fast_forward_tokens(matcher, &options))
+            .released(|| matcher.meter().run(|| fast_forward_tokens(matcher, &options)))
             .map_err(|error| errors::fast_forward(py, &error))?;
         Ok(ids(&tokens))
     }
@@ -300,7 +323,7 @@ impl PyMatcher {
     fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let matcher = &self.matcher;
         let tokens = py
-            .released(|| matcher.shortest_completion())
+            .released(|| matcher.meter().run(|| matcher.shortest_completion()))
             .map_err(|error| errors::engine(py, &error))?;
         Ok(ids(&tokens))
     }
@@ -338,7 +361,7 @@ impl PyMatcher {
     #[pyo3(signature = (*, finish=false))]
     fn events<'py>(&mut self, py: Python<'py>, finish: bool) -> PyResult<Bound<'py, PyAny>> {
         let matcher = &mut self.matcher;
-        let found = py.released(|| matcher.events(finish));
+        let found = py.released(|| matcher.meter().run(|| matcher.events(finish)));
         events::listed(py, &found.map_err(|error| errors::matcher(py, &error))?)
     }
 
@@ -352,7 +375,7 @@ impl PyMatcher {
     #[pyo3(signature = (*, finish=false))]
     fn captures<'py>(&mut self, py: Python<'py>, finish: bool) -> PyResult<Bound<'py, PyAny>> {
         let matcher = &mut self.matcher;
-        let found = py.released(|| matcher.captures(finish));
+        let found = py.released(|| matcher.meter().run(|| matcher.captures(finish)));
         events::captured(py, found.map_err(|error| errors::matcher(py, &error))?)
     }
 

@@ -12,6 +12,7 @@ mod errors;
 mod events;
 mod explain;
 mod grammar;
+mod limits;
 mod logits;
 mod matcher;
 mod pattern;
@@ -48,15 +49,18 @@ mod _native {
     use super::decoder::PyDecoder;
     #[pymodule_export]
     use super::errors::{
-        BitmaskError, BudgetError, FfwdError, GrammarError, InvalidSchemaError, LimitExceededError,
-        SchemaError, SerializationError, StopSequenceError, StreamInUseError, TextError,
-        TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
+        BitmaskError, BudgetError, CancellationError, DeadlineExceededError, FfwdError,
+        GrammarError, InvalidSchemaError, LimitExceededError, SchemaError, SerializationError,
+        StopSequenceError, StreamInUseError, TextError, TokenError, UnsatisfiableSchemaError,
+        UnsupportedSchemaError, VocabularyError,
     };
     #[pymodule_export]
     use super::grammar::{
         compile_choice, compile_grammar, compile_json_schema, compile_language, compile_regex,
         json_schema_fidelity, PyCompiledGrammar,
     };
+    #[pymodule_export]
+    use super::limits::{default_limits, inject_fault, PyCancellation, PyCompileMeter};
     #[pymodule_export]
     use super::logits::mask_logits;
     #[pymodule_export]

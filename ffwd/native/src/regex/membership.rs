@@ -6,6 +6,7 @@
 use super::substring::Chunks;
 use super::{Ast, CharClass, Magnitude};
 use crate::error::LimitExceeded;
+use crate::meter;
 
 /// Words of positions that one question may handle.
 const MAX_WORK: usize = 1 << 24;
@@ -102,7 +103,9 @@ struct Matcher<'t> {
 
 impl Matcher<'_> {
     fn charge(&mut self, steps: usize) -> Result<(), LimitExceeded> {
-        self.work += steps * (self.text.len() / 64 + 1);
+        let steps = steps * (self.text.len() / 64 + 1);
+        meter::charge(steps)?;
+        self.work += steps;
         if self.work > MAX_WORK {
             return Err(LimitExceeded::new("steps to match a text", MAX_WORK));
         }

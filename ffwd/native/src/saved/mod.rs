@@ -33,7 +33,9 @@ pub use fingerprint::Fingerprint;
 pub use recipe::{load as load_grammar, save as save_grammar};
 pub use text::{load as load_text, save as save_text};
 
+use crate::automaton::EngineError;
 use crate::engine::CompileError;
+use crate::error::LimitExceeded;
 use crate::matcher::MatcherError;
 
 /// The version of the format. One that is not this one is not read.
@@ -68,6 +70,9 @@ pub enum SavedError {
     Malformed(&'static str),
     #[error("{0} cannot be saved")]
     Unsupported(&'static str),
+    /// What reading them may take is used up.
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
     #[error(transparent)]
     Compile(Box<CompileError>),
     #[error(transparent)]
@@ -86,20 +91,30 @@ impl SavedError {
             Self::Checksum => "checksum",
             Self::Malformed(_) => "malformed",
             Self::Unsupported(_) => "unsupported",
-            Self::Compile(_) | Self::Matcher(_) => "refused",
+            Self::Compile(_) | Self::Matcher(_) | Self::Limit(_) => "refused",
         }
     }
 }
 
 impl From<CompileError> for SavedError {
     fn from(error: CompileError) -> Self {
-        Self::Compile(Box::new(error))
+        match error {
+            CompileError::Engine(EngineError::Limit(limit)) if limit.is_interruption() => {
+                Self::Limit(limit)
+            }
+            _ => Self::Compile(Box::new(error)),
+        }
     }
 }
 
 impl From<MatcherError> for SavedError {
     fn from(error: MatcherError) -> Self {
-        Self::Matcher(Box::new(error))
+        match error {
+            MatcherError::Engine(EngineError::Limit(limit)) if limit.is_interruption() => {
+                Self::Limit(limit)
+            }
+            _ => Self::Matcher(Box::new(error)),
+        }
     }
 }
 

@@ -51,6 +51,8 @@ pub enum VocabularyError {
     TooNarrow { width: usize, tokens: usize },
     #[error("the width of {0} ids is more than the {MAX_WIDTH} that a vocabulary may have")]
     TooWide(usize),
+    #[error("there is not enough memory for a width of {0} ids")]
+    Memory(usize),
     #[error("the {0} tokens spell more than the 16,777,216 bytes that a vocabulary may have")]
     TooLarge(usize),
     #[error(
@@ -131,8 +133,19 @@ impl Vocabulary {
         let mut eos = eos.to_vec();
         eos.sort_unstable();
         eos.dedup();
+        // What depends on the width is asked for at once: it is a number, and no text that is there.
+        let mut offsets = Vec::new();
+        let mut place_in_trie = Vec::new();
+        let mut texts = Vec::new();
+        let words = width.div_ceil(32);
+        offsets
+            .try_reserve_exact(width + 1)
+            .and_then(|()| place_in_trie.try_reserve_exact(width))
+            .and_then(|()| texts.try_reserve_exact(words))
+            .map_err(|_| VocabularyError::Memory(width))?;
+        place_in_trie.resize(width, u32::MAX);
+        texts.resize(words, 0);
         let mut bytes = Vec::new();
-        let mut offsets = Vec::with_capacity(width + 1);
         offsets.push(0);
         let mut single = [false; 256];
         for (id, token) in tokens.iter().enumerate() {
@@ -170,14 +183,12 @@ impl Vocabulary {
             .collect();
         let summaries = trie.summaries();
         let places = Places::new(&trie);
-        let mut texts = vec![0; width.div_ceil(32)];
         for &(_, token) in &sorted {
             texts[token.index() / 32] |= 1 << (token.0 % 32);
         }
         let mut by_length: Vec<TokenId> = sorted.iter().map(|&(_, token)| token).collect();
         by_length.sort_by_key(|token| (std::cmp::Reverse(text(token.index()).len()), *token));
         // Tokens that are no text have none.
-        let mut place_in_trie = vec![u32::MAX; width];
         for (place, token) in trie.tokens_below(NodeId::ROOT).iter().enumerate() {
             place_in_trie[token.index()] = place as u32;
         }

@@ -8,6 +8,7 @@ use crate::automaton::error::EngineError;
 use crate::automaton::frame::{Frame, StackId};
 use crate::automaton::rules::Rules;
 use crate::automaton::thread::{Thread, ThreadLexeme, Threads};
+use crate::meter;
 
 use super::{Aged, Change, Limit, Limits, OpenPart, Rewritten, FRESH, UNOPENED};
 
@@ -86,6 +87,7 @@ impl Automaton {
         };
         let mut shapes = Rewritten::default();
         while let Some(stack) = pending.pop() {
+            meter::charge(1)?;
             let on_stack = self.on_stack(rules, limits, stack);
             if on_stack.limits.len() < 2 || !seen.insert(stack) {
                 continue;
@@ -143,6 +145,7 @@ impl Automaton {
     ) -> Result<StackId, EngineError> {
         let mut pending = vec![root];
         while let Some(&top) = pending.last() {
+            meter::charge(1)?;
             if known.contains_key(&top) {
                 pending.pop();
                 continue;
@@ -208,6 +211,7 @@ impl Automaton {
             let mut seen: FxHashSet<(StackId, bool)> = FxHashSet::default();
             let mut pending = vec![(ended, false)];
             while let Some((stack, left)) = pending.pop() {
+                meter::charge(1)?;
                 if !seen.insert((stack, left)) {
                     continue;
                 }

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::{LexState, Lexeme};
 use crate::error::LimitExceeded;
+use crate::meter;
 
 impl Lexeme {
     /// How many bytes a shortest text has that is not empty, and how many end the lexeme at most from
@@ -24,7 +25,9 @@ impl Lexeme {
         let mut first: Vec<usize> = Vec::new();
         let mut next = 0;
         let mut from = None;
+        meter::charge(256)?;
         loop {
+            meter::charge(64)?;
             let state = match from {
                 None => self.start(),
                 Some(place) => order[place],

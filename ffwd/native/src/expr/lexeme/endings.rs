@@ -15,6 +15,7 @@ use crate::error::LimitExceeded;
 use crate::expr::derivative::{ByteClasses, Derivatives};
 use crate::expr::lower::Spelling;
 use crate::expr::store::{Expr, ExprId, ExprStore};
+use crate::meter;
 
 /// A text that leads from a state to one in which the lexeme may end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,6 +171,7 @@ fn shortest(
     let mut steps = 0;
     let mut tries = MAX_TRIES;
     while let Some(Reverse((whole, left, _, current, first))) = queue.pop() {
+        meter::charge(1 + bytes.len().saturating_sub(first))?;
         let length = visits[&current].length;
         if whole > length.saturating_add(left) {
             continue;

@@ -1,0 +1,362 @@
+//! What bounds the work of one call: steps, the clock, and a flag that another thread may set.
+//!
+//! Loops that may be long [`charge`] the meter of the thread they run on for what they do. That is
+//! a decrement; only every some thousand steps the clock and the flag are looked at. A charge fails
+//! once the meter has run out, and goes on failing until the call has ended, so the work comes to
+//! its end by the errors that it passes on. Where an error is taken for an answer, or part of an
+//! answer is kept, [`LimitExceeded::is_interruption`] tells those apart that are none.
+//!
+//! The meter belongs to a thread and not to what is built: what two calls build together each pays
+//! for itself, and neither fails for the other.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::error::{LimitExceeded, CALL_SECONDS, CALL_STEPS, COMPILE_SECONDS, COMPILE_STEPS};
+use crate::limits::Limits;
+
+/// After how many steps the clock and the flag are looked at.
+const QUANTUM: u64 = 4096;
+
+/// A flag with which one thread ends calls on others.
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation(Arc<AtomicBool>);
+
+impl Cancellation {
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Lets calls begin again.
+    pub fn reset(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// What bounds a call, and what it has used so far. Several calls that belong together may have
+/// one, one after the other.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    limits: Limits,
+    steps_limit: &'static str,
+    max_steps: u64,
+    time_limit: &'static str,
+    max_time: Duration,
+    cancellation: Option<Cancellation>,
+    begun: Option<Instant>,
+    spent: u64,
+    /// How many bytes of texts were read.
+    read: usize,
+    /// Why nothing more may be done.
+    broken: Option<LimitExceeded>,
+}
+
+impl Meter {
+    /// For the compilation of a grammar, which begins now.
+    pub fn compiling(limits: &Limits, cancellation: Option<Cancellation>) -> Self {
+        Self {
+            limits: *limits,
+            steps_limit: COMPILE_STEPS,
+            max_steps: limits.compile_steps,
+            time_limit: COMPILE_SECONDS,
+            max_time: limits.compile_time,
+            cancellation,
+            begun: Some(Instant::now()),
+            spent: 0,
+            read: 0,
+            broken: None,
+        }
+    }
+
+    /// For one call on a text in progress. Its time begins when the clock is first looked at, for
+    /// most calls end before that.
+    pub fn calling(limits: &Limits, cancellation: Option<Cancellation>) -> Self {
+        Self {
+            limits: *limits,
+            steps_limit: CALL_STEPS,
+            max_steps: limits.call_steps,
+            time_limit: CALL_SECONDS,
+            max_time: limits.call_time,
+            cancellation,
+            begun: None,
+            spent: 0,
+            read: 0,
+            broken: None,
+        }
+    }
+
+    /// How many steps were charged so far.
+    pub fn spent(&self) -> u64 {
+        self.spent
+    }
+
+    /// Says that so many bytes of schemas, grammars or patterns are read.
+    ///
+    /// # Errors
+    /// All that were read are more than `source_bytes`.
+    pub fn read(&mut self, bytes: usize) -> Result<(), LimitExceeded> {
+        self.read = self.read.saturating_add(bytes);
+        let maximum = self.limits.source_bytes;
+        match self.read > maximum {
+            false => Ok(()),
+            true => Err(LimitExceeded::new("source_bytes", maximum)),
+        }
+    }
+
+    /// Does some work under this meter, or under that which the thread has already.
+    ///
+    /// # Errors
+    /// Those of the work; or why it had to end early, also if it came to some answer then.
+    pub fn run<T, E: From<LimitExceeded>>(
+        &mut self,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        if RUNNING.with(|running| running.borrow().is_some()) {
+            return work();
+        }
+        if self.cancellation.as_ref().is_some_and(Cancellation::is_cancelled) {
+            return Err(LimitExceeded::cancelled().into());
+        }
+        self.install();
+        let scope = Scope(self);
+        let done = work();
+        let broken = scope.0.take_back();
+        std::mem::forget(scope);
+        match (done, broken) {
+            (Ok(_), Some(broken)) => Err(broken.into()),
+            (done, _) => done,
+        }
+    }
+
+    fn install(&mut self) {
+        let first = match (self.broken, faults::left()) {
+            (None, None) => QUANTUM.min(self.max_steps.saturating_sub(self.spent)),
+            _ => 0,
+        };
+        GAUGE.with(|gauge| {
+            gauge.left.set(first);
+            gauge.granted.set(first);
+            gauge.set_limits(&self.limits);
+        });
+        RUNNING.with(|running| *running.borrow_mut() = Some(self.clone()));
+    }
+
+    /// Ends what [`Self::install`] began; why the meter has run out, if it has.
+    fn take_back(&mut self) -> Option<LimitExceeded> {
+        let used = GAUGE.with(|gauge| {
+            let used = gauge.granted.get().saturating_sub(gauge.left.get());
+            gauge.left.set(u64::MAX);
+            gauge.granted.set(u64::MAX);
+            gauge.set_limits(&Limits::NONE);
+            used
+        });
+        let ran = RUNNING.with(|running| running.borrow_mut().take());
+        if let Some(ran) = ran {
+            *self = ran;
+        }
+        self.spent = self.spent.saturating_add(used);
+        self.broken
+    }
+
+    /// How many more steps may be done before the next look, after so many.
+    fn look(&mut self, steps: u64) -> Result<u64, LimitExceeded> {
+        if let Some(broken) = self.broken {
+            return Err(broken);
+        }
+        self.spent = self.spent.saturating_add(steps);
+        let broken = if faults::is_due() {
+            Some(LimitExceeded::deadline(self.time_limit, self.max_time))
+        } else if self.spent > self.max_steps {
+            let maximum = usize::try_from(self.max_steps).unwrap_or(usize::MAX);
+            Some(LimitExceeded::new(self.steps_limit, maximum))
+        } else if self.cancellation.as_ref().is_some_and(Cancellation::is_cancelled) {
+            Some(LimitExceeded::cancelled())
+        } else {
+            let now = Instant::now();
+            let begun = *self.begun.get_or_insert(now);
+            let late = now.saturating_duration_since(begun) > self.max_time;
+            late.then(|| LimitExceeded::deadline(self.time_limit, self.max_time))
+        };
+        self.broken = broken;
+        match broken {
+            Some(broken) => Err(broken),
+            None if faults::left().is_some() => Ok(0),
+            None => Ok(QUANTUM.min(self.max_steps - self.spent)),
+        }
+    }
+}
+
+/// Ends a meter also where the work panics.
+struct Scope<'m>(&'m mut Meter);
+
+impl Drop for Scope<'_> {
+    fn drop(&mut self) {
+        self.0.take_back();
+    }
+}
+
+/// What loops read: without a destructor, so that it is reached quickly.
+struct Gauge {
+    /// Steps until the next look.
+    left: Cell<u64>,
+    /// How many there were after the last one.
+    granted: Cell<u64>,
+    nesting: Cell<usize>,
+    expression_nodes: Cell<usize>,
+    states: Cell<usize>,
+    stacks: Cell<usize>,
+}
+
+impl Gauge {
+    fn set_limits(&self, limits: &Limits) {
+        self.nesting.set(limits.nesting);
+        self.expression_nodes.set(limits.expression_nodes);
+        self.states.set(limits.states);
+        self.stacks.set(limits.stacks);
+    }
+}
+
+thread_local! {
+    static GAUGE: Gauge = const {
+        Gauge {
+            left: Cell::new(u64::MAX),
+            granted: Cell::new(u64::MAX),
+            nesting: Cell::new(usize::MAX),
+            expression_nodes: Cell::new(usize::MAX),
+            states: Cell::new(usize::MAX),
+            stacks: Cell::new(usize::MAX),
+        }
+    };
+    static RUNNING: RefCell<Option<Meter>> = const { RefCell::new(None) };
+}
+
+/// Charges the thread's meter, if it has one, for so many steps: about as many as looks at a table
+/// or short loops over a few bytes.
+///
+/// # Errors
+/// The meter has run out; what this work would have found is not known.
+#[inline]
+pub fn charge(steps: usize) -> Result<(), LimitExceeded> {
+    GAUGE.with(|gauge| match gauge.left.get().checked_sub(steps as u64) {
+        Some(left) => {
+            gauge.left.set(left);
+            Ok(())
+        }
+        None => look(gauge, steps as u64),
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn look(gauge: &Gauge, steps: u64) -> Result<(), LimitExceeded> {
+    let steps = steps.saturating_add(gauge.granted.get().saturating_sub(gauge.left.get()));
+    gauge.left.set(0);
+    gauge.granted.set(0);
+    let granted = RUNNING.with(|running| match running.borrow_mut().as_mut() {
+        Some(meter) => meter.look(steps),
+        None => Ok(u64::MAX),
+    })?;
+    gauge.left.set(granted);
+    gauge.granted.set(granted);
+    Ok(())
+}
+
+/// Does work that is not the call's own, such as what has to be in order whatever becomes of it.
+pub fn unmetered<T>(work: impl FnOnce() -> T) -> T {
+    struct Suspended(Option<Meter>, [u64; 2]);
+    impl Drop for Suspended {
+        fn drop(&mut self) {
+            let Some(meter) = self.0.take() else { return };
+            GAUGE.with(|gauge| {
+                gauge.left.set(self.1[0]);
+                gauge.granted.set(self.1[1]);
+                gauge.set_limits(&meter.limits);
+            });
+            RUNNING.with(|running| *running.borrow_mut() = Some(meter));
+        }
+    }
+    let meter = RUNNING.with(|running| running.borrow_mut().take());
+    let state = GAUGE.with(|gauge| [gauge.left.get(), gauge.granted.get()]);
+    let _suspended = Suspended(meter, state);
+    GAUGE.with(|gauge| {
+        gauge.left.set(u64::MAX);
+        gauge.granted.set(u64::MAX);
+        gauge.set_limits(&Limits::NONE);
+    });
+    work()
+}
+
+/// Checks a count against a limit of the thread's call.
+macro_rules! limited {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// It is more than the call may have.
+        #[inline]
+        pub fn $name(count: usize) -> Result<(), LimitExceeded> {
+            let maximum = GAUGE.with(|gauge| gauge.$name.get());
+            match count > maximum {
+                false => Ok(()),
+                true => Err(LimitExceeded::new(stringify!($name), maximum)),
+            }
+        }
+    )*};
+}
+
+/// How deep brackets may nest where `most` is a fixed bound.
+pub fn nesting_within(most: usize) -> usize {
+    GAUGE.with(|gauge| gauge.nesting.get()).min(most)
+}
+
+/// Whether counts are within the limits of the thread's call.
+pub mod check {
+    use super::{LimitExceeded, GAUGE};
+
+    limited! {
+        /// Expressions of one lexeme.
+        expression_nodes
+        /// Configurations of one automaton.
+        states
+        /// Stacks of one automaton.
+        stacks
+    }
+}
+
+/// Breaches on demand, for tests: what holds after one at any place must hold after each.
+pub mod faults {
+    use std::cell::Cell;
+
+    thread_local! {
+        static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+    }
+
+    /// The next calls on this thread come to a deadline with this charge, counted from 1 over all
+    /// of them; `None` for no such fault.
+    pub fn inject(charge: Option<u64>) {
+        LEFT.with(|left| left.set(charge.map_or(u64::MAX, |charge| charge.max(1))));
+    }
+
+    /// How many charges are left until then; `None` if nothing was asked for, or it has happened.
+    pub fn left() -> Option<u64> {
+        let left = LEFT.with(Cell::get);
+        (left != u64::MAX).then_some(left)
+    }
+
+    pub(super) fn is_due() -> bool {
+        let Some(charges) = left() else { return false };
+        let due = charges <= 1;
+        LEFT.with(|left| left.set(if due { u64::MAX } else { charges - 1 }));
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests;
