@@ -21,7 +21,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help demo test setup suite vocabularies parsers check lint format rust-lint python-lint types stubs rust-test \
-        python-test engines instructions instructions-update gate gate-update bench-bpe clean
+        python-test engines tsan miri instructions instructions-update gate gate-update bench-bpe clean
 
 help:
 	@echo 'make demo    a constrained answer from a chat prompt, through generate()'
@@ -33,6 +33,8 @@ help:
 	@echo 'make vocabularies  only the vocabularies and chat templates of llama.cpp, for the tests'
 	@echo 'make parsers  only the parsers of tool calls of vLLM, for the tests'
 	@echo 'make engines  the tests with vLLM'"'"'s scheduler and SGLang'"'"'s grammars, in environments of their own'
+	@echo 'make tsan    the tests of threads under ThreadSanitizer; needs a nightly toolchain'
+	@echo 'make miri    tests of small modules under Miri; needs a nightly toolchain'
 	@echo 'make instructions  count the instructions of ten workloads, and compare with what is recorded'
 	@echo 'make instructions-update  record them'
 	@echo 'make gate    verdicts on the built-in corpus, compared with what is recorded'
@@ -148,6 +150,32 @@ test: rust-test python-test
 
 rust-test:
 	cargo test --locked --manifest-path $(CARGO_MANIFEST)
+
+# Tests whose threads share something, and none that takes long: ThreadSanitizer takes ten times as
+# long, and it builds the standard library again.
+NIGHTLY := nightly
+NIGHTLY_CARGO := cargo +$(NIGHTLY)
+HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+TSAN_TESTS := eight_threads work_that_is_shared_out section:: many_threads threads_that_intern threads_see \
+              built_by_many_threads shared_between_threads any_number_of_threads nothing_is_lost \
+              slots_are_read threads_that_evict a_batch_is_filled batches_are_their_texts
+
+tsan:
+	@test -d "$$(rustup run $(NIGHTLY) rustc --print sysroot 2>/dev/null)/lib/rustlib/src" || \
+		{ echo 'make tsan needs: rustup toolchain install $(NIGHTLY) --component rust-src' >&2; exit 1; }
+	RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=$(CURDIR)/build/tsan $(NIGHTLY_CARGO) test --locked \
+		--manifest-path $(CARGO_MANIFEST) -Zbuild-std --target $(HOST) --lib --test threads -- $(TSAN_TESTS)
+
+# The crate has no unsafe code of its own; what Miri looks at is how it uses that of its dependencies.
+# With no isolation, for tests read the clock.
+MIRI_TESTS := section:: automaton::intern engine::transitions mask::slots mask::sharded mask::recent \
+              mask::tests::slots_are_read logits::tests::rows expr::lexeme_store
+
+miri:
+	@rustup run $(NIGHTLY) cargo miri --version >/dev/null 2>&1 || \
+		{ echo 'make miri needs: rustup toolchain install $(NIGHTLY) --component miri,rust-src' >&2; exit 1; }
+	MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=$(CURDIR)/build/miri $(NIGHTLY_CARGO) miri test --locked \
+		--manifest-path $(CARGO_MANIFEST) --lib -- $(MIRI_TESTS)
 
 # A file's tests run in one process, for they share what is costly to make.
 python-test: setup suite vocabularies parsers

@@ -7,7 +7,7 @@ from html import escape
 
 from maskbench.soak.memory import Curve, Sample
 
-_WIDTH, _HEIGHT = 300.0, 220.0
+_WIDTH, _HEIGHT = 310.0, 220.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 34.0, 40.0
 _MIB = 1 << 20
 
@@ -55,6 +55,8 @@ def _box(curve: Curve, offset: float, top: int, step: int) -> list[str]:
     for quarter in range(5):
         x = across(curve.total * quarter / 4)
         parts.append(f'<path d="M{x:.1f} {_TOP:g}V{bottom:g}" stroke="#eeeeee"/>')
+        if quarter % 2:
+            continue
         anchor = "start" if quarter == 0 else "end" if quarter == 4 else "middle"
         parts.append(f'<text x="{x:.1f}" y="{bottom + 15:g}" text-anchor="{anchor}" '
                      f'fill="#555555">{curve.total * quarter // 4:,}</text>')  # fmt: skip
@@ -65,6 +67,6 @@ def _box(curve: Curve, offset: float, top: int, step: int) -> list[str]:
         f'<polyline points="{" ".join(map(at, curve.samples))}" fill="none" '
         'stroke="#1f5fa8" stroke-width="1.5" stroke-linejoin="round"/>',
         f'<text x="{left:.1f}" y="{_HEIGHT - 8:g}" fill="#555555">'
-        "MiB resident; dashed: what the last quarter may reach</text>",
+        "MiB resident; dashed: what is allowed at last</text>",
     ]
     return parts

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,46 @@ def test_forks_beside_and_within_calls_to_python() -> None:
     assert done.returncode == 0
 
 
+_OWN_LOCK = """
+import os, threading
+
+# A program that keeps a lock of its own whole over forks, with hooks that run after those of ffwd.
+lock = threading.Lock()
+os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+held, forking = threading.Event(), threading.Event()
+os.register_at_fork(before=forking.set)
+import ffwd
+
+vocabulary = ffwd.Vocabulary([bytes([b]) for b in range(256)] + [None], eos_token_ids=[256])
+
+def work():
+    with lock:
+        held.set()
+        forking.wait()
+        # Here the other thread has closed ffwd and waits for the lock.
+        ffwd.compile(ffwd.regex("a{3}"), vocabulary)
+
+worker = threading.Thread(target=work)
+worker.start()
+held.wait()
+child = os.fork()
+if child == 0:
+    with lock:
+        ffwd.compile(ffwd.regex("b{3}"), vocabulary)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+worker.join()
+print("fine")
+"""
+
+
+def test_locks_of_the_program_are_no_dead_end() -> None:
+    """Whoever holds one gets into ffwd, though a fork is under way that waits for the lock."""
+    done = run("-c", _OWN_LOCK)
+    assert done.stdout == "fine\n", done.stderr
+    assert done.returncode == 0
+
+
 _METRICS = """
 import os, threading, ffwd.metrics
 
@@ -97,3 +138,10 @@ print("fine")
 def test_a_lock_of_the_metrics_is_not_inherited() -> None:
     done = run("-c", _METRICS, seconds=30)
     assert done.stdout == "fine\n", done.stderr
+
+
+def test_the_example_of_the_document() -> None:
+    text = (PROGRAM.parents[2] / "docs/threads.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    done = run("-c", example, seconds=30)
+    assert done.returncode == 0, done.stderr

@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 const SHARDS: usize = 16;
 /// How long a thread sleeps before it looks again.
 const NAP: Duration = Duration::from_micros(50);
+/// How long a section waits for a fork. One that takes longer may itself be waiting for this thread,
+/// for a lock of the program that both want.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How many sections of some of the threads are open; on cache lines of its own.
 #[derive(Debug)]
@@ -64,8 +67,8 @@ pub struct Section {
 #[must_use]
 pub struct Share(usize);
 
-/// Begins a section. While a thread is about to fork it waits, unless this thread is in a section
-/// already, which the other waits for.
+/// Begins a section. While a thread is about to fork it waits, for a second at most, unless this thread
+/// is in a section already, which the other waits for.
 pub fn enter() -> Section {
     let shard = shard();
     GATE.enter(shard, DEPTH.get() > 0);
@@ -137,9 +140,17 @@ impl Gate {
         // Either this thread sees that one is about to fork, or that one sees the section: each
         // writes before it reads, in one order for all.
         self.open[shard].0.fetch_add(1, Ordering::SeqCst);
-        while !is_inside && self.forking.load(Ordering::SeqCst) > 0 {
+        if !is_inside && self.forking.load(Ordering::SeqCst) > 0 {
+            self.wait(shard);
+        }
+    }
+
+    #[cold]
+    fn wait(&self, shard: usize) {
+        let begun = Instant::now();
+        while self.forking.load(Ordering::SeqCst) > 0 && begun.elapsed() < PATIENCE {
             self.leave(shard);
-            while self.forking.load(Ordering::Relaxed) > 0 {
+            while self.forking.load(Ordering::Relaxed) > 0 && begun.elapsed() < PATIENCE {
                 thread::sleep(NAP);
             }
             self.open[shard].0.fetch_add(1, Ordering::SeqCst);
@@ -229,6 +240,10 @@ mod tests {
         gate.forking.fetch_sub(1, Ordering::SeqCst);
         gate.enter(5, false);
         assert!(!gate.close(1, Duration::from_millis(2)));
+        // Nor does a section wait for ever for a fork.
+        let begun = Instant::now();
+        gate.enter(6, false);
+        assert!(begun.elapsed() >= PATIENCE);
         // In the new process the other thread is not there.
         gate.reset(3, 1);
         assert_eq!(gate.count(), 1);

@@ -1,0 +1,65 @@
+"""What happens where the system has no more memory to give; in processes of their own."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+_LIMITED = """
+import resource, ffwd
+TOKENS = [bytes([b]) for b in range(256)] + [None]
+def limit(mebibytes):
+    with open("/proc/self/statm") as statm:
+        held = int(statm.read().split()[0]) * resource.getpagesize()
+    most = held + (mebibytes << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+"""
+
+_WIDTH = """
+limit(24)
+try:
+    ffwd.Vocabulary(TOKENS, eos_token_ids=[256], width=1 << 24)
+except ffwd.VocabularyError as error:
+    assert "not enough memory for a width of 16777216 ids" in str(error), error
+else:
+    raise AssertionError("there was memory for it")
+vocabulary = ffwd.Vocabulary(TOKENS, eos_token_ids=[256])
+matcher = ffwd.compile(ffwd.choice(["yes", "no"]), vocabulary).matcher()
+assert matcher.allowed_token_ids() == [ord("n"), ord("y")]
+try:
+    ffwd.allocate_bitmask(1 << 20, 1 << 24)
+except MemoryError:
+    print("fine")
+"""
+
+_LITTLE_BY_LITTLE = """
+vocabulary = ffwd.Vocabulary(TOKENS, eos_token_ids=[256])
+texts = [f"{number:020}" for number in range(300_000)]
+limit(24)
+ffwd.compile(ffwd.choice(texts), vocabulary)
+print("there was memory for it")
+"""
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="the limit on memory is Linux's"
+)
+
+
+def run(program: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", _LIMITED + program]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_what_one_number_asks_for_is_refused() -> None:
+    """A width and a batch are numbers that may be anything; the process goes on."""
+    done = run(_WIDTH)
+    assert done.stdout == "fine\n", done.stderr
+
+
+def test_small_allocations_that_fail_end_the_process() -> None:
+    """As docs/memory.md says: at once, by a signal and with a message. Nothing wrong is told."""
+    done = run(_LITTLE_BY_LITTLE)
+    assert done.returncode == -signal.SIGABRT, done
+    assert done.stdout == ""
+    assert "memory allocation of" in done.stderr
