@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 CARGO_MANIFEST := ffwd/native/Cargo.toml
 # The benchmarks beside other crates are not part of the build.
 BENCH_MANIFEST := maskbench/crates/Cargo.toml
+# Nor are the fuzz targets.
+FUZZ_MANIFEST := ffwd/native/fuzz/Cargo.toml
 BUILT_FROM := pyproject.toml setup.py $(CARGO_MANIFEST) ffwd/native/Cargo.lock \
               $(shell find ffwd/native/src -name '*.rs')
 
@@ -21,7 +23,8 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help demo test setup suite vocabularies parsers check lint format rust-lint python-lint types stubs rust-test \
-        python-test engines tsan miri instructions instructions-update gate gate-update bench-bpe clean
+        python-test engines tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
+        fuzz-smoke clean
 
 help:
 	@echo 'make demo    a constrained answer from a chat prompt, through generate()'
@@ -39,6 +42,8 @@ help:
 	@echo 'make instructions-update  record them'
 	@echo 'make gate    verdicts on the built-in corpus, compared with what is recorded'
 	@echo 'make gate-update  record them'
+	@echo 'make fuzz-smoke  every fuzz target on its corpus and on inputs near by, without libFuzzer'
+	@echo 'make fuzz    fuzz all targets in turn, for FUZZ_MINUTES; needs nightly Rust and cargo-fuzz'
 	@echo 'make bench-bpe  byte-pair encoding beside the crate that does it best'
 	@echo 'make clean   remove what was built'
 
@@ -119,15 +124,17 @@ demo: $(VENV)/.installed-demo
 
 # ---------------------------------------------------------------------------------------- checks
 
-check: lint instructions gate engines test
+check: lint instructions gate engines fuzz-smoke test
 
 lint: rust-lint python-lint types stubs
 
 rust-lint: setup
 	cargo fmt --manifest-path $(CARGO_MANIFEST) --check
 	cargo fmt --manifest-path $(BENCH_MANIFEST) --check
+	cargo fmt --manifest-path $(FUZZ_MANIFEST) --check
 	cargo clippy --locked --manifest-path $(CARGO_MANIFEST) --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path $(CARGO_MANIFEST) --all-targets --features python -- -D warnings
+	cargo clippy --locked --manifest-path $(FUZZ_MANIFEST) --all-targets --no-default-features -- -D warnings
 
 python-lint: setup
 	$(BIN)/ruff format --check .
@@ -225,6 +232,22 @@ gate: $(GATE_RESULTS)
 gate-update: $(GATE_RESULTS)
 	$(BIN)/python -m maskbench baseline $< $(GATE_BASELINE)
 
+# A stable toolchain and no C++ compiler are enough.
+fuzz-smoke:
+	cargo test --locked --no-default-features --manifest-path $(FUZZ_MANIFEST)
+
+# docs/fuzzing.md. What is found is kept in FUZZ_OUT.
+FUZZ_MINUTES ?= 240
+FUZZ_OUT ?= build/fuzz
+FUZZ_SANITIZER ?= none
+
+fuzz: setup
+	@cargo +nightly --version >/dev/null 2>&1 || { echo 'make fuzz needs a nightly toolchain of Rust: rustup toolchain install nightly' >&2; exit 1; }
+	@command -v cargo-fuzz >/dev/null || { echo 'make fuzz needs cargo-fuzz: cargo install cargo-fuzz' >&2; exit 1; }
+	cd ffwd/native && cargo +nightly fuzz build --sanitizer $(FUZZ_SANITIZER) --target-dir fuzz/target
+	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
+	$(BIN)/python tests/fuzzing/campaign.py --out $(FUZZ_OUT) --minutes $(FUZZ_MINUTES)
+
 # Fetches and builds the crates that it compares with.
 bench-bpe:
 	cargo bench --manifest-path $(BENCH_MANIFEST) --bench bpe
@@ -236,8 +259,9 @@ bench-readers:
 format: setup
 	cargo fmt --manifest-path $(CARGO_MANIFEST)
 	cargo fmt --manifest-path $(BENCH_MANIFEST)
+	cargo fmt --manifest-path $(FUZZ_MANIFEST)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf build dist *.egg-info ffwd/native/target ffwd/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist *.egg-info ffwd/native/target ffwd/native/fuzz/target ffwd/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
