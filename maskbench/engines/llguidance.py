@@ -79,6 +79,11 @@ class LlguidanceEngine(Engine):
         """Compiles Lark or a regular expression; raises `RefusedError`."""
         if kind == "regex":
             text = f"start: /{self._llguidance.regex_to_lark(text, use_ascii='')}/"
+        elif kind == "gbnf":
+            try:
+                text = self._llguidance.gbnf_to_lark.gbnf_to_lark(text)
+            except Exception as error:  # its own kinds of errors have no common base
+                raise RefusedError(short_reason(str(error)), str(error)) from error
         elif kind != "lark":
             raise RefusedError("no such format", f"llguidance reads no {kind}")
         if not self.forcing:
