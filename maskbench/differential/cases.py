@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,8 +30,7 @@ from maskbench.tokenizer import OutputEncoder, TokenizerSpec
 from maskbench.walk import describe_error
 
 SUBJECT = "ffwd"
-PEER = "llguidance"
-GRAMMAR_PEER = "llguidance-unforced"
+PEER = "llguidance-unforced"
 
 FAMILIES = {"schema": 60, "regex": 12, "terminal": 8, "rules": 14, "corpus": 6}
 """With how often each is drawn, of 100 cases."""
@@ -113,6 +113,16 @@ class Cases:
 
     def __call__(self, task: CaseTask) -> CaseReport:
         """Runs a case. What is not an engine's refusal or a documented limit is a finding."""
+        try:
+            return self._case(task)
+        except Exception:
+            # Of the comparison itself or of an engine: either way somebody must look at it.
+            report = CaseReport(task.seed, "lost")
+            why = traceback.format_exc(limit=-6)
+            report.findings.append(Finding("case lost", "", "", {}, b"", None, (), why))
+            return report
+
+    def _case(self, task: CaseTask) -> CaseReport:
         source = random.Random(task.seed)
         weights = [FAMILIES[family] for family in self._settings.families]
         (family,) = source.choices(self._settings.families, weights)
@@ -139,7 +149,7 @@ class Cases:
         case = SchemaCase(drawn, court, whitespace, self._bytes, report, source)
         try:
             subject = self._engines.contestant(SUBJECT, whitespace, "json_schema", text)
-            peer = None if alone else self._peer(report, PEER, whitespace, "json_schema", text)
+            peer = None if alone else self._peer(report, whitespace, "json_schema", text)
             if isinstance(subject, str):
                 report.refused[SUBJECT] = subject
             texts = [] if peer is None else case.texts_of_peer(peer, _PEER_TEXTS)
@@ -164,7 +174,7 @@ class Cases:
         subject = self._engines.contestant(SUBJECT, Whitespace.FLEXIBLE, drawn.kind, drawn.text)
         peer = None
         if not alone:
-            peer = self._peer(report, GRAMMAR_PEER, Whitespace.FLEXIBLE, drawn.kind, drawn.text)
+            peer = self._peer(report, Whitespace.FLEXIBLE, drawn.kind, drawn.text)
         if isinstance(subject, str):
             # Every drawn grammar has a text.
             finding = Finding("ffwd raises", drawn.kind, drawn.text, {}, b"", None, (), subject)
@@ -181,7 +191,7 @@ class Cases:
         """A grammar of the corpus, with other walks than its own test has."""
         if alone:
             return
-        peers = dict.fromkeys(("lark", "regex"), GRAMMAR_PEER)
+        peers = dict.fromkeys(("lark", "regex"), PEER)
         if self._comparison is None:
             setup = EngineSetup(self._settings.tokenizer, Whitespace.FLEXIBLE)
             self._comparison = Comparison(
@@ -216,9 +226,9 @@ class Cases:
             )
 
     def _peer(
-        self, report: CaseReport, name: str, whitespace: Whitespace, kind: str, text: str
+        self, report: CaseReport, whitespace: Whitespace, kind: str, text: str
     ) -> Contestant | None:
-        found = self._engines.contestant(name, whitespace, kind, text)
+        found = self._engines.contestant(PEER, whitespace, kind, text)
         if isinstance(found, str):
             report.refused[PEER] = found
             return None

@@ -87,7 +87,7 @@ def differential_command(
                 "schemas": schemas.name,
                 "families": families,
                 "engines": {
-                    name: find(name)(EngineSetup(specs[0], Whitespace.COMPACT)).versions()[name]
+                    name: find(name)(EngineSetup(specs[0], Whitespace.COMPACT)).versions()
                     for name in (SUBJECT, PEER)
                 },
             }

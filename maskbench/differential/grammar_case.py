@@ -8,7 +8,12 @@ from typing import Any
 
 import ffwd
 from maskbench.differential.draws import draw_regular, draw_rules, draw_terminal
-from maskbench.differential.recognisers import AutomatonRecogniser, EarleyRecogniser, Recogniser
+from maskbench.differential.recognisers import (
+    AutomatonRecogniser,
+    EarleyRecogniser,
+    Recogniser,
+    is_utf8,
+)
 from maskbench.differential.reports import CaseReport, Finding
 from maskbench.differential.side_by_side import Contestant, SideBySide, Spot
 from maskbench.differential.writers import GbnfWriter, LarkWriter, as_regex
@@ -134,6 +139,8 @@ class GrammarCase:
             )
         elif right:
             self._report.add("peer lacks: text", self._drawn.kind)
+        elif token is not None and not is_utf8(spot.prefix + token):
+            self._report.add("peer wrong: not UTF-8", self._drawn.kind)
         else:
             self._report.add("peer wrong: no text", self._drawn.kind)
 

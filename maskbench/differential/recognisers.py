@@ -153,6 +153,11 @@ def _has_operators(node: Node) -> bool:
             return False
 
 
+def is_utf8(text: bytes) -> bool:
+    """Whether it is text, or text that ends within a character."""
+    return _cut(text)[0] is not None
+
+
 def _cut(text: bytes) -> tuple[str | None, bytes]:
     """The whole characters, and the beginning of one more; None if it is no UTF-8."""
     try:

@@ -53,6 +53,9 @@ RULES: dict[str, Rule] = {
     # Grammars.
     "peer lacks: text": Rule("peer", "a recogniser says that the token leads to a text"),
     "peer wrong: no text": Rule("peer", "a recogniser says that the token leads to none"),
+    "peer wrong: not UTF-8": Rule(
+        "peer", "the complement of a terminal holds bytes that no text has"
+    ),
     "peer gave up": Rule("peer", "a limit or an error of its own"),
     "peer lost": Rule("peer", "its process dies or hangs; the subject alone does not"),
     "corpus": Rule("peer", "a case of maskbench/grammars whose difference is named there"),
@@ -61,7 +64,7 @@ RULES: dict[str, Rule] = {
     "not judged": Rule(
         "judges", "the validators cannot be asked, as for numbers that are too long"
     ),
-    "no end found": Rule("judges", "no text was found to which the peer's token leads"),
+    "no end found": Rule("judges", "no text was found to which the token leads"),
     "ffwd limit": Rule("ffwd", "a LimitExceededError, which is documented"),
 }
 

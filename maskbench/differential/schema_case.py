@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from maskbench.differential.spelling import NUMBERS, PLAIN, SPACE, STRINGS, expl
 from maskbench.documents import Whitespace, write_instance
 from maskbench.gates import fuzz
 from maskbench.gates.guides import Guide
-from maskbench.gates.walks import Ending, VocabularyTokens, Walker
+from maskbench.gates.walks import DEAD_ENDS, Ending, VocabularyTokens, Walker
 
 _STEPS = 120
 _FREE = (0, 5, 15, 40)
@@ -111,13 +111,27 @@ class SchemaCase:
             rest = matcher.shortest_completion()
         except ffwd.LimitExceededError as error:
             self._report.add("ffwd limit", error.limit)
-            return None
+            return self._walked_to_the_end(taken, prefix)
         except ffwd.FfwdError as error:
             self._find("ffwd has no way on", prefix, None, str(error))
             return None
         if not matcher.accept_tokens(rest) or not matcher.is_terminated():
             self._find("ffwd contradicts itself", prefix, None, f"its completion {rest} fails")
         return prefix + b"".join(texts[token] or b"" for token in rest)
+
+    def _walked_to_the_end(self, taken: Sequence[int], prefix: bytes) -> bytes | None:
+        """The text as a walk through the subject's masks ends it."""
+        subject = self._subject
+        walker = Walker(self._drawn.schema, subject.compiled.session, subject.tokens)
+        for _ in range(_TRIES):
+            walk = walker.finish(self._source, taken)
+            if walk.ending is Ending.VALID:
+                return walk.text
+            if walk.ending in DEAD_ENDS:
+                self._find("ffwd has no way on", prefix, None, f"{walk.text!r}: {walk.detail}")
+                return None
+        self._report.add("no end found", "of ffwd")
+        return None
 
     # ----------------------------------------------------------------------------------- tokens
 

@@ -222,17 +222,21 @@ class SideBySide:
         text = self.subject.tokens.texts[token]
         if text is None or not text:
             return (token,)
-        before = chr(place.text[-1]) if place.text else ""
-        before = "0" if before.isdigit() else "a" if before.isalpha() else before
-        first = chr(text[0])
-        first = "0" if first.isdigit() else "a" if first.isalnum() else first
-        return place.in_string, place.in_key, before, first, len(text) > 1
+        before = _kind(place.text[-1]) if place.text else ""
+        return place.in_string, place.in_key, before, _kind(text[0]), len(text) > 1
 
     def _spot(self, taken: Sequence[int], place: Place, token: int, only: str) -> Spot:
         ends = self.subject.tokens.ends
         text = self.subject.tokens.texts[token]
         where = _where(place, token in ends, text or b"")
         return Spot(tuple(taken), bytes(place.text), token, token in ends, where, only)
+
+
+def _kind(byte: int) -> str:
+    if byte >= 0x80:
+        return "within a character" if byte < 0xC0 else "a character"
+    char = chr(byte)
+    return "digit" if char.isdigit() else "letter" if char.isalpha() else char
 
 
 def _where(place: Place, is_end: bool, text: bytes) -> str:

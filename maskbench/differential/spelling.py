@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 from maskbench.documents import Whitespace
 
@@ -68,7 +68,11 @@ def _subsets() -> Iterator[frozenset[str]]:
 def _plain(number: str, *, shortest: bool) -> str:
     if not shortest and "e" not in number.lower():
         return number
-    value = Decimal(number)
+    try:
+        value = Decimal(number)
+    except InvalidOperation:
+        # An exponent beyond all bounds.
+        return number
     if abs(value.adjusted()) > _MAX_DIGITS:
         return number
     plain = format(value, "f")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 from functools import partial
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ class LlguidanceEngine(Engine):
 
     name: ClassVar[str] = "llguidance"
     forcing: ClassVar[bool] = True
-    """Where one text must follow, whether a mask of a grammar has only the token that the
+    """Where one text must follow, whether a mask has only the token that the
     tokenizer would write it with, rather than all that lead on."""
 
     def __init__(self, setup: EngineSetup) -> None:
@@ -73,6 +74,12 @@ class LlguidanceEngine(Engine):
             )
         except ValueError as error:
             raise RefusedError(short_reason(str(error)), str(error)) from error
+        if not self.forcing:
+            # Such an option is Lark's only.
+            (part,) = json.loads(grammar)["grammars"]
+            text = f"start: %json {json.dumps(part['json_schema'])}"
+            text = f'%llguidance {{ "no_forcing": true }}\n{text}'
+            grammar = self._llguidance.LLMatcher.grammar_from_lark(text)
         return self._compile(grammar, self._tokenizer)
 
     def compile_grammar(self, kind: str, text: str) -> Compiled:
@@ -104,7 +111,7 @@ class LlguidanceEngine(Engine):
 
 
 class LlguidanceUnforcedEngine(LlguidanceEngine):
-    """The same with complete masks of grammars, to be compared with those of others."""
+    """The same with complete masks, to be compared with those of others."""
 
     name = "llguidance-unforced"
     forcing = False
