@@ -8,6 +8,7 @@ from maskbench.batches.command import batches_command
 from maskbench.canonical_demo.command import demo_command
 from maskbench.canonicality.command import canonicality_command
 from maskbench.canonicality.gates import canonical_walks_command, continuations_command
+from maskbench.differential.command import differential_command
 from maskbench.encoding.command import tokenizers_command
 from maskbench.fetch import fetch_command
 from maskbench.gates.budgets_command import budgets_command
@@ -40,6 +41,7 @@ main.add_command(demo_command)
 main.add_command(canonical_walks_command)
 main.add_command(canonicality_command)
 main.add_command(continuations_command)
+main.add_command(differential_command)
 main.add_command(fetch_command)
 main.add_command(fuzz_command)
 main.add_command(grammars_command)

@@ -22,7 +22,8 @@ from maskbench.canonicality.wander import Wanderer
 from maskbench.data import DataError, Source, parse_case
 from maskbench.documents import UnwritableSchemaError, prepare
 from maskbench.engines.base import RefusedError
-from maskbench.gates.walks import Plans, VocabularyTokens
+from maskbench.gates.guides import Plans
+from maskbench.gates.walks import VocabularyTokens
 from maskbench.tokenizer import OutputEncoder, TokenizerSpec
 
 MAX_FREE_STEPS = 12

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ffwd
-from maskbench.gates.walks import Place, Plans, VocabularyTokens
+from maskbench.gates.guides import Place, Plans
+from maskbench.gates.walks import VocabularyTokens
 
 MAX_STEPS = 600
 

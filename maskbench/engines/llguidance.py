@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 from functools import partial
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ class LlguidanceEngine(Engine):
 
     name: ClassVar[str] = "llguidance"
     forcing: ClassVar[bool] = True
-    """Where one text must follow, whether a mask of a grammar has only the token that the
+    """Where one text must follow, whether a mask has only the token that the
     tokenizer would write it with, rather than all that lead on."""
 
     def __init__(self, setup: EngineSetup) -> None:
@@ -73,12 +74,23 @@ class LlguidanceEngine(Engine):
             )
         except ValueError as error:
             raise RefusedError(short_reason(str(error)), str(error)) from error
+        if not self.forcing:
+            # Such an option is Lark's only.
+            (part,) = json.loads(grammar)["grammars"]
+            text = f"start: %json {json.dumps(part['json_schema'])}"
+            text = f'%llguidance {{ "no_forcing": true }}\n{text}'
+            grammar = self._llguidance.LLMatcher.grammar_from_lark(text)
         return self._compile(grammar, self._tokenizer)
 
     def compile_grammar(self, kind: str, text: str) -> Compiled:
         """Compiles Lark or a regular expression; raises `RefusedError`."""
         if kind == "regex":
             text = f"start: /{self._llguidance.regex_to_lark(text, use_ascii='')}/"
+        elif kind == "gbnf":
+            try:
+                text = self._llguidance.gbnf_to_lark.gbnf_to_lark(text)
+            except Exception as error:  # its own kinds of errors have no common base
+                raise RefusedError(short_reason(str(error)), str(error)) from error
         elif kind != "lark":
             raise RefusedError("no such format", f"llguidance reads no {kind}")
         if not self.forcing:
@@ -99,7 +111,7 @@ class LlguidanceEngine(Engine):
 
 
 class LlguidanceUnforcedEngine(LlguidanceEngine):
-    """The same with complete masks of grammars, to be compared with those of others."""
+    """The same with complete masks, to be compared with those of others."""
 
     name = "llguidance-unforced"
     forcing = False

@@ -6,7 +6,7 @@ import copy
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +100,7 @@ def run(
         except ValueError:
             continue
         try:
-            _compare(report, schema, judges, tokens, source)
+            compare(report, schema, judges, tokens, source)
         except ffwd.UnsupportedSchemaError as error:
             report.refused[error.keyword] += 1
         except ffwd.FfwdError as error:
@@ -109,13 +109,22 @@ def run(
     return report
 
 
-def _compare(
-    report: FuzzReport, schema: Any, judges: Judges, tokens: VocabularyTokens, source: random.Random
+def compare(
+    report: FuzzReport,
+    schema: Any,
+    judges: Judges,
+    tokens: VocabularyTokens,
+    source: random.Random,
+    others: Iterable[str] = (),
 ) -> None:
+    """Compares verdicts on walks, drawn instances, edits of both, and `others`.
+
+    Raises what compiling the schema raises.
+    """
     compiled = compile_schema(schema, tokens)
     report.schemas += 1
     report.unsatisfiable += compiled is None
-    texts: list[str] = []
+    texts = [edit for text in others for edit in (text, *_edits(source, text))]
     if compiled is not None:
         walker = Walker(schema, start_of(compiled, tokens), tokens)
         for _ in range(WALKS_PER_SCHEMA):
@@ -175,7 +184,8 @@ def _is_plain(text: str) -> bool:
         return int(number)
 
     try:
-        json.loads(text, parse_float=plain, parse_int=short)
+        # No `int` is read from what is infinite, which edits may make.
+        json.loads(text, parse_float=plain, parse_int=short, parse_constant=int)
     except ValueError:
         return False
     return "e+" not in text and "e-" not in text

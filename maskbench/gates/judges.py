@@ -91,6 +91,10 @@ class Judges:
         python = [f"jsonschema: {error.message}" for error in self._python.iter_errors(instance)]
         return rust, python
 
+    def refusing_keywords(self, instance: Any) -> list[str]:
+        """The keywords of the root's schemas for which jsonschema refuses the instance."""
+        return sorted({str(error.validator) for error in self._python.iter_errors(instance)})
+
 
 def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)

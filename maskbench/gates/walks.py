@@ -7,9 +7,8 @@ a required name would hardly come up by chance among all the keys that may come.
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -20,14 +19,12 @@ import numpy.typing as npt
 
 import ffwd
 from maskbench.engines.base import Session
+from maskbench.gates.guides import Guide
 from maskbench.gates.judges import Judges, RepeatedKeyError, UnjudgeableError, parse
-from maskbench.gates.patterns import likely_match
 
 MAX_STEPS = 20_000
 MAX_FREE_STEPS = 80
 RETRIES = 1
-# What leads to the end of a value soonest, where no string is being written.
-_CLOSERS = b'}],"0123456789ntfe-:.[{'
 
 
 class Ending(str, Enum):
@@ -166,7 +163,7 @@ class Walker:
         """`start` begins a session, whose masks are written to the bitmask of `tokens`."""
         self._start = start
         self._tokens = tokens
-        self._plans = Plans(schema)
+        self._guide = Guide(schema, tokens.single)
         self._max_steps = max_steps
 
     def walk(self, source: random.Random) -> Walk:
@@ -178,20 +175,30 @@ class Walker:
             walk = self._free_walk(source, 0)
         return walk
 
-    def _free_walk(self, source: random.Random, free_steps: int) -> Walk:
+    def finish(self, source: random.Random, taken: Sequence[int]) -> Walk:
+        """A walk that begins with these tokens and then goes for the end."""
+        return self._free_walk(source, 0, taken)
+
+    def _free_walk(
+        self, source: random.Random, free_steps: int, before: Sequence[int] = ()
+    ) -> Walk:
         tokens = self._tokens
         session = self._start()
-        self._plans.start()
-        place = Place()
+        guide = self._guide
+        guide.start()
         taken: list[int] = []
-        plan = b""
 
         def ended(ending: Ending, detail: str = "") -> Walk:
             problem = session.problem()
             if problem is not None:
                 ending, detail = Ending.FAILED, problem
-            return Walk(ending, bytes(place.text), detail, tuple(taken))
+            return Walk(ending, bytes(guide.place.text), detail, tuple(taken))
 
+        for token in before:
+            if not session.accept(token):
+                return ended(Ending.REFUSED_TOKEN, f"token {token}: {tokens.texts[token]!r}")
+            guide.append(tokens.texts[token] or b"")
+            taken.append(token)
         for step in range(self._max_steps):
             session.fill()
             bits = tokens.allowed()
@@ -204,13 +211,7 @@ class Walker:
                     if not session.accept(end):
                         return ended(Ending.REFUSED_TOKEN, "the mask allows the end")
                     return ended(Ending.VALID)
-            token = int(allowed[source.randrange(len(allowed))])
-            # Not always, for a way out can go in circles, such as ever more digits.
-            if plan or (step >= free_steps and source.random() < 0.95):
-                if place.in_string and (place.opened or source.random() < 0.2) and not plan:
-                    plan = self._plans.next(source, place)
-                chosen, plan = self._towards_the_end(source, bits, place, plan)
-                token = token if chosen is None else chosen
+            token = guide.next(source, bits, allowed, ending=step >= free_steps)
             text = tokens.texts[token]
             if text is None:
                 if token in tokens.ends:
@@ -218,179 +219,6 @@ class Walker:
                 return ended(Ending.NO_TEXT, f"the mask allows token {token}")
             if not session.accept(token):
                 return ended(Ending.REFUSED_TOKEN, f"the mask allows token {token}: {text!r}")
-            place.append(text)
+            guide.append(text)
             taken.append(token)
         return ended(Ending.ENDLESS)
-
-    def _towards_the_end(
-        self, source: random.Random, bits: npt.NDArray[np.uint8], place: Place, plan: bytes
-    ) -> tuple[int | None, bytes]:
-        """A token of one byte, and the rest of the text that is being spelled."""
-        single = self._tokens.single
-        if place.in_string:
-            planned = single.get(plan[:1])
-            if planned is not None and bits[planned]:
-                return planned, plan[1:]
-            quote = single.get(b'"')
-            if quote is not None and bits[quote]:
-                return quote, b""
-            short = [token for token in single.values() if bits[token]]
-            return (source.choice(short) if short else None), b""
-        for byte in _CLOSERS:
-            token = single.get(bytes([byte]))
-            if token is not None and bits[token]:
-                return token, b""
-        return None, b""
-
-
-class Plans:
-    """Texts to spell in strings: names that objects need, and what the schema mentions."""
-
-    def __init__(self, schema: Any) -> None:
-        self._required = required_names(schema)
-        self._next_required: dict[str | None, list[str]] = {}
-        self._texts = sorted(set(_texts(schema)))
-        self._patterns = sorted(set(_patterns(schema)))
-
-    def start(self) -> None:
-        """Forgets which names were spelled."""
-        self._next_required = {}
-
-    def next(self, source: random.Random, place: Place) -> bytes:
-        """A text to spell from here on: one of the schema's, or what its patterns search for."""
-        names = self._required.get(place.owner) if place.opened and place.in_key else None
-        if names and source.random() < 0.9:
-            # Each in turn, for an object may need them all.
-            left = self._next_required.get(place.owner) or source.sample(names, len(names))
-            text = left.pop()
-            self._next_required[place.owner] = left
-        elif self._patterns and source.random() < 0.5:
-            text = likely_match(source, source.choice(self._patterns))
-        elif place.opened and self._texts:
-            text = source.choice(self._texts)
-        else:
-            return b""
-        return json.dumps(text, ensure_ascii=False)[1:].encode(errors="replace")
-
-
-class Place:
-    """The text so far, and whether it stops inside a string."""
-
-    def __init__(self) -> None:
-        self.text = bytearray()
-        self.in_string = False
-        self.opened = False
-        """Whether the last byte opened a string."""
-        self.in_key = False
-        """Whether the last string is a key."""
-        self._escaped = False
-        self._open = b""
-        self._owners: list[str | None] = []
-        self._last = 0
-        self._string = 0
-
-    @property
-    def owner(self) -> str | None:
-        """The key whose value the innermost object is, or belongs to; None at the root."""
-        return self._owners[-1] if self._owners else None
-
-    def _opens(self, byte: int) -> None:
-        key = None
-        if self._last == ord(":"):
-            key = self.text[self._string : self.text.rfind(b'"')].decode(errors="replace")
-        elif self._owners:
-            key = self._owners[-1]
-        self._owners.append(key)
-        self._open += bytes([byte])
-
-    def append(self, text: bytes) -> None:
-        """Goes on with the text."""
-        for byte in text:
-            self.text.append(byte)
-            self.opened = False
-            if self._escaped:
-                self._escaped = False
-            elif self.in_string and byte == ord("\\"):
-                self._escaped = True
-            elif byte == ord('"'):
-                self.in_string = not self.in_string
-                self.opened = self.in_string
-                if self.opened:
-                    self._string = len(self.text)
-                    self.in_key = self._open[-1:] == b"{" and self._last in b"{,"
-            elif self.in_string:
-                continue
-            elif byte in b"{[":
-                self._opens(byte)
-            elif byte in b"}]":
-                self._open = self._open[:-1]
-                self._owners.pop()
-            if byte not in b" \t\r\n":
-                self._last = byte
-
-
-def required_names(schema: Any) -> dict[str | None, list[str]]:
-    """What objects need, by the name of the property whose value they are; None at the root."""
-    found: dict[str | None, set[str]] = {None: set(_required_here(schema, schema, 8))}
-
-    def visit(value: Any) -> None:
-        if isinstance(value, list):
-            for item in value:
-                visit(item)
-        elif isinstance(value, dict):
-            properties = value.get("properties")
-            if isinstance(properties, dict):
-                for name, member in properties.items():
-                    found.setdefault(name, set()).update(_required_here(member, schema, 8))
-            for member in value.values():
-                visit(member)
-
-    visit(schema)
-    return {name: sorted(names) for name, names in found.items() if names}
-
-
-def _required_here(schema: Any, root: Any, depth: int) -> Iterator[str]:
-    """Names in the `required` of a schema, of those that apply in place, and of its items."""
-    if not isinstance(schema, dict) or depth == 0:
-        return
-    required = schema.get("required")
-    if isinstance(required, list):
-        yield from (name for name in required if isinstance(name, str))
-    for keyword in ("allOf", "anyOf", "oneOf", "items", "then", "else", "additionalProperties"):
-        parts = schema.get(keyword)
-        for part in parts if isinstance(parts, list) else [parts]:
-            yield from _required_here(part, root, depth - 1)
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#"):
-        target = root
-        for step in reference[1:].split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
-            target = target.get(step) if isinstance(target, dict) else None
-        yield from _required_here(target, root, depth - 1)
-
-
-def _patterns(value: Any) -> Iterator[str]:
-    """Every pattern of a schema."""
-    if isinstance(value, dict):
-        for key, member in value.items():
-            if key == "pattern" and isinstance(member, str):
-                yield member
-            if key == "patternProperties" and isinstance(member, dict):
-                yield from member
-            yield from _patterns(member)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _patterns(item)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every string of a schema and every name in it."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, member in value.items():
-            yield key
-            yield from _texts(member)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)

@@ -90,8 +90,11 @@ class Comparison:
         texts = [text is not None or token in self._ends for token, text in enumerate(self._texts)]
         self._is_text = np.array(texts, dtype=np.uint8)
 
-    def __call__(self, case: GrammarCase) -> CaseReport:
-        """Compiles the case for both and walks; ends with the first difference."""
+    def __call__(self, case: GrammarCase, seed: int | None = None) -> CaseReport:
+        """Compiles the case for both and walks; ends with the first difference.
+
+        `seed` takes the place of that of the settings.
+        """
         settings = self._settings
         peer = settings.peers[case.kind]
         report = CaseReport(case.name, case.kind, peer)
@@ -106,7 +109,7 @@ class Comparison:
             else:
                 report.refused[name] = found
         if len(compiled) == 2:
-            self._walk_all(case, compiled, report)
+            self._walk_all(case, compiled, report, settings.seed if seed is None else seed)
         for name, one in compiled.items():
             self._check_examples(case, name, one, report)
         return report
@@ -143,9 +146,9 @@ class Comparison:
         return any(bits[end] for end in self._ends)
 
     def _walk_all(
-        self, case: GrammarCase, compiled: dict[str, Compiled], report: CaseReport
+        self, case: GrammarCase, compiled: dict[str, Compiled], report: CaseReport, seed: int
     ) -> None:
-        source = random.Random(f"{self._settings.seed} {case.name}")
+        source = random.Random(f"{seed} {case.name}")
         examples = [*case.accepted, *case.rejected]
         likely = sorted({token for text in examples for token in self._encoder.encode(text)})
         for walk, tokens in self._plans(source, case):
