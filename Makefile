@@ -21,7 +21,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help demo test setup suite vocabularies parsers check lint format rust-lint python-lint types stubs rust-test \
-        python-test engines instructions instructions-update gate gate-update bench-bpe clean
+        python-test engines instructions instructions-update gate gate-update bench-bpe audit clean
 
 help:
 	@echo 'make demo    a constrained answer from a chat prompt, through generate()'
@@ -38,6 +38,7 @@ help:
 	@echo 'make gate    verdicts on the built-in corpus, compared with what is recorded'
 	@echo 'make gate-update  record them'
 	@echo 'make bench-bpe  byte-pair encoding beside the crate that does it best'
+	@echo 'make audit   licences, sources and known vulnerabilities of the dependencies'
 	@echo 'make clean   remove what was built'
 
 # --------------------------------------------------------------------------------- environments
@@ -196,6 +197,10 @@ gate: $(GATE_RESULTS)
 
 gate-update: $(GATE_RESULTS)
 	$(BIN)/python -m maskbench baseline $< $(GATE_BASELINE)
+
+# Not part of `check`: what it finds changes without a change here, and it needs the network.
+audit:
+	PYTHON=$(PYTHON) .ci/audit
 
 # Fetches and builds the crates that it compares with.
 bench-bpe:

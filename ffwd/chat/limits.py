@@ -10,8 +10,8 @@ class TemplateLimits:
     Time is looked at between steps, of which none takes long, as what it works on is bounded.
     """
 
-    source_characters: int = 1 << 20
-    """Of the template itself."""
+    source_characters: int = 1 << 16
+    """Of the template itself: the longest of known models have 17,000."""
     characters: int = 1 << 24
     """Of any one string, the prompt included, and of what a list or dict has in it."""
     work: int = 4_000_000

@@ -8,15 +8,13 @@ from jinja2.exceptions import SecurityError
 from ffwd.chat.errors import TemplateLimitError
 from ffwd.chat.jinja.run import current
 
-# How long their results are is in their arguments.
-_SIZED = frozenset(
-    {"center", "indent", "truncate", "wordwrap", "batch", "slice", "filesizeformat"}
-    | {"ljust", "rjust", "zfill", "expandtabs", "to_bytes"}
+# How long their results are, or how much they do, is in their arguments. The most for these.
+_MOST = (
+    dict.fromkeys(("center", "indent", "truncate", "wordwrap", "filesizeformat"), 1 << 20)
+    | dict.fromkeys(("ljust", "rjust", "zfill", "expandtabs", "to_bytes"), 1 << 20)
+    | dict.fromkeys(("batch", "slice"), 1 << 12)
+    | dict.fromkeys(("lipsum", "generate_lorem_ipsum", "round"), 1 << 8)
 )
-# How much they do is; a word of a text by chance, say.
-_COSTLY = frozenset({"lipsum", "generate_lorem_ipsum", "round"})
-_MOST = 1 << 20
-_MOST_COSTLY = 256
 # They search a text in ways that can take the square of its length, or make many pieces of it.
 TEXT_FILTERS = frozenset({"pprint", "striptags", "title", "urlize", "wordcount"})
 TEXT_FILTERS |= {"wordwrap", "xmlattr"}
@@ -34,7 +32,7 @@ _WRITTEN = 10
 
 def check_sizes(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
     """Refuse to pad to a length that is out of all proportion."""
-    most = _MOST if name in _SIZED else _MOST_COSTLY if name in _COSTLY else None
+    most = _MOST.get(name)
     if most is None:
         return
     # What a filter gets first is what it is about.

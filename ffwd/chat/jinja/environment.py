@@ -173,6 +173,11 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         template.escapes = tree.find(jinja2.nodes.EvalContextModifier) is not None
         return template
 
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """`obj[argument]`; filters call it for each of many."""
+        current().spend()
+        return super().getitem(obj, argument)
+
     def count(self) -> bool:
         """Another round of a loop."""
         current().spend()

@@ -111,7 +111,9 @@ class Run:
 
     def _sum(self, parts: Any) -> Size:
         items, characters, depth = 1, 0, 0
-        for part in parts:
+        for index, part in enumerate(parts):
+            if index & 4095 == 4095:
+                self.spend()
             size = self.size(part)
             items += size.items
             characters += size.characters
