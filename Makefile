@@ -24,7 +24,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .DELETE_ON_ERROR:
 .PHONY: help demo test setup suite vocabularies parsers check lint format rust-lint python-lint types stubs rust-test \
         python-test engines tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
-        fuzz-smoke clean
+        fuzz-smoke audit clean
 
 help:
 	@echo 'make demo    a constrained answer from a chat prompt, through generate()'
@@ -45,6 +45,7 @@ help:
 	@echo 'make fuzz-smoke  every fuzz target on its corpus and on inputs near by, without libFuzzer'
 	@echo 'make fuzz    fuzz all targets in turn, for FUZZ_MINUTES; needs nightly Rust and cargo-fuzz'
 	@echo 'make bench-bpe  byte-pair encoding beside the crate that does it best'
+	@echo 'make audit   licences, sources and known vulnerabilities of the dependencies'
 	@echo 'make clean   remove what was built'
 
 # --------------------------------------------------------------------------------- environments
@@ -247,6 +248,10 @@ fuzz: setup
 	cd ffwd/native && cargo +nightly fuzz build --sanitizer $(FUZZ_SANITIZER) --target-dir fuzz/target
 	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
 	$(BIN)/python tests/fuzzing/campaign.py --out $(FUZZ_OUT) --minutes $(FUZZ_MINUTES)
+
+# Not part of `check`: what it finds changes without a change here, and it needs the network.
+audit:
+	PYTHON=$(PYTHON) .ci/audit
 
 # Fetches and builds the crates that it compares with.
 bench-bpe:

@@ -156,7 +156,10 @@ def _model(folder: Path, device: str, dtype: str) -> Any:
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=kind, local_files_only=True)
+        # Left out, transformers asks at the terminal whether a model's own code may be run.
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=kind, local_files_only=True, trust_remote_code=False
+        )
         return model.to(device).eval()
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise UnsupportedModelError(f"{folder} cannot be loaded: {error}") from error

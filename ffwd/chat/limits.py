@@ -7,17 +7,17 @@ from dataclasses import dataclass
 class TemplateLimits:
     """Bounds for one rendering; past one it stops with a `TemplateLimitError`.
 
-    They bound what a template makes and how often it goes round, not the time it takes: one step
-    may look through a text of `characters`. A server that renders templates that it does not know
-    at all should do that in a process that it can end.
+    Time is looked at between steps, of which none takes long, as what it works on is bounded.
     """
 
-    source_characters: int = 1 << 20
-    """Of the template itself."""
+    source_characters: int = 1 << 16
+    """Of the template itself: the longest of known models have 17,000."""
     characters: int = 1 << 24
-    """Of any one string, the prompt included."""
+    """Of any one string, the prompt included, and of what a list or dict has in it."""
     work: int = 4_000_000
-    """Rounds of loops, calls, items of lists, and strings made (a unit per 64 characters)."""
+    """Rounds of loops, calls, items of lists, and strings made (a unit per 64 bytes)."""
+    seconds: float = 5.0
+    """By the clock, and for one text. `ChatTemplate.render` has two made of a conversation."""
 
 
 DEFAULT_LIMITS = TemplateLimits()

@@ -1,7 +1,7 @@
 """One rendering of one conversation, as transformers' `apply_chat_template` does it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,9 @@ KNOWN_ROLES = frozenset(
 SPECIAL_VARIABLES = frozenset(
     f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 )
+
+_MOST_FOLDED = 1 << 12
+"""Characters, and units of work, of constant expressions that are evaluated in advance."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,8 @@ def compile_template(source: str, limits: TemplateLimits) -> "Template":
             "TemplateLimits(source_characters=...) allows more"
         )
     try:
-        with running(Run(limits)):
+        # What is constant is evaluated now if that is little, and with the rest if it is not.
+        with running(Run(replace(limits, characters=_MOST_FOLDED, work=_MOST_FOLDED))):
             return environment().compiled(source)
     except jinja2.TemplateSyntaxError as error:
         raise TemplateSyntaxError(

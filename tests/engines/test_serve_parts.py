@@ -260,6 +260,23 @@ def test_loading_says_what_is_wrong(tmp_path):
         load_model(folder)
 
 
+def test_a_models_own_code_is_not_run(tmp_path, monkeypatch):
+    """Nor is anybody at the terminal asked whether it may."""
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked"))
+    folder = write_model(tmp_path / "tiny")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {
+        "model_type": "own",
+        "auto_map": {"AutoConfig": "own.C", "AutoModelForCausalLM": "own.M"},
+    }
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    ran = folder / "ran"
+    (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')", encoding="utf-8")
+    with pytest.raises(UnsupportedModelError, match="trust_remote_code"):
+        load_model(folder)
+    assert not ran.exists()
+
+
 def test_what_a_directory_says(tmp_path):
     folder = write_model(tmp_path / "tiny")
     given = json.loads((folder / "generation_config.json").read_text())

@@ -17,17 +17,18 @@ import jinja2.utils
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
 
 from ffwd.chat.errors import TemplateLimitError
-from ffwd.chat.jinja import formatting, tracked
-from ffwd.chat.jinja.filters import (
-    all_filters,
+from ffwd.chat.jinja import counting, formatting, tracked
+from ffwd.chat.jinja.bounds import (
+    check_binary_method,
+    check_codec,
     check_format,
+    check_pieces,
     check_replacement,
     check_sizes,
-    join,
-    modulo,
-    replace,
+    check_tabs,
 )
-from ffwd.chat.jinja.run import current
+from ffwd.chat.jinja.filters import all_filters, all_tests, join, modulo, replace
+from ffwd.chat.jinja.run import check_integer, current
 
 
 class RaisedByTemplateError(jinja2.TemplateError):
@@ -102,6 +103,11 @@ class _Namespace(jinja2.utils.Namespace):
         _check_name(name)
         jinja2.utils.Namespace.__setitem__(self, name, value)
 
+    def __repr__(self) -> str:
+        # What it has may be namespaces again, each written wherever it is.
+        text: str = current().made(jinja2.utils.Namespace.__repr__(self))
+        return text
+
 
 def _check_name(name: Any) -> None:
     if isinstance(name, str) and name.startswith("_"):
@@ -141,7 +147,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
     """
 
     template_class = _Template
-    intercepted_binops = frozenset({"+", "*", "%", "**"})
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
     concat = staticmethod(_concat)
 
     def __init__(self) -> None:
@@ -153,28 +159,41 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             finalize=_finalize,
         )
         self.filters.update(all_filters())
+        self.tests.update(all_tests(self.tests))
         self.globals["raise_exception"] = _raise_exception
         self.globals["strftime_now"] = _strftime_now
         self.globals["dict"] = _Dict()
         self.globals["namespace"] = _Namespace
 
     def compiled(self, source: str) -> jinja2.Template:
-        """The template; each round of its loops is counted."""
-        tree = self.parse(source)
-        for loop in tree.find_all(jinja2.nodes.For):
-            step = jinja2.nodes.ExprStmt(
-                jinja2.nodes.Call(jinja2.nodes.EnvironmentAttribute("count"), [], [], None, None)
-            )
-            loop.body.insert(0, step.set_lineno(loop.lineno))
-        tree.set_environment(self)
+        """The template, in which what is done is counted."""
+        tree = counting.count(self.parse(source), self)
         template = self.from_string(tree)
         assert isinstance(template, _Template)
         template.escapes = tree.find(jinja2.nodes.EvalContextModifier) is not None
         return template
 
-    def count(self) -> None:
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """`obj[argument]`; filters call it for each of many."""
+        current().spend()
+        return super().getitem(obj, argument)
+
+    def count(self) -> bool:
         """Another round of a loop."""
         current().spend()
+        return True
+
+    def passed(self, value: Any) -> Any:
+        """A value that is compared; that it was called is counted."""
+        return value
+
+    def made(self, value: Any) -> Any:
+        """A list, tuple or dict that the template writes."""
+        return current().made(value)
+
+    def sliced(self, value: Any, start: Any, stop: Any, step: Any) -> Any:
+        """`value[start:stop:step]`."""
+        return current().made(value[start:stop:step])
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         """An operator, bounded and tracked."""
@@ -187,24 +206,32 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             return run.made(left + right)
         if operator == "*":
             for value, times in ((left, right), (right, left)):
-                if isinstance(value, (str, list, tuple)) and isinstance(times, int):
+                if isinstance(value, (str, bytes, list, tuple)) and isinstance(times, int):
                     run.check_length(len(value) * times)
-            return run.made(left * right)
-        if operator == "%":
-            check_format(left)
+        if operator == "%" and isinstance(left, str):
+            check_format(left, right, by="%")
             return run.made(modulo(left, right))
-        integers = isinstance(left, int) and isinstance(right, int)
-        if integers and left.bit_length() * right > 1 << 16:
-            raise TemplateLimitError("the template computes a power of more than 65,536 bits")
-        return left**right
+        for value in (left, right):
+            if isinstance(value, int):
+                check_integer(value)
+        if operator == "**":
+            integers = isinstance(left, int) and isinstance(right, int)
+            if integers and left.bit_length() * right > 1 << 16:
+                raise TemplateLimitError("the template computes a power of more than 65,536 bits")
+            return left**right
+        return run.made(self.binop_table[operator](left, right))
 
     def call(self, context: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A call, bounded; methods of strings are tracked."""
         run = current()
-        run.spend()
+        run.spend(1 + len(args))
         owner = getattr(function, "__self__", None)
+        if owner is self:
+            return function(*args)
         name = getattr(function, "__name__", "")
         check_sizes(name, args, kwargs)
+        if isinstance(owner, bytes):
+            check_binary_method(name)
         if isinstance(owner, str) and self.is_safe_callable(function):
             # What compiled templates hand on for functions that take the context.
             given = {
@@ -223,7 +250,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         formatter = SandboxedFormatter(self)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            check_format(template)
+            check_format(template, (args, kwargs), by="{")
             if not tracked.may_track([template, list(args), kwargs]):
                 return wrapped(*args, **kwargs)
             result = wrapped(*tracked.plain(args), **tracked.plain(kwargs))
@@ -239,7 +266,13 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 def _string_method(
     owner: str, name: str, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    if name == "replace" and len(args) >= 2 and all(isinstance(v, str) for v in args[:2]):
+    if name in ("split", "rsplit", "splitlines"):
+        check_pieces(owner, name, args, kwargs)
+    elif name in ("encode", "decode"):
+        check_codec(args, kwargs)
+    elif name == "expandtabs":
+        check_tabs(owner, args, kwargs)
+    elif name == "replace" and len(args) >= 2 and all(isinstance(v, str) for v in args[:2]):
         check_replacement(owner, args[0], args[1])
     elif name == "join" and len(args) == 1 and not isinstance(args[0], str):
         args = (list(args[0]),)
@@ -281,8 +314,13 @@ def _raise_exception(message: Any) -> NoReturn:
     raise RaisedByTemplateError(str(tracked.plain(message)))
 
 
+_MOST_OF_A_DATE = 1000
+
+
 def _strftime_now(format: str) -> str:
-    check_format(format)
+    if len(format) > _MOST_OF_A_DATE:
+        raise TemplateLimitError(f"strftime_now is called with {len(format)} characters")
+    check_format(format, (), by="%")
     return (current().now or datetime.now()).strftime(format)
 
 

@@ -7,8 +7,16 @@ from typing import Any
 from jinja2.filters import FILTERS, make_attrgetter
 from markupsafe import Markup, escape
 
-from ffwd.chat.errors import TemplateLimitError
 from ffwd.chat.jinja import formatting, tracked
+from ffwd.chat.jinja.bounds import (
+    TEXT_FILTERS,
+    check_format,
+    check_json,
+    check_replacement,
+    check_sizes,
+    check_sum,
+    check_text_filter,
+)
 from ffwd.chat.jinja.run import current
 
 # They give back one of the values that they were given.
@@ -20,30 +28,6 @@ _SELECT = frozenset(
 )
 # They make numbers.
 _NUMBERS = frozenset({"abs", "count", "float", "int", "length", "round", "wordcount"})
-# How long their results are is in their arguments.
-_SIZED = frozenset(
-    {"center", "indent", "truncate", "wordwrap", "batch", "slice", "round", "filesizeformat"}
-    | {"ljust", "rjust", "zfill", "expandtabs", "lipsum", "generate_lorem_ipsum"}
-)
-_MOST = 1 << 20
-
-
-def check_sizes(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
-    """Refuse to pad to a length that is out of all proportion."""
-    if name not in _SIZED:
-        return
-    for value in (*arguments, *options.values()):
-        if isinstance(value, int) and abs(value) > _MOST:
-            raise TemplateLimitError(f"the template calls {name} with {value}, above {_MOST}")
-
-
-def check_format(template: Any) -> None:
-    """Refuse widths and precisions of more than five digits, and those from arguments."""
-    digits = 0
-    for character in template if isinstance(template, str) else "":
-        digits = digits + 1 if character.isdigit() else 0
-        if digits > 5:
-            raise TemplateLimitError("the template formats with a width of more than five digits")
 
 
 def all_filters() -> dict[str, Callable[..., Any]]:
@@ -51,6 +35,20 @@ def all_filters() -> dict[str, Callable[..., Any]]:
     return {name: _watched(name, function) for name, function in FILTERS.items()} | {
         "tojson": _watched("tojson", formatting.to_json)
     }
+
+
+def all_tests(tests: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """Jinja's tests; each is counted."""
+    return {name: _counted(function) for name, function in tests.items()}
+
+
+def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        current().spend()
+        return function(*arguments, **options)
+
+    return call
 
 
 def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -114,17 +112,20 @@ def _check_lengths(name: str, values: tuple[Any, ...], options: Mapping[str, Any
         given = [value for value in (*values, *options.values()) if isinstance(value, str)]
         if len(given) == 3:
             check_replacement(*given)
-    elif name == "format":
-        check_format(values[0] if values else None)
+    elif name == "format" and values:
+        check_format(values[0], (values[1:], options), by="%")
+    elif name == "list" and values and hasattr(values[0], "__len__"):
+        current().spend(len(values[0]))
+    elif name == "tojson" and values:
+        check_json(*values, **options)
+    elif name == "sum" and values:
+        check_sum(*values, **options)
+    elif name in TEXT_FILTERS and values:
+        check_text_filter(name, values[0])
     elif name == "indent" and values and isinstance(values[0], str):
         width = values[1] if len(values) > 1 else options.get("width", 4)
         width = len(width) if isinstance(width, str) else width if isinstance(width, int) else 4
         current().check_length(len(values[0]) + (values[0].count("\n") + 1) * width)
-
-
-def check_replacement(text: str, old: str, new: str) -> None:
-    """Refuse a replacement whose result is too long."""
-    current().check_length(len(text) + text.count(old) * len(new))
 
 
 def _string(value: Any) -> Any:
