@@ -109,11 +109,11 @@ def _keywords(source: GrammarSource) -> tuple[list[dict[str, Any]], list[dict[st
             severity, message = "error", f"`{line['keyword']}` is refused: {line['reason']}"
         elif line["fidelity"] == "widened":
             severity, message = "warning", f"`{line['keyword']}` is left out: {line['reason']}"
-        elif line["did_you_mean"] is not None:
+        elif line["suggestion"] is not None:
             severity = "warning"
             message = (
                 f"`{line['keyword']}` is no keyword and asks for nothing: "
-                f"did you mean `{line['did_you_mean']}`?"
+                f"did you mean `{line['suggestion']}`?"
             )
         if message is not None:
             place = {name: line[name] for name in ("pointer", "keyword", "line", "column")}
@@ -128,7 +128,7 @@ def _line(source: GrammarSource, entry: KeywordFidelity) -> dict[str, Any]:
         "keyword": entry.keyword,
         "fidelity": entry.fidelity,
         "reason": entry.reason,
-        "did_you_mean": entry.did_you_mean,
+        "suggestion": entry.suggestion,
         "line": line,
         "column": column,
     }

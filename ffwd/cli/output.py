@@ -50,6 +50,31 @@ def failure(error: FfwdError, *, where: str = "") -> Failure:
     return Failure(message, exit_code=code, kind=kind, data=error_data(error))
 
 
+# Of packages that a command needs beside click: the extra that has them.
+_EXTRAS = {
+    "jinja2": "chat",
+    "jsonschema": "chat",
+    "torch": "transformers",
+    "transformers": "transformers",
+    "tokenizers": "tokenizers",
+    "tiktoken": "tokenizers",
+    "sentencepiece": "tokenizers",
+    "mistral_common": "tokenizers",
+    "rich": "cli",
+}
+
+
+def missing(error: ImportError) -> Exception:
+    """A package that is not installed, with what installs it; any other error as it is."""
+    package = (error.name or "").partition(".")[0]
+    if package not in _EXTRAS:
+        return error
+    message = str(error)
+    if "pip install" not in message:
+        message = f"{package} is not installed: pip install 'ffwd[{_EXTRAS[package]}]'"
+    return Failure(message, exit_code=exits.MISSING, kind="MissingPackage")
+
+
 def error_data(error: FfwdError) -> dict[str, Any]:
     """Where something is wrong, as far as the error knows."""
     found = {name: getattr(error, name, None) for name in _PLACES}
@@ -66,6 +91,8 @@ def command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
                 return function(*args, **options)
             except FfwdError as error:
                 raise failure(error) from error
+            except ImportError as error:
+                raise missing(error) from error
 
         as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
         return click.command(**{"no_args_is_help": True, **settings})(as_json(run))

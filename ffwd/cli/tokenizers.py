@@ -41,7 +41,8 @@ class Tokens:
         self.tokenizer: Tokenizer | None = None
         if source is None:
             self.source = "each byte a token"
-            self.vocabulary = Vocabulary([*(bytes([b]) for b in range(256)), None], eos_token_ids=[256])
+            single = [bytes([byte]) for byte in range(256)]
+            self.vocabulary = Vocabulary([*single, None], eos_token_ids=[256], encode=list)
         else:
             self.source = source
             self.tokenizer = ffwd.tokenizer.load(source)

@@ -26,7 +26,7 @@ class KeywordFidelity:
             it is not supported and was left out. `"refused"`: it is not supported, so the schema
             cannot be compiled.
         reason: Why it is not enforced; empty if it is.
-        did_you_mean: The keyword that an unknown one is spelled much like; None for all others.
+        suggestion: The keyword that an unknown one is spelled much like; None for all others.
 
     """
 
@@ -34,7 +34,7 @@ class KeywordFidelity:
     keyword: str
     fidelity: Fidelity
     reason: str
-    did_you_mean: str | None = None
+    suggestion: str | None = None
 
 
 def fidelity_report(grammar: JsonSchema) -> list[KeywordFidelity]:

@@ -135,13 +135,13 @@ def test_unknown_keywords_that_are_near_to_known_ones(written: str, meant: str |
     grammar = ffwd.json_schema({"type": "object", "properties": {"a": {written: 1}}})
     (line,) = (line for line in ffwd.fidelity_report(grammar) if line.keyword == written)
     assert line.pointer == f"/properties/a/{written}"
-    assert (line.fidelity, line.did_you_mean) == ("ignored", meant)
+    assert (line.fidelity, line.suggestion) == ("ignored", meant)
 
 
 def test_only_unknown_keywords_are_asked_about() -> None:
     """Names of properties are no keywords, and known ones are spelled as they are."""
     schema = {"properties": {"propertees": {"minLength": 1, "then": {}}}, "title": "t"}
-    assert not [k for k in ffwd.fidelity_report(ffwd.json_schema(schema)) if k.did_you_mean]
+    assert not [k for k in ffwd.fidelity_report(ffwd.json_schema(schema)) if k.suggestion]
 
 
 def test_what_can_be_meant_is_what_the_core_knows() -> None:
