@@ -99,6 +99,7 @@ def _write_view(
 ) -> None:
     from ffwd.view import replay
 
-    recording = replay(compiled, text, names=tokens.name, title=source.name)
+    ids = encoded(text, tokens)
+    recording = replay(compiled, ids, names=tokens.name, title=source.name)
     recording.save(path)
     note(f"the picture is in {path}")

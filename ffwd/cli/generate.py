@@ -191,9 +191,13 @@ def _rendered(loaded: LocalModel, conversation: list[dict[str, Any]]) -> Prompt:
 def _load(model: Path, device: str, dtype: str) -> LocalModel:
     try:
         with waiting("loading torch and transformers"):
+            from transformers.utils import logging
+
             from ffwd.adapters.transformers import load_local
     except ImportError as error:
         raise missing(error) from error
+    # Its bar is drawn also where nobody sees it.
+    logging.disable_progress_bar()
     with waiting(f"loading {model}"):
         return load_local(model, device=device, dtype=dtype)
 

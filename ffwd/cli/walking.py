@@ -9,8 +9,11 @@ from ffwd.cli.tokenizers import Tokens
 
 
 def encoded(text: str, tokens: Tokens) -> list[int]:
-    """The tokens of a text as an output has it: no space before it, nothing composed."""
-    return tokens.vocabulary.encode(text.encode("utf-8", "surrogatepass"))
+    """The tokens of a text as an output has it: no space before it, nothing composed.
+
+    An argument of the command line may have bytes that are not UTF-8.
+    """
+    return tokens.vocabulary.encode(text.encode("utf-8", "surrogateescape"))
 
 
 def at(compiled: CompiledGrammar, text: str, ids: str | None, tokens: Tokens) -> Matcher:

@@ -1,4 +1,4 @@
-"""A picture of a generation: what was sampled, forced and healed, and what was allowed at each step.
+"""A picture of a generation: what was sampled, forced and healed, and what was allowed where.
 
     report = GenerationReport(record=True)  # of ffwd.adapters.transformers
     model.generate(**prompt, custom_generate=fast_forward_generate, grammar=grammar, report=report)

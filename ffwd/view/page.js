@@ -277,12 +277,13 @@
   title.textContent = data.title || "A generation";
   const refusal = make("p", { class: "refusal", id: "refusal" });
   if (data.refusal) refusal.textContent = data.refusal;
-  const left = make("div", {},
-    text, ...(data.refusal ? [refusal] : []),
-    make("h2", {}, "How many tokens the mask let through"), sizes,
+  const left = make("div", { class: "columns" },
+    make("div", { class: "first" }, text, ...(data.refusal ? [refusal] : [])),
+    panel,
+    make("div", { class: "second" }, make("h2", {}, "How many tokens the mask let through"), sizes,
     make("h2", {}, "Where the time went"), share, shares, times,
-    ...(data.prompt.length ? [prompt] : []), table);
-  view.replaceChildren(title, tiles, legend, make("div", { class: "columns" }, left, panel));
+    ...(data.prompt.length ? [prompt] : []), table));
+  view.replaceChildren(title, tiles, legend, left);
 
   let current = -1;
   let pinned = false;

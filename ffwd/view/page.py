@@ -73,7 +73,8 @@ def _data(recording: Recording) -> dict[str, Any]:
             masks.append(step.allowed)
 
     def token(token_id: int) -> list[Any]:
-        return [token_id, *_piece(recording.pieces.get(token_id), recording.names.get(token_id))]
+        name = recording.names.get(token_id)
+        return [token_id, *_piece(recording.pieces.get(token_id), name or f"token {token_id}")]
 
     def candidate(found: Candidate) -> list[Any]:
         return [*token(found.token), found.probability]
@@ -81,7 +82,7 @@ def _data(recording: Recording) -> dict[str, Any]:
     def of(step: Step) -> dict[str, Any]:
         return {
             "t": step.token,
-            "s": _piece(step.text, step.name),
+            "s": _piece(step.text, step.name or f"token {step.token}"),
             "k": step.kind,
             "a": step.asked,
             "m": None if step.allowed is None else places[id(step.allowed)],
@@ -97,7 +98,7 @@ def _data(recording: Recording) -> dict[str, Any]:
         "size": recording.vocab_size,
         "replayed": recording.replayed,
         "hidden": hidden,
-        "prompt": [_piece(data, recording.names.get(i)) for i, data in recording.prompt],
+        "prompt": [token(i)[1:] for i, _ in recording.prompt],
         "back": [token(i)[1:] for i in recording.taken_back],
         "steps": [of(step) for step in recording.steps],
         "masks": [
@@ -113,10 +114,10 @@ def _data(recording: Recording) -> dict[str, Any]:
     }
 
 
-def _piece(data: bytes | None, name: str | None) -> list[Any]:
+def _piece(data: bytes | None, name: str) -> list[Any]:
     """A token's text, and what kind of text it is: "text", "bytes" or "control"."""
     if data is None:
-        return [name or "control token", "control"]
+        return [name, "control"]
     try:
         return [data.decode(), "text"]
     except UnicodeDecodeError:
@@ -124,7 +125,7 @@ def _piece(data: bytes | None, name: str | None) -> list[Any]:
 
 
 def _ranges(sorted_bytes: Iterable[int]) -> str:
-    """Bytes as `a–z 0–9 "`."""
+    """Bytes as ranges of characters."""
     runs: list[list[int]] = []
     for byte in sorted_bytes:
         if runs and byte == runs[-1][1] + 1 and _sort(byte) == _sort(runs[-1][1]):

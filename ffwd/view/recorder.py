@@ -21,7 +21,9 @@ _NO_BYTE = 256
 
 
 class Recorder:
-    """Notes the tokens of one text. For a loop of one's own::
+    """Notes the tokens of one text, also in loops of one's own.
+
+    For instance::
 
         recorder = Recorder(vocabulary, prompt_ids=prompt_ids)
         ...

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from ffwd._bitmask import allocate_bitmask
-from ffwd._native import CompiledGrammar, Matcher
+from ffwd._native import CompiledGrammar, Matcher, TextError
 from ffwd.view.recorder import Recorder
 from ffwd.view.recording import Recording
 
@@ -37,6 +37,7 @@ def replay(
         taken_back: The last tokens before it that were taken back; see `Recorder`.
 
     Raises:
+        TextError: The text has a lone surrogate.
         TextError: The text is a str with a lone surrogate.
         VocabularyError: The grammar's vocabulary cannot encode texts.
         TokenError: An id that the vocabulary does not have.
@@ -44,7 +45,11 @@ def replay(
     """
     vocabulary = grammar.vocabulary
     if isinstance(text, str):
-        text = text.encode()
+        try:
+            text = text.encode()
+        except UnicodeEncodeError as error:
+            message = f"character {error.start} is a lone surrogate: not a text"
+            raise TextError(message) from error
     ids = list(vocabulary.encode(text) if isinstance(text, bytes) else text)
     follower = grammar.matcher() if matcher is None else matcher
     controls = {i: names(i) for i in ids if vocabulary.token_bytes(i) is None} if names else None
