@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ffwd import BudgetError
+from ffwd import BudgetError, FfwdError
 from ffwd.chat import ChatTemplate, Prompt, Start
 from ffwd.cli import exits
 from ffwd.cli.chat import read_messages
@@ -198,8 +198,12 @@ def _load(model: Path, device: str, dtype: str) -> LocalModel:
         raise missing(error) from error
     # Its bar is drawn also where nobody sees it.
     logging.disable_progress_bar()
-    with waiting(f"loading {model}"):
-        return load_local(model, device=device, dtype=dtype)
+    try:
+        with waiting(f"loading {model}"):
+            return load_local(model, device=device, dtype=dtype)
+    except FfwdError as error:
+        kind = type(error).__name__
+        raise Failure(str(error), exit_code=exits.UNUSABLE, kind=kind) from error
 
 
 class _Writer:

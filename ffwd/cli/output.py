@@ -93,6 +93,11 @@ def command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
                 raise failure(error) from error
             except ImportError as error:
                 raise missing(error) from error
+            except OSError as error:
+                if error.filename is None or isinstance(error, BrokenPipeError):
+                    raise
+                message = f"{error.filename}: {error.strerror}"
+                raise Failure(message, exit_code=exits.USAGE, kind="FileError") from error
 
         as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
         return click.command(**{"no_args_is_help": True, **settings})(as_json(run))

@@ -16,7 +16,7 @@ def locate(text: str, pointer: str) -> tuple[int, int] | None:
         return None
     try:
         place = _find(text, [_unescaped(step) for step in pointer.split("/")[1:]])
-    except (JSONDecodeError, RecursionError):
+    except (JSONDecodeError, IndexError, RecursionError):
         return None
     return None if place is None else line_and_column(text, place)
 

@@ -104,7 +104,7 @@ def count(
 @command()
 @takes_text
 @tokenizer_option
-@click.option("--tokens", required=True, type=click.IntRange(0), help="How many come first.")
+@click.option("--tokens", required=True, type=click.IntRange(1), help="How many come first.")
 @click.option("--rest", is_flag=True, help="Write the rest instead of the beginning.")
 def split(text: str, tokenizer_source: str, tokens: int, rest: bool, as_json: bool) -> None:
     """Write the longest beginning of TEXT that has so many tokens, or with --rest what is left.

@@ -11,9 +11,14 @@ from ffwd.cli.tokenizers import Tokens
 def encoded(text: str, tokens: Tokens) -> list[int]:
     """The tokens of a text as an output has it: no space before it, nothing composed.
 
-    An argument of the command line may have bytes that are not UTF-8.
+    An argument of the command line may have bytes that are not UTF-8, which single bytes spell.
     """
-    return tokens.vocabulary.encode(text.encode("utf-8", "surrogateescape"))
+    if tokens.tokenizer is None:
+        return list(text.encode("utf-8", "surrogateescape"))
+    try:
+        return tokens.vocabulary.encode(text.encode())
+    except UnicodeEncodeError as error:
+        raise click.UsageError(f"TEXT is not UTF-8 from character {error.start} on") from error
 
 
 def at(compiled: CompiledGrammar, text: str, ids: str | None, tokens: Tokens) -> Matcher:

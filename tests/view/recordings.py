@@ -14,7 +14,15 @@ SCHEMA = {
 }
 BYTES = [bytes([byte]) for byte in range(256)]
 # Some tokens are whole words, one is hostile, one is a piece of a character.
-WORDS = [b'{"', b'name":', b'"tall":', b"true", b"false", NASTY.encode(), "\u00e9".encode()[:1] + b"x"]
+WORDS = [
+    b'{"',
+    b'name":',
+    b'"tall":',
+    b"true",
+    b"false",
+    NASTY.encode(),
+    "\u00e9".encode()[:1] + b"x",
+]
 CONTROL = "<|end|><script>alert(2)</script>"
 END = 256 + len(WORDS)
 
