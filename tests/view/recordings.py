@@ -68,7 +68,7 @@ def generated() -> Recording:
     recorder = Recorder(
         compiled.vocabulary, title="a test", prompt_ids=[65, 66], taken_back=[ord(">"), ord(" ")]
     )
-    for token in compiled.vocabulary.encode(b'> {"name":"Al","tall":false}') + [END]:
+    for token in [*compiled.vocabulary.encode(b'> {"name":"Al","tall":false}'), END]:
         if matcher.fast_forward_tokens()[:1] == [token] and token not in (62, 32):
             assert matcher.accept_token(token)
             recorder.forced([token], 2_000)
