@@ -68,3 +68,7 @@ class ContinuousBatchingError(FfwdError):
     def __init__(self, option: str, reason: str) -> None:
         super().__init__(f"continuous batching with grammars does not support {option}: {reason}")
         self.option = option
+
+
+class ModelError(FfwdError):
+    """A directory that is no model, or whose tokenizer belongs to another one."""

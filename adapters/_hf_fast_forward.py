@@ -16,6 +16,7 @@ from ffwd.adapters._hf_errors import RefusedTokenError
 from ffwd.adapters._hf_mask import ScoreMask
 from ffwd.adapters._hf_report import TokenTrace
 from ffwd.adapters._hf_rows import GrammarOrStart, prompted_matchers
+from ffwd.view import MOST_CANDIDATES, Recorder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,7 @@ class ForcedRows:
         max_tokens: Within how many tokens a row ends.
         pad_token: Fills the ids after the end of a row.
         trace: Where to note every token.
+        recorders: One for each row, which note all that happens.
 
     """
 
@@ -118,6 +120,7 @@ class ForcedRows:
         max_tokens: int | None,
         pad_token: int,
         trace: list[TokenTrace] | None,
+        recorders: Sequence[Recorder] | None = None,
     ) -> None:
         count, length = prompt.shape
         self._rows = [
@@ -131,6 +134,9 @@ class ForcedRows:
         self._options = options
         self._pad_token = pad_token
         self._trace = trace
+        self._recorders = recorders
+        # Of the model and what samples, as far as they were seen from here.
+        self._left = time.perf_counter_ns()
         self._prompt_length = length
         self._ids = prompt.new_full((count, length + 256), pad_token)
         self._ids[:, :length] = prompt
@@ -139,6 +145,7 @@ class ForcedRows:
         self.forced_tokens = 0
         self.masks = 0
         self.nanoseconds = 0
+        self._recording_nanoseconds = 0
 
     @property
     def active(self) -> list[int]:
@@ -185,30 +192,92 @@ class ForcedRows:
 
         """
         started = time.perf_counter_ns()
+        before = self._recording_nanoseconds
+        model = started - self._left
         appended: list[list[int]] = [[] for _ in self._rows]
         for index, token in sampled.items():
             allowed = self.mask.count(index) if self._trace is not None else None
+            begun = time.perf_counter_ns()
             appended[index] += self._append(index, [token], forced=False, allowed=allowed)
+            self._note_sampled(index, token, model // len(sampled), begun)
         open_rows = self.active
         while open_rows:
             for index in open_rows:
+                begun = time.perf_counter_ns()
                 tokens = self._options.tokens(self._rows[index].matcher)
-                appended[index] += self._append(index, tokens, forced=True, allowed=None)
+                new = self._append(index, tokens, forced=True, allowed=None)
+                self._note_forced(index, new, begun)
+                appended[index] += new
             open_rows = [index for index in open_rows if not self._rows[index].finished]
+            begun = time.perf_counter_ns()
             self.mask.fill([self._rows[index].matcher for index in open_rows], open_rows)
             self.masks += len(open_rows)
+            self._note_masks(open_rows, begun)
             # Where the mask leaves one token, no model is needed to choose it.
             alone: list[int] = []
             for index in open_rows:
                 only = self.mask.only_token(index)
                 if only is None:
                     continue
-                appended[index] += self._append(index, [only], forced=True, allowed=1)
+                begun = time.perf_counter_ns()
+                new = self._append(index, [only], forced=True, allowed=1)
+                self._note_forced(index, new, begun)
+                appended[index] += new
                 if not self._rows[index].finished:
                     alone.append(index)
             open_rows = alone
-        self.nanoseconds += time.perf_counter_ns() - started
+        self._left = time.perf_counter_ns()
+        self.nanoseconds += self._left - started - (self._recording_nanoseconds - before)
         return appended
+
+    def note_scores(
+        self, active: Sequence[int], logits: torch.Tensor, scores: torch.Tensor
+    ) -> None:
+        """Note what the model made of the next tokens, where that is recorded.
+
+        Args:
+            active: The rows that a token is chosen for.
+            logits: The model's, of all rows: [rows, width].
+            scores: What is chosen by, of the active rows: [active, width].
+
+        """
+        if self._recorders is None:
+            return
+        started = time.perf_counter_ns()
+        raw = torch.softmax(logits[list(active)].float(), dim=-1)
+        legal = raw.masked_fill(scores == -torch.inf, 0.0).sum(dim=-1).tolist()
+        favourites = raw.max(dim=-1)
+        after = torch.softmax(scores.float(), dim=-1).topk(min(MOST_CANDIDATES, scores.shape[1]))
+        for place, row in enumerate(active):
+            favourite = int(favourites.indices[place])
+            refused = bool(scores[place, favourite] == -torch.inf)
+            found = zip(after.indices[place].tolist(), after.values[place].tolist(), strict=True)
+            self._recorders[row].scored(
+                [(token, probability) for token, probability in found if probability > 0],
+                allowed_probability=legal[place],
+                preferred=(favourite, float(favourites.values[place])) if refused else None,
+            )
+        # Neither the model's time nor the grammar's.
+        self._left += time.perf_counter_ns() - started
+
+    def _note_sampled(self, row: int, token: int, model: int, begun: int) -> None:
+        if self._recorders is not None:
+            ended = time.perf_counter_ns()
+            self._recorders[row].sampled(token, model=model, accept=ended - begun)
+            self._recording_nanoseconds += time.perf_counter_ns() - ended
+
+    def _note_forced(self, row: int, tokens: Sequence[int], begun: int) -> None:
+        if self._recorders is not None and tokens:
+            ended = time.perf_counter_ns()
+            self._recorders[row].forced(tokens, ended - begun)
+            self._recording_nanoseconds += time.perf_counter_ns() - ended
+
+    def _note_masks(self, rows: Sequence[int], begun: int) -> None:
+        if self._recorders is not None:
+            ended = time.perf_counter_ns()
+            for row in rows:
+                self._recorders[row].masked(self.mask.bits(row), (ended - begun) // len(rows))
+            self._recording_nanoseconds += time.perf_counter_ns() - ended
 
     def sequences(self) -> torch.Tensor:
         """Return prompt and generated ids: [rows, longest], padded on the right."""

@@ -16,6 +16,8 @@ from ffwd.adapters._hf_model import ChunkedModel
 from ffwd.adapters._hf_processor import GrammarLogitsProcessor
 from ffwd.adapters._hf_report import GenerationReport, GenerationStats
 from ffwd.adapters._hf_rows import GrammarBatch, GrammarOrStart
+from ffwd.chat import Start
+from ffwd.view import Recorder
 
 # `generate()` puts these after the processors of the caller. They cut the distribution, so they
 # have to see it with the mask on.
@@ -108,8 +110,15 @@ def fast_forward_generate(
     batch = GrammarBatch(grammar)
     pad_token = _pad_token(generation_config, batch)
     chunked = ChunkedModel(model, input_ids, model_kwargs, pad_token=pad_token)
+    grammars = batch.of_rows(count)
+    recorders = None
+    if report is not None and report.record:
+        recorders = [
+            _recorder(one, ids, pad_token, report.title)
+            for one, ids in zip(grammars, input_ids.tolist(), strict=True)
+        ]
     rows = ForcedRows(
-        batch.of_rows(count),
+        grammars,
         input_ids,
         vocabulary=batch.vocabulary,
         stops=TokenStops(stopping_criteria),
@@ -118,9 +127,11 @@ def fast_forward_generate(
         max_tokens=_max_tokens(generation_config, input_ids) if complete else None,
         pad_token=pad_token,
         trace=report.tokens if report is not None and report.trace else None,
+        recorders=recorders,
     )
     if report is not None:
         report.tokens.clear()
+        report.recordings.clear()
     rows.mark_prompt_in_cache(chunked.cached)
     try:
         _decode(
@@ -139,6 +150,7 @@ def fast_forward_generate(
                 masks=rows.masks,
                 mask_nanoseconds=rows.nanoseconds,
             )
+            report.recordings += [recorder.recording() for recorder in recorders or ()]
     sequences = rows.sequences()
     if generation_config.return_dict_in_generate:
         # The annotation of transformers is the class of an old tensor type.
@@ -165,7 +177,9 @@ def _decode(
         active = rows.active
         if not active:
             break
-        scores = _process(chunked.logits(rows.take_pending()), rows, active, processors)
+        logits = chunked.logits(rows.take_pending())
+        scores = _process(logits, rows, active, processors)
+        rows.note_scores(active, logits, scores)
         if do_sample:
             chosen = torch.multinomial(torch.softmax(scores, dim=-1), num_samples=1).squeeze(1)
         else:
@@ -212,6 +226,16 @@ def _insert_mask(processors: LogitsProcessorList, mask: ScoreMask) -> LogitsProc
     warpers = (i for i, entry in enumerate(processors) if isinstance(entry, _SAMPLING_WARPERS))
     place = next(warpers, len(processors))
     return LogitsProcessorList([*processors[:place], _ApplyMask(mask), *processors[place:]])
+
+
+def _recorder(
+    grammar: GrammarOrStart, prompt_ids: list[int], pad_token: int, title: str
+) -> Recorder:
+    begin = next((i for i, token in enumerate(prompt_ids) if token != pad_token), len(prompt_ids))
+    taken_back = grammar.taken_back if isinstance(grammar, Start) else ()
+    return Recorder(
+        grammar.vocabulary, title=title, prompt_ids=prompt_ids[begin:], taken_back=taken_back
+    )
 
 
 def _max_tokens(generation_config: Any, input_ids: torch.Tensor) -> int | None:

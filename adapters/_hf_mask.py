@@ -67,6 +67,11 @@ class ScoreMask:
         """Return the number of tokens allowed in a row."""
         return int.from_bytes(self._bits[row].tobytes(), "little").bit_count()
 
+    def bits(self, row: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """Return the bitmask of a row, which the next `fill` overwrites."""
+        found: np.ndarray[Any, np.dtype[np.int32]] = self._bits[row]
+        return found
+
     def only_token(self, row: int) -> int | None:
         """Return the token if a row allows exactly one."""
         words = np.flatnonzero(self._bits[row])

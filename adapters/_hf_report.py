@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from ffwd.view import Recording
+
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationStats:
@@ -51,9 +53,17 @@ class GenerationReport:
         trace: Ask for `tokens`.
         stats: The counters of the last generation.
         tokens: With `trace`, one entry per generated token, in the order of appending.
+        record: Ask for `recordings`. It costs up to a millisecond a token, most of it for the
+            model's probabilities; `stats` do not count it.
+        title: What the recordings are about.
+        recordings: With `record`, one for each row, which `save` as a picture: what was sampled,
+            forced and healed, what was allowed and what the model made of it (`ffwd.view`).
 
     """
 
     trace: bool = False
+    record: bool = False
+    title: str = ""
     stats: GenerationStats = field(default_factory=GenerationStats)
     tokens: list[TokenTrace] = field(default_factory=list)
+    recordings: list[Recording] = field(default_factory=list)

@@ -10,11 +10,14 @@ expression, a choice or a grammar; pipelines take them, too. `constrained_genera
 from ffwd.adapters._hf_continuous import constrain_manager as constrain_manager
 from ffwd.adapters._hf_continuous import constrained_generate_batch as constrained_generate_batch
 from ffwd.adapters._hf_errors import ContinuousBatchingError as ContinuousBatchingError
+from ffwd.adapters._hf_errors import ModelError as ModelError
 from ffwd.adapters._hf_errors import NoTokenLeftError as NoTokenLeftError
 from ffwd.adapters._hf_errors import RefusedTokenError as RefusedTokenError
 from ffwd.adapters._hf_errors import UnsupportedGenerationError as UnsupportedGenerationError
 from ffwd.adapters._hf_fast_forward import FastForward as FastForward
 from ffwd.adapters._hf_generate import fast_forward_generate as fast_forward_generate
+from ffwd.adapters._hf_load import LocalModel as LocalModel
+from ffwd.adapters._hf_load import load_local as load_local
 from ffwd.adapters._hf_processor import GrammarLogitsProcessor as GrammarLogitsProcessor
 from ffwd.adapters._hf_report import GenerationReport as GenerationReport
 from ffwd.adapters._hf_report import GenerationStats as GenerationStats

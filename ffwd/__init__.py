@@ -16,6 +16,7 @@ from ffwd import openai as openai
 from ffwd import streaming as streaming
 from ffwd import tokenizer as tokenizer
 from ffwd import tools as tools
+from ffwd import view as view
 from ffwd._bitmask import allocate_bitmask as allocate_bitmask
 from ffwd._compile import compile as compile
 from ffwd._events import Event as Event

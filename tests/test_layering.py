@@ -144,7 +144,11 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "ffwd.cli": PythonLayer(
         folder="ffwd/cli",
         eager=frozenset({"ffwd", "click"}),
-        lazy=frozenset({"ffwd.adapters", "ffwd.adapters.server", "torch"}),
+        lazy=frozenset(
+            {"ffwd.adapters", "ffwd.adapters.server", "torch", "rich"}
+            # What `bench` times beside, and the tokenizer that it gives them.
+            | {"llguidance", "xgrammar", "transformers"}
+        ),
         public_only=True,
     ),
     # One file, which is imported where logits are on an accelerator.

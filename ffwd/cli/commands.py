@@ -5,10 +5,20 @@ import importlib
 import click
 
 import ffwd
+from ffwd.cli.output import wants_no_colour
 
 COMMANDS = {
     # Name: where it is, and what it does, for the list of all commands.
+    "bench": ("ffwd.cli.bench:bench", "Time a grammar and a tokenizer on this machine."),
+    "chat": ("ffwd.cli.chat:chat", "Render conversations as prompts."),
+    "check": ("ffwd.cli.check:check", "Say whether a schema or grammar can be used."),
+    "count": ("ffwd.cli.tokenize:count", "Count the tokens of a text."),
+    "explain": ("ffwd.cli.explain:explain", "Say why a text is refused, and what may come."),
+    "generate": ("ffwd.cli.generate:generate", "Generate with a model, by a grammar."),
+    "mask": ("ffwd.cli.mask:mask", "Show which tokens may come next."),
     "serve": ("ffwd.cli.serve:serve", "Serve a model with OpenAI's interface."),
+    "split": ("ffwd.cli.tokenize:split", "Cut a text after so many tokens."),
+    "tokenize": ("ffwd.cli.tokenize:tokenize", "Show the tokens of a text."),
 }
 
 
@@ -34,7 +44,29 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
 
 
-@click.group(cls=LazyGroup)
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(ffwd.__version__, prog_name="ffwd")
-def group() -> None:
-    """Constrained decoding: structured output that follows a grammar."""
+@click.pass_context
+def group(ctx: click.Context) -> None:
+    """Constrained decoding: structured output that follows a grammar.
+
+    \b
+    Examples:
+      ffwd check schema.json
+      ffwd explain schema.json '{"name": 3'
+      ffwd generate path/of/a/model schema.json --prompt 'Ada is 36.'
+
+    Data goes to standard output and everything else to standard error; --json has every command
+    write JSON. Colours are only for terminals, and NO_COLOR switches them off.
+
+    \b
+    Exit status:
+      0  done, and what was checked is good
+      1  what was checked is bad
+      2  usage
+      3  generate: the limit of tokens is too small
+      4  a package is not installed
+      5  a model or tokenizer cannot be used
+    """
+    if wants_no_colour():
+        ctx.color = False

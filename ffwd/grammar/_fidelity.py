@@ -4,10 +4,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from ffwd import _native
+from ffwd.grammar._keywords import meant_by
 from ffwd.grammar._kinds import JsonSchema
 
 Fidelity: TypeAlias = Literal["enforced", "ignored", "widened", "refused"]
 """What becomes of a keyword; see `fidelity_report`."""
+
+# The native core's reason for what no dialect has.
+_UNKNOWN = "an unknown keyword"
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,7 @@ class KeywordFidelity:
             it is not supported and was left out. `"refused"`: it is not supported, so the schema
             cannot be compiled.
         reason: Why it is not enforced; empty if it is.
+        suggestion: The keyword that an unknown one is spelled much like; None for all others.
 
     """
 
@@ -29,6 +34,7 @@ class KeywordFidelity:
     keyword: str
     fidelity: Fidelity
     reason: str
+    suggestion: str | None = None
 
 
 def fidelity_report(grammar: JsonSchema) -> list[KeywordFidelity]:
@@ -58,6 +64,12 @@ def fidelity_report(grammar: JsonSchema) -> list[KeywordFidelity]:
         grammar.schema, registry=grammar.registry, lenient=grammar.policy == "lenient"
     )
     return [
-        KeywordFidelity(pointer, keyword, cast(Fidelity, fidelity), reason)
+        KeywordFidelity(
+            pointer,
+            keyword,
+            cast(Fidelity, fidelity),
+            reason,
+            meant_by(keyword) if reason == _UNKNOWN else None,
+        )
         for pointer, keyword, fidelity, reason in report
     ]

@@ -1,5 +1,7 @@
 """The fidelity report and the lenient policy."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,3 +108,57 @@ def test_bad_input() -> None:
     assert caught.value.pointer == "/items"
     with pytest.raises(TypeError):
         ffwd.fidelity_report({"type": "string"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("propertees", "properties"),
+        ("maxLenght", "maxLength"),
+        ("min_length", "minLength"),
+        ("MINITEMS", "minItems"),
+        ("require", "required"),
+        ("ref", "$ref"),
+        ("oneof", "oneOf"),
+        ("additionalProperty", "additionalProperties"),
+        # What is meant as it is written.
+        ("x-order", None),
+        ("example", None),
+        ("nullable", None),
+        ("propertyOrdering", None),
+        ("errorMessage", None),
+        ("unit", None),
+        ("a" * 10_000, None),
+    ],
+)
+def test_unknown_keywords_that_are_near_to_known_ones(written: str, meant: str | None) -> None:
+    grammar = ffwd.json_schema({"type": "object", "properties": {"a": {written: 1}}})
+    (line,) = (line for line in ffwd.fidelity_report(grammar) if line.keyword == written)
+    assert line.pointer == f"/properties/a/{written}"
+    assert (line.fidelity, line.suggestion) == ("ignored", meant)
+
+
+def test_only_unknown_keywords_are_asked_about() -> None:
+    """Names of properties are no keywords, and known ones are spelled as they are."""
+    schema = {"properties": {"propertees": {"minLength": 1, "then": {}}}, "title": "t"}
+    assert not [k for k in ffwd.fidelity_report(ffwd.json_schema(schema)) if k.suggestion]
+
+
+def test_what_can_be_meant_is_what_the_core_knows() -> None:
+    """Of what names things it calls unknown what another dialect has."""
+    from ffwd.grammar._keywords import KEYWORDS
+
+    sources = Path(ffwd.__file__).parent / "native/src/json_schema"
+    if not sources.is_dir():
+        pytest.skip("an installed ffwd has no Rust sources")
+    table = (sources / "dialect.rs").read_text(encoding="utf-8")
+    values = set(re.findall(r'^\s+\w+ "([^"]+)" Draft\d+ Draft\d+;$', table, re.MULTILINE))
+    assert len(values) > 40
+    assert values < KEYWORDS
+    for keyword in KEYWORDS - values:
+        (line,) = ffwd.fidelity_report(ffwd.json_schema({keyword: _NAMING.get(keyword, "a")}))[:1]
+        assert line.keyword == keyword
+        assert (line.reason == "an unknown keyword") == (keyword == "$recursiveAnchor"), line
+
+
+_NAMING: dict[str, Any] = {"$defs": {}, "definitions": {}, "$vocabulary": {}}

@@ -1,0 +1,87 @@
+"""A model of transformers from a directory, with its tokenizer as ffwd reads it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM
+
+import ffwd.tokenizer
+from ffwd import Vocabulary
+from ffwd.adapters._hf_errors import ModelError
+from ffwd.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LocalModel:
+    """A model and its tokenizer, which fit each other.
+
+    Attributes:
+        model: The model, on its device, ready to generate.
+        tokenizer: Its tokenizer.
+        width: How many tokens the model gives logits for.
+        max_length: How many tokens it was made for; None where it does not say.
+
+    """
+
+    model: Any
+    tokenizer: Tokenizer
+    width: int
+    max_length: int | None
+
+    def vocabulary(self, eos_token_ids: tuple[int, ...] = ()) -> Vocabulary:
+        """The vocabulary for grammars; it ends with `eos_token_ids` and what the files say."""
+        ends = {*self.tokenizer.eos_token_ids, *eos_token_ids}
+        return self.tokenizer.vocabulary(
+            vocab_size=self.width, eos_token_ids=sorted(ends) if ends else None
+        )
+
+
+def load_local(path: str | Path, *, device: str = "auto", dtype: str = "auto") -> LocalModel:
+    """Load a model from a directory. Nothing is downloaded.
+
+    Args:
+        path: The directory: weights, configuration, tokenizer.
+        device: As torch names it; "auto" for an accelerator where there is one.
+        dtype: As torch names it; "auto" for what the weights are in.
+
+    Raises:
+        ModelError: The directory is no model, cannot be loaded, or its tokenizer has more tokens
+            than the model.
+        VocabularyError: Its tokenizer cannot be read.
+
+    """
+    folder = Path(path)
+    if not (folder / "config.json").is_file():
+        what = "is no directory" if not folder.is_dir() else "has no config.json"
+        raise ModelError(
+            f"{folder} {what}: give the directory of a model of transformers, with config.json, the"
+            " weights (.safetensors) and the tokenizer; `huggingface-cli download NAME` makes one"
+        )
+    tokenizer = ffwd.tokenizer.load(folder)
+    kind: Any = dtype if dtype == "auto" else getattr(torch, dtype, None)
+    if kind != "auto" and not isinstance(kind, torch.dtype):
+        raise ModelError(f"torch has no dtype {dtype!r}: give float32, bfloat16 or float16")
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=kind, local_files_only=True)
+        model = model.to(device).eval()
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise ModelError(f"the model in {folder} cannot be loaded: {error}") from error
+    width = int(model.get_output_embeddings().weight.shape[0])
+    if width < tokenizer.vocab_size:
+        raise ModelError(
+            f"the tokenizer of {folder} has ids up to {tokenizer.vocab_size - 1}, and the model"
+            f" has {width} rows of embeddings: they belong to different models. Take the"
+            " tokenizer's files from where the weights came from, or resize the model"
+            " (model.resize_token_embeddings) and train it for the new tokens"
+        )
+    config = model.config.get_text_config(decoder=True)
+    return LocalModel(
+        model=model,
+        tokenizer=tokenizer,
+        width=width,
+        max_length=getattr(config, "max_position_embeddings", None),
+    )

@@ -1,0 +1,220 @@
+"""`ffwd check`: whether a schema or a grammar can be used, and what becomes of what it says."""
+
+import time
+from collections import Counter
+from typing import Any
+
+import click
+
+import ffwd
+from ffwd import CompiledGrammar, FfwdError, KeywordFidelity
+from ffwd.cli import exits
+from ffwd.cli.grammars import LANGUAGES, GrammarSource, takes_grammar
+from ffwd.cli.output import (
+    Failure,
+    command,
+    counted,
+    milliseconds,
+    on_terminal,
+    printable,
+    size,
+    write_json,
+)
+from ffwd.cli.places import caret, locate
+from ffwd.cli.tokenizers import Tokens, vocabulary_option
+
+_COLOURS = {"error": "red", "warning": "yellow"}
+# Of keywords that are enforced or ignored; --all has the others.
+_MOST_LINES = 40
+
+
+@command()
+@takes_grammar
+@vocabulary_option
+@click.option("--strict", is_flag=True, help="Warnings make the exit status 1, too.")
+@click.option("--all", "everything", is_flag=True, help="List every keyword of a schema.")
+def check(
+    source: GrammarSource,
+    tokenizer_source: str | None,
+    strict: bool,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """Say whether GRAMMAR can be used, and what becomes of what it says.
+
+    GRAMMAR is a file with a JSON Schema or a grammar; - is standard input. What is written in it,
+    the name says, or an option.
+
+    Of a schema every keyword is enforced, ignored (an annotation, or unknown), widened (left out,
+    with --lenient) or refused. Unknown keywords that are much like known ones are warned of. What
+    is wrong has its line, its column and its JSON pointer.
+
+    \b
+    Examples:
+      ffwd check schema.json
+      ffwd check schema.json --all --tokenizer path/of/a/model
+      ffwd check --lark - < grammar.txt
+      ffwd check schema.json --json --strict
+
+    Exit status: 0 it can be used; 1 it is refused, or, with --strict, there are warnings;
+    2 usage; 5 the tokenizer cannot be used.
+    """
+    tokens = Tokens(tokenizer_source)
+    keywords, problems = _keywords(source)
+    compiled, times = None, {}
+    if not any(problem["severity"] == "error" for problem in problems):
+        try:
+            compiled, times = _timed(source, tokens)
+        except FfwdError as error:
+            problems.insert(0, _error(source, error))
+        else:
+            problems += _unused(source)
+    bad = any(problem["severity"] == "error" or strict for problem in problems)
+    data = {
+        "file": source.name,
+        "language": source.language,
+        "ok": not bad,
+        "bytes": len(source.text.encode()),
+        "tokenizer": tokens.source,
+        "problems": problems,
+        "keywords": keywords,
+        "counts": dict(Counter(line["fidelity"] for line in keywords)),
+        **times,
+    }
+    if compiled is not None:
+        stats = compiled.stats()
+        names = ("states", "stacks", "lexemes", "key_nodes", "memory_bytes")
+        data["compiled"] = {name: stats[name] for name in names}
+    if as_json:
+        write_json(data)
+    else:
+        _write(data, source, everything)
+    if bad:
+        click.get_current_context().exit(exits.BAD)
+
+
+def _keywords(source: GrammarSource) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Every keyword of a schema, and what is wrong with some."""
+    if not isinstance(source.grammar, ffwd.JsonSchema):
+        return [], []
+    try:
+        report = ffwd.fidelity_report(source.grammar)
+    except FfwdError as error:
+        return [], [_error(source, error)]
+    lines = [_line(source, entry) for entry in report]
+    problems = []
+    for line in lines:
+        message = None
+        if line["fidelity"] == "refused":
+            severity, message = "error", f"`{line['keyword']}` is refused: {line['reason']}"
+        elif line["fidelity"] == "widened":
+            severity, message = "warning", f"`{line['keyword']}` is left out: {line['reason']}"
+        elif line["suggestion"] is not None:
+            severity = "warning"
+            message = (
+                f"`{line['keyword']}` is no keyword and asks for nothing: "
+                f"did you mean `{line['suggestion']}`?"
+            )
+        if message is not None:
+            place = {name: line[name] for name in ("pointer", "keyword", "line", "column")}
+            problems.append({"severity": severity, "message": message, **place})
+    return lines, problems
+
+
+def _line(source: GrammarSource, entry: KeywordFidelity) -> dict[str, Any]:
+    line, column = locate(source.text, entry.pointer) or (None, None)
+    return {
+        "pointer": entry.pointer,
+        "keyword": entry.keyword,
+        "fidelity": entry.fidelity,
+        "reason": entry.reason,
+        "suggestion": entry.suggestion,
+        "line": line,
+        "column": column,
+    }
+
+
+def _error(source: GrammarSource, error: FfwdError) -> dict[str, Any]:
+    made = error if isinstance(error, Failure) else source.failure(error)
+    line, column = made.data.get("line"), made.data.get("column")
+    data = {
+        "severity": "error",
+        "type": made.kind,
+        "message": str(error),
+        "line": line,
+        "column": column,
+    }
+    return data | {name: made.data[name] for name in ("pointer", "keyword") if name in made.data}
+
+
+def _timed(source: GrammarSource, tokens: Tokens) -> tuple[CompiledGrammar, dict[str, float]]:
+    started = time.perf_counter_ns()
+    compiled = ffwd.compile(source.grammar, tokens.vocabulary)
+    ready = time.perf_counter_ns()
+    bitmask = ffwd.allocate_bitmask(1, tokens.vocabulary.vocab_size)
+    compiled.matcher().fill_bitmask(bitmask, 0)
+    done = time.perf_counter_ns()
+    return compiled, {"compile_ms": (ready - started) / 1e6, "first_mask_ms": (done - ready) / 1e6}
+
+
+def _unused(source: GrammarSource) -> list[dict[str, Any]]:
+    if source.language in ("json-schema", "regex"):
+        return []
+    return [
+        {
+            "severity": "warning",
+            "message": f"the rule `{rule.name}` is not used",
+            "line": rule.line,
+            "column": rule.column,
+        }
+        for rule in ffwd.unused_rules(source.grammar)
+    ]
+
+
+# ------------------------------------------------------------------------------------- for people
+
+
+def _write(data: dict[str, Any], source: GrammarSource, everything: bool) -> None:
+    what = LANGUAGES[data["language"]][0]
+    verdict = click.style("ok", fg="green") if data["ok"] else click.style("bad", fg="red")
+    click.echo(f"{printable(data['file'])}: {verdict}: {what}, {size(data['bytes'])}")
+    if "compiled" in data:
+        compiled = data["compiled"]
+        compile_time, first = (milliseconds(data[k] * 1e6) for k in ("compile_ms", "first_mask_ms"))
+        click.echo(
+            f"  compiled in {compile_time}, first mask in {first} ({printable(data['tokenizer'])})"
+        )
+        click.echo(
+            f"  {counted(compiled['states'], 'state')} so far, "
+            f"{counted(compiled['lexemes'], 'lexeme')}, {size(compiled['memory_bytes'])}"
+        )
+    if data["keywords"]:
+        counts = [f"{number} {name}" for name, number in data["counts"].items()]
+        click.echo(f"  keywords: {', '.join(counts)}")
+    if everything:
+        for line in data["keywords"]:
+            reason = f": {line['reason']}" if line["reason"] else ""
+            click.echo(f"    {line['fidelity']:9}{printable(line['pointer'] + reason)}")
+    problems = data["problems"] if everything else data["problems"][:_MOST_LINES]
+    for problem in problems:
+        _write_problem(problem, source)
+    rest = len(data["problems"]) - len(problems)
+    if rest:
+        click.echo(f"and {counted(rest, 'more problem')}: --all lists them")
+
+
+def _write_problem(problem: dict[str, Any], source: GrammarSource) -> None:
+    place, shown = source.name, ""
+    if problem["line"] is not None:
+        place = f"{place}:{problem['line']}:{problem['column']}"
+        # Errors of grammars show it themselves.
+        if "\n" not in problem["message"]:
+            shown = "\n" + caret(source.text, problem["line"], problem["column"])
+    severity = problem["severity"]
+    label = click.style(f"{severity}: ", fg=_COLOURS[severity], bold=True)
+    message = printable(problem["message"])
+    # The places of schemas are pointers, which editors cannot jump to, but scripts can follow.
+    if problem.get("pointer") and problem["pointer"] not in message:
+        message += f" (at {printable(problem['pointer'])})"
+    text = f"{printable(place)}: {label}{message}{printable(shown)}"
+    click.echo(text if not on_terminal() else f"\n{text}")

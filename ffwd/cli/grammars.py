@@ -1,0 +1,203 @@
+"""The grammar that a command is given: its file, what it is written in, and its options."""
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+import ffwd
+from ffwd import CompiledGrammar, FfwdError, GrammarError, Vocabulary
+from ffwd.cli.output import Failure, failure
+from ffwd.cli.places import caret, locate, syntax_error
+
+LANGUAGES = {
+    # The option: what it is called, and the suffixes of its files.
+    "json-schema": ("JSON Schema", (".json",)),
+    "lark": ("Lark", (".lark",)),
+    "gbnf": ("GBNF", (".gbnf",)),
+    "ebnf": ("EBNF", (".ebnf",)),
+    "regex": ("a regular expression", (".regex", ".re")),
+}
+_BY_SUFFIX = {suffix: name for name, (_, suffixes) in LANGUAGES.items() for suffix in suffixes}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrammarSource:
+    """A grammar as it was given.
+
+    Attributes:
+        name: The file's.
+        language: A key of `LANGUAGES`.
+        text: What the file says.
+        grammar: What `ffwd.compile` takes.
+
+    """
+
+    name: str
+    language: str
+    text: str
+    grammar: ffwd.Grammar
+
+    def compile(self, vocabulary: Vocabulary) -> CompiledGrammar:
+        """Compile it; an error has the place in the file."""
+        try:
+            return ffwd.compile(self.grammar, vocabulary)
+        except FfwdError as error:
+            raise self.failure(error) from error
+
+    def failure(self, error: FfwdError) -> Failure:
+        """An error about this grammar, with its place."""
+        place = self.place(error)
+        if place is None:
+            return failure(error, where=self.name)
+        made = failure(error, where=f"{self.name}:{place[0]}:{place[1]}")
+        made.data |= {"line": place[0], "column": place[1]}
+        # Errors of grammars show it themselves.
+        if not isinstance(error, GrammarError):
+            made.message += "\n" + caret(self.text, *place)
+        return made
+
+    def place(self, error: FfwdError) -> tuple[int, int] | None:
+        """The line and the column that an error is about."""
+        if isinstance(error, GrammarError):
+            return error.line, error.column
+        pointer = getattr(error, "pointer", None)
+        if self.language != "json-schema" or pointer is None:
+            return None
+        if pointer == "":
+            return syntax_error(self.text)
+        return locate(self.text, pointer)
+
+
+def read_text(path: str) -> str:
+    """The text of a file, or of standard input for `-`."""
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(
+            f"{_named(path)} is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
+        ) from error
+    except OSError as error:
+        raise click.UsageError(f"{_named(path)} cannot be read: {error.strerror}") from error
+
+
+def _named(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def _language(path: str, given: str | None) -> str:
+    if given is not None:
+        return given
+    if path == "-":
+        return "json-schema"
+    suffix = Path(path).suffix.lower()
+    if suffix not in _BY_SUFFIX:
+        options = ", ".join(f"--{name}" for name in LANGUAGES)
+        raise click.UsageError(
+            f"the name {path} does not say what the grammar is written in: give one of {options}"
+        )
+    return _BY_SUFFIX[suffix]
+
+
+def _read(
+    path: str,
+    *,
+    language: str | None,
+    whitespace: str,
+    any_order: bool,
+    lenient: bool,
+    root: str,
+    dialect: str,
+) -> GrammarSource:
+    kind = _language(path, language)
+    text = read_text(path)
+    made: ffwd.Grammar
+    if kind == "json-schema":
+        made = ffwd.grammar.JsonSchema(
+            text,
+            whitespace=whitespace,  # type: ignore[arg-type]
+            property_order="any" if any_order else "declared",
+            policy="lenient" if lenient else "strict",
+        )
+    elif kind == "lark":
+        made = ffwd.lark(text)
+    elif kind == "gbnf":
+        made = ffwd.gbnf(text, root)
+    elif kind == "ebnf":
+        made = ffwd.ebnf(text, root)
+    else:
+        # Editors end a file with a line end, which is not meant.
+        pattern = text[:-1] if text.endswith("\n") else text
+        made = ffwd.regex(pattern, dialect=dialect)  # type: ignore[arg-type]
+    return GrammarSource(name=_named(path), language=kind, text=text, grammar=made)
+
+
+_OPTIONS: list[Callable[[Any], Any]] = [
+    click.argument(
+        "grammar", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=str)
+    ),
+    *(
+        click.option(
+            f"--{name}",
+            "language",
+            flag_value=name,
+            default=None,
+            help=f"GRAMMAR is {what}; as {' and '.join(suffixes)} say.",
+        )
+        for name, (what, suffixes) in LANGUAGES.items()
+    ),
+    click.option(
+        "--whitespace",
+        default="flexible",
+        show_default=True,
+        type=click.Choice(["flexible", "compact", "single-space"]),
+        help="Of JSON: wherever it may stand, none, or as json.dumps writes it.",
+    ),
+    click.option("--any-order", is_flag=True, help="Of properties, not only the declared one."),
+    click.option("--lenient", is_flag=True, help="Leave out keywords that are not supported."),
+    click.option("--root", default="root", show_default=True, help="The rule of GBNF and EBNF."),
+    click.option(
+        "--dialect",
+        default="rust",
+        show_default=True,
+        type=click.Choice(["rust", "ecma", "python"]),
+        help="Of regular expressions.",
+    ),
+]
+
+
+def takes_grammar(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A command with GRAMMAR and its options gets a `source: GrammarSource`."""
+
+    @functools.wraps(function)
+    def run(
+        *args: Any,
+        grammar: str,
+        language: str | None,
+        whitespace: str,
+        any_order: bool,
+        lenient: bool,
+        root: str,
+        dialect: str,
+        **options: Any,
+    ) -> Any:
+        source = _read(
+            grammar,
+            language=language,
+            whitespace=whitespace,
+            any_order=any_order,
+            lenient=lenient,
+            root=root,
+            dialect=dialect,
+        )
+        return function(*args, source=source, **options)
+
+    made: Callable[..., Any] = run
+    for option in reversed(_OPTIONS):
+        made = option(made)
+    return made

@@ -1,0 +1,106 @@
+"""From a JSON pointer to the line and the column of a JSON text."""
+
+import re
+from json import JSONDecodeError, JSONDecoder
+from json.decoder import scanstring  # type: ignore[attr-defined]
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def locate(text: str, pointer: str) -> tuple[int, int] | None:
+    """Where the value of a pointer stands, from 1; None where the text has no such place.
+
+    Pointers into other documents, which begin with their URI, have no place in this one.
+    """
+    if pointer and not pointer.startswith("/"):
+        return None
+    try:
+        place = _find(text, [_unescaped(step) for step in pointer.split("/")[1:]])
+    except (JSONDecodeError, IndexError, RecursionError):
+        return None
+    return None if place is None else line_and_column(text, place)
+
+
+def syntax_error(text: str) -> tuple[int, int] | None:
+    """Where a text stops being JSON; None where it is JSON, or too deep for Python to tell."""
+    try:
+        JSONDecoder().decode(text)
+    except JSONDecodeError as error:
+        return error.lineno, error.colno
+    except (RecursionError, ValueError):
+        return None
+    return None
+
+
+def line_and_column(text: str, place: int) -> tuple[int, int]:
+    """Of an index into a text."""
+    return text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+
+
+def caret(text: str, line: int, column: int, *, width: int = 76) -> str:
+    """The line of a place with a caret below it."""
+    source = text.split("\n")[line - 1].rstrip("\r")
+    first = max(0, column - 1 - width // 2)
+    cut = source[first : first + width]
+    # Tabs stay tabs, so that the caret stands below its character.
+    before = "".join("\t" if c == "\t" else " " for c in cut[: column - 1 - first])
+    return f"  {cut}\n  {before}^"
+
+
+def _unescaped(step: str) -> str:
+    return step.replace("~1", "/").replace("~0", "~")
+
+
+def _find(text: str, steps: list[str]) -> int | None:
+    place = _skip(text, 0)
+    for step in steps:
+        opening = text[place : place + 1]
+        if opening == "{":
+            found = _member(text, place, step)
+        elif opening == "[" and step.isascii() and step.isdigit():
+            found = _item(text, place, int(step))
+        else:
+            found = None
+        if found is None:
+            return None
+        place = found
+    return place
+
+
+def _member(text: str, place: int, name: str) -> int | None:
+    """Of several members of a name the last, which is the one that counts."""
+    found = None
+    place = _skip(text, place + 1)
+    while text[place] == '"':
+        key, place = scanstring(text, place + 1)
+        place = _skip(text, _skip(text, place) + 1)
+        if key == name:
+            found = place
+        place = _after(text, place)
+        if text[place] == "}":
+            break
+        place = _skip(text, place + 1)
+    return found
+
+
+def _item(text: str, place: int, index: int) -> int | None:
+    place = _skip(text, place + 1)
+    while text[place] != "]":
+        if index == 0:
+            return place
+        index -= 1
+        place = _after(text, place)
+        if text[place] == ",":
+            place = _skip(text, place + 1)
+    return None
+
+
+def _after(text: str, place: int) -> int:
+    """The place of what follows a value."""
+    return _skip(text, JSONDecoder().raw_decode(text, place)[1])
+
+
+def _skip(text: str, place: int) -> int:
+    match = _SPACE.match(text, place)
+    assert match is not None
+    return match.end()

@@ -1,0 +1,89 @@
+"""The tokenizer that a command is given, and the texts that it reads."""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+import ffwd.tokenizer
+from ffwd import Vocabulary
+from ffwd.cli.grammars import read_text
+from ffwd.cli.output import as_text, shown
+from ffwd.tokenizer import Tokenizer
+
+_WHERE = (
+    "A directory, a tokenizer.json, .model, .tiktoken, tekken.json or .gguf file, or the name of a"
+    " model."
+)
+
+tokenizer_option = click.option(
+    "--tokenizer", "-t", "tokenizer_source", required=True, metavar="TOKENIZER", help=_WHERE
+)
+"""For commands that need one."""
+
+vocabulary_option = click.option(
+    "--tokenizer",
+    "-t",
+    "tokenizer_source",
+    metavar="TOKENIZER",
+    help=f"{_WHERE}  [default: each byte a token]",
+)
+"""For commands that do with bytes."""
+
+
+class Tokens:
+    """A vocabulary and how its tokens are shown."""
+
+    def __init__(self, source: str | None) -> None:
+        """Reads the tokenizer; without one each byte is a token."""
+        self.tokenizer: Tokenizer | None = None
+        if source is None:
+            self.source = "each byte a token"
+            single = [bytes([byte]) for byte in range(256)]
+            self.vocabulary = Vocabulary([*single, None], eos_token_ids=[256], encode=list)
+        else:
+            self.source = source
+            self.tokenizer = ffwd.tokenizer.load(source)
+            self.vocabulary = self.tokenizer.vocabulary()
+
+    def piece(self, token_id: int) -> str:
+        """A token for people."""
+        return shown(self.vocabulary.token_bytes(token_id), self.name(token_id))
+
+    def name(self, token_id: int) -> str:
+        """What a control token is called."""
+        if token_id in self.vocabulary.eos_token_ids and self.tokenizer is None:
+            return "<end>"
+        name = None if self.tokenizer is None else self.tokenizer.id_to_token(token_id)
+        return name or f"<{token_id}>"
+
+    def data(self, token_id: int) -> dict[str, Any]:
+        """A token for JSON."""
+        text = self.vocabulary.token_bytes(token_id)
+        if text is None:
+            return {"id": token_id, "control": self.name(token_id)}
+        return {"id": token_id, "text": as_text(text)}
+
+
+def takes_text(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A command with TEXT or a file gets a `text: str`; standard input where neither is given."""
+
+    @functools.wraps(function)
+    def run(*args: Any, text: str | None, text_file: str | None, **options: Any) -> Any:
+        if text is not None and text_file is not None:
+            raise click.UsageError("give TEXT or --file, not both")
+        if text is None:
+            if text_file is None and sys.stdin.isatty():
+                raise click.UsageError("give TEXT, --file or a text on standard input")
+            text = read_text(text_file or "-")
+        return function(*args, text=text, **options)
+
+    file = click.option(
+        "--file",
+        "text_file",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        help="Read the text from a file; - is standard input, which is also the default.",
+    )
+    return click.argument("text", required=False)(file(run))

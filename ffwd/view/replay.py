@@ -1,0 +1,91 @@
+"""`replay`: a recording of a text that is there already."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from ffwd._bitmask import allocate_bitmask
+from ffwd._native import CompiledGrammar, Matcher, TextError
+from ffwd.view.recorder import Recorder
+from ffwd.view.recording import Recording
+
+
+def replay(
+    grammar: CompiledGrammar,
+    text: str | bytes | Sequence[int],
+    *,
+    matcher: Matcher | None = None,
+    forced: bool = True,
+    title: str = "",
+    names: Callable[[int], str] | None = None,
+    prompt_ids: Sequence[int] = (),
+    taken_back: Sequence[int] = (),
+) -> Recording:
+    """What would have been forced, and what would have been allowed, on the way to a text.
+
+    No model is asked. Where the grammar refuses the text, the recording ends, and says why.
+
+    Args:
+        grammar: Compiled for the tokenizer.
+        text: The text, which is cut into tokens as the tokenizer cuts it, or token ids.
+        matcher: A new matcher of the grammar, for one with options; it is left after the text.
+        forced: Whether tokens that must come are forced; otherwise each is masked.
+        title: What the recording is about.
+        names: What control tokens are called.
+        prompt_ids: What came before the text.
+        taken_back: The last tokens before it that were taken back; see `Recorder`.
+
+    Raises:
+        TextError: The text has a lone surrogate.
+        TextError: The text is a str with a lone surrogate.
+        VocabularyError: The grammar's vocabulary cannot encode texts.
+        TokenError: An id that the vocabulary does not have.
+
+    """
+    vocabulary = grammar.vocabulary
+    if isinstance(text, str):
+        try:
+            text = text.encode()
+        except UnicodeEncodeError as error:
+            message = f"character {error.start} is a lone surrogate: not a text"
+            raise TextError(message) from error
+    ids = list(vocabulary.encode(text) if isinstance(text, bytes) else text)
+    follower = grammar.matcher() if matcher is None else matcher
+    controls = {i: names(i) for i in ids if vocabulary.token_bytes(i) is None} if names else None
+    if names is not None and controls is not None:
+        controls |= {i: names(i) for i in (*vocabulary.eos_token_ids, *prompt_ids)}
+    recorder = Recorder(
+        vocabulary, title=title, prompt_ids=prompt_ids, taken_back=taken_back, names=controls
+    )
+    bitmask = allocate_bitmask(1, vocabulary.vocab_size)
+    place, refusal = 0, None
+    while place < len(ids):
+        started = time.perf_counter_ns()
+        if forced and not follower.is_terminated():
+            run = _common(follower.fast_forward_tokens(), ids[place:])
+            if run and follower.accept_tokens(run):
+                recorder.forced(run, time.perf_counter_ns() - started)
+                place += len(run)
+                continue
+        if not follower.is_terminated():
+            begun = time.perf_counter_ns()
+            follower.fill_bitmask(bitmask, 0)
+            recorder.masked(bitmask[0], time.perf_counter_ns() - begun)
+        begun = time.perf_counter_ns()
+        if follower.is_terminated() or not follower.accept_token(ids[place]):
+            refusal = str(follower.explain(ids[place]).answer)
+            break
+        recorder.sampled(ids[place], accept=time.perf_counter_ns() - begun)
+        place += 1
+    refused = b"".join(vocabulary.token_bytes(i) or b"" for i in ids[place:])
+    return recorder.recording(replayed=True, refused=refused, refusal=refusal)
+
+
+def _common(left: Sequence[int], right: Sequence[int]) -> list[int]:
+    found = []
+    for one, other in zip(left, right, strict=False):
+        if one != other:
+            break
+        found.append(one)
+    return found

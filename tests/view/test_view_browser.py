@@ -1,0 +1,206 @@
+"""The picture in a real browser: what it draws, what it says of a token, and that text stays text.
+
+Debian's `chromium` and `chromium-driver` are enough; nothing is fetched. Screenshots stay in
+`build/view/`.
+"""
+
+import base64
+import shutil
+from pathlib import Path
+
+import pytest
+from recordings import CONTROL, NASTY, generated, hostile
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+DRIVER = shutil.which("chromedriver")
+SHOTS = Path(__file__).resolve().parents[2] / "build/view"
+
+pytestmark = pytest.mark.skipif(
+    BROWSER is None or DRIVER is None,
+    reason="no browser: apt-get install chromium chromium-driver",
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    # A sandbox needs what containers do not give.
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    found = webdriver.Chrome(options=options, service=Service(DRIVER))
+    try:
+        found.execute_cdp_cmd("Network.enable", {})
+        found.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["http://*", "https://*"]})
+        yield found
+    finally:
+        found.quit()
+
+
+def opened(browser, path, width=1280, scheme="light"):
+    device = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", device)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    browser.get_log("browser")
+    browser.get(path.as_uri())
+    return browser
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("view")
+    return {
+        "generated": generated().save(folder / "generated.html"),
+        "hostile": hostile().save(folder / "hostile.html"),
+    }
+
+
+def token(browser, place):
+    return browser.find_element(By.ID, f"token-{place}")
+
+
+def panel(browser):
+    return browser.find_element(By.ID, "panel").text
+
+
+def test_every_token_is_drawn_in_the_colour_of_its_kind(browser, pages):
+    recording = generated()
+    opened(browser, pages["generated"])
+    drawn = browser.execute_script(
+        "return [...document.querySelectorAll('#text .token')].map(span => "
+        "[span.textContent, span.classList[1], getComputedStyle(span).backgroundColor])"
+    )
+    assert [kind for _, kind, _ in drawn] == [step.kind for step in recording.steps]
+    assert [text for text, _, _ in drawn[:-1]] == [s.text.decode() for s in recording.steps[:-1]]
+    assert drawn[-1][0] == CONTROL
+    colours = {(kind, colour) for _, kind, colour in drawn}
+    assert len(colours) == len({colour for _, colour in colours}) == 3
+    assert browser.get_log("browser") == []
+
+
+def test_bars_are_as_high_as_the_masks_are_large(browser, pages):
+    recording = generated()
+    opened(browser, pages["generated"])
+    bars = browser.execute_script(
+        "return [...document.querySelectorAll('#sizes rect[class^=fill]')]"
+        ".map(bar => [bar.getAttribute('class'), bar.getBBox().height])"
+    )
+    assert [kind for kind, _ in bars] == [f"fill-{step.kind}" for step in recording.steps]
+    sizes = [0 if step.allowed is None else step.allowed.count for step in recording.steps]
+    heights = [height for _, height in bars]
+    by_size = [height for _, height in sorted(zip(sizes, heights, strict=True))]
+    assert by_size == sorted(heights)
+    assert len(set(heights)) == len({max(size, 1) for size in sizes})
+    # Of 264 tokens: a logarithm.
+    strings = {h for s, h in zip(sizes, heights, strict=True) if s > 100}
+    assert all(90 < height < 120 for height in strings)
+    times = "return document.querySelectorAll('#times .fill-model').length"
+    assert browser.execute_script(times) == sum(step.time.model > 0 for step in recording.steps)
+
+
+def test_pointer_click_and_keys_show_what_was_allowed(browser, pages):
+    recording = generated()
+    opened(browser, pages["generated"])
+    chosen = [place for place, step in enumerate(recording.steps) if step.kind == "sampled"]
+    step = recording.steps[chosen[0]]
+    ActionChains(browser).move_to_element(token(browser, chosen[0])).perform()
+    said = panel(browser)
+    assert said.startswith(f"{chosen[0] + 1}. {step.text.decode()}")
+    assert f"{step.allowed.count} of {recording.vocab_size} tokens" in said
+    assert "63%" in said
+    assert "Before the mask it gave 50% to what was allowed." in said
+    assert f"It would have written {CONTROL} (44%), which was refused." in said
+    assert "model and sampling: 3.0 ms" in said
+    # A click holds it, and the next one on it lets go.
+    token(browser, chosen[1]).click()
+    held = panel(browser)
+    assert held != said
+    ActionChains(browser).move_to_element(token(browser, 0)).perform()
+    assert panel(browser) == held
+    token(browser, chosen[1]).click()
+    ActionChains(browser).move_to_element(token(browser, 0)).perform()
+    assert "healed: spells the end of the prompt again; the model chose how" in panel(browser)
+    text = browser.find_element(By.ID, "text")
+    text.send_keys(Keys.HOME, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert panel(browser).startswith("3. ")
+    assert "No mask was needed." in panel(browser)
+    active = browser.find_element(By.CSS_SELECTOR, "[aria-selected=true]")
+    assert active.get_attribute("id") == text.get_attribute("aria-activedescendant") == "token-2"
+    text.send_keys(Keys.END)
+    assert panel(browser).startswith(f"{len(recording.steps)}. {CONTROL}")
+    bar = browser.find_elements(By.CSS_SELECTOR, "#sizes .hit")[chosen[0]]
+    bar.click()
+    assert panel(browser) == said
+    assert browser.get_log("browser") == []
+
+
+def test_the_prompt_and_the_table_open(browser, pages):
+    opened(browser, pages["generated"])
+    for summary in browser.find_elements(By.TAG_NAME, "summary"):
+        summary.click()
+    assert "AB> " in browser.find_element(By.CSS_SELECTOR, "details .text").text + " "
+    rows = browser.find_elements(By.CSS_SELECTOR, "tbody tr")
+    assert len(rows) == len(generated().steps)
+    assert rows[0].text.split()[2] == "healed"
+
+
+def test_hostile_content_is_text(browser, pages):
+    opened(browser, pages["hostile"])
+    assert browser.find_element(By.TAG_NAME, "h1").text == NASTY
+    assert NASTY in browser.find_element(By.ID, "text").text
+    assert CONTROL in browser.find_element(By.ID, "text").text
+    recording = hostile()
+    (place,) = (i for i, step in enumerate(recording.steps) if step.text == NASTY.encode())
+    token(browser, place).click()
+    assert NASTY in panel(browser)
+    for summary in browser.find_elements(By.TAG_NAME, "summary"):
+        summary.click()
+    assert not browser.find_elements(By.TAG_NAME, "img")
+    assert len(browser.find_elements(By.TAG_NAME, "script")) == 2
+    # An alert would have been an error here, and a refused script in the log.
+    assert browser.get_log("browser") == []
+
+
+def test_it_runs_in_the_frame_that_notebooks_show(browser, pages, tmp_path):
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!doctype html><p>cell</p>{hostile()._repr_html_()}", encoding="utf-8")
+    opened(browser, path)
+    browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
+    assert NASTY in browser.find_element(By.ID, "text").text
+    assert browser.find_element(By.ID, "allowed").text
+    browser.switch_to.default_content()
+    assert browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize(("name", "width"), [("light", 1280), ("dark", 1280), ("narrow", 390)])
+def test_pictures_of_all_kinds_fit_and_are_kept(browser, pages, name, width):
+    opened(browser, pages["generated"], width, "dark" if name == "dark" else "light")
+    script = "return [document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
+    across, down = browser.execute_script(script)
+    assert across == width
+    paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") == (name != "dark")
+    clip = {"x": 0, "y": 0, "width": width, "height": down, "scale": 1}
+    shot = browser.execute_cdp_cmd(
+        "Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip}
+    )
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    image = base64.b64decode(shot["data"])
+    (SHOTS / f"{name}.png").write_bytes(image)
+    assert image.startswith(b"\x89PNG")
+    assert len(image) > 20_000
