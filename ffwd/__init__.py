@@ -48,8 +48,14 @@ from ffwd.grammar import Grammar as Grammar
 from ffwd.grammar import GrammarLike as GrammarLike
 from ffwd.grammar import JsonSchema as JsonSchema
 from ffwd.grammar import KeywordFidelity as KeywordFidelity
+from ffwd.grammar import ParseError as ParseError
 from ffwd.grammar import Regex as Regex
 from ffwd.grammar import StructuralTagError as StructuralTagError
+from ffwd.grammar import TruncatedError as TruncatedError
+from ffwd.grammar import TypedSchema as TypedSchema
+from ffwd.grammar import UnknownKeyword as UnknownKeyword
+from ffwd.grammar import UnknownKeywordWarning as UnknownKeywordWarning
+from ffwd.grammar import UnsupportedTypeError as UnsupportedTypeError
 from ffwd.grammar import UnusedRule as UnusedRule
 from ffwd.grammar import any_text as any_text
 from ffwd.grammar import capture as capture
@@ -70,6 +76,7 @@ from ffwd.grammar import regex as regex
 from ffwd.grammar import repeat as repeat
 from ffwd.grammar import rule as rule
 from ffwd.grammar import rules as rules
+from ffwd.grammar import schema_of as schema_of
 from ffwd.grammar import seq as seq
 from ffwd.grammar import span as span
 from ffwd.grammar import structural_tag as structural_tag
@@ -78,4 +85,5 @@ from ffwd.grammar import template as template
 from ffwd.grammar import text_until as text_until
 from ffwd.grammar import token as token
 from ffwd.grammar import tokens as tokens
+from ffwd.grammar import unknown_keywords as unknown_keywords
 from ffwd.grammar import unused_rules as unused_rules

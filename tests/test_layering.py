@@ -103,6 +103,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
             | {"ffwd.chat.jinja", "jinja2", "jsonschema", "huggingface_hub"}
             # By `ffwd.metrics.enable`.
             | {"prometheus_client"}
+            # Where a Python type is given as a schema.
+            | {"ffwd.typed", "pydantic"}
         ),
         public_only=False,
     ),
@@ -112,6 +114,13 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         eager=frozenset({"ffwd", "jinja2", "markupsafe"}),
         lazy=frozenset(),
         public_only=False,
+    ),
+    # Types as schemas; imported where a type is given.
+    "ffwd.typed": PythonLayer(
+        folder="ffwd/typed",
+        eager=frozenset({"ffwd", "pydantic", "pydantic_core", "typing_extensions"}),
+        lazy=frozenset(),
+        public_only=True,
     ),
     "ffwd.adapters": PythonLayer(
         folder="adapters",

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias, cast
 
 from ffwd import _native
 from ffwd.grammar._kinds import JsonSchema
+from ffwd.grammar._unknown_keywords import UNKNOWN, suggestion_for
 
 Fidelity: TypeAlias = Literal["enforced", "ignored", "widened", "refused"]
 """What becomes of a keyword; see `fidelity_report`."""
@@ -22,6 +23,7 @@ class KeywordFidelity:
             it is not supported and was left out. `"refused"`: it is not supported, so the schema
             cannot be compiled.
         reason: Why it is not enforced; empty if it is.
+        suggestion: Of a keyword that is none: the one that was probably meant.
 
     """
 
@@ -29,6 +31,7 @@ class KeywordFidelity:
     keyword: str
     fidelity: Fidelity
     reason: str
+    suggestion: str | None = None
 
 
 def fidelity_report(grammar: JsonSchema) -> list[KeywordFidelity]:
@@ -58,6 +61,15 @@ def fidelity_report(grammar: JsonSchema) -> list[KeywordFidelity]:
         grammar.schema, registry=grammar.registry, lenient=grammar.policy == "lenient"
     )
     return [
-        KeywordFidelity(pointer, keyword, cast(Fidelity, fidelity), reason)
+        _with_suggestion(pointer, keyword, cast(Fidelity, fidelity), reason)
         for pointer, keyword, fidelity, reason in report
     ]
+
+
+def _with_suggestion(
+    pointer: str, keyword: str, fidelity: Fidelity, reason: str
+) -> KeywordFidelity:
+    meant = suggestion_for(keyword) if reason == UNKNOWN else None
+    if meant is not None:
+        reason = f"{reason}; did you mean {meant!r}?"
+    return KeywordFidelity(pointer, keyword, fidelity, reason, meant)
