@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from ffwd import _native
+from ffwd.grammar._keywords import meant_by
 from ffwd.grammar._kinds import JsonSchema
-from ffwd.grammar._unknown_keywords import UNKNOWN, suggestion_for
 
 Fidelity: TypeAlias = Literal["enforced", "ignored", "widened", "refused"]
 """What becomes of a keyword; see `fidelity_report`."""
+
+# The native core's reason for what no dialect has.
+_UNKNOWN = "an unknown keyword"
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class KeywordFidelity:
             it is not supported and was left out. `"refused"`: it is not supported, so the schema
             cannot be compiled.
         reason: Why it is not enforced; empty if it is.
-        suggestion: Of a keyword that is none: the one that was probably meant.
+        suggestion: The keyword that an unknown one is spelled much like; None for all others.
 
     """
 
@@ -61,15 +64,12 @@ def fidelity_report(grammar: JsonSchema) -> list[KeywordFidelity]:
         grammar.schema, registry=grammar.registry, lenient=grammar.policy == "lenient"
     )
     return [
-        _with_suggestion(pointer, keyword, cast(Fidelity, fidelity), reason)
+        KeywordFidelity(
+            pointer,
+            keyword,
+            cast(Fidelity, fidelity),
+            reason,
+            meant_by(keyword) if reason == _UNKNOWN else None,
+        )
         for pointer, keyword, fidelity, reason in report
     ]
-
-
-def _with_suggestion(
-    pointer: str, keyword: str, fidelity: Fidelity, reason: str
-) -> KeywordFidelity:
-    meant = suggestion_for(keyword) if reason == UNKNOWN else None
-    if meant is not None:
-        reason = f"{reason}; did you mean {meant!r}?"
-    return KeywordFidelity(pointer, keyword, fidelity, reason, meant)

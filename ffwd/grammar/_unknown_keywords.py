@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ffwd._native import FfwdError
@@ -11,30 +10,9 @@ from ffwd._native import FfwdError
 if TYPE_CHECKING:
     from ffwd.grammar._kinds import JsonSchema
 
-# Of all drafts.
-_ASSERTIONS = (
-    "$ref", "$dynamicRef", "$recursiveRef", "$defs", "definitions", "$schema", "$id", "$anchor",
-    "type", "enum", "const", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
-    "properties", "required", "additionalProperties", "patternProperties", "propertyNames",
-    "minProperties", "maxProperties", "dependencies", "dependentRequired", "dependentSchemas",
-    "unevaluatedProperties", "items", "prefixItems", "additionalItems", "unevaluatedItems",
-    "contains", "minContains", "maxContains", "minItems", "maxItems", "uniqueItems",
-    "minLength", "maxLength", "pattern", "format",
-    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
-)  # fmt: skip
-# A word that is closer to one of these was meant to say nothing.
-_ANNOTATIONS = (
-    "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
-    "$comment", "contentEncoding", "contentMediaType", "contentSchema", "discriminator", "nullable",
-)  # fmt: skip
-_BY_LOWER = {word.lower(): word for word in (*_ASSERTIONS, *_ANNOTATIONS)}
-_CLOSE = 0.8
-_LONGEST = 40
 # A schema that somebody writes by hand is no longer, and the warning is for them.
 _LONGEST_SCHEMA = 256 * 1024
 _MAX_SHOWN = 5
-
-UNKNOWN = "an unknown keyword"
 
 
 class UnknownKeywordWarning(UserWarning):
@@ -58,19 +36,6 @@ class UnknownKeyword:
     pointer: str
     keyword: str
     suggestion: str
-
-
-def suggestion_for(keyword: str) -> str | None:
-    """The keyword that a word was probably meant to be; None where there is none.
-
-    A word near an annotation (`descripton`) has none: it would have asked for nothing, too.
-    """
-    # One that is known may be unknown to the schema's own draft.
-    if len(keyword) > _LONGEST or keyword in _ASSERTIONS:
-        return None
-    close = get_close_matches(keyword.lower(), _BY_LOWER, n=1, cutoff=_CLOSE)
-    word = _BY_LOWER[close[0]] if close else None
-    return word if word in _ASSERTIONS else None
 
 
 def unknown_keywords(grammar: "JsonSchema") -> list[UnknownKeyword]:
