@@ -18,12 +18,16 @@ from ffwd import tokenizer as tokenizer
 from ffwd import tools as tools
 from ffwd._bitmask import allocate_bitmask as allocate_bitmask
 from ffwd._compile import compile as compile
+from ffwd._compile import compile_async as compile_async
 from ffwd._events import Event as Event
 from ffwd._explain import Answer as Answer
 from ffwd._explain import Expected as Expected
 from ffwd._explain import Explanation as Explanation
 from ffwd._explain import Reason as Reason
 from ffwd._explain import RulePlace as RulePlace
+from ffwd._generate import generate as generate
+from ffwd._generate import generate_async as generate_async
+from ffwd._generate import stream as stream
 from ffwd._logits import apply_token_bitmask_inplace as apply_token_bitmask_inplace
 from ffwd._native import BitmaskError as BitmaskError
 from ffwd._native import BudgetError as BudgetError
@@ -87,3 +91,4 @@ from ffwd.grammar import token as token
 from ffwd.grammar import tokens as tokens
 from ffwd.grammar import unknown_keywords as unknown_keywords
 from ffwd.grammar import unused_rules as unused_rules
+from ffwd.grammar import warn_of_unknown_keywords as warn_of_unknown_keywords

@@ -1,5 +1,7 @@
 """From the description of a grammar to a compiled one."""
 
+import asyncio
+
 from ffwd._native import (
     CompiledGrammar,
     Vocabulary,
@@ -27,6 +29,9 @@ def compile(
     grammar: Grammar, vocabulary: Vocabulary, *, memory_bytes: int = DEFAULT_MEMORY_BYTES
 ) -> CompiledGrammar:
     """Compile a grammar for a vocabulary.
+
+        grammar = ffwd.compile(ffwd.regex("[0-9]+"), vocabulary)
+        matcher = grammar.matcher()
 
     The automaton is built as matchers reach its states, and all matchers of the result share it, on
     any number of threads. So compile once, and ask the result for one matcher per request.
@@ -91,3 +96,16 @@ def compile(
     return compile_grammar(
         builder, start, vocabulary, memory_bytes=memory_bytes, **writing.options()
     )
+
+
+async def compile_async(
+    grammar: Grammar, vocabulary: Vocabulary, *, memory_bytes: int = DEFAULT_MEMORY_BYTES
+) -> CompiledGrammar:
+    """`compile` on a thread, so that an event loop goes on; the same arguments and errors.
+
+        grammar = await ffwd.compile_async(ffwd.json_schema(schema), vocabulary)
+
+    The interpreter lock is released meanwhile. Cancelling the task does not stop the compilation,
+    whose result is then dropped; the budgets of the grammar bound it.
+    """
+    return await asyncio.to_thread(compile, grammar, vocabulary, memory_bytes=memory_bytes)

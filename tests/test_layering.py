@@ -95,7 +95,7 @@ class PythonLayer:
 PYTHON_LAYERS: dict[str, PythonLayer] = {
     "ffwd": PythonLayer(
         folder="ffwd",
-        eager=frozenset({"numpy"}),
+        eager=frozenset({"numpy", "ffwd._generate"}),
         # A tokenizer is read by the library that made it, and only when it is given.
         lazy=frozenset(
             {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
@@ -107,6 +107,13 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
             | {"ffwd.typed", "pydantic"}
         ),
         public_only=False,
+    ),
+    # One file: what generates is named, for type checkers, and loaded when it is called.
+    "ffwd._generate": PythonLayer(
+        folder="ffwd/_generate",
+        eager=frozenset({"ffwd"}),
+        lazy=frozenset({"ffwd.adapters"}),
+        public_only=True,
     ),
     # The template engine; imported where a template is compiled.
     "ffwd.chat.jinja": PythonLayer(
@@ -354,6 +361,7 @@ def test_python_modules_keep_to_their_layer() -> None:
         ("ffwd.x", "def f():\n    import ffwd.adapters.transformers"),
         ("ffwd.x", "def f():\n    from . import adapters"),
         ("ffwd.x.y", "from ..adapters import transformers"),
+        ("ffwd._generate", "from ffwd.adapters.transformers import ChatModel"),
         ("ffwd.x", "from maskbench import data"),
         ("ffwd.x", "import yaml"),
         ("ffwd.adapters.x", "from ffwd._native import Matcher"),

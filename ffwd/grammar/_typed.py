@@ -74,7 +74,7 @@ class TypedSchema(JsonSchema, Generic[T]):
 
 
 @overload
-def schema_of(
+def schema_of(  # type: ignore[overload-overlap]  # a class can be called, too, and is a type first
     type: type[T],
     /,
     *,

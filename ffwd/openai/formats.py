@@ -91,12 +91,14 @@ def _json_schema(format: Mapping[str, Any], whitespace: Whitespace, policy: Poli
         return json_schema({"type": "object"}, whitespace=whitespace, policy=policy)
     if strict:
         check_strict(schema)
-    return json_schema(_given(schema, "schema"), whitespace=whitespace, policy=policy)
+    made: Grammar = json_schema(_given(schema, "schema"), whitespace=whitespace, policy=policy)
+    return made
 
 
 def _json_value(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
     schema = _given(format.get("value", format.get("schema")), "value")
-    return json_schema(schema, whitespace=whitespace, policy=policy)
+    made: Grammar = json_schema(schema, whitespace=whitespace, policy=policy)
+    return made
 
 
 def _regex(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:

@@ -1,7 +1,7 @@
 """Integers that are spelt as JSON Schema allows and pydantic does not read: `7.0`, `12e2`."""
 
 import re
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 _STRING_OR_NUMBER = re.compile(
     r'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?', re.DOTALL
@@ -29,7 +29,10 @@ def respell_integers(text: str, *, longer_than: int = 0) -> str:
 
 
 def _respelt(written: str) -> str:
-    number = Decimal(written)
+    try:
+        number = Decimal(written)
+    except InvalidOperation:  # an exponent that is longer than Python's
+        return written
     # Digits that are left of the point; a number with very many is not written out.
     if not -1 <= number.adjusted() < _MAX_DIGITS or len(written) > _MAX_DIGITS:
         return written

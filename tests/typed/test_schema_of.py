@@ -319,7 +319,7 @@ def test_integers_however_they_are_spelt() -> None:
         whole = f'{{"a": {text}, "b": "7.0 \\" 7.0"}}'
         assert accepts(schema, whole)
         assert schema.parse(whole) == Strict(a=a, b='7.0 " 7.0')
-    for text in ("7.5", "1e-1", "1e99999999", '"7.0"'):
+    for text in ("7.5", "1e-1", "1e99999999", "1e" + "9" * 30, '"7.0"'):
         with pytest.raises(ffwd.ParseError):
             schema.parse(f'{{"a": {text}, "b": ""}}')
 
