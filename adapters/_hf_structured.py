@@ -18,7 +18,7 @@ from ffwd.adapters._hf_processor import GrammarLogitsProcessor
 from ffwd.adapters._hf_report import GenerationReport
 from ffwd.adapters._hf_rows import GrammarOrStart
 from ffwd.chat import Start
-from ffwd.grammar import Whitespace
+from ffwd.grammar import Whitespace, warn_of_unknown_keywords
 
 _Rows = GrammarOrStart | list[GrammarOrStart]
 
@@ -98,14 +98,14 @@ class Structured:
         Just one of the first five says what the answer is.
 
         Args:
-            json_schema: A JSON Schema: a dict, JSON text, a pydantic model or `TypeAdapter`. It is
-                followed as it stands: a model without `extra="forbid"` has more properties.
+            json_schema: A JSON Schema: a dict, JSON text, or a Python type as `ffwd.schema_of`
+                takes it.
             regex: An expression in the dialect of Python's `re`, of the whole answer.
             choice: The texts of which the answer is one.
             grammar: The text of a grammar (Lark, GBNF or EBNF), an `ffwd.Grammar`, one that is
                 compiled, or the `Start` of a prompt of `ffwd.chat`; a list has one for each prompt.
             response_format: As in OpenAI's API, see `ffwd.openai.response_format`; or a pydantic
-                model.
+                model or another class.
             whitespace: Where whitespace may stand in JSON; see `ffwd.json_schema`.
             max_new_tokens: Passed on to `generate`, and the answer is complete within so many
                 tokens. With a limit that is given to `generate` itself, it may be cut off.
@@ -175,6 +175,9 @@ class Structured:
             made = ffwd.openai.response_format(json.loads(text), whitespace=whitespace)
         else:
             made = grammar_of(GrammarRequest(kind, text, whitespace=whitespace))
+            if isinstance(made, ffwd.JsonSchema):
+                # Whoever calls this object.
+                warn_of_unknown_keywords([made], stacklevel=5)
         return ffwd.compile(made, self.vocabulary)
 
 
@@ -189,21 +192,12 @@ def _end_tokens(model: Any) -> list[int]:
 def _schema(given: Any) -> tuple[str, str]:
     if isinstance(given, str):
         return "json", given
-    # Pydantic, which ffwd does not need: its models, and its adapters of other types.
-    method = "model_json_schema" if isinstance(given, type) else "json_schema"
-    if not isinstance(given, (dict, bool)):
-        if not hasattr(given, method):
-            raise TypeError(
-                "json_schema must be a dict, JSON text, a pydantic model or a TypeAdapter, not"
-                f" {given!r}"
-            )
-        given = getattr(given, method)()
     return "json", ffwd.json_schema(given).schema
 
 
 def _response_format(given: Any) -> tuple[str, str]:
-    if isinstance(given, type) and hasattr(given, "model_json_schema"):
-        return _schema(given)
+    if isinstance(given, type):
+        return "json", ffwd.schema_of(given, require_all=True).schema
     if not isinstance(given, Mapping) and hasattr(given, "model_dump"):
         given = given.model_dump(by_alias=True, exclude_none=True)
     if not isinstance(given, Mapping):

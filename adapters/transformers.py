@@ -4,9 +4,11 @@
 forward passes whose outcome the grammar has already decided; it is given to
 `generate(custom_generate=...)`. `Structured` makes the arguments for either from a schema, an
 expression, a choice or a grammar; pipelines take them, too. `constrained_generate_batch` and
-`constrain_manager` are for continuous batching.
+`constrain_manager` are for continuous batching. `ChatModel` is all of it in one call, from messages
+to a value; `ffwd.generate` and `ffwd.stream` make one.
 """
 
+from ffwd.adapters._hf_chat_model import ChatModel as ChatModel
 from ffwd.adapters._hf_continuous import constrain_manager as constrain_manager
 from ffwd.adapters._hf_continuous import constrained_generate_batch as constrained_generate_batch
 from ffwd.adapters._hf_errors import ContinuousBatchingError as ContinuousBatchingError
@@ -18,8 +20,12 @@ from ffwd.adapters._hf_fast_forward import FastForward as FastForward
 from ffwd.adapters._hf_generate import fast_forward_generate as fast_forward_generate
 from ffwd.adapters._hf_load import LocalModel as LocalModel
 from ffwd.adapters._hf_load import load_local as load_local
+from ffwd.adapters._hf_generation import FinishReason as FinishReason
+from ffwd.adapters._hf_generation import Generation as Generation
 from ffwd.adapters._hf_processor import GrammarLogitsProcessor as GrammarLogitsProcessor
 from ffwd.adapters._hf_report import GenerationReport as GenerationReport
 from ffwd.adapters._hf_report import GenerationStats as GenerationStats
 from ffwd.adapters._hf_report import TokenTrace as TokenTrace
+from ffwd.adapters._hf_stream import Chunk as Chunk
+from ffwd.adapters._hf_stream import Stream as Stream
 from ffwd.adapters._hf_structured import Structured as Structured

@@ -19,12 +19,16 @@ from ffwd import tools as tools
 from ffwd import view as view
 from ffwd._bitmask import allocate_bitmask as allocate_bitmask
 from ffwd._compile import compile as compile
+from ffwd._compile import compile_async as compile_async
 from ffwd._events import Event as Event
 from ffwd._explain import Answer as Answer
 from ffwd._explain import Expected as Expected
 from ffwd._explain import Explanation as Explanation
 from ffwd._explain import Reason as Reason
 from ffwd._explain import RulePlace as RulePlace
+from ffwd._generate import generate as generate
+from ffwd._generate import generate_async as generate_async
+from ffwd._generate import stream as stream
 from ffwd._limits import Limits as Limits
 from ffwd._logits import apply_token_bitmask_inplace as apply_token_bitmask_inplace
 from ffwd._native import BitmaskError as BitmaskError
@@ -53,8 +57,14 @@ from ffwd.grammar import Grammar as Grammar
 from ffwd.grammar import GrammarLike as GrammarLike
 from ffwd.grammar import JsonSchema as JsonSchema
 from ffwd.grammar import KeywordFidelity as KeywordFidelity
+from ffwd.grammar import ParseError as ParseError
 from ffwd.grammar import Regex as Regex
 from ffwd.grammar import StructuralTagError as StructuralTagError
+from ffwd.grammar import TruncatedError as TruncatedError
+from ffwd.grammar import TypedSchema as TypedSchema
+from ffwd.grammar import UnknownKeyword as UnknownKeyword
+from ffwd.grammar import UnknownKeywordWarning as UnknownKeywordWarning
+from ffwd.grammar import UnsupportedTypeError as UnsupportedTypeError
 from ffwd.grammar import UnusedRule as UnusedRule
 from ffwd.grammar import any_text as any_text
 from ffwd.grammar import capture as capture
@@ -75,6 +85,7 @@ from ffwd.grammar import regex as regex
 from ffwd.grammar import repeat as repeat
 from ffwd.grammar import rule as rule
 from ffwd.grammar import rules as rules
+from ffwd.grammar import schema_of as schema_of
 from ffwd.grammar import seq as seq
 from ffwd.grammar import span as span
 from ffwd.grammar import structural_tag as structural_tag
@@ -83,4 +94,6 @@ from ffwd.grammar import template as template
 from ffwd.grammar import text_until as text_until
 from ffwd.grammar import token as token
 from ffwd.grammar import tokens as tokens
+from ffwd.grammar import unknown_keywords as unknown_keywords
 from ffwd.grammar import unused_rules as unused_rules
+from ffwd.grammar import warn_of_unknown_keywords as warn_of_unknown_keywords

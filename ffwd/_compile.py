@@ -1,5 +1,7 @@
 """From the description of a grammar to a compiled one."""
 
+import asyncio
+
 from ffwd._limits import Limits
 from ffwd._native import (
     Cancellation,
@@ -34,6 +36,9 @@ def compile(
     cancellation: Cancellation | None = None,
 ) -> CompiledGrammar:
     """Compile a grammar for a vocabulary.
+
+        grammar = ffwd.compile(ffwd.regex("[0-9]+"), vocabulary)
+        matcher = grammar.matcher()
 
     The automaton is built as matchers reach its states, and all matchers of the result share it, on
     any number of threads. So compile once, and ask the result for one matcher per request.
@@ -99,3 +104,23 @@ def compile(
     return compile_grammar(
         builder, start, vocabulary, meter=meter, **writing.options()
     )
+
+
+async def compile_async(
+    grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = DEFAULT_LIMITS
+) -> CompiledGrammar:
+    """`compile` on a thread, so that an event loop goes on; the same errors.
+
+        grammar = await ffwd.compile_async(ffwd.json_schema(schema), vocabulary)
+
+    The interpreter lock is released meanwhile. When the task is cancelled, the compilation ends
+    soon, too.
+    """
+    cancellation = Cancellation()
+    try:
+        return await asyncio.to_thread(
+            compile, grammar, vocabulary, limits=limits, cancellation=cancellation
+        )
+    except asyncio.CancelledError:
+        cancellation.cancel()
+        raise

@@ -101,7 +101,7 @@ class PythonLayer:
 PYTHON_LAYERS: dict[str, PythonLayer] = {
     "ffwd": PythonLayer(
         folder="ffwd",
-        eager=frozenset({"numpy"}),
+        eager=frozenset({"numpy", "ffwd._generate"}),
         # A tokenizer is read by the library that made it, and only when it is given.
         lazy=frozenset(
             {"tokenizers", "transformers", "tiktoken", "sentencepiece", "mistral_common"}
@@ -109,8 +109,17 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
             | {"ffwd.chat.jinja", "jinja2", "jsonschema", "huggingface_hub"}
             # By `ffwd.metrics.enable`.
             | {"prometheus_client"}
+            # Where a Python type is given as a schema.
+            | {"ffwd.typed", "pydantic"}
         ),
         public_only=False,
+    ),
+    # One file: what generates is named, for type checkers, and loaded when it is called.
+    "ffwd._generate": PythonLayer(
+        folder="ffwd/_generate",
+        eager=frozenset({"ffwd"}),
+        lazy=frozenset({"ffwd.adapters"}),
+        public_only=True,
     ),
     # The template engine; imported where a template is compiled.
     "ffwd.chat.jinja": PythonLayer(
@@ -118,6 +127,13 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         eager=frozenset({"ffwd", "jinja2", "markupsafe"}),
         lazy=frozenset(),
         public_only=False,
+    ),
+    # Types as schemas; imported where a type is given.
+    "ffwd.typed": PythonLayer(
+        folder="ffwd/typed",
+        eager=frozenset({"ffwd", "pydantic", "pydantic_core", "typing_extensions"}),
+        lazy=frozenset(),
+        public_only=True,
     ),
     "ffwd.adapters": PythonLayer(
         folder="adapters",
@@ -364,6 +380,7 @@ def test_python_modules_keep_to_their_layer() -> None:
         ("ffwd.x", "def f():\n    import ffwd.adapters.transformers"),
         ("ffwd.x", "def f():\n    from . import adapters"),
         ("ffwd.x.y", "from ..adapters import transformers"),
+        ("ffwd._generate", "from ffwd.adapters.transformers import ChatModel"),
         ("ffwd.x", "from maskbench import data"),
         ("ffwd.x", "import yaml"),
         ("ffwd.adapters.x", "from ffwd._native import Matcher"),

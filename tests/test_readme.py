@@ -168,6 +168,12 @@ def test_the_page_of_tools_runs(model_folder: Path, monkeypatch: pytest.MonkeyPa
     assert "tool_arguments" in repr(names["grammar"])
 
 
+def test_the_page_of_types_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks go on from each other and check what they show."""
+    names = run("".join(blocks("python", "docs/types.md")), model_folder, monkeypatch)
+    assert names["order"].item == "tea"
+
+
 def test_every_python_block_is_run() -> None:
     """A fourth one would need a test of its own."""
     assert len(blocks("python")) == 3

@@ -58,5 +58,14 @@ from ffwd.grammar._template import template as template
 from ffwd.grammar._tokens import Tokens as Tokens
 from ffwd.grammar._tokens import token as token
 from ffwd.grammar._tokens import tokens as tokens
+from ffwd.grammar._typed import TypedSchema as TypedSchema
+from ffwd.grammar._typed import schema_of as schema_of
+from ffwd.grammar._typed_errors import ParseError as ParseError
+from ffwd.grammar._typed_errors import TruncatedError as TruncatedError
+from ffwd.grammar._typed_errors import UnsupportedTypeError as UnsupportedTypeError
+from ffwd.grammar._unknown_keywords import UnknownKeyword as UnknownKeyword
+from ffwd.grammar._unknown_keywords import UnknownKeywordWarning as UnknownKeywordWarning
+from ffwd.grammar._unknown_keywords import unknown_keywords as unknown_keywords
+from ffwd.grammar._unknown_keywords import warn_of_unknown_keywords as warn_of_unknown_keywords
 from ffwd.grammar._unused import UnusedRule as UnusedRule
 from ffwd.grammar._unused import unused_rules as unused_rules

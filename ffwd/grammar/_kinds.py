@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, overload
 
 from ffwd.grammar._grammar import Grammar
 from ffwd.grammar._text import invalid_schema, lone_surrogate, schema_text
+
+if TYPE_CHECKING:
+    from ffwd.grammar._typed import TypedSchema
+
+T = TypeVar("T")
 
 Whitespace: TypeAlias = Literal["flexible", "compact", "single-space"]
 """How much whitespace may stand between the tokens of JSON; see `json_schema`."""
@@ -101,8 +106,50 @@ class JsonSchema(Grammar):
         return " " * self.indent if isinstance(self.indent, int) else self.indent
 
 
+@overload
 def json_schema(
     schema: str | bool | dict[str, Any],
+    *,
+    whitespace: Whitespace = "flexible",
+    max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: int | str | None = None,
+    property_order: PropertyOrder = "declared",
+    registry: Mapping[str, str | bool | dict[str, Any]] | None = None,
+    policy: Policy = "strict",
+) -> JsonSchema: ...
+
+
+@overload
+def json_schema(
+    schema: type[T],
+    *,
+    whitespace: Whitespace = "flexible",
+    max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: int | str | None = None,
+    property_order: PropertyOrder = "declared",
+    registry: Mapping[str, str | bool | dict[str, Any]] | None = None,
+    policy: Policy = "strict",
+) -> "TypedSchema[T]": ...
+
+
+@overload
+def json_schema(
+    schema: Any,
+    *,
+    whitespace: Whitespace = "flexible",
+    max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: int | str | None = None,
+    property_order: PropertyOrder = "declared",
+    registry: Mapping[str, str | bool | dict[str, Any]] | None = None,
+    policy: Policy = "strict",
+) -> JsonSchema: ...
+
+
+def json_schema(
+    schema: Any,
     *,
     whitespace: Whitespace = "flexible",
     max_whitespace: int = 64,
@@ -118,7 +165,8 @@ def json_schema(
 
     Args:
         schema: The schema: JSON text, or the Python values that `json.loads` makes of such text.
-            Note that a str is text: the schema `true` is `True` or `"true"`.
+            Note that a str is text: the schema `true` is `True` or `"true"`. A Python type or a
+            function is what `schema_of` makes of it: a grammar with a `parse`.
         whitespace: `"flexible"` allows runs of whitespace wherever JSON does inside the value (none
             before or after it), `"compact"` allows none,
             and `"single-space"` asks for exactly one space after each colon and comma, as
@@ -145,6 +193,7 @@ def json_schema(
             where.
         LimitExceededError: Nested more than 512 deep, more than a million values, more than 64
             million characters in strings, or an integer of more than 14,000 bits.
+        UnsupportedTypeError: A type that has no JSON Schema; see `schema_of`.
         TypeError: `schema` is of none of the types above, or an option has another type.
         ValueError: An option has a value that it cannot have, or `whitespace` is given together
             with `separators` or `indent`.
@@ -153,6 +202,19 @@ def json_schema(
     documents = {} if registry is None else registry
     if not isinstance(documents, Mapping):
         raise TypeError(f"registry must be a mapping, not {type(documents).__name__}")
+    if not isinstance(schema, (str, bool, dict)):
+        from ffwd.grammar._typed import is_type, schema_of
+
+        if is_type(schema):
+            return schema_of(
+                schema,
+                whitespace=whitespace,
+                max_whitespace=max_whitespace,
+                separators=separators,
+                indent=indent,
+                property_order=property_order,
+                policy=policy,
+            )
     return JsonSchema(
         schema=_schema_text(schema, "schema"),
         whitespace=whitespace,
@@ -200,7 +262,7 @@ def _schema_text(schema: object, what: str) -> str:
         return schema
     if isinstance(schema, (bool, dict)):
         return schema_text(schema)
-    raise TypeError(f"{what} must be a str, a dict or a bool, not {type(schema).__name__}")
+    raise TypeError(f"{what} must be a str, a dict, a bool or a type, not {type(schema).__name__}")
 
 
 def _check_registry(registry: object) -> None:

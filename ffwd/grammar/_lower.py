@@ -22,6 +22,7 @@ from ffwd.grammar._spans import Limit, Span
 from ffwd.grammar._string import StringText
 from ffwd.grammar._substring import Substring
 from ffwd.grammar._tokens import Tokens
+from ffwd.grammar._typed import TypedSchema
 from ffwd.grammar._writing import Writing
 
 # Each of these is free text of its own, which knows all the others.
@@ -212,6 +213,7 @@ _BUILD: dict[type[Grammar], Callable[[Lowering, Any, list[int], Scope], int]] = 
     Intersection: lambda self, grammar, nodes, scope: self.builder.intersection(nodes),
     Complement: lambda self, grammar, nodes, scope: self.builder.complement(nodes[0]),
     JsonSchema: Lowering._json_schema,
+    TypedSchema: Lowering._json_schema,
     Tokens: lambda self, grammar, nodes, scope: self.builder.tokens(
         grammar.items, exclude=grammar.exclude
     ),

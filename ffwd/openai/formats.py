@@ -13,9 +13,11 @@ from ffwd.grammar import (
     json_schema,
     lark,
     regex,
+    schema_of,
     span,
     structural_tag,
 )
+from ffwd.grammar._typed import is_type
 from ffwd.openai.strict import check_strict
 
 
@@ -34,7 +36,10 @@ def response_format(
             `ffwd.regex`), `{"type": "json", "value": …}` (TGI), `{"type": "grammar", "grammar": …}`
             (Fireworks, GBNF), and `{"type": "grammar", "syntax": "lark" | "regex", "definition":
             …}` (OpenAI's custom tools), with `"gbnf"` and `"ebnf"` as further syntaxes, and
-            `{"type": "structural_tag", …}` (vLLM and SGLang, `ffwd.structural_tag`).
+            `{"type": "structural_tag", …}` (vLLM and SGLang, `ffwd.structural_tag`). A pydantic
+            model, or another Python type, as OpenAI's client takes it: its schema with all
+            properties required (`ffwd.schema_of(format, require_all=True)`, whose `parse` reads
+            the answer).
         whitespace: Where whitespace may stand in JSON; see `ffwd.json_schema`.
         policy: What happens to keywords of a schema that are not supported; see
             `ffwd.json_schema`.
@@ -42,12 +47,16 @@ def response_format(
     Raises:
         GrammarError: A grammar or an expression that cannot be one.
         InvalidSchemaError: A schema that is none, or not a strict one (`StrictSchemaError`).
-        TypeError: `format` is no object.
+        UnsupportedTypeError: A type that has no JSON Schema.
+        TypeError: `format` is no object and no type.
         ValueError: A type that there is not, or something is missing.
 
     """
     if format is None:
         return span("content", any_text())
+    if is_type(format):
+        schema = schema_of(format, require_all=True, whitespace=whitespace, policy=policy)
+        return span("content", schema)
     if not isinstance(format, Mapping) and hasattr(format, "model_dump"):
         # As `model_dump(by_alias=True)`: a pydantic model cannot have a field called `schema`.
         format = format.model_dump(by_alias=True, exclude_none=True)
@@ -82,12 +91,14 @@ def _json_schema(format: Mapping[str, Any], whitespace: Whitespace, policy: Poli
         return json_schema({"type": "object"}, whitespace=whitespace, policy=policy)
     if strict:
         check_strict(schema)
-    return json_schema(_given(schema, "schema"), whitespace=whitespace, policy=policy)
+    made: Grammar = json_schema(_given(schema, "schema"), whitespace=whitespace, policy=policy)
+    return made
 
 
 def _json_value(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
     schema = _given(format.get("value", format.get("schema")), "value")
-    return json_schema(schema, whitespace=whitespace, policy=policy)
+    made: Grammar = json_schema(schema, whitespace=whitespace, policy=policy)
+    return made
 
 
 def _regex(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:

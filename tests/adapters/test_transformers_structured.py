@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -171,6 +172,13 @@ def test_end_tokens_of_the_grammar_stop_the_model(tokenizer, model, encode):
         assert tokenizer.decode(new[:-1]) == "yes"
 
 
+def test_a_typo_in_a_keyword_is_told_once(structured):
+    schema = {"type": "string", "maxlength": 3}
+    with pytest.warns(ffwd.UnknownKeywordWarning, match="did you mean 'maxLength'") as found:
+        assert len([structured(json_schema=schema) for _ in range(2)]) == 2
+    assert [Path(one.filename) for one in found] == [Path(__file__)]
+
+
 @pytest.mark.parametrize("given", [{}, {"regex": "a", "choice": ["b"]}])
 def test_just_one_thing_is_said(given, structured):
     with pytest.raises(TypeError, match="by one of"):
@@ -180,8 +188,8 @@ def test_just_one_thing_is_said(given, structured):
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"json_schema": 7}, TypeError, "pydantic"),
-        ({"json_schema": dict}, TypeError, "pydantic"),
+        ({"json_schema": 7}, TypeError, "or a type"),
+        ({"json_schema": range}, ffwd.UnsupportedTypeError, "range"),
         ({"json_schema": {"type": "strin"}}, ffwd.InvalidSchemaError, "strin"),
         ({"json_schema": '{"type":'}, ffwd.InvalidSchemaError, "not JSON"),
         ({"json_schema": False}, ffwd.UnsatisfiableSchemaError, "no value"),

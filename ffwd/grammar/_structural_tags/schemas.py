@@ -63,7 +63,8 @@ class Schemas:
             "policy": self.policy,
         }
         if style == "json":
-            return json_schema(schema, **options)
+            made: Grammar = json_schema(schema, **options)
+            return made
         document = Document(
             schema, pointer, lambda inner, known: json_schema(inner, registry=known, **options)
         )

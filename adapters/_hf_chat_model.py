@@ -1,0 +1,398 @@
+"""A model with its tokenizer and chat template: from messages and a schema to a value."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import StoppingCriteria, StoppingCriteriaList
+from transformers.generation.streamers import BaseStreamer
+
+import ffwd
+from ffwd import CompiledGrammar, Grammar, Vocabulary
+from ffwd.adapters._hf_answer import ANSWER, Reading
+from ffwd.adapters._hf_chat_tokenizer import ChatTokenizer, Conversation, chat_tokenizer
+from ffwd.adapters._hf_fast_forward import FastForward
+from ffwd.adapters._hf_generation import FinishReason, Generation, as_schema, reader_of
+from ffwd.adapters._hf_report import GenerationReport, GenerationStats
+from ffwd.adapters._hf_stream import Stream
+from ffwd.adapters._hf_structured import Structured
+from ffwd.chat import Prompt, Start
+from ffwd.grammar import PropertyOrder, Whitespace, warn_of_unknown_keywords
+
+_DEFAULT_MAX_NEW_TOKENS = 1024
+Stop = Callable[[], bool]
+
+
+class ChatModel:
+    """A model of transformers and its tokenizer.
+
+        chat = ChatModel(model, tokenizer)
+        person = chat.generate([{"role": "user", "content": "Who was Ada?"}], Person).value
+
+    `ffwd.generate(model, tokenizer, …)` is this for one call. It may be shared between threads.
+
+    Args:
+        model: A decoder-only model of transformers.
+        tokenizer: Its tokenizer: transformers' object, or whatever `ffwd.tokenizer.load` reads.
+
+    Raises:
+        TypeError: `model` is no model.
+        VocabularyError: The tokenizer cannot be read, or does not fit the model.
+
+    """
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        if not hasattr(model, "generate") or not hasattr(model, "generation_config"):
+            raise TypeError(
+                f"the model is {model!r}, which cannot generate: give a model of transformers, "
+                "such as AutoModelForCausalLM.from_pretrained(path)"
+            )
+        self.model = model
+        self._texts: ChatTokenizer = (
+            tokenizer
+            if isinstance(tokenizer, ChatTokenizer)
+            else chat_tokenizer(tokenizer, width=_width(model))
+        )
+
+    def generate(
+        self,
+        messages: Conversation | Sequence[Conversation],
+        schema: Any,
+        *,
+        max_new_tokens: int | None = None,
+        complete: bool = True,
+        reasoning: bool = False,
+        whitespace: Whitespace | None = None,
+        property_order: PropertyOrder | None = None,
+        canonical: bool = False,
+        fast_forward: bool | FastForward = True,
+        tools: Sequence[Any] | None = None,
+        template_variables: Mapping[str, Any] | None = None,
+        report: GenerationReport | None = None,
+        should_stop: Stop | None = None,
+        **generate_options: Any,
+    ) -> Any:
+        """What the model answers; see `ffwd.generate`."""
+        conversations, several = _conversations(messages)
+        job = self._job(
+            conversations,
+            schema,
+            {"whitespace": whitespace, "property_order": property_order},
+            reasoning=reasoning,
+            tools=tools,
+            variables=template_variables,
+        )
+        made = self._answers(
+            job,
+            max_new_tokens=max_new_tokens,
+            complete=complete,
+            canonical=canonical,
+            fast_forward=fast_forward,
+            report=report,
+            should_stop=should_stop,
+            options=generate_options,
+        )
+        return made if several else made[0]
+
+    def stream(
+        self,
+        messages: Conversation,
+        schema: Any,
+        *,
+        max_new_tokens: int | None = None,
+        complete: bool = True,
+        reasoning: bool = False,
+        whitespace: Whitespace | None = None,
+        property_order: PropertyOrder | None = None,
+        canonical: bool = False,
+        fast_forward: bool | FastForward = True,
+        tools: Sequence[Any] | None = None,
+        template_variables: Mapping[str, Any] | None = None,
+        report: GenerationReport | None = None,
+        should_stop: Stop | None = None,
+        **generate_options: Any,
+    ) -> Stream[Any]:
+        """What the model answers, while it is written; see `ffwd.stream`."""
+        conversations, several = _conversations(messages)
+        if several:
+            raise TypeError("a stream is of one conversation; ffwd.generate takes several")
+        job = self._job(
+            conversations,
+            schema,
+            {"whitespace": whitespace, "property_order": property_order},
+            reasoning=reasoning,
+            tools=tools,
+            variables=template_variables,
+        )
+
+        def answer(streamer: BaseStreamer, stopped: Stop) -> Generation[Any]:
+            def stop() -> bool:
+                return stopped() or (should_stop is not None and should_stop())
+
+            (made,) = self._answers(
+                job,
+                max_new_tokens=max_new_tokens,
+                complete=complete,
+                canonical=canonical,
+                fast_forward=fast_forward,
+                report=report,
+                should_stop=stop,
+                options={**generate_options, "streamer": streamer},
+            )
+            return made
+
+        return Stream(Reading(job.starts[0], wrapped=job.wrapped), answer)
+
+    async def generate_async(
+        self, messages: Conversation | Sequence[Conversation], schema: Any, **options: Any
+    ) -> Any:
+        """`generate` on a thread, so that an event loop goes on; see `ffwd.generate_async`."""
+        cancelled = threading.Event()
+        own: Stop = options.pop("should_stop", None) or (lambda: False)
+        running = asyncio.ensure_future(
+            asyncio.to_thread(
+                self.generate,
+                messages,
+                schema,
+                should_stop=lambda: cancelled.is_set() or own(),
+                **options,
+            )
+        )
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            cancelled.set()
+            # When the caller goes on, the model is at nobody's work any more.
+            with suppress(Exception):
+                await running
+            raise
+
+    def _grammar(self, schema: Any, **options: Any) -> Grammar | CompiledGrammar:
+        given = {name: value for name, value in options.items() if value is not None}
+        if isinstance(schema, CompiledGrammar):
+            return schema
+        grammar = as_schema(schema, given)
+        if isinstance(grammar, ffwd.JsonSchema) and not isinstance(grammar, ffwd.TypedSchema):
+            # _grammar, _job, generate, ffwd.generate, and whoever calls that.
+            warn_of_unknown_keywords([grammar], stacklevel=6)
+        return grammar
+
+    def _job(
+        self,
+        conversations: Sequence[Conversation],
+        schema: Any,
+        writing: dict[str, Any],
+        *,
+        reasoning: bool,
+        tools: Sequence[Any] | None,
+        variables: Mapping[str, Any] | None,
+    ) -> "_Job":
+        """Where each answer begins, and what it is to be."""
+        grammar = self._grammar(schema, **writing)
+        prompts = [
+            self._texts.prompt(conversation, tools=tools, variables=variables or {})
+            for conversation in conversations
+        ]
+        read = reader_of(grammar)
+        # Where a prompt ends within the reasoning, the start itself waits for its close.
+        wrapped = reasoning and not any(
+            isinstance(prompt, Prompt) and prompt.thinking is not None for prompt in prompts
+        )
+        if isinstance(grammar, CompiledGrammar):
+            if wrapped:
+                raise TypeError(
+                    "reasoning=True needs a grammar that is not compiled, or ffwd.reasoning(…)"
+                )
+            return _Job([self._texts.start(prompt, grammar) for prompt in prompts], read, False)
+        if wrapped:
+            grammar = ffwd.reasoning(ffwd.capture(ANSWER, grammar), optional=True)
+        ends = {*self._texts.tokenizer.eos_token_ids, *_end_tokens(self.model)}
+        for prompt in prompts:
+            ends |= set(prompt.end_token_ids) if isinstance(prompt, Prompt) else set()
+        compiled = self._texts.compile(grammar, tuple(sorted(ends)))
+        return _Job([self._texts.start(prompt, compiled) for prompt in prompts], read, wrapped)
+
+    def _answers(
+        self,
+        job: "_Job",
+        *,
+        report: GenerationReport | None,
+        should_stop: Stop | None,
+        **how: Any,
+    ) -> list[Generation[Any]]:
+        if report is None:
+            report = GenerationReport()
+        limit, rows = self._run(job.starts, report=report, should_stop=should_stop, **how)
+        stopped = should_stop is not None and should_stop()
+        return [
+            _generation(job, start, ids, report.stats, limit=limit, stopped=stopped)
+            for start, ids in zip(job.starts, rows, strict=True)
+        ]
+
+    def _run(
+        self,
+        starts: list[Start],
+        *,
+        max_new_tokens: int | None,
+        complete: bool,
+        canonical: bool,
+        fast_forward: bool | FastForward,
+        report: GenerationReport,
+        should_stop: Stop | None,
+        options: dict[str, Any],
+    ) -> tuple[int, list[list[int]]]:
+        """Generate: how many tokens there may be, and the ids of each row after its prompt."""
+        if options.get("num_return_sequences", 1) > 1:
+            raise TypeError(
+                "num_return_sequences: one answer comes for each conversation; give the "
+                "conversation as often as answers are wanted"
+            )
+        options = dict(options)
+        width = max(len(start.prompt_ids) for start in starts)
+        limit = self._limit(max_new_tokens, width, options)
+        vocabulary: Vocabulary = starts[0].vocabulary
+        with_report = report if fast_forward is not False else None
+        arguments = Structured(self.model, vocabulary=vocabulary)(
+            grammar=starts,
+            max_new_tokens=limit if complete else None,
+            fast_forward=fast_forward,
+            canonical=canonical,
+            streamer=options.pop("streamer", None),
+            report=with_report,
+        )
+        arguments["max_new_tokens"] = limit
+        if should_stop is not None:
+            criteria = options.pop("stopping_criteria", None) or []
+            options["stopping_criteria"] = StoppingCriteriaList([*criteria, _Told(should_stop)])
+        pad = self._pad_token(vocabulary)
+        ids = [[pad] * (width - len(start.prompt_ids)) + [*start.prompt_ids] for start in starts]
+        seen = [
+            [0] * (width - len(start.prompt_ids)) + [1] * len(start.prompt_ids) for start in starts
+        ]
+        device = self.model.device
+        output = self.model.generate(
+            input_ids=torch.tensor(ids, device=device),
+            attention_mask=torch.tensor(seen, device=device),
+            **{"pad_token_id": pad, **arguments, **options},
+        )
+        sequences = getattr(output, "sequences", output)
+        if with_report is None:
+            (processor,) = arguments["logits_processor"]
+            report.stats = processor.stats
+        return limit, [row[width:].tolist() for row in sequences]
+
+    def _limit(self, given: int | None, prompt_tokens: int, options: dict[str, Any]) -> int:
+        config = options.get("generation_config") or self.model.generation_config
+        if given is None:
+            given = config.max_new_tokens
+        longest = options.pop("max_length", None) or config.max_length
+        if given is None and longest is not None:
+            given = longest - prompt_tokens
+        context = getattr(
+            self.model.config.get_text_config(decoder=True), "max_position_embeddings", None
+        )
+        if given is None:
+            room = _DEFAULT_MAX_NEW_TOKENS if context is None else context - prompt_tokens
+            given = min(_DEFAULT_MAX_NEW_TOKENS, room)
+        if given < 1:
+            raise ValueError(
+                f"the prompt has {prompt_tokens} tokens, which leaves no room for an answer: "
+                f"shorten it, or raise max_new_tokens (the model was made for {context} tokens)"
+            )
+        return int(given)
+
+    def _pad_token(self, vocabulary: Vocabulary) -> int:
+        pad = self.model.generation_config.pad_token_id
+        return int(pad) if pad is not None else vocabulary.eos_token_ids[0]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Where answers begin, and how their values are read."""
+
+    starts: list[Start]
+    read: Callable[[str], Any]
+    wrapped: bool
+    """Whether the grammar is one of reasoning, and of the answer as a capture."""
+
+
+class _Told(StoppingCriteria):
+    """Ends all rows when the caller says so."""
+
+    def __init__(self, should_stop: Stop) -> None:
+        self._should_stop = should_stop
+
+    def __call__(self, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
+        rows = input_ids.shape[0]
+        return torch.full((rows,), self._should_stop(), dtype=torch.bool, device=input_ids.device)
+
+
+def _conversations(
+    messages: Conversation | Sequence[Conversation],
+) -> tuple[list[Conversation], bool]:
+    """Each conversation, and whether there may be several."""
+    if isinstance(messages, str):
+        return [messages], False
+    if not isinstance(messages, Sequence):
+        raise TypeError(
+            "messages must be a prompt, a list of messages, or a list of these, not "
+            f"{type(messages).__name__}"
+        )
+    if not messages:
+        raise ValueError("there are no messages: a conversation has at least one")
+    if isinstance(messages[0], str) or not isinstance(messages[0], Mapping):
+        several: Any = list(messages)
+        return several, True
+    one: Any = list(messages)
+    return [one], False
+
+
+def _generation(
+    job: _Job,
+    start: Start,
+    ids: Sequence[int],
+    stats: GenerationStats,
+    *,
+    limit: int,
+    stopped: bool,
+) -> Generation[Any]:
+    """What one row says."""
+    reading = Reading(start, wrapped=job.wrapped)
+    reading.add(ids, finish=True)
+    reason: FinishReason = "stop"
+    if not reading.matcher.is_terminated():
+        if stopped:
+            reason = "cancelled"
+        elif len(reading.tokens) >= limit:
+            reason = "length"
+    return Generation(
+        text=reading.text,
+        complete=reading.complete,
+        finish_reason=reason,
+        reasoning=reading.reasoning,
+        tokens=tuple(reading.tokens),
+        prompt_tokens=start.prompt_ids,
+        stats=stats,
+        _read=job.read,
+    )
+
+
+def _width(model: Any) -> int:
+    """How many tokens a model gives logits for."""
+    output = model.get_output_embeddings()
+    weight = getattr(output, "weight", None)
+    if weight is not None:
+        return int(weight.shape[0])
+    return int(model.config.get_text_config(decoder=True).vocab_size)
+
+
+def _end_tokens(model: Any) -> list[int]:
+    """What `generate` stops at, if it is told nothing else."""
+    ends = model.generation_config.eos_token_id
+    if ends is None:
+        return []
+    return [ends] if isinstance(ends, int) else [int(end) for end in ends]

@@ -1,0 +1,236 @@
+"""Python types as JSON Schemas, and their values from what was written."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+from ffwd.grammar._kinds import JsonSchema, Policy, PropertyOrder, Whitespace
+from ffwd.grammar._text import schema_text
+
+if TYPE_CHECKING:
+    from ffwd.typed import Adapter
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TypedSchema(JsonSchema, Generic[T]):
+    """JSON text that is a value of a Python type. Made by `schema_of`.
+
+    It is a grammar like any other, and `parse` makes values of the texts that it allows::
+
+        schema = ffwd.schema_of(Person)
+        grammar = ffwd.compile(schema, vocabulary)
+        person = schema.parse(text)
+
+    Attributes:
+        type: The type, as it was given.
+        require_all: Whether every declared property has to be there.
+
+    """
+
+    type: Any = None
+    require_all: bool = False
+    _adapter: Adapter | None = field(default=None, compare=False)
+
+    _function = "schema_of"
+
+    def parse(self, text: str | bytes) -> T:
+        """The value that a text stands for, as pydantic reads it.
+
+            person = ffwd.schema_of(Person).parse('{"name": "Ada", "age": 36}')
+
+        Of a function, it is an `inspect.BoundArguments`: `function(*b.args, **b.kwargs)`.
+
+        Raises:
+            TruncatedError: The text ends before the value does.
+            ParseError: The text is no value of the type: a validator refuses it, for instance,
+                which no schema knows of. `text` has it, and `problems` what is wrong where.
+
+        """
+        adapter = self._adapter
+        if adapter is None:  # it comes from another process
+            adapter = _adapter(self.type, require_all=self.require_all)
+            object.__setattr__(self, "_adapter", adapter)
+        return cast(T, adapter.parse(text))
+
+    def _label(self) -> tuple[Any, ...]:
+        own = tuple(getattr(self, one.name) for one in fields(JsonSchema))
+        return (*own, _Same(self.type), self.require_all)
+
+    def _arguments(self) -> Iterable[tuple[str, object]]:
+        yield "", self.type
+        for name, value in super()._arguments():
+            if name not in ("", "type", "_adapter"):
+                yield name, value
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_adapter": None}
+
+
+@overload
+def schema_of(  # type: ignore[overload-overlap]  # a class can be called, too, and is a type first
+    type: type[T],
+    /,
+    *,
+    require_all: bool = False,
+    whitespace: Whitespace = "flexible",
+    max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: int | str | None = None,
+    property_order: PropertyOrder = "declared",
+    policy: Policy = "strict",
+) -> TypedSchema[T]: ...
+
+
+@overload
+def schema_of(
+    type: Callable[..., Any],
+    /,
+    *,
+    require_all: bool = False,
+    whitespace: Whitespace = "flexible",
+    max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: int | str | None = None,
+    property_order: PropertyOrder = "declared",
+    policy: Policy = "strict",
+) -> TypedSchema[inspect.BoundArguments]: ...
+
+
+@overload
+def schema_of(
+    type: Any,
+    /,
+    *,
+    require_all: bool = False,
+    whitespace: Whitespace = "flexible",
+    max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: int | str | None = None,
+    property_order: PropertyOrder = "declared",
+    policy: Policy = "strict",
+) -> TypedSchema[Any]: ...
+
+
+def schema_of(
+    type: Any,
+    /,
+    *,
+    require_all: bool = False,
+    whitespace: Whitespace = "flexible",
+    max_whitespace: int = 64,
+    separators: tuple[str, str] | None = None,
+    indent: int | str | None = None,
+    property_order: PropertyOrder = "declared",
+    policy: Policy = "strict",
+) -> TypedSchema[Any]:
+    """JSON text that is a value of a Python type, and the way back: `schema_of(T).parse(text)`.
+
+        class Person(pydantic.BaseModel):
+            name: str
+            age: int
+
+        schema = ffwd.schema_of(Person)
+        grammar = ffwd.compile(schema, vocabulary)
+        schema.parse('{"name": "Ada", "age": 36}')  # a Person
+
+    The schema is pydantic's, with aliases, constraints and discriminated unions, and narrower in
+    three points: objects have no properties that their type does not have, and would drop
+    (`extra="allow"` keeps them); decimals have no more digits than they may; keys that are integers
+    look like it.
+
+    Args:
+        type: A pydantic model, dataclass, TypedDict, NamedTuple, enum, `Literal[…]`, a union, a
+            container of these, anything else that pydantic has a JSON Schema for, or a
+            `TypeAdapter`. A function stands for its arguments, as an object; what its docstring
+            says of them (`Args:`) is their description. A class has to be given where it can be
+            found again by `pickle`, if the grammar is to be sent to another process.
+        require_all: Every declared property has to be there, also one with a default, as in
+            OpenAI's strict mode.
+        whitespace: See `json_schema`, as for all that follow.
+        max_whitespace: The longest run of whitespace.
+        separators: Between items, and between keys and values.
+        indent: How far each level is indented.
+        property_order: In which order properties come.
+        policy: What happens to a keyword that is not supported.
+
+    Raises:
+        UnsupportedTypeError: JSON has no form for a part of the type; `place` says which.
+        ImportError: pydantic is not installed.
+        InvalidSchemaError: The schema has a value that JSON does not have.
+        TypeError: `type` is a text; or an option has another type.
+        ValueError: An option has a value that it cannot have.
+
+    """
+    if isinstance(type, (str, bytes)):
+        raise TypeError("a text is no type: json_schema takes a schema as JSON text")
+    if isinstance(type, TypedSchema):
+        type = type.type
+    adapter = _adapter(type, require_all=require_all)
+    return TypedSchema(
+        schema=schema_text(adapter.schema),
+        whitespace=whitespace,
+        max_whitespace=max_whitespace,
+        separators=separators,
+        indent=indent,
+        property_order=property_order,
+        policy=policy,
+        type=type,
+        require_all=require_all,
+        _adapter=adapter,
+    )
+
+
+def is_type(value: object) -> bool:
+    """Whether it is something that `schema_of` takes, and not a schema or its text."""
+    return (
+        isinstance(value, (type, functools.partial, typing.NewType, TypedSchema))
+        or value is Any
+        or typing.get_origin(value) is not None
+        or inspect.isroutine(value)
+        # By name: neither package is imported for it. The second is what `type X = …` makes.
+        or type(value).__name__ in ("TypeAdapter", "TypeAliasType")
+    )
+
+
+def _adapter(given: Any, *, require_all: bool) -> Adapter:
+    try:
+        import pydantic
+    except ImportError as error:
+        raise ImportError(
+            "a type as a schema needs pydantic: pip install 'ffwd[pydantic]'", name="pydantic"
+        ) from error
+    if int(pydantic.VERSION.partition(".")[0]) < 2:
+        raise ImportError(
+            f"a type as a schema needs pydantic 2, not {pydantic.VERSION}: pip install "
+            "'ffwd[pydantic]'",
+            name="pydantic",
+        )
+    from ffwd.typed import adapter_of
+
+    return adapter_of(given, require_all=require_all)
+
+
+class _Same:
+    """A type as a part of what a grammar is equal by: not every type can be hashed."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        try:
+            self._hash = hash(given)
+        except TypeError:
+            self._hash = id(given)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and (
+            self._given is other._given or self._given == other._given
+        )
+
+    def __hash__(self) -> int:
+        return self._hash

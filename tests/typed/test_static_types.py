@@ -1,0 +1,93 @@
+"""What a type checker knows of typed schemas and answers: mypy, strict, as users run it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+PROGRAM = """
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import ffwd
+
+
+@dataclass
+class Person:
+    name: str
+
+
+def forecast(city: str) -> str:
+    return city
+
+
+model: Any = None
+schema = ffwd.schema_of(Person)
+reveal_type(schema.parse("{}"))  # Person
+reveal_type(ffwd.json_schema(Person).parse("{}"))  # Person
+reveal_type(ffwd.schema_of(forecast).parse("{}"))  # inspect.BoundArguments
+reveal_type(ffwd.json_schema({"type": "string"}))  # ffwd.grammar._kinds.JsonSchema
+reveal_type(ffwd.schema_of(list[int]).parse("[]"))  # builtins.list[builtins.int]
+reveal_type(ffwd.generate(model, None, "Ada", Person).value)  # Person
+reveal_type(ffwd.generate(model, None, [{"role": "user", "content": "a"}], schema).value)  # Person
+reveal_type(ffwd.generate(model, None, ["Ada"], Person)[0].value)  # Person
+reveal_type(ffwd.generate(model, None, "Ada", {}).value)  # Any
+reveal_type(ffwd.stream(model, None, "Ada", Person).result().value)  # Person
+grammar: ffwd.Grammar = schema | "none"
+
+
+async def main() -> None:
+    made = await ffwd.generate_async(model, None, "Ada", Person, max_new_tokens=9)
+    reveal_type(made.value)  # Person
+    made.value.age  # error: "Person" has no attribute "age"
+"""
+
+
+def test_types_of_values(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    # As the wheel has it: adapters/ is ffwd.adapters.
+    package = tmp_path / "ffwd"
+    package.mkdir()
+    for path in (ROOT / "ffwd").iterdir():
+        if path.name not in ("native", "adapters", "__pycache__") and path.suffix != ".so":
+            (package / path.name).symlink_to(path)
+    (package / "adapters").symlink_to(ROOT / "adapters")
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    # What is not asked about takes long to read.
+    (tmp_path / "mypy.ini").write_text(
+        "[mypy]\nstrict = True\nfollow_imports = silent\n"
+        "[mypy-torch.*,transformers.*,tokenizers.*]\n"
+        "follow_imports = skip\nignore_missing_imports = True\n",
+        encoding="utf-8",
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "program.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = PROGRAM.splitlines()
+    expected = {
+        number: line.partition("  # ")[2]
+        for number, line in enumerate(lines, start=1)
+        if line.strip().startswith("reveal_type") or "# error" in line
+    }
+    found = {}
+    for line in ran.stdout.splitlines():
+        if said := re.match(
+            r"program\.py:(\d+): (?:note: Revealed type is \"(.*)\"|(error: .*))", line
+        ):
+            found[int(said[1])] = (said[2] or said[3]).replace("program.", "")
+    assert {number: found.get(number, ran.stderr) for number in expected} == {
+        number: found.get(number, "") if text.startswith("error") else text
+        for number, text in expected.items()
+    }, ran.stdout
+    errors = [text for text in found.values() if text.startswith("error")]
+    assert len(errors) == 1
+    assert 'error: "Person" has no attribute "age"' in errors[0]
