@@ -96,6 +96,4 @@ def compile(
     builder, start, writing = lower(grammar, names, ends, meter)
     if isinstance(grammar, (Substring, Intersection, Complement)):
         return compile_language(builder, start, vocabulary, meter=meter)
-    return compile_grammar(
-        builder, start, vocabulary, meter=meter, **writing.options()
-    )
+    return compile_grammar(builder, start, vocabulary, meter=meter, **writing.options())

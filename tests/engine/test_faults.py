@@ -119,7 +119,9 @@ def walk(faulty: Faulty, one: Matcher, other: Matcher, steps: int) -> None:
 def compiled(
     faulty: Faulty, grammar: Grammar, vocabulary: Vocabulary, memory_bytes: int
 ) -> CompiledGrammar:
-    return faulty(lambda: ffwd.compile(grammar, vocabulary, memory_bytes=memory_bytes))
+    return faulty(
+        lambda: ffwd.compile(grammar, vocabulary, limits=ffwd.Limits(memory_bytes=memory_bytes))
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"canonical": True}, {"max_tokens": 60}], ids=str)
