@@ -142,7 +142,10 @@ def test_threads_that_share_too_little_memory() -> None:
 
 def test_rows_of_grammars_with_little_memory() -> None:
     vocabulary = byte_vocabulary()
-    grammars = [ffwd.compile(ENDLESS, vocabulary, limits=ffwd.Limits(memory_bytes=size)) for size in (0, 1 << 28)]
+    grammars = [
+        ffwd.compile(ENDLESS, vocabulary, limits=ffwd.Limits(memory_bytes=size))
+        for size in (0, 1 << 28)
+    ]
     rng = random.Random(1)
     little, enough = ([grammar.matcher() for _ in range(40)] for grammar in grammars)
     rows = [ffwd.allocate_bitmask(40, vocabulary.vocab_size) for _ in range(2)]

@@ -21,8 +21,8 @@ use crate::expr::lexeme::{Ends, MAX_LANGUAGES};
 use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
 use crate::grammar::{Lexing, Longest, NodeId, ScopeId, Span};
-use crate::regex::Ast;
 use crate::meter;
+use crate::regex::Ast;
 
 /// What may begin on a stack after certain marks.
 #[derive(Clone, Debug)]

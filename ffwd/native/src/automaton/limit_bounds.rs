@@ -12,8 +12,8 @@ use super::rules::{Leaf, Program};
 use crate::expr::{LexemeSpec, Spelling};
 use crate::grammar::symbols::{Symbol, SymbolId};
 use crate::grammar::{Lexing, NodeId};
-use crate::regex::Ast;
 use crate::meter;
+use crate::regex::Ast;
 
 /// Not known, or not bounded.
 const UNKNOWN: u32 = u32::MAX / 4;

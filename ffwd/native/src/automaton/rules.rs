@@ -32,8 +32,8 @@ use super::value::QueryId;
 use crate::expr::{LexState, LexemeSpec, Spelling, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
 use crate::grammar::{Lexing, Longest, NodeId, ScopeId, Span};
-use crate::regex::Ast;
 use crate::meter;
+use crate::regex::Ast;
 
 /// What a leaf of the symbols is.
 #[derive(Clone, Debug)]

@@ -19,8 +19,8 @@ use super::lower::{Lowering, LISTED_FROM};
 use super::relax::RelaxMemo;
 use super::store::{ExprId, ExprStore};
 use crate::error::LimitExceeded;
-use crate::regex::Ast;
 use crate::meter;
+use crate::regex::Ast;
 
 mod ending_bound;
 mod endings;

@@ -2,8 +2,8 @@
 
 use super::text::Cursor;
 use crate::error::LimitExceeded;
-use crate::meter;
 use crate::grammar::{Grammar, GrammarError, GrammarErrorKind, NodeId};
+use crate::meter;
 
 /// Groups and repetitions that may nest.
 pub(crate) const MAX_NESTING: usize = 1000;

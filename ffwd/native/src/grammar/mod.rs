@@ -34,8 +34,8 @@ pub use source::{Place, Source, SourceId};
 pub use unused::UnusedRule;
 
 use crate::error::LimitExceeded;
-use crate::regex::Ast;
 use crate::meter;
+use crate::regex::Ast;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);

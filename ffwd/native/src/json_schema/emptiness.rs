@@ -132,11 +132,7 @@ impl Emptiness<'_> {
 }
 
 /// Whether a text belongs to all languages; `None` where that takes long to say.
-fn belongs(
-    languages: &[Ast],
-    text: &str,
-    work: &mut usize,
-) -> Result<Option<bool>, LimitExceeded> {
+fn belongs(languages: &[Ast], text: &str, work: &mut usize) -> Result<Option<bool>, LimitExceeded> {
     for language in languages {
         match language.holds(text, work) {
             Ok(true) => {}

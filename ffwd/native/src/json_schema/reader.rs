@@ -16,8 +16,8 @@ use super::resources::Resources;
 use super::rules::Rules;
 use super::schema::{Meaning, Schema, Types};
 use super::scopes::Scopes;
-use crate::regex::{Ast, Decimal};
 use crate::meter;
+use crate::regex::{Ast, Decimal};
 
 /// The keywords of a subschema by kind.
 pub struct Found {

@@ -12,8 +12,8 @@ use super::token_set::set_bits;
 use crate::automaton::{Automaton, EngineError, StateId, Thread, ThreadLexeme, Threads};
 use crate::expr::lexeme::Ends;
 use crate::expr::LexState;
-use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 use crate::meter;
+use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
 /// Tokens that lead from one state to another.
 #[derive(Debug)]

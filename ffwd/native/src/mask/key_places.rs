@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::walk::View;
 use crate::automaton::keys::{KeyNode, Keys, PlainNames, Terminal};
 use crate::automaton::EngineError;
-use crate::vocabulary::NodeId;
 use crate::meter;
+use crate::vocabulary::NodeId;
 
 /// Where keys and a trie of tokens meet; nodes are those of the latter.
 #[derive(Debug, Default, PartialEq)]

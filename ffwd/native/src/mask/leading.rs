@@ -10,8 +10,8 @@ use super::token_set::set_bits;
 use crate::automaton::keys::Terminal;
 use crate::automaton::{Automaton, EngineError, TextId, Thread, ThreadLexeme, Threads};
 use crate::expr::lexeme::Ends;
-use crate::vocabulary::{NodeId, TokenId};
 use crate::meter;
+use crate::vocabulary::{NodeId, TokenId};
 
 impl Masker {
     /// Where all tokens lead.

@@ -203,14 +203,16 @@ impl PyMatcher {
             return Ok(());
         }
         let matcher = &self.matcher;
-        py.detach(|| matcher.meter().run(|| matcher.fill_bitmask(row))).map_err(|error| errors::engine(py, &error))
+        py.detach(|| matcher.meter().run(|| matcher.fill_bitmask(row)))
+            .map_err(|error| errors::engine(py, &error))
     }
 
     /// The tokens that may come next, sorted; none after the end.
     fn allowed_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let matcher = &self.matcher;
-        let allowed =
-            py.detach(|| matcher.meter().run(|| matcher.allowed())).map_err(|error| errors::engine(py, &error))?;
+        let allowed = py
+            .detach(|| matcher.meter().run(|| matcher.allowed()))
+            .map_err(|error| errors::engine(py, &error))?;
         Ok(ids(&allowed))
     }
 

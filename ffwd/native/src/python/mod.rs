@@ -47,9 +47,10 @@ mod _native {
     use super::decoder::PyDecoder;
     #[pymodule_export]
     use super::errors::{
-        BitmaskError, BudgetError, CancellationError, DeadlineExceededError, FfwdError, GrammarError,
-        InvalidSchemaError, LimitExceededError, SchemaError, SerializationError, StopSequenceError, StreamInUseError, TextError,
-        TokenError, UnsatisfiableSchemaError, UnsupportedSchemaError, VocabularyError,
+        BitmaskError, BudgetError, CancellationError, DeadlineExceededError, FfwdError,
+        GrammarError, InvalidSchemaError, LimitExceededError, SchemaError, SerializationError,
+        StopSequenceError, StreamInUseError, TextError, TokenError, UnsatisfiableSchemaError,
+        UnsupportedSchemaError, VocabularyError,
     };
     #[pymodule_export]
     use super::grammar::{

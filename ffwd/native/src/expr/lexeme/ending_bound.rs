@@ -25,9 +25,9 @@ impl Lexeme {
         let mut first: Vec<usize> = Vec::new();
         let mut next = 0;
         let mut from = None;
-            meter::charge(256)?;
+        meter::charge(256)?;
         loop {
-            meter::charge(64)?;
+            meter::charge(8)?;
             let state = match from {
                 None => self.start(),
                 Some(place) => order[place],
