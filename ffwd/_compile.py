@@ -52,8 +52,8 @@ def compile(
         InvalidSchemaError: A schema that is not one, with the `pointer` to the place.
         UnsupportedSchemaError: A keyword that is not supported, with `keyword` and `pointer`.
         UnsatisfiableSchemaError: No JSON value is valid against the schema.
-        LimitExceededError: A limit was passed, with `limit`, `maximum`, and the `pointer`, or `line`
-            and `column`, if the place is known.
+        LimitExceededError: A limit was passed, with `limit`, `maximum`, and the `pointer`, or
+            `line` and `column`, if the place is known.
         DeadlineExceededError: It took longer than `limits.compile_seconds`.
         CancellationError: It was cancelled.
         TypeError: An argument of another type.
