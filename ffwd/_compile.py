@@ -57,8 +57,8 @@ def compile(
         InvalidSchemaError: A schema that is not one, with the `pointer` to the place.
         UnsupportedSchemaError: A keyword that is not supported, with `keyword` and `pointer`.
         UnsatisfiableSchemaError: No JSON value is valid against the schema.
-        LimitExceededError: A limit was passed, with `limit`, `maximum`, and the `pointer`, or `line`
-            and `column`, if the place is known.
+        LimitExceededError: A limit was passed, with `limit`, `maximum`, and the `pointer`, or
+            `line` and `column`, if the place is known.
         DeadlineExceededError: It took longer than `limits.compile_seconds`.
         CancellationError: It was cancelled.
         TypeError: An argument of another type.
@@ -101,9 +101,7 @@ def compile(
     builder, start, writing = lower(grammar, names, ends, meter)
     if isinstance(grammar, (Substring, Intersection, Complement)):
         return compile_language(builder, start, vocabulary, meter=meter)
-    return compile_grammar(
-        builder, start, vocabulary, meter=meter, **writing.options()
-    )
+    return compile_grammar(builder, start, vocabulary, meter=meter, **writing.options())
 
 
 async def compile_async(

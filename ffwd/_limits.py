@@ -9,8 +9,8 @@ class Limits:
     """Bounds on the work and the memory that one grammar can cost, whoever wrote it.
 
     The defaults are for a server that compiles what strangers send. `None` lifts a limit; what
-    remains then are fixed bounds of the core. Passing one is a `LimitExceededError` with its name in
-    `limit`, after which everything else works on. See `docs/limits.md`.
+    remains then are fixed bounds of the core. Passing one is a `LimitExceededError` with its name
+    in `limit`, after which everything else works on. See `docs/limits.md`.
 
     Attributes:
         source_bytes: Bytes of all texts that one grammar is read from: schemas and the documents
@@ -38,14 +38,14 @@ class Limits:
 
     source_bytes: int | None = 4 << 20
     nesting: int | None = 512
-    expression_nodes: int | None = 1_000_000
+    expression_nodes: int | None = 250_000
     states: int | None = 1_000_000
-    stacks: int | None = 1_000_000
+    stacks: int | None = 500_000
     memory_bytes: int | None = 256 << 20
-    compile_steps: int | None = 10_000_000
-    call_steps: int | None = 10_000_000
-    compile_seconds: float | None = 10.0
-    call_seconds: float | None = 5.0
+    compile_steps: int | None = 6_000_000
+    call_steps: int | None = 6_000_000
+    compile_seconds: float | None = 2.0
+    call_seconds: float | None = 2.0
 
     def __post_init__(self) -> None:
         """Check that each limit is a number that can be one."""

@@ -18,6 +18,7 @@ from maskbench.grammars.command import grammars_command
 from maskbench.grammars.speed_command import grammars_speed_command
 from maskbench.growth.command import growth_command
 from maskbench.hard.command import hard_command
+from maskbench.hostile.command import hostile_command
 from maskbench.instructions import instructions_command
 from maskbench.logits.command import logits_command
 from maskbench.operations.command import operations_command
@@ -48,6 +49,7 @@ main.add_command(grammars_command)
 main.add_command(grammars_speed_command)
 main.add_command(growth_command)
 main.add_command(hard_command)
+main.add_command(hostile_command)
 main.add_command(instructions_command)
 main.add_command(keywords_command)
 main.add_command(logits_command)

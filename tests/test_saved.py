@@ -57,9 +57,7 @@ def test_masks_are_the_same_after_a_round_trip(name: str) -> None:
     compiled = ffwd.compile(GRAMMARS[name], VOCABULARY)
     data = compiled.to_bytes()
     assert ffwd.compile(GRAMMARS[name], VOCABULARY).to_bytes() == data
-    again = CompiledGrammar.from_bytes(
-        data, VOCABULARY, limits=ffwd.Limits(memory_bytes=1 << 24)
-    )
+    again = CompiledGrammar.from_bytes(data, VOCABULARY, limits=ffwd.Limits(memory_bytes=1 << 24))
     assert again.to_bytes() == data
     assert again.vocabulary is VOCABULARY
     source = random.Random(name)

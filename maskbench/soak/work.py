@@ -49,7 +49,10 @@ class Soak:
         looks: int,
     ) -> None:
         self.cache = GrammarCache(
-            vocabulary, max_bytes=cache_bytes, grammar_bytes=grammar_bytes, workers=1
+            vocabulary,
+            max_bytes=cache_bytes,
+            limits=ffwd.Limits(memory_bytes=grammar_bytes),
+            workers=1,
         )
         self._encoder = encoder
         self._looks = looks

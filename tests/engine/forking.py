@@ -36,7 +36,11 @@ def vocabulary(encode: Callable[[bytes], list[int]] = list) -> ffwd.Vocabulary:
 SHARED = vocabulary()
 OPEN = {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}
 GRAMMARS = [
-    ffwd.compile(ffwd.json_schema(OPEN, whitespace="compact"), SHARED, memory_bytes=100_000),
+    ffwd.compile(
+        ffwd.json_schema(OPEN, whitespace="compact"),
+        SHARED,
+        limits=ffwd.Limits(memory_bytes=100_000),
+    ),
     ffwd.compile(ffwd.regex("([a-h]{3,90}x?)*z"), SHARED),
 ]
 CACHE = GrammarCache(SHARED, workers=2)

@@ -7,17 +7,18 @@ import sys
 import pytest
 
 _LIMITED = """
-import resource, ffwd
+import resource, numpy
+texts = [f"{number:020}" for number in range(50_000)]
+# Before ffwd is there, for its allocator reserves addresses for later.
+with open("/proc/self/statm") as statm:
+    held = int(statm.read().split()[0]) * resource.getpagesize()
+most = held + (120 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+import ffwd
 TOKENS = [bytes([b]) for b in range(256)] + [None]
-def limit(mebibytes):
-    with open("/proc/self/statm") as statm:
-        held = int(statm.read().split()[0]) * resource.getpagesize()
-    most = held + (mebibytes << 20)
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 """
 
 _WIDTH = """
-limit(24)
 try:
     ffwd.Vocabulary(TOKENS, eos_token_ids=[256], width=1 << 24)
 except ffwd.VocabularyError as error:
@@ -35,9 +36,9 @@ except MemoryError:
 
 _LITTLE_BY_LITTLE = """
 vocabulary = ffwd.Vocabulary(TOKENS, eos_token_ids=[256])
-texts = [f"{number:020}" for number in range(300_000)]
-limit(24)
-ffwd.compile(ffwd.choice(texts), vocabulary)
+kept = []
+for number in range(60):
+    kept.append(ffwd.compile(ffwd.choice([text + str(number) for text in texts]), vocabulary))
 print("there was memory for it")
 """
 

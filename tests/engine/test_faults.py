@@ -1,161 +1,205 @@
-"""Work that is stopped at random points: what it leaves goes on as if nothing had happened.
+"""A call may be ended at any of its charges: whatever it has built by then is right or is gone.
 
-A fault is a deadline that passes with the n-th look at the clock, wherever in the engine that is;
-budgets of memory that let go of everything at every step run beside it.
+`ffwd._native.inject_fault(n)` ends a call of this thread at the n-th charge from then on. After it
+the same objects, asked again, answer as if nothing had happened. `ffwd/native/tests/faults.rs` does
+the same within the core.
 """
 
-import os
-import random
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pytest
-from cases import CASES, mask_bits, real_vocabulary
+from cases import bits_of, byte_vocabulary, mask_bits
 
 import ffwd
-from ffwd import CompiledGrammar, Grammar, Matcher, Vocabulary
 from ffwd._native import inject_fault
 
-# More of them by hand: FFWD_FAULTS=100000.
-FAULTS = int(os.environ.get("FFWD_FAULTS", "600"))
+Answer = TypeVar("Answer")
 
-LARK = r"""
-start: (NAME "=" sum ";")+
-sum: atom (("+"|"-") atom)*
-atom: NUMBER | NAME | "(" sum ")" | %json {"items": {"type": "integer"}}
-NAME: /[a-z_][a-z0-9_]{0,9}/
-NUMBER: /[0-9]+/
-%ignore /[ \t\n]+/
-"""
-
-GRAMMARS: dict[str, Grammar] = {
-    "schema": ffwd.json_schema(CASES["nested"].schema),
-    "any order": ffwd.json_schema(
-        {
-            "type": "object",
-            "properties": {key: {"type": ["string", "integer"]} for key in ("a", "b", "c")},
-            "additionalProperties": {"type": "array", "items": {"enum": ["x", "xy", 1]}},
-            "minProperties": 2,
-        },
-        property_order="any",
+CASES: dict[str, tuple[ffwd.GrammarLike, bytes]] = {
+    "object": (
+        ffwd.json_schema(
+            {
+                "type": "object",
+                "properties": {"a": {"pattern": "^a+b{2,9}$"}, "b": {"minimum": 3}},
+                "required": ["b"],
+                "not": {"required": ["c", "a"]},
+                "patternProperties": {"^c": {"enum": [1, 12, None]}},
+            }
+        ),
+        b'{"a":"aabb","b":12}',
     ),
-    "regex": ffwd.regex(r"([a-f]{2,9}x[0-9]{1,5}[,;] ?)*(end|END|\.)"),
-    "lark": ffwd.lark(LARK),
-    "composed": ffwd.seq(
-        "Answer: ",
-        ffwd.capture("body", ffwd.choice(["yes", "no", ffwd.json_schema({"type": "array"})])),
-        ffwd.repeat(ffwd.seq(" because ", ffwd.regex("[a-z ]{3,20}")), min=0, max=3),
+    "array": (
+        ffwd.json_schema(
+            {
+                "items": {
+                    "oneOf": [
+                        {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 2},
+                        {"type": "integer"},
+                        {"minimum": 7},
+                    ]
+                },
+                "type": "array",
+                "uniqueItems": True,
+                "contains": {"const": 2},
+                "minItems": 4,
+            }
+        ),
+        b"[[1],[1,2],3,2]",
+    ),
+    "recursive": (
+        ffwd.json_schema(
+            {
+                "$ref": "#/$defs/t",
+                "$defs": {
+                    "t": {
+                        "anyOf": [
+                            {"properties": {"a": {"$ref": "#/$defs/t"}}, "required": ["a"]},
+                            {"type": "string", "maxLength": 3, "pattern": "a.*b"},
+                            {"type": "null"},
+                        ]
+                    }
+                },
+            }
+        ),
+        b'{"a":{"a":"aab"}}',
+    ),
+    "conditions": (
+        ffwd.json_schema(
+            {
+                "type": "object",
+                "allOf": [
+                    {
+                        "if": {"properties": {f"k{n}": True}, "required": [f"k{n}"]},
+                        "then": {"properties": {f"t{n}": {"type": "integer"}}},
+                    }
+                    for n in range(3)
+                ],
+                "unevaluatedProperties": False,
+                "minProperties": 1,
+            }
+        ),
+        b'{"k0":null,"t0":1',
+    ),
+    "lookaround": (ffwd.regex(r"(?=.*b)(?!aaa)\w{2,7}\b.*(?<!c)", dialect="python"), b"aab cb"),
+    "complement": (ffwd.complement(ffwd.regex("(?s:.*(a.{3}|b{2}).*)")), b"abacab"),
+    "longest": (
+        ffwd.lark(
+            'start: (word | block)+\nword: NAME | KEY\nblock: "a" BODY "b"\nNAME: /[a-z]+/\n'
+            'KEY: "ab" | "ba"\nBODY: /[ab]*bab/\n%ignore /[ \\n]+/'
+        ),
+        b"ab aab\nbab ba",
+    ),
+    "dead ends": (
+        ffwd.lark('start: A B "c"\nA: /a[bc]*/\nB: /b+/\n%ignore " "'),
+        b"ab bc",
+    ),
+    "palindromes": (
+        ffwd.gbnf('root ::= "a" root "a" | "b" root "b" | "a" | "b" | root root'),
+        b"aabaaab",
+    ),
+    "left recursion": (
+        ffwd.gbnf('root ::= (x | y){2,40} "12"\nx ::= "a"? "b"*\ny ::= [ab]{1,3} | y "null"'),
+        b"abbaaab12",
+    ),
+    "limited": (
+        ffwd.seq(
+            ffwd.limit(ffwd.regex("[ab]*"), max_tokens=3), ffwd.capture("c", ffwd.regex("c+|ca"))
+        ),
+        b"abacc",
     ),
 }
 
 
-class Faulty:
-    """Calls that a fault is injected into, and that are made again where it ended them."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.injected = 0
-
-    def __call__(self, call, unchanged=lambda: None):
-        """What a call gives, after up to three faults; `unchanged` is asked after each."""
-        before = unchanged()
-        for _ in range(3):
-            # Mostly early, for most calls look few times.
-            inject_fault(self.rng.choice((1, 2, 3, 5, 9, 20, 60, 200, 1000)))
-            try:
-                done = call()
-            except ffwd.LimitExceededError:
-                self.injected += 1
-                inject_fault(None)
-                assert unchanged() == before
-            else:
-                inject_fault(None)
-                return done
-        return call()
-
-
 @pytest.fixture(autouse=True)
-def _no_fault_is_left():
+def no_fault_left() -> Iterator[None]:
     yield
     inject_fault(None)
 
 
-def plain(matcher: Matcher) -> tuple[object, ...]:
-    return (matcher.tokens, matcher.is_accepting(), matcher.is_terminated())
+def until_done(call: Callable[[], Answer], ended: list[ffwd.FfwdError]) -> Answer:
+    try:
+        return call()
+    except ffwd.DeadlineExceededError as error:
+        ended.append(error)
+    # A fault comes once.
+    return call()
 
 
-def walk(faulty: Faulty, one: Matcher, other: Matcher, steps: int) -> None:
-    """Both must look the same at every step; only the `other` meets faults."""
-    rng = faulty.rng
-    for _ in range(steps):
-        before = lambda: plain(other)  # noqa: E731 - what must not change
-        expected = mask_bits(one)
-        assert (faulty(lambda: mask_bits(other), before) == expected).all()
-        assert plain(one) == plain(other)
-        allowed = expected.nonzero()[0].tolist()
-        choice = rng.random()
-        if one.is_terminated() or choice < 0.12:
-            count = rng.randint(0, one.num_tokens)
-            one.rollback(count)
-            faulty(lambda count=count: other.rollback(count), before)
-        elif choice < 0.2:
-            assert faulty(other.fast_forward_tokens, before) == one.fast_forward_tokens()
-        elif choice < 0.25:
-            assert faulty(other.forced_bytes, before) == one.forced_bytes()
-        elif choice < 0.3:
-            assert faulty(other.shortest_completion, before) == one.shortest_completion()
-        elif choice < 0.35:
-            data = other.to_bytes()
-            copy = faulty(lambda data=data: Matcher.from_bytes(data, other.grammar))
-            assert copy.tokens == one.tokens
-            assert (mask_bits(copy) == expected).all()
-        else:
-            draft = rng.choices(allowed, k=2)
-            assert faulty(lambda d=draft: other.validate_tokens(d), before) == (
-                one.validate_tokens(draft)
-            )
-            assert one.accept_token(draft[0])
-            assert faulty(lambda d=draft: other.accept_token(d[0]), before)
+def answers(
+    grammar: ffwd.GrammarLike, text: bytes, ended: list[ffwd.FfwdError]
+) -> Iterator[tuple[object, ...]]:
+    """All that is asked of one text, each answer with what it answers."""
+    vocabulary = byte_vocabulary()
+    compiled = until_done(lambda: ffwd.compile(grammar, vocabulary), ended)
+    matcher = until_done(compiled.matcher, ended)
+    for at, token in enumerate(text):
+        rest = list(text[at:])
+        yield at, "mask", until_done(lambda: mask_bits(matcher), ended).tobytes()
+        yield at, "forced", until_done(matcher.forced_bytes, ended)
+        yield at, "valid", until_done(lambda r=rest: matcher.validate_tokens(r), ended)
+        for other in b'1a"}c':
+            answer = until_done(lambda t=other: matcher.validate_tokens([t, t]), ended)
+            yield at, "valid", other, answer
+        if at % 3 == 0:
+            yield at, "completion", until_done(matcher.shortest_completion, ended)
+            yield at, "events", len(until_done(matcher.fork().events, ended))
+        before = matcher.tokens
+
+        def twice(token: int = token, before: list[int] = before) -> bool:
+            assert matcher.tokens == before, "what has failed has changed nothing"
+            return matcher.accept_tokens([token, token])
+
+        if until_done(twice, ended):
+            until_done(lambda: matcher.rollback(2), ended)
+        yield at, "accepted", until_done(lambda t=token: matcher.accept_token(t), ended)
 
 
-def compiled(
-    faulty: Faulty, grammar: Grammar, vocabulary: Vocabulary, memory_bytes: int
-) -> CompiledGrammar:
-    return faulty(lambda: ffwd.compile(grammar, vocabulary, memory_bytes=memory_bytes))
+def places(charges: int, each: int, growth: float) -> Iterator[int]:
+    """Each of the first charges, and after that fewer the later they come."""
+    yield from range(1, min(charges, each) + 1)
+    place, step = float(each), 1.0
+    while (place := place + step) <= charges:
+        yield int(place)
+        step *= growth
 
 
-@pytest.mark.parametrize("options", [{}, {"canonical": True}, {"max_tokens": 60}], ids=str)
-def test_faults_change_nothing(options: dict[str, object]) -> None:
-    """Each kind of grammar, with memory for all of it and with none."""
-    alone, vocabulary = real_vocabulary("gpt2"), real_vocabulary.__wrapped__("gpt2")
-    faulty = Faulty(random.Random(str(options)))
-    enough = {name: ffwd.compile(grammar, alone) for name, grammar in GRAMMARS.items()}
-    while faulty.injected < FAULTS // 3:
-        for name, grammar in GRAMMARS.items():
-            # Compiled anew, so that faults fall into what is built for the first time.
-            vocabulary.clear_memos()
-            memory_bytes = faulty.rng.choice((1, 100_000, 1 << 28))
-            little = compiled(faulty, grammar, vocabulary, memory_bytes)
-            one = enough[name].matcher(**options)
-            other = faulty(lambda g=little: g.matcher(**options))
-            walk(faulty, one, other, 25)
+@pytest.mark.parametrize("name", CASES)
+def test_a_fault_at_any_charge_changes_no_answer(name: str) -> None:
+    grammar, text = CASES[name]
+    expected = list(answers(grammar, text, []))
+    assert any(answer[-1] is True for answer in expected)
+    most = 1 << 40
+    inject_fault(most)
+    assert list(answers(grammar, text, [])) == expected, "counting is no fault"
+    left = inject_fault(None)
+    assert left is not None
+    charges = most - left
+    assert charges > 30
+    for place in places(charges, 40, 1.15):
+        inject_fault(place)
+        ended: list[ffwd.FfwdError] = []
+        found = list(answers(grammar, text, ended))
+        assert len(ended) == 1, f"the fault at charge {place} of {charges} was swallowed"
+        assert found == expected, f"after a fault at charge {place} of {charges}"
 
 
-def test_faults_in_batches() -> None:
-    """The rows of other matchers are right, and after the fault all are."""
-    vocabulary = real_vocabulary("gpt2")
-    rng = random.Random(8)
-    rows = ffwd.allocate_bitmask(12, vocabulary.vocab_size)
-    expected = ffwd.allocate_bitmask(12, vocabulary.vocab_size)
-    faulty = Faulty(rng)
-    for _ in range(12):
-        vocabulary.clear_memos()
-        grammars = [ffwd.compile(grammar, vocabulary) for grammar in GRAMMARS.values()]
-        matchers = [rng.choice(grammars).matcher() for _ in range(12)]
-        for matcher in matchers:
-            for _ in range(rng.randint(0, 6)):
-                allowed = matcher.allowed_token_ids()
-                if not matcher.is_terminated():
-                    assert matcher.accept_token(rng.choice(allowed))
-        faulty(lambda m=matchers: ffwd.fill_bitmasks(m, rows, threads=3))
-        ffwd.fill_bitmasks(matchers, expected, threads=1)
-        assert (rows == expected).all()
-    assert faulty.injected > 3
+def test_a_fault_in_a_batch_of_masks() -> None:
+    grammar, text = CASES["array"]
+    vocabulary = byte_vocabulary()
+    matcher = ffwd.compile(grammar, vocabulary).matcher()
+    other = ffwd.compile(grammar, byte_vocabulary()).matcher()
+    bitmask = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
+    failed = 0
+    for token in text:
+        inject_fault(1)
+        try:
+            ffwd.fill_bitmasks([matcher], bitmask)
+        except ffwd.DeadlineExceededError:
+            failed += 1
+            ffwd.fill_bitmasks([matcher], bitmask)
+        inject_fault(None)
+        assert (bits_of(bitmask[0], vocabulary.vocab_size) == mask_bits(other)).all()
+        assert matcher.accept_token(token)
+        assert other.accept_token(token)
+    assert failed

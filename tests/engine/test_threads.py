@@ -132,7 +132,10 @@ def test_eight_threads_see_what_one_sees(canonical: bool) -> None:
 
     vocabulary = own_vocabulary()
     vocabulary.limit_memory(lexeme_bytes=100_000, lexeme_mask_bytes=100_000)
-    little = {name: ffwd.compile(g, vocabulary, memory_bytes=1) for name, g in GRAMMARS.items()}
+    little = {
+        name: ffwd.compile(g, vocabulary, limits=ffwd.Limits(memory_bytes=1))
+        for name, g in GRAMMARS.items()
+    }
     enough = {name: ffwd.compile(g, vocabulary) for name, g in GRAMMARS.items()}
 
     def meddle(rng: random.Random) -> None:
@@ -147,7 +150,9 @@ def test_eight_threads_see_what_one_sees(canonical: bool) -> None:
         for number, (name, seed) in enumerate(scripts):
             shared = (little, enough)[number % 2][name]
             if number % 5 == 4:
-                shared = ffwd.compile(GRAMMARS[name], vocabulary, memory_bytes=50_000)
+                shared = ffwd.compile(
+                    GRAMMARS[name], vocabulary, limits=ffwd.Limits(memory_bytes=50_000)
+                )
             assert write(seed, shared, canonical, meddle) == expected[name, seed], (name, seed)
 
     in_threads(work)

@@ -241,9 +241,7 @@ def test_spans_of_lark_whose_lexemes_compete() -> None:
 def test_masks_may_be_let_go_of_between_events() -> None:
     """With hardly any memory the text is read again, and the events are the same."""
     grammar = ffwd.repeat(ffwd.capture("w", ffwd.regex("[a-z]{1,4}")), separator=",")
-    small = ffwd.compile(
-        grammar, byte_vocabulary(), limits=ffwd.Limits(memory_bytes=1)
-    )
+    small = ffwd.compile(grammar, byte_vocabulary(), limits=ffwd.Limits(memory_bytes=1))
     text = ",".join("abcd"[: 1 + at % 4] for at in range(40))
     matcher, consumer = small.matcher(), Consumer()
     for byte in text.encode():

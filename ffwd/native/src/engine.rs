@@ -17,7 +17,7 @@ use crate::error::LimitExceeded;
 use crate::expr::lexeme::after_value;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::grammar::source::Excerpt;
-use crate::grammar::GrammarError;
+use crate::grammar::{GrammarError, GrammarErrorKind};
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::limits::Limits;
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
@@ -302,6 +302,21 @@ pub enum CompileError {
     Schema { error: Box<SchemaError>, source_kind: &'static str, excerpt: Excerpt },
     #[error("no text matches {0}")]
     Unsatisfiable(&'static str),
+}
+
+impl CompileError {
+    /// The budget that ran out, if that is what it is.
+    pub fn exceeded(&self) -> Option<LimitExceeded> {
+        match self {
+            Self::Engine(error) => error.exceeded(),
+            Self::Grammar(error) => match error.kind {
+                GrammarErrorKind::Limit(limit) => Some(limit),
+                _ => None,
+            },
+            Self::Schema { error, .. } => error.exceeded(),
+            Self::Pattern { .. } | Self::Unsatisfiable(_) => None,
+        }
+    }
 }
 
 impl From<LimitExceeded> for CompileError {

@@ -60,7 +60,10 @@ impl LimitExceeded {
     /// Whether it says nothing of the input, but only that somebody stopped the work on it. What
     /// takes a limit for an answer must not take this for one.
     pub fn is_interruption(&self) -> bool {
-        is_interruption(self.limit)
+        matches!(
+            self.limit,
+            COMPILE_SECONDS | CALL_SECONDS | CANCELLATION | COMPILE_STEPS | CALL_STEPS
+        )
     }
 
     /// What would help, to be read after the name of the limit.
@@ -80,11 +83,6 @@ impl LimitExceeded {
             _ => "simplify what needs so much",
         }
     }
-}
-
-/// Whether this is the name of a limit that stops work which could have gone on.
-pub fn is_interruption(limit: &str) -> bool {
-    matches!(limit, COMPILE_SECONDS | CALL_SECONDS | CANCELLATION | COMPILE_STEPS | CALL_STEPS)
 }
 
 impl fmt::Display for LimitExceeded {

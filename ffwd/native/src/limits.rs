@@ -52,14 +52,14 @@ impl Default for Limits {
         Self {
             source_bytes: 4 << 20,
             nesting: 512,
-            expression_nodes: 1_000_000,
+            expression_nodes: 250_000,
             states: 1_000_000,
-            stacks: 1_000_000,
+            stacks: 500_000,
             memory_bytes: 256 << 20,
-            compile_steps: 10_000_000,
-            call_steps: 10_000_000,
-            compile_time: Duration::from_secs(10),
-            call_time: Duration::from_secs(5),
+            compile_steps: 6_000_000,
+            call_steps: 6_000_000,
+            compile_time: Duration::from_secs(2),
+            call_time: Duration::from_secs(2),
         }
     }
 }

@@ -15,10 +15,10 @@ use super::items;
 use super::keys::TextId;
 use super::memory::{map_entry, Held};
 use super::value::{QueryId, Schemas};
-use crate::error::is_interruption;
 use crate::expr::texts::TextCounter;
 use crate::expr::{Spelling, Verdict};
-use crate::json_schema::{ArraySpec, SchemaError, SchemaErrorKind, SchemaId, SchemaSet};
+use crate::json_schema::{ArraySpec, SchemaError, SchemaId, SchemaSet};
+use crate::meter;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ArrayGroupId(pub u32);
@@ -144,6 +144,7 @@ impl Monitor {
         progress: &Progress,
     ) -> Result<ArraySpec, EngineError> {
         let spec = &self.spec;
+        meter::charge(1 + spec.prefix.len() / 8 + state.came.len())?;
         let gone = usize::try_from(state.count).unwrap_or(usize::MAX).min(spec.prefix.len());
         let mut rest = ArraySpec {
             prefix: spec.prefix[gone..].to_vec(),
@@ -185,7 +186,7 @@ impl Monitor {
 
 /// Whether it is the value that passes a limit, and not the call.
 fn is_limit(error: &SchemaError) -> bool {
-    matches!(error.kind, SchemaErrorKind::Limit { limit, .. } if !is_interruption(limit))
+    error.exceeded().is_some_and(|exceeded| !exceeded.is_interruption())
 }
 
 impl Automaton {
@@ -571,6 +572,7 @@ impl Automaton {
             if monitor.owners & group.required == 0 {
                 continue;
             }
+            meter::charge(1 + monitor.spec.prefix.len() / 8)?;
             let mut spec = ArraySpec { repeats: false, ..(*monitor.spec).clone() };
             for (contains, &count) in spec.contains.iter_mut().zip(progress.counts.iter()) {
                 contains.min = contains.min.saturating_sub(count.saturating_add(more));

@@ -77,7 +77,7 @@ impl Shape {
         };
         let mut place = 0;
         while let Some(&state) = shape.states.get(place) {
-            meter::charge(64)?;
+            meter::charge(16)?;
             if shape.states.len() > MAX_STATES {
                 return Ok(None);
             }

@@ -12,3 +12,13 @@ pub enum EngineError {
     #[error(transparent)]
     Schema(#[from] SchemaError),
 }
+
+impl EngineError {
+    /// The budget that ran out, if that is what it is.
+    pub fn exceeded(&self) -> Option<LimitExceeded> {
+        match self {
+            Self::Limit(error) => Some(*error),
+            Self::Schema(error) => error.exceeded(),
+        }
+    }
+}

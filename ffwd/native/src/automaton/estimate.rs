@@ -25,6 +25,8 @@ pub(super) const UNKNOWN: u32 = u32::MAX / 4;
 const MAX_UNIONS: usize = 64;
 /// How many symbols have estimates.
 const MAX_SYMBOLS: usize = 1 << 20;
+/// How often the symbols are gone through for that.
+const MAX_ROUNDS: usize = 64;
 /// How many items or members of one kind are counted.
 const MAX_COUNTED: u64 = 1 << 20;
 
@@ -151,8 +153,14 @@ impl Automaton {
             }
             let mut shortest = vec![UNKNOWN; symbols.len()];
             let mut changed = true;
-            while std::mem::take(&mut changed) {
-                for symbol in (0..symbols.len() as u32).rev().map(SymbolId) {
+            let mut round = 0;
+            // What is written downwards settles in one direction, what is written upwards in the
+            // other; an estimate need not be the last word on what is neither.
+            while std::mem::take(&mut changed) && round < MAX_ROUNDS {
+                round += 1;
+                for place in 0..symbols.len() as u32 {
+                    let downwards = symbols.len() as u32 - 1 - place;
+                    let symbol = SymbolId(if round % 2 == 1 { downwards } else { place });
                     let of = |id: SymbolId| shortest[id.0 as usize];
                     let needed = |id: SymbolId| if symbols.is_nullable(id) { 0 } else { of(id) };
                     let length = match symbols.get(symbol) {
@@ -258,9 +266,11 @@ impl Fixpoint<'_> {
         let normal = self.json.schema.normal(schema)?;
         let mut least = self.scalar(schema)?;
         for spec in &normal.objects {
+            meter::charge(1 + spec.properties.len())?;
             least = least.min(self.object(spec));
         }
         for spec in &normal.arrays {
+            meter::charge(1 + spec.prefix.len())?;
             least = least.min(self.array(spec));
         }
         Ok(least)

@@ -7,6 +7,7 @@ use super::error::EngineError;
 use super::name_set::NameSet;
 use crate::expr::Verdict;
 use crate::json_schema::{ObjectSpec, Property, SchemaId, SchemaSet};
+use crate::meter;
 
 /// Excluded alternatives of a monitor, one bit each.
 pub type Exclusions = u128;
@@ -415,6 +416,7 @@ impl Monitor {
         if !self.is_counted {
             return Ok(true);
         }
+        meter::charge(1 + self.required_free.len() / 16)?;
         let came = |name: u32| seen.contains(name) || coming == Some(name);
         let free = self.required_free.iter().filter(|&&name| !came(name)).count() as u64;
         let required = free + u64::from(self.required_from[place.ordered as usize]);
@@ -430,6 +432,7 @@ impl Monitor {
                 return Ok(true);
             }
         }
+        meter::charge(1 + self.roles.len() / 4)?;
         let mut most = count;
         for (name, role) in self.roles.iter().enumerate() {
             let schema = match *role {

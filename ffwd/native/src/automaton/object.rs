@@ -20,6 +20,7 @@ use super::used_keys::UsedId;
 use super::value::Schemas;
 use crate::expr::Verdict;
 use crate::json_schema::SchemaId;
+use crate::meter;
 
 /// About how long a member is that is not declared: a key of one character, and a digit.
 pub(super) const LEAST_MEMBER: u32 = 5;
@@ -180,6 +181,7 @@ impl Automaton {
         if let Some(known) = json.object_states.find(ShortHash::of(&identity), is) {
             return Ok(ObjectStateId(known));
         }
+        meter::charge(1 + group.names.len())?;
         let mut allowed = Vec::with_capacity(group.names.len());
         for name in 0..group.names.len() as u32 {
             allowed.push(self.is_name_allowed(json, id, &live, &members, name)?);

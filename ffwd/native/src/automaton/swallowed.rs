@@ -180,7 +180,7 @@ fn going_on_beside(
     let mut seen = FxHashSet::from_iter([start]);
     let mut pending = VecDeque::from([start]);
     while let Some((one, other)) = pending.pop_front() {
-        meter::charge(64)?;
+        meter::charge(8)?;
         let (ends, goes) = (ending.row(one), beside.row(other));
         for byte in 0..=255 {
             let Some(other) = goes.next(byte)? else { continue };

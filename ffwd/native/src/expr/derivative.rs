@@ -142,7 +142,7 @@ impl Derivatives {
         if let Some(&known) = self.memo.get(&(id, byte)) {
             return Ok(known);
         }
-        meter::charge(1)?;
+        meter::charge(2)?;
         let derived = match store.get(id).clone() {
             Expr::Empty | Expr::Epsilon | Expr::Bytes(_) => ExprId::EMPTY,
             Expr::Magnitude(magnitude) => match magnitude.derive(byte) {
@@ -247,7 +247,7 @@ impl Derivatives {
         }
         let mut split = false;
         while let Some(Reverse((_, steps, current))) = queue.pop() {
-            meter::charge(self.promising.len())?;
+            meter::charge(1 + self.promising.len() / 4)?;
             if !split && parents.len() > SPLIT_AFTER {
                 split = true;
                 let alternatives = store.alternatives(id, MAX_ALTERNATIVES)?;

@@ -68,6 +68,10 @@ pub enum Expr {
 
 /// How deep an expression may nest, so that derivatives stay within a small native stack.
 pub const MAX_DEPTH: u32 = 1_000;
+/// From how many operands on they are charged for.
+const MANY_PARTS: usize = 8;
+/// What a new expression costs, with what is found out about it.
+const NEW_STEPS: usize = 4;
 /// How many expressions one store may hold.
 pub const MAX_EXPRESSIONS: usize = 2_000_000;
 /// How many of them may come of derivatives, which take longer than what is written in a pattern.
@@ -238,7 +242,11 @@ impl ExprStore {
             Entry::Occupied(known) => return Ok(*known.get()),
             Entry::Vacant(entry) => entry,
         };
-        meter::charge(1)?;
+        let width = match entry.key() {
+            Expr::Or(ids) | Expr::And(ids) => ids.len(),
+            _ => 0,
+        };
+        meter::charge(NEW_STEPS + width / 2)?;
         meter::check::expression_nodes(self.exprs.len())?;
         let facts = facts_of(&self.facts, entry.key());
         if facts.depth > MAX_DEPTH {
@@ -342,6 +350,9 @@ impl ExprStore {
     }
 
     pub fn or(&mut self, parts: &[ExprId]) -> Result<ExprId, LimitExceeded> {
+        if parts.len() >= MANY_PARTS {
+            meter::charge(parts.len())?;
+        }
         let mut kept: Vec<ExprId> = Vec::with_capacity(parts.len());
         let mut bytes = ByteSet::EMPTY;
         for &part in parts {
@@ -391,6 +402,9 @@ impl ExprStore {
     }
 
     pub fn and(&mut self, parts: &[ExprId]) -> Result<ExprId, LimitExceeded> {
+        if parts.len() >= MANY_PARTS {
+            meter::charge(2 * parts.len())?;
+        }
         let mut kept: Vec<ExprId> = Vec::with_capacity(parts.len());
         for &part in parts {
             match self.get(part) {

@@ -63,6 +63,14 @@ impl From<LimitExceeded> for SchemaError {
 }
 
 impl SchemaError {
+    /// The budget that ran out, if that is what it is.
+    pub fn exceeded(&self) -> Option<LimitExceeded> {
+        match self.kind {
+            SchemaErrorKind::Limit { limit, maximum } => Some(LimitExceeded { limit, maximum }),
+            _ => None,
+        }
+    }
+
     pub(super) fn invalid(keyword: Option<&str>, pointer: String, message: String) -> Self {
         let kind = SchemaErrorKind::Invalid { keyword: keyword.map(str::to_owned) };
         Self { kind, pointer, message }

@@ -7,6 +7,7 @@ use super::document::NodeId;
 use super::error::LimitExceeded;
 use super::values::ValueId;
 use super::SchemaId;
+use crate::meter;
 
 /// One thing that must hold. Subschemas sort in document order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -119,6 +120,7 @@ impl Interner {
         }
         set.sort_unstable();
         set.dedup();
+        meter::charge(1 + set.len() / 2)?;
         // What must hold and must not.
         let contradicts = |atom: &Atom| match atom.demand() {
             Demand::Not(inner) => {

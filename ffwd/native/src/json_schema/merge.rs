@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::alternatives::Alternatives;
 use super::error::LimitExceeded;
 use super::expand::Expander;
+use super::number_range::NumberRange;
 use super::program::Program;
 use super::{ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
 
@@ -39,7 +40,13 @@ impl Expander {
             numbers: self.product(
                 kept.iter().map(|part| &part.numbers[..]),
                 |range| range.is_any(),
-                |_, left, right| Ok(left.intersect(right)),
+                |expander, left, right| {
+                    // Each step that is excluded is held against all others.
+                    let excluded = left.not_multiple_of.len() + right.not_multiple_of.len();
+                    let listed = |range: &NumberRange| range.one_of.as_ref().map_or(0, |v| v.len());
+                    expander.charge(1 + excluded * excluded + listed(left) + listed(right))?;
+                    Ok(left.intersect(right))
+                },
             )?,
             strings: self.product(
                 kept.iter().map(|part| &part.strings[..]),

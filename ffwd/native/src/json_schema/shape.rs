@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::dialect::Dialect;
 use super::document::{NodeId, Value};
-use super::error::{LimitExceeded, SchemaErrorKind};
+use super::error::LimitExceeded;
 use super::expand::Expander;
 use super::intern::{Atom, Demand};
 use super::number_range::NumberRange;
@@ -257,11 +257,9 @@ impl Expander {
         match self.id_of(program, program.child(schema, node)) {
             Ok(id) => self.canonical_id(program, id, depth),
             // A number past the limits: reported where the schema is expanded.
-            Err(error) => match error.kind {
-                SchemaErrorKind::Limit { limit, maximum } if is_interruption(limit) => {
-                    Err(LimitExceeded { limit, maximum })
-                }
-                _ => self.interner.single(Atom::schema(node)),
+            Err(error) => match error.exceeded().filter(LimitExceeded::is_interruption) {
+                Some(exceeded) => Err(exceeded),
+                None => self.interner.single(Atom::schema(node)),
             },
         }
     }

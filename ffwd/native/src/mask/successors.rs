@@ -82,8 +82,8 @@ impl Inside {
         let end = trie.after(NodeId::ROOT);
         let mut path: Vec<(NodeId, LexState)> = vec![(end, state)];
         let mut node = NodeId(1);
-        meter::charge((end.0 / 8) as usize)?;
         while node < end {
+            meter::charge(1)?;
             while path.len() > 1 && path.last().is_some_and(|&(until, _)| node >= until) {
                 path.pop();
             }
@@ -256,8 +256,8 @@ impl Successors {
         let mut path: Vec<(NodeId, LexState)> = vec![(end, thread.lex_state())];
         let mut bytes: Vec<u8> = Vec::new();
         let mut node = NodeId(root.0 + 1);
-        meter::charge(1 + (end.0 - root.0) as usize / 8)?;
         while node < end {
+            meter::charge(1)?;
             while path.len() > 1 && path.last().is_some_and(|&(until, _)| node >= until) {
                 path.pop();
             }

@@ -21,8 +21,9 @@ use crate::vocabulary::{
 /// Subtrees with more tokens than this are not copied into an exit trie.
 const GRAFT_TOKENS: usize = 256;
 
-/// How many nodes of a trie are walked for one step.
-const NODES_PER_STEP: usize = 16;
+/// How many nodes of a trie are walked for one step, and after how many that is charged.
+const NODES_PER_STEP: usize = 4;
+const NODES_PER_CHARGE: usize = 1024;
 
 /// Subtrees of at most this many nodes are walked rather than looked at as a whole.
 const BULK_NODES: u32 = 2;
@@ -121,7 +122,7 @@ pub(super) fn compute(
         ));
     }
     let whole = trie.id() == vocabulary.trie().id();
-    meter::charge(1 + (trie.after(root).0 - root.0) as usize / NODES_PER_STEP)?;
+    let mut walked = 0;
     let mut inner = Runs::new(trie, NodeId(root.0 + 1));
     let mut loops_of =
         Loops { vocabulary, lexeme, known: FxHashMap::default(), changes: Vec::new() };
@@ -137,6 +138,11 @@ pub(super) fn compute(
     // The levels above.
     let mut path: Vec<Level<'_>> = Vec::new();
     while node < end {
+        walked += 1;
+        if walked == NODES_PER_CHARGE {
+            walked = 0;
+            meter::charge(NODES_PER_CHARGE / NODES_PER_STEP)?;
+        }
         while node >= level.end {
             let Some(outer) = path.pop() else { break };
             level = outer;
@@ -204,6 +210,7 @@ pub(super) fn compute(
         }
         node = first_child;
     }
+    meter::charge(1 + walked / NODES_PER_STEP)?;
     let exits = exits.groups.into_iter().map(|group| group.build(tries)).collect();
     Ok(LexemeMask { inner: inner.build(vocabulary, end), exits })
 }

@@ -33,7 +33,6 @@ pub use fingerprint::Fingerprint;
 pub use recipe::{load as load_grammar, save as save_grammar};
 pub use text::{load as load_text, save as save_text};
 
-use crate::automaton::EngineError;
 use crate::engine::CompileError;
 use crate::error::LimitExceeded;
 use crate::matcher::MatcherError;
@@ -98,22 +97,22 @@ impl SavedError {
 
 impl From<CompileError> for SavedError {
     fn from(error: CompileError) -> Self {
-        match error {
-            CompileError::Engine(EngineError::Limit(limit)) if limit.is_interruption() => {
-                Self::Limit(limit)
-            }
-            _ => Self::Compile(Box::new(error)),
+        match error.exceeded().filter(LimitExceeded::is_interruption) {
+            Some(limit) => Self::Limit(limit),
+            None => Self::Compile(Box::new(error)),
         }
     }
 }
 
 impl From<MatcherError> for SavedError {
     fn from(error: MatcherError) -> Self {
-        match error {
-            MatcherError::Engine(EngineError::Limit(limit)) if limit.is_interruption() => {
-                Self::Limit(limit)
-            }
-            _ => Self::Matcher(Box::new(error)),
+        let exceeded = match &error {
+            MatcherError::Engine(error) => error.exceeded(),
+            _ => None,
+        };
+        match exceeded.filter(LimitExceeded::is_interruption) {
+            Some(limit) => Self::Limit(limit),
+            None => Self::Matcher(Box::new(error)),
         }
     }
 }

@@ -27,7 +27,7 @@ impl Lexeme {
         let mut from = None;
         meter::charge(256)?;
         loop {
-            meter::charge(64)?;
+            meter::charge(8)?;
             let state = match from {
                 None => self.start(),
                 Some(place) => order[place],

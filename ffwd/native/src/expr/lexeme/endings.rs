@@ -33,6 +33,9 @@ const MAX_REMEMBERED: usize = 1 << 14;
 const MAX_REMEMBERED_BYTES: usize = 1 << 10;
 /// From so many repetitions on they are not searched through one by one.
 const MANY: u32 = 64;
+/// How many counted repetitions within or after each other are written at once: each is a search
+/// within the one before.
+const MAX_WITHIN: usize = 16;
 /// How often one search tries to write many repetitions at once.
 const MAX_TRIES: usize = 8;
 /// How many bytes a text may have.
@@ -99,7 +102,7 @@ impl Lexeme {
         let Builder { store, derivatives, .. } = &mut *builder;
         let mut texts = Vec::new();
         for outcome in self.outcomes(store, residuals)? {
-            if let Some(text) = shortest(store, derivatives, &self.classes, outcome)? {
+            if let Some(text) = shortest(store, derivatives, &self.classes, outcome, 0)? {
                 texts.push(before.into_iter().chain(text).chain(closes.then_some(b'"')).collect());
             }
         }
@@ -157,6 +160,7 @@ fn shortest(
     derivatives: &mut Derivatives,
     classes: &ByteClasses,
     start: ExprId,
+    within: usize,
 ) -> Result<Option<Vec<u8>>, LimitExceeded> {
     if !derivatives.is_alive(store, classes, start)? {
         return Ok(None);
@@ -171,15 +175,15 @@ fn shortest(
     let mut steps = 0;
     let mut tries = MAX_TRIES;
     while let Some(Reverse((whole, left, _, current, first))) = queue.pop() {
-        meter::charge(1 + bytes.len().saturating_sub(first))?;
+        meter::charge(4)?;
         let length = visits[&current].length;
         if whole > length.saturating_add(left) {
             continue;
         }
         let rest = match store.nullable(current) {
             true => Some(Vec::new()),
-            false if first == 0 && tries > 0 => {
-                let found = repeated(store, derivatives, classes, current)?;
+            false if first == 0 && tries > 0 && within < MAX_WITHIN => {
+                let found = repeated(store, derivatives, classes, current, within + 1)?;
                 tries -= usize::from(store.counts(current));
                 found
             }
@@ -235,6 +239,7 @@ fn repeated(
     derivatives: &mut Derivatives,
     classes: &ByteClasses,
     start: ExprId,
+    within: usize,
 ) -> Result<Option<Vec<u8>>, LimitExceeded> {
     let (head, tail) = match *store.get(start) {
         Expr::Concat(head, tail) => (head, tail),
@@ -246,8 +251,8 @@ fn repeated(
     if min < MANY || length > MAX_TEXT as u64 || !store.stands_alone(start) {
         return Ok(None);
     }
-    let Some(one) = shortest(store, derivatives, classes, inner)? else { return Ok(None) };
-    let Some(rest) = shortest(store, derivatives, classes, tail)? else { return Ok(None) };
+    let Some(one) = shortest(store, derivatives, classes, inner, within)? else { return Ok(None) };
+    let Some(rest) = shortest(store, derivatives, classes, tail, within)? else { return Ok(None) };
     if (one.len() as u64).saturating_mul(min.into()) > MAX_TEXT as u64 {
         return Ok(None);
     }
