@@ -159,6 +159,7 @@ class Cases:
             if isinstance(subject, str) and "Unsatisfiable" not in subject:
                 return
             case.verdicts(texts)
+            case.declared_order(texts)
             if not isinstance(subject, str):
                 case.walks(subject, peer, _SCHEMA_WALKS, self._encoder.encode)
         except ffwd.LimitExceededError as error:
