@@ -65,7 +65,7 @@ def case_seed(seed: int, number: int) -> int:
 
 
 @dataclass
-class _Engines:
+class Engines:
     """Engines by name and mode, each made when it is first needed."""
 
     tokenizer: TokenizerSpec
@@ -103,7 +103,7 @@ class Cases:
     def __init__(self, settings: CaseSettings) -> None:
         """Raises `DataError` if the schemas cannot be read."""
         self._settings = settings
-        self._engines = _Engines(settings.tokenizer, token_texts(settings.tokenizer))
+        self._engines = Engines(settings.tokenizer, token_texts(settings.tokenizer))
         self._bytes = byte_tokens()
         self._encoder = OutputEncoder(settings.tokenizer)
         self._schemas: list[Source] = read_sources(settings.schemas)
