@@ -14,6 +14,7 @@ from maskbench.differential import grammar_case, schemas
 from maskbench.differential.court import Court
 from maskbench.differential.grammar_case import GrammarCase
 from maskbench.differential.reports import CaseReport, Finding
+from maskbench.differential.rules import FAMILIES
 from maskbench.differential.schema_case import SchemaCase, written
 from maskbench.differential.side_by_side import Contestant
 from maskbench.documents import Whitespace
@@ -31,9 +32,6 @@ from maskbench.walk import describe_error
 
 SUBJECT = "ffwd"
 PEER = "llguidance-unforced"
-
-FAMILIES = {"schema": 60, "regex": 12, "terminal": 8, "rules": 14, "corpus": 6}
-"""With how often each is drawn, of 100 cases."""
 
 _SCHEMA_WALKS = 6
 _GRAMMAR_WALKS = 6

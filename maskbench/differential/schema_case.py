@@ -50,6 +50,7 @@ class SchemaCase:
         self._source = source
         self._text = json.dumps(drawn.schema, ensure_ascii=False)
         self._options = {"whitespace": whitespace.value, "property_order": "declared"}
+        self._peer: Contestant | None = None
         self._known: dict[bytes, Judgement] = {}
 
     # ------------------------------------------------------------------------------------ walks
@@ -58,7 +59,8 @@ class SchemaCase:
         self, subject: Contestant, peer: Contestant, prefix: bytes, token: bytes | None
     ) -> None:
         """Examines one token, or the end, behind a text in single bytes."""
-        self._subject, self._peer = subject, peer
+        self._subject = subject
+        self._peer = peer
         self._examine(spot_at(subject, peer, prefix, token))
 
     def walks(
@@ -69,7 +71,8 @@ class SchemaCase:
         encode: Callable[[str], list[int]],
     ) -> None:
         """Walks through the masks of both, each to its end in the subject."""
-        self._subject, self._peer = subject, peer
+        self._subject = subject
+        self._peer = peer
         together = SideBySide(
             subject,
             peer,

@@ -79,15 +79,23 @@ def spot_at(subject: Contestant, peer: Contestant, prefix: bytes, token: bytes |
     wanted = min(tokens.ends) if token is None else tokens.texts.index(token)
     place = Place()
     place.append(prefix)
-    allows = []
-    for contestant in (subject, peer):
+
+    def allows(contestant: Contestant) -> bool:
         session = contestant.compiled.session()
         if not all(session.accept(one) for one in taken):
             raise ValueError(f"{contestant.name} does not accept {prefix!r}")
-        allows.append(bool(contestant.mask(session)[wanted]))
+        return bool(contestant.mask(session)[wanted])
+
     only = {(True, False): "subject", (False, True): "peer", (True, True): "both"}
     where = _where(place, token is None, token or b"")
-    return Spot(taken, prefix, wanted, token is None, where, only.get(tuple(allows), "neither"))
+    return Spot(
+        taken,
+        prefix,
+        wanted,
+        token is None,
+        where,
+        only.get((allows(subject), allows(peer)), "neither"),
+    )
 
 
 @dataclass

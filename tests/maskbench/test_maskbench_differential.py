@@ -15,7 +15,6 @@ from click.testing import CliRunner
 from maskbench.__main__ import main
 from maskbench.differential import grammar_case, schemas
 from maskbench.differential.cases import (
-    FAMILIES,
     PEER,
     SUBJECT,
     Cases,
@@ -31,7 +30,7 @@ from maskbench.differential.journal import Journal, JournalError, plain
 from maskbench.differential.order import UnclearOrderError, in_declared_order
 from maskbench.differential.recognisers import AutomatonRecogniser, EarleyRecogniser, is_utf8
 from maskbench.differential.reports import CaseReport, Finding, merged
-from maskbench.differential.rules import RULES
+from maskbench.differential.rules import FAMILIES, RULES
 from maskbench.differential.schema_case import SchemaCase
 from maskbench.differential.side_by_side import Contestant
 from maskbench.differential.spelling import NUMBERS, PLAIN, SPACE, STRINGS, explaining, respelled
