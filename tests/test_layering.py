@@ -178,7 +178,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="maskbench",
         eager=frozenset(
             {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "maskbench.logits"}
-            | {"maskbench.soak"}
+            | {"maskbench.differential", "maskbench.soak"}
             | {"numpy", "click", "rich", "tokenizers", "psutil"}
         ),
         # The peers, each loaded in its own process only, and the judges.
@@ -223,6 +223,16 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="maskbench/gates",
         eager=frozenset(
             {"ffwd", "maskbench", "numpy", "click", "rich", "jsonschema", "jsonschema_rs"}
+        ),
+        lazy=frozenset(),
+        public_only=True,
+    ),
+    # Likewise.
+    "maskbench.differential": PythonLayer(
+        folder="maskbench/differential",
+        eager=frozenset(
+            {"ffwd", "maskbench", "maskbench.gates", "numpy", "click", "rich"}
+            | {"jsonschema_rs", "interegular", "lark"}
         ),
         lazy=frozenset(),
         public_only=True,

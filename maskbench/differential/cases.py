@@ -14,6 +14,7 @@ from maskbench.differential import grammar_case, schemas
 from maskbench.differential.court import Court
 from maskbench.differential.grammar_case import GrammarCase
 from maskbench.differential.reports import CaseReport, Finding
+from maskbench.differential.rules import FAMILIES
 from maskbench.differential.schema_case import SchemaCase, written
 from maskbench.differential.side_by_side import Contestant
 from maskbench.documents import Whitespace
@@ -31,9 +32,6 @@ from maskbench.walk import describe_error
 
 SUBJECT = "ffwd"
 PEER = "llguidance-unforced"
-
-FAMILIES = {"schema": 60, "regex": 12, "terminal": 8, "rules": 14, "corpus": 6}
-"""With how often each is drawn, of 100 cases."""
 
 _SCHEMA_WALKS = 6
 _GRAMMAR_WALKS = 6
@@ -65,7 +63,7 @@ def case_seed(seed: int, number: int) -> int:
 
 
 @dataclass
-class _Engines:
+class Engines:
     """Engines by name and mode, each made when it is first needed."""
 
     tokenizer: TokenizerSpec
@@ -103,7 +101,7 @@ class Cases:
     def __init__(self, settings: CaseSettings) -> None:
         """Raises `DataError` if the schemas cannot be read."""
         self._settings = settings
-        self._engines = _Engines(settings.tokenizer, token_texts(settings.tokenizer))
+        self._engines = Engines(settings.tokenizer, token_texts(settings.tokenizer))
         self._bytes = byte_tokens()
         self._encoder = OutputEncoder(settings.tokenizer)
         self._schemas: list[Source] = read_sources(settings.schemas)
@@ -159,6 +157,7 @@ class Cases:
             if isinstance(subject, str) and "Unsatisfiable" not in subject:
                 return
             case.verdicts(texts)
+            case.declared_order(texts)
             if not isinstance(subject, str):
                 case.walks(subject, peer, _SCHEMA_WALKS, self._encoder.encode)
         except ffwd.LimitExceededError as error:

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from maskbench import options
 from maskbench.data import BUILTIN_CORPUS, DataError
-from maskbench.differential.rules import FINDINGS, RULES
+from maskbench.differential.rules import FAMILIES, FINDINGS, RULES
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, MissingEngineError, find
 from maskbench.pool import Lost, Pool, PoolStartError
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from maskbench.differential.journal import Journal
     from maskbench.differential.reports import CaseReport, Finding
 
-FAMILIES = ("schema", "regex", "terminal", "rules", "corpus")
 _REASONS = 12
 
 
@@ -49,7 +48,9 @@ _REASONS = 12
     default=BUILTIN_CORPUS,
     help=options.DATA_HELP,
 )
-@click.option("--family", "families", multiple=True, type=click.Choice(FAMILIES), default=FAMILIES)
+@click.option(
+    "--family", "families", multiple=True, type=click.Choice([*FAMILIES]), default=[*FAMILIES]
+)
 @click.option("--case", "wanted", type=int, metavar="SEED", help="Only the case of this seed.")
 @options.time_limit(120.0, "Seconds a case, after which its process is killed.")
 @click.option("--show", type=click.IntRange(min=0), default=20, help="Findings to print.")
@@ -203,8 +204,8 @@ def _summary(journal: Journal, about: dict[str, Any]) -> dict[str, Any]:
 def _show(
     console: Console, journal: Journal, summary: dict[str, Any], show: int, schemas: Path
 ) -> None:
-    columns = ("cases", "walks", "states", "alone", "bits", "differing_states", "differing_bits")
-    columns += ("examined", "verdicts")
+    columns = ["cases", "walks", "states", "alone", "bits", "differing_states", "differing_bits"]
+    columns += ["examined", "verdicts"]
     table = Table("vocabulary", *(name.replace("_", " ") for name in columns), "findings")
     for name, run in summary["runs"].items():
         table.add_row(

@@ -15,7 +15,7 @@ from maskbench.differential.recognisers import (
     is_utf8,
 )
 from maskbench.differential.reports import CaseReport, Finding
-from maskbench.differential.side_by_side import Contestant, SideBySide, Spot
+from maskbench.differential.side_by_side import Contestant, SideBySide, Spot, spot_at
 from maskbench.differential.writers import GbnfWriter, LarkWriter, as_regex
 from maskbench.gates.guides import Guide
 
@@ -63,6 +63,13 @@ class GrammarCase:
         self._drawn = drawn
         self._report = report
         self._source = source
+
+    def look(
+        self, subject: Contestant, peer: Contestant, prefix: bytes, token: bytes | None
+    ) -> None:
+        """Examines one token, or the end, behind a text in single bytes."""
+        self._subject = subject
+        self._examine(spot_at(subject, peer, prefix, token))
 
     def walks(self, subject: Contestant, peer: Contestant | None, count: int) -> None:
         """Walks through the masks of both; the recogniser is asked where they differ, and beside.

@@ -10,9 +10,10 @@ from typing import Any
 
 import ffwd
 from maskbench.differential.court import Court, Judgement, without_narrower_formats
+from maskbench.differential.order import UnclearOrderError, in_declared_order
 from maskbench.differential.reports import CaseReport, Finding
 from maskbench.differential.schemas import DrawnSchema
-from maskbench.differential.side_by_side import Contestant, SideBySide, Spot
+from maskbench.differential.side_by_side import Contestant, SideBySide, Spot, spot_at
 from maskbench.differential.spelling import NUMBERS, PLAIN, SPACE, STRINGS, explaining
 from maskbench.documents import Whitespace, write_instance
 from maskbench.gates import fuzz
@@ -49,9 +50,18 @@ class SchemaCase:
         self._source = source
         self._text = json.dumps(drawn.schema, ensure_ascii=False)
         self._options = {"whitespace": whitespace.value, "property_order": "declared"}
+        self._peer: Contestant | None = None
         self._known: dict[bytes, Judgement] = {}
 
     # ------------------------------------------------------------------------------------ walks
+
+    def look(
+        self, subject: Contestant, peer: Contestant, prefix: bytes, token: bytes | None
+    ) -> None:
+        """Examines one token, or the end, behind a text in single bytes."""
+        self._subject = subject
+        self._peer = peer
+        self._examine(spot_at(subject, peer, prefix, token))
 
     def walks(
         self,
@@ -61,7 +71,8 @@ class SchemaCase:
         encode: Callable[[str], list[int]],
     ) -> None:
         """Walks through the masks of both, each to its end in the subject."""
-        self._subject, self._peer = subject, peer
+        self._subject = subject
+        self._peer = peer
         together = SideBySide(
             subject,
             peer,
@@ -299,6 +310,23 @@ class SchemaCase:
             else:
                 what = "ffwd accepts what is invalid"
             self._find(what, text, None, failure.detail, options=options)
+
+    def declared_order(self, texts: list[str]) -> None:
+        """Valid documents must be accepted when their properties come as they are declared."""
+        schema = self._drawn.schema
+        for text in texts:
+            try:
+                instance = in_declared_order(schema, json.loads(text), schema)
+            except (UnclearOrderError, RecursionError):
+                continue
+            ordered = written(instance, self._whitespace)
+            if ordered is None or self._judged(ordered.encode()).valid is not True:
+                continue
+            self._report.verdicts += 1
+            # In any order the other comparison has it.
+            if not self._accepts_declared(ordered) and self._accepts_any(ordered):
+                detail = "valid, and in the order of declaration"
+                self._find("ffwd refuses what is valid", ordered.encode(), None, detail)
 
     @cached_property
     def _formatless_compact(self) -> ffwd.CompiledGrammar | None:

@@ -69,6 +69,35 @@ class Spot:
     """`subject` or `peer`: who allows it; `both` or `neither` of drawn ones."""
 
 
+def spot_at(subject: Contestant, peer: Contestant, prefix: bytes, token: bytes | None) -> Spot:
+    """The place behind a text, in tokens of one byte, and a token there; None is the end.
+
+    Raises `ValueError` if an engine does not get there.
+    """
+    tokens = subject.tokens
+    taken = tuple(tokens.single[bytes([byte])] for byte in prefix)
+    wanted = min(tokens.ends) if token is None else tokens.texts.index(token)
+    place = Place()
+    place.append(prefix)
+
+    def allows(contestant: Contestant) -> bool:
+        session = contestant.compiled.session()
+        if not all(session.accept(one) for one in taken):
+            raise ValueError(f"{contestant.name} does not accept {prefix!r}")
+        return bool(contestant.mask(session)[wanted])
+
+    only = {(True, False): "subject", (False, True): "peer", (True, True): "both"}
+    where = _where(place, token is None, token or b"")
+    return Spot(
+        taken,
+        prefix,
+        wanted,
+        token is None,
+        where,
+        only.get((allows(subject), allows(peer)), "neither"),
+    )
+
+
 @dataclass
 class SideBySide:
     """The walks of one case."""
@@ -222,6 +251,8 @@ class SideBySide:
         text = self.subject.tokens.texts[token]
         if text is None or not text:
             return (token,)
+        if b"\x7f" in text:
+            return ("U+007F",)
         before = _kind(place.text[-1]) if place.text else ""
         return place.in_string, place.in_key, before, _kind(text[0]), len(text) > 1
 

@@ -93,7 +93,9 @@ class Judges:
 
     def refusing_keywords(self, instance: Any) -> list[str]:
         """The keywords of the root's schemas for which jsonschema refuses the instance."""
-        return sorted({str(error.validator) for error in self._python.iter_errors(instance)})
+        errors = self._python.iter_errors(instance)
+        # The schema `false` has no keyword.
+        return sorted({str(error.validator or "false") for error in errors})
 
 
 def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
