@@ -22,7 +22,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test setup suite vocabularies parsers check lint format rust-lint python-lint types stubs rust-test \
+.PHONY: help demo test setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
         python-test engines tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
         fuzz-smoke audit clean
 
@@ -127,7 +127,7 @@ demo: $(VENV)/.installed-demo
 
 check: lint instructions gate engines fuzz-smoke test
 
-lint: rust-lint python-lint types stubs
+lint: rust-lint python-lint workflow-lint types stubs
 
 rust-lint: setup
 	cargo fmt --manifest-path $(CARGO_MANIFEST) --check
@@ -140,6 +140,12 @@ rust-lint: setup
 python-lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+# Both without the network.
+workflow-lint: setup
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/zizmor --offline --quiet .github
 
 # mypy does not know that adapters/ is ffwd.adapters, so it is shown the tree as it is installed.
 types: setup

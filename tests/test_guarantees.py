@@ -22,7 +22,15 @@ def names_of_tests(path: Path) -> set[str]:
     tree = ast.parse(text)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     bodies = [tree.body, *(node.body for node in classes if node.name.startswith("Test"))]
-    return {
+    # Hypothesis has tests of rules as `TestX = X.TestCase`.
+    stateful = {
+        node.targets[0].id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id.startswith("Test")
+    }
+    return stateful | {
         node.name
         for body in bodies
         for node in body

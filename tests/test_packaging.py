@@ -155,6 +155,7 @@ def test_the_sdist_has_the_sources(sdist: Path) -> None:
         for module in folder_of(package).glob("*.py")
     }
     needed = {"LICENSE", "README.md", "pyproject.toml", "setup.py", "MANIFEST.in"}
+    needed |= {"CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md"}
     assert (crate | modules | needed | {"ffwd/py.typed", "ffwd/_native.pyi"}) <= shipped
     assert not [path for path in shipped if "/target/" in path or path.endswith((".so", ".pyc"))]
 
@@ -164,6 +165,8 @@ def test_the_wheel_is_the_disk(wheel: Path) -> None:
     assert re.fullmatch(rf"ffwd-{re.escape(VERSION)}-cp310-abi3-\w+\.whl", wheel.name), wheel.name
     with zipfile.ZipFile(wheel) as archive:
         shipped = {name for name in archive.namelist() if ".dist-info/" not in name}
+        (licence,) = (name for name in archive.namelist() if name.endswith("/licenses/LICENSE"))
+        assert archive.read(licence) == (ROOT / "LICENSE").read_bytes()
     binary = {name for name in shipped if re.fullmatch(r"ffwd/_native(\.abi3)?\.(so|pyd)", name)}
     assert len(binary) == 1, sorted(shipped)
     assert shipped - binary == files_to_ship()
@@ -195,6 +198,9 @@ def test_the_wheel_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> 
     assert version == VERSION
     assert Path(native).parent == tmp_path / "ffwd"
     assert Path(adapters) == tmp_path / "ffwd/adapters/__init__.py"
+    trial = (ROOT / ".ci/try_wheel.py").read_text(encoding="utf-8")
+    code = f"__file__ = {str(ROOT / '.ci/try_wheel.py')!r}\n{trial}"
+    assert "100 documents" in python(code, cwd=tmp_path, paths=(tmp_path,))
 
 
 OPTIONAL = ("torch", "transformers", "tokenizers", "llguidance", "xgrammar", "jsonschema_rs")

@@ -37,7 +37,7 @@ def all_filters() -> dict[str, Callable[..., Any]]:
     }
 
 
-def all_tests(tests: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+def all_tests(tests: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
     """Jinja's tests; each is counted."""
     return {name: _counted(function) for name, function in tests.items()}
 
