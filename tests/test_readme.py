@@ -174,6 +174,16 @@ def test_the_page_of_types_runs(model_folder: Path, monkeypatch: pytest.MonkeyPa
     assert names["order"].item == "tea"
 
 
+def test_the_page_of_pictures_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks go on from each other, and the three recordings are what they were to be."""
+    names = run("".join(blocks("python", "docs/view.md")), model_folder, monkeypatch)
+    assert names["recording"].text in {b"yes, gladly", b"no, never"}
+    assert (model_folder / "generation.html").read_text("utf-8").startswith("<!doctype html>")
+    assert names["replayed"].text + names["replayed"].refused == b"no, newer"
+    assert "may not come" in names["replayed"].refusal
+    assert names["mine"].text in {b"yes, gladly", b"no, never"}
+
+
 def test_every_python_block_is_run() -> None:
     """A fourth one would need a test of its own."""
     assert len(blocks("python")) == 3

@@ -32,9 +32,7 @@ from ffwd.cli.walking import at
     type=click.Path(exists=True, dir_okay=False),
     help="A text of the grammar to walk along; may be given often.  [default: random texts]",
 )
-@click.option(
-    "--texts", default=20, show_default=True, type=click.IntRange(1), help="Random ones."
-)
+@click.option("--texts", default=20, show_default=True, type=click.IntRange(1), help="Random ones.")
 @click.option(
     "--max-tokens", default=200, show_default=True, type=click.IntRange(1), help="Of a random one."
 )
@@ -230,6 +228,8 @@ def _write(data: dict[str, Any]) -> None:
         times = "".join(f"{milliseconds(found[key] * 1e3):>18}" for key in keys)
         click.echo(f"{title:22}{times}")
         if found["refused_texts"]:
-            click.echo(f"{'':22}  {found['refused_texts']} texts not to their end: {found['refused']}")
+            click.echo(
+                f"{'':22}  {found['refused_texts']} texts not to their end: {found['refused']}"
+            )
     for name, why in data["absent"].items():
         note(f"without {name}: {why}")

@@ -1,6 +1,7 @@
 """`ffwd check`: whether a schema or a grammar can be used, and what becomes of what it says."""
 
 import time
+import warnings
 from collections import Counter
 from typing import Any
 
@@ -61,10 +62,14 @@ def check(
     """
     tokens = Tokens(tokenizer_source)
     keywords, problems = _keywords(source)
-    compiled, times = None, {}
+    compiled: CompiledGrammar | None = None
+    times: dict[str, float] = {}
     if not any(problem["severity"] == "error" for problem in problems):
         try:
-            compiled, times = _timed(source, tokens)
+            with warnings.catch_warnings():
+                # Of what is among the problems already.
+                warnings.simplefilter("ignore")
+                compiled, times = _timed(source, tokens)
         except FfwdError as error:
             problems.insert(0, _error(source, error))
         else:

@@ -54,12 +54,11 @@ class GrammarSource:
         place = self.place(error)
         if place is None:
             return failure(error, where=self.name)
-        made = failure(error, where=f"{self.name}:{place[0]}:{place[1]}")
-        made.data |= {"line": place[0], "column": place[1]}
+        line, column = place
         # Errors of grammars show it themselves.
-        if not isinstance(error, GrammarError):
-            made.message += "\n" + caret(self.text, *place)
-        return made
+        below = "" if isinstance(error, GrammarError) else caret(self.text, line, column)
+        where = f"{self.name}:{line}:{column}"
+        return failure(error, where=where, below=below, line=line, column=column)
 
     def place(self, error: FfwdError) -> tuple[int, int] | None:
         """The line and the column that an error is about."""

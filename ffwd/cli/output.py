@@ -4,7 +4,9 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -18,6 +20,9 @@ _PLACES = ("pointer", "keyword", "line", "column", "limit", "maximum", "token", 
 
 class Failure(click.ClickException):
     """An error with an exit status of its own; with --json it is an object on standard output."""
+
+    # Of the class in click, here of each error.
+    exit_code: int = exits.BAD  # type: ignore[misc]
 
     def __init__(
         self, message: str, *, exit_code: int, kind: str, data: dict[str, Any] | None = None
@@ -39,15 +44,19 @@ class Failure(click.ClickException):
             click.echo(label + printable(self.message), err=True)
 
 
-def failure(error: FfwdError, *, where: str = "") -> Failure:
-    """An error of ffwd as one of the command line. `where`: what to name before the message."""
+def failure(error: FfwdError, *, where: str = "", below: str = "", **data: Any) -> Failure:
+    """An error of ffwd as one of the command line.
+
+    `where` is named before the message, and `below` comes on a line after it; `data` is of JSON.
+    """
     if isinstance(error, (VocabularyError, MissingTemplateError, MissingControlTokensError)):
         code = exits.UNUSABLE
     else:
         code = exits.CUT if isinstance(error, BudgetError) else exits.BAD
     kind = type(error).__name__
     message = f"{where}: {error}" if where else str(error)
-    return Failure(message, exit_code=code, kind=kind, data=error_data(error))
+    message += f"\n{below}" if below else ""
+    return Failure(message, exit_code=code, kind=kind, data=error_data(error) | data)
 
 
 # Of packages that a command needs beside click: the extra that has them.
@@ -88,7 +97,8 @@ def command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
         @functools.wraps(function)
         def run(*args: Any, **options: Any) -> Any:
             try:
-                return function(*args, **options)
+                with _warnings_as_notes():
+                    return function(*args, **options)
             except FfwdError as error:
                 raise failure(error) from error
             except ImportError as error:
@@ -100,9 +110,28 @@ def command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
                 raise Failure(message, exit_code=exits.USAGE, kind="FileError") from error
 
         as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
-        return click.command(**{"no_args_is_help": True, **settings})(as_json(run))
+        finished: click.Command = click.command(**{"no_args_is_help": True, **settings})(
+            as_json(run)
+        )
+        return finished
 
     return made
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """What ffwd warns of in Python as a line; the warnings of others stay what they are."""
+    with warnings.catch_warnings():
+        before = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+            if category.__module__.partition(".")[0] == "ffwd":
+                note(str(message), kind="warning")
+            else:
+                before(message, category, *place, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def write_json(data: Any) -> None:

@@ -1,6 +1,7 @@
 """`mask`, `explain`, `tokenize`, `count`, `split` and `chat render`."""
 
 import json
+import warnings
 
 import pytest
 from climodels import as_json, ffwd
@@ -59,6 +60,27 @@ def test_a_text_that_is_refused_is_bad(schema):
     assert (error["good_bytes"], error["token"]["text"]) == (3, "o")
     assert ffwd("mask", schema, "--ids", "1;2").exit_code == 2
     assert ffwd("mask", schema, "--ids", "100000").exit_code == 1
+
+
+def test_what_the_library_warns_of_is_a_line(schema, monkeypatch):
+    """Others' warnings are Python's business."""
+    import ffwd
+
+    class OwnWarning(UserWarning):
+        __module__ = "ffwd.grammar"
+
+    compile_it = ffwd.compile
+
+    def warn(*arguments):
+        warnings.warn("a keyword is misspelt", OwnWarning, stacklevel=2)
+        return compile_it(*arguments)
+
+    monkeypatch.setattr(ffwd, "compile", warn)
+    from climodels import ffwd as run
+
+    assert run("mask", schema).stderr == "warning: a keyword is misspelt\n"
+    # `check` has them among its problems.
+    assert run("check", schema).stderr == ""
 
 
 # ------------------------------------------------------------------------------------ explain
