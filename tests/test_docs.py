@@ -1,6 +1,7 @@
 """Every snippet of the site runs, and the site has every page."""
 
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +61,16 @@ def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
     pages = re.findall(r"([\w/]+\.md)$", navigation, re.MULTILINE)
     assert sorted(pages) == sorted(map(named, PAGES))
+
+
+def test_the_native_reference_has_descriptions() -> None:
+    """Of each name that the page asks for."""
+    hook = runpy.run_path(str(DOCS / "native_reference.py"))
+    page = hook["on_page_markdown"]((DOCS / "reference/native.md").read_text(encoding="utf-8"))
+    sections = re.split("^## ", page, flags=re.MULTILINE)[1:]
+    assert len(sections) > 15
+    assert all(len(section.splitlines()) > 2 for section in sections)
+    assert "### `fill_bitmask(bitmask, row=0)`" in page
 
 
 def test_nothing_is_fetched_when_the_site_is_built_or_read() -> None:
