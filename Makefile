@@ -22,7 +22,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
+.PHONY: help demo docs test setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
         python-test engines tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
         fuzz-smoke audit clean
 
@@ -30,6 +30,7 @@ help:
 	@echo 'make demo    a constrained answer from a chat prompt, through generate()'
 	@echo 'make test    all tests, Rust and Python'
 	@echo 'make check   formatting, lints, types, stubs, counts and all tests: what CI runs'
+	@echo 'make docs    the site, into build/site; any warning is an error'
 	@echo 'make format  rewrite the sources in the project'"'"'s format'
 	@echo 'make setup   only the virtual environment, with every extra'
 	@echo 'make suite   only the official JSON-Schema-Test-Suite, for the tests'
@@ -60,7 +61,7 @@ $(VENV)/.installed-demo: $(BUILT_FROM) | $(BIN)/python
 	touch $@
 
 $(VENV)/.installed: $(BUILT_FROM) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[transformers,bench,test,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[transformers,bench,test,dev,docs]'
 	touch $@ $(VENV)/.installed-demo
 
 setup: $(VENV)/.installed
@@ -125,7 +126,7 @@ demo: $(VENV)/.installed-demo
 
 # ---------------------------------------------------------------------------------------- checks
 
-check: lint instructions gate engines fuzz-smoke test
+check: lint docs instructions gate engines fuzz-smoke test
 
 lint: rust-lint python-lint workflow-lint types stubs
 
@@ -158,6 +159,16 @@ types: setup
 
 stubs: setup
 	$(BIN)/python -m mypy.stubtest ffwd._native --mypy-config-file pyproject.toml
+
+# The reference is read from the sources, laid out as they are installed: adapters/ is ffwd.adapters.
+DOCUMENTED := build/documented/ffwd
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: setup
+	rm -rf build/documented build/site
+	mkdir -p $(DOCUMENTED)
+	ln -s $(addprefix ../../../,$(filter-out ffwd/native ffwd/adapters ffwd/__pycache__ %.so,$(wildcard ffwd/*))) $(DOCUMENTED)
+	ln -s ../../../adapters $(DOCUMENTED)/adapters
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 # The Python tests come last: their closing line is the result.
 test: rust-test python-test

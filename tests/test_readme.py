@@ -16,7 +16,7 @@ from maskbench.__main__ import run_command
 from maskbench.tokenizer import describe, train_builtin
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 # The name that the examples use for a folder of the reader's own.
 MODEL = "path/of/a/model"
 
@@ -65,11 +65,17 @@ def run(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, A
     return names
 
 
+def test_the_first_example_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It makes a value of its class."""
+    names = run(blocks("python")[0], model_folder, monkeypatch)
+    assert isinstance(names["ticket"], names["Ticket"])
+
+
 def test_the_library_example_runs(
     model_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It prints a document that is valid against its schema, and forces part of it."""
-    code = blocks("python")[0]
+    code = blocks("python")[1]
     names = run(code, model_folder, monkeypatch)
     value = json.loads(capsys.readouterr().out)
     assert set(value) == {"name", "status"}
@@ -80,7 +86,7 @@ def test_the_library_example_runs(
 
 def test_the_transformers_example_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both answers are among the choices."""
-    names = run(blocks("python")[1], model_folder, monkeypatch)
+    names = run(blocks("python")[2], model_folder, monkeypatch)
     for output in (names["masked"], names["forwarded"]):
         answer = output[0, names["prompt"]["input_ids"].shape[1] :]
         text = names["tokenizer"].decode(answer, skip_special_tokens=True)
@@ -100,7 +106,7 @@ def test_the_page_of_transformers_runs(model_folder: Path, monkeypatch: pytest.M
 
 def test_the_chat_example_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is one of the choices, and the user's words are text."""
-    names = run(blocks("python")[2], model_folder, monkeypatch)
+    names = run(blocks("python")[3], model_folder, monkeypatch)
     assert names["answer"].text in {"yes, gladly", "no, never"}
     assert names["answer"].complete
     (end,) = names["prompt"].end_token_ids
@@ -185,8 +191,8 @@ def test_the_page_of_pictures_runs(model_folder: Path, monkeypatch: pytest.Monke
 
 
 def test_every_python_block_is_run() -> None:
-    """A fourth one would need a test of its own."""
-    assert len(blocks("python")) == 3
+    """A fifth one would need a test of its own."""
+    assert len(blocks("python")) == 4
 
 
 def links() -> Iterator[tuple[Path, str]]:

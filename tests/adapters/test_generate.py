@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import jsonschema_rs
 import pytest
@@ -96,7 +96,7 @@ def test_every_kind_of_schema(fast_forward, model, talking, vocabulary):
     compiled = ffwd.compile(ffwd.choice(["x", "y"]), vocabulary)
     assert value(compiled) in ("x", "y")
 
-    def book(title: str, year: int) -> tuple[str, int]:
+    def book(title: str, year: Annotated[int, Field(ge=0, le=3000)]) -> tuple[str, int]:
         return title, year
 
     bound = value(book, **SAMPLED)

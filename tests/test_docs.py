@@ -1,0 +1,80 @@
+"""Every snippet of the site runs, and the site has every page."""
+
+import re
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_readme import ROOT, model_folder, run
+
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+# Blocks that need more than a page has, and the test that runs them.
+ELSEWHERE = {"engines.md": "tests/engines/test_llama_cpp_pair.py"}
+_BLOCK = re.compile(
+    r"(?P<before>[^\n]*\n\s*)^```python\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+_NOT_RUN = "*Not run"
+
+__all__ = ["model_folder"]
+
+
+def snippets(page: Path) -> Iterator[str]:
+    """The blocks of a page that are run; what is not run says so, and why, in the line before."""
+    for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+        if not block["before"].startswith(_NOT_RUN):
+            yield block["code"]
+
+
+def named(page: Path) -> str:
+    return page.relative_to(DOCS).as_posix()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if any(snippets(page)) and named(page) not in ELSEWHERE],
+    ids=named,
+)
+def test_the_snippets_of_a_page_run(
+    page: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after the other; they check what they show."""
+    run("\n".join(snippets(page)), model_folder, monkeypatch)
+
+
+def test_what_is_not_run_says_why() -> None:
+    """In words that a reader sees, and it is run nowhere else."""
+    reasons = [
+        line
+        for page in PAGES
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line.startswith(_NOT_RUN)
+    ]
+    assert all(re.fullmatch(r"\*Not run, for .{20,}:\*", line) for line in reasons), reasons
+    for name, test in ELSEWHERE.items():
+        assert f"docs/{name}" in (ROOT / test).read_text(encoding="utf-8")
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """Named once."""
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    pages = re.findall(r"([\w/]+\.md)$", navigation, re.MULTILINE)
+    assert sorted(pages) == sorted(map(named, PAGES))
+
+
+def test_the_native_reference_has_descriptions() -> None:
+    """Of each name that the page asks for."""
+    hook = runpy.run_path(str(DOCS / "native_reference.py"))
+    page = hook["on_page_markdown"]((DOCS / "reference/native.md").read_text(encoding="utf-8"))
+    sections = re.split("^## ", page, flags=re.MULTILINE)[1:]
+    assert len(sections) > 15
+    assert all(len(section.splitlines()) > 2 for section in sections)
+    assert "### `fill_bitmask(bitmask, row=0)`" in page
+
+
+def test_nothing_is_fetched_when_the_site_is_built_or_read() -> None:
+    """No fonts of others, no cards, no scripts."""
+    configuration = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "font: false" in configuration
+    assert not re.search(r"extra_javascript|extra_css|social|https?://", configuration)
