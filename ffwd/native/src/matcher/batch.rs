@@ -144,7 +144,8 @@ fn compute(unknown: Unknown, failed: &Mutex<Failed>) {
         compiled.settle(&generation);
         match done {
             // Another one that wants it has not been cancelled.
-            Err(error) if error.exceeded().is_some_and(|error| error.breach() == Breach::Cancelled) => {}
+            Err(error)
+                if error.exceeded().is_some_and(|error| error.breach() == Breach::Cancelled) => {}
             Err(error) => drop(failed.lock().insert(key, error)),
             Ok(_) => {}
         }
