@@ -32,6 +32,8 @@ class FfwdEngine(Engine):
         except ImportError as error:
             raise MissingEngineError(f"ffwd cannot be used ({error}): pip install .") from error
         self._ffwd: Any = ffwd
+        # Whatever else the machine does: a run has time limits of its own.
+        self._limits = ffwd.Limits(compile_seconds=None, call_seconds=None)
         spec = setup.tokenizer
         try:
             self._vocabulary = ffwd.tokenizer.from_huggingface(
@@ -70,7 +72,7 @@ class FfwdEngine(Engine):
     def _compile(self, read: Callable[[Any], Any]) -> Compiled:
         ffwd = self._ffwd
         try:
-            compiled = ffwd.compile(read(ffwd.grammar), self._vocabulary)
+            compiled = ffwd.compile(read(ffwd.grammar), self._vocabulary, limits=self._limits)
         except ffwd.UnsupportedSchemaError as error:
             raise RefusedError(f"unsupported: {error.keyword}", str(error)) from error
         except ffwd.FfwdError as error:

@@ -36,7 +36,7 @@ CASES: dict[str, tuple[ffwd.GrammarLike, bytes]] = {
                     "oneOf": [
                         {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 2},
                         {"type": "integer"},
-                        {"minimum": 7},
+                        {"type": "number", "minimum": 7},
                     ]
                 },
                 "type": "array",

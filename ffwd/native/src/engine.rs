@@ -504,9 +504,7 @@ impl Engine {
             // As the automaton has it where it is a number.
             let spec = LexemeSpec::new(Spelling::Utf8, [ast.clone()]);
             let spec = LexemeSpec { follow: Some(after_value()), ..spec };
-            let answer =
-                lexemes.get(&spec).map(|lexeme| (!lexeme.is_alive(), lexeme.effort() as u64));
-            answer
+            lexemes.get(&spec).map(|lexeme| (!lexeme.is_alive(), lexeme.effort() as u64))
         });
         SchemaOptions { registry, policy, ..options }
     }

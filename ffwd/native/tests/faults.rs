@@ -42,7 +42,7 @@ const CASES: &[Case] = &[
     Case {
         kind: Kind::Schema,
         text: r#"{"type": "array", "items": {"oneOf": [{"type": "array", "items": {"enum": [1, 2]},
-            "maxItems": 2}, {"type": "integer"}, {"minimum": 7}]}, "uniqueItems": true,
+            "maxItems": 2}, {"type": "integer"}, {"type": "number", "minimum": 7}]}, "uniqueItems": true,
             "contains": {"const": 2}, "minItems": 4}"#,
         document: "[[1],[1,2],3,2]",
     },

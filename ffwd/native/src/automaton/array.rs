@@ -144,7 +144,7 @@ impl Monitor {
         progress: &Progress,
     ) -> Result<ArraySpec, EngineError> {
         let spec = &self.spec;
-        meter::charge(1 + spec.prefix.len() / 8 + state.came.len())?;
+        meter::charge(1 + spec.prefix.len() / 4)?;
         let gone = usize::try_from(state.count).unwrap_or(usize::MAX).min(spec.prefix.len());
         let mut rest = ArraySpec {
             prefix: spec.prefix[gone..].to_vec(),
@@ -492,6 +492,7 @@ impl Automaton {
                 let item = items::last_value(&bytes);
                 match json.schema.equal_to(&String::from_utf8_lossy(item)) {
                     Ok(equal) => {
+                        meter::charge(1 + 4 * next.came.len())?;
                         if let Err(place) = next.came.binary_search(&equal) {
                             let mut came = next.came.to_vec();
                             came.insert(place, equal);
@@ -572,7 +573,7 @@ impl Automaton {
             if monitor.owners & group.required == 0 {
                 continue;
             }
-            meter::charge(1 + monitor.spec.prefix.len() / 8)?;
+            meter::charge(1 + monitor.spec.prefix.len())?;
             let mut spec = ArraySpec { repeats: false, ..(*monitor.spec).clone() };
             for (contains, &count) in spec.contains.iter_mut().zip(progress.counts.iter()) {
                 contains.min = contains.min.saturating_sub(count.saturating_add(more));

@@ -3,6 +3,7 @@
 use super::error::EngineError;
 use crate::error::LimitExceeded;
 use crate::json_schema::{ArraySpec, Contains, SchemaId, SchemaSet};
+use crate::meter;
 
 /// How many `contains` may count at once in one array.
 const MAX_COUNTING: usize = 8;
@@ -12,6 +13,7 @@ const MAX_LOOKED_AHEAD: u64 = 64;
 
 /// What equals none of the values that came.
 pub fn differs(set: &SchemaSet, came: &[SchemaId]) -> Result<SchemaId, EngineError> {
+    meter::charge(1 + 4 * came.len())?;
     let mut others = Vec::with_capacity(came.len());
     for &equal in came {
         others.push(set.negation(equal)?);

@@ -432,7 +432,7 @@ impl Monitor {
                 return Ok(true);
             }
         }
-        meter::charge(1 + self.roles.len() / 4)?;
+        meter::charge(1 + self.roles.len() / 16)?;
         let mut most = count;
         for (name, role) in self.roles.iter().enumerate() {
             let schema = match *role {

@@ -6,7 +6,7 @@ use crate::grammar::{GrammarError, GrammarErrorKind};
 use crate::regex::CharClass;
 
 /// Bytes that the text of a grammar may have.
-pub(crate) const MAX_LENGTH: usize = 1 << 28;
+pub(crate) const MAX_LENGTH: usize = 1 << 26;
 /// Ranges that all character classes of a grammar may have together.
 const MAX_RANGES: usize = 1 << 19;
 /// The largest count of a repetition.
@@ -128,7 +128,7 @@ impl<'t> Cursor<'t> {
 
     pub fn limit(&self, offset: usize, limit: &'static str, maximum: usize) -> GrammarError {
         let limit = LimitExceeded::new(limit, maximum);
-        self.error(offset, GrammarErrorKind::Limit(limit.clone()), limit.to_string())
+        self.error(offset, GrammarErrorKind::Limit(limit), limit.to_string())
     }
 
     /// Whether only white space stands before a place in its line.

@@ -500,7 +500,7 @@ mod tests {
             SchemaErrorKind::Limit { limit, .. } => limit,
             other => panic!("{other:?}"),
         };
-        assert_eq!(limit(&"[".repeat(100_000)), "schema_nesting");
+        assert_eq!(limit(&"[".repeat(100_000)), "nesting");
         assert_eq!(limit(&format!("[{}1]", "1,".repeat(2000))), "schema_nodes");
         assert_eq!(limit(&" ".repeat(2 << 20)), "schema_bytes");
         let nested = format!("{}{}", "[".repeat(64), "]".repeat(64));

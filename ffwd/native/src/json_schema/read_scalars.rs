@@ -135,7 +135,7 @@ impl<'d> Reader<'d> {
                 Err(SchemaError::invalid(Some(keyword.name()), pointer, message))
             }
             PatternErrorKind::TooLarge(passed) => {
-                let maximum = passed.maximum as u64;
+                let maximum = passed.maximum;
                 Err(SchemaError::limit(LimitExceeded { limit: passed.limit, maximum }, pointer))
             }
         }

@@ -596,7 +596,7 @@ fn free_order_is_not_judged_by_the_declared_one() {
 #[test]
 fn hostile_schemas_meet_limits() {
     let nested = format!("{}true{}", r#"{"items":"#.repeat(600), "}".repeat(600));
-    assert_eq!(kind_and_pointer(&nested).0, "limit schema_nesting");
+    assert_eq!(kind_and_pointer(&nested).0, "limit nesting");
 
     // A long chain of references is no problem.
     let chain: Vec<String> = (0..20_000)

@@ -28,7 +28,7 @@ impl Fault {
     }
 
     pub fn limit(at: usize, limit: LimitExceeded) -> Self {
-        Self::new(at, GrammarErrorKind::Limit(limit.clone()), limit.to_string())
+        Self::new(at, GrammarErrorKind::Limit(limit), limit.to_string())
     }
 
     /// A fault of a pattern that begins at a byte of the text, behind a few characters that were
@@ -37,7 +37,7 @@ impl Fault {
         let kind = match &error.kind {
             PatternErrorKind::Invalid => GrammarErrorKind::Pattern,
             PatternErrorKind::Unsupported(feature) => GrammarErrorKind::Unsupported(feature),
-            PatternErrorKind::TooLarge(limit) => GrammarErrorKind::Limit(limit.clone()),
+            PatternErrorKind::TooLarge(limit) => GrammarErrorKind::Limit(*limit),
         };
         let inside = error.offset.saturating_sub(before);
         let bytes: usize = pattern.chars().take(inside).map(char::len_utf8).sum();

@@ -68,7 +68,7 @@ use lowering::Lowering;
 pub type Grammars<'o> = FxHashMap<&'o str, &'o Grammar>;
 
 /// How many bytes a grammar may have.
-pub const MAX_LENGTH: usize = 1 << 28;
+pub const MAX_LENGTH: usize = 1 << 26;
 
 /// The grammar of a text.
 ///

@@ -11,7 +11,7 @@ fn limit(text: &str) -> Option<&'static str> {
     }
 }
 
-const NESTING: &str = "nesting of a Lark grammar";
+const NESTING: &str = "nesting";
 const BYTES: &str = "bytes of the terminals of a Lark grammar";
 
 #[test]
