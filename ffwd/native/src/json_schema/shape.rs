@@ -18,7 +18,6 @@ use super::program::Program;
 use super::schema::{InPlace, Schema, Types};
 use super::values::ValueId;
 use super::{SchemaId, StringSpec};
-use crate::error::is_interruption;
 use crate::regex::Ast;
 
 /// How deep schemas are compared.
