@@ -3,6 +3,8 @@
 //!
 //! `make tsan` runs this with ThreadSanitizer, which looks for accesses that nothing orders.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
