@@ -10,7 +10,7 @@ from pathlib import Path
 
 import ffwd
 from maskbench.data import BUILTIN_CORPUS, Source, read_sources
-from maskbench.differential import grammar_case, schemas
+from maskbench.differential import grammar_case, lexed_case, schemas
 from maskbench.differential.court import Court
 from maskbench.differential.grammar_case import GrammarCase
 from maskbench.differential.reports import CaseReport, Finding
@@ -127,6 +127,8 @@ class Cases:
         report = CaseReport(task.seed, family)
         if family == "schema":
             self._schema(report, source, task.alone)
+        elif family == "lexed":
+            self._lexed(report, source, task.alone)
         elif family == "corpus":
             self._corpus(report, source, task.alone)
         else:
@@ -185,6 +187,22 @@ class Cases:
             report.add("ffwd limit", error.limit)
         except ffwd.FfwdError as error:
             self._raised(report, drawn.kind, drawn.text, error)
+
+    def _lexed(self, report: CaseReport, source: random.Random, alone: bool) -> None:
+        text = lexed_case.draw(source)
+        report.name = "lark"
+        subject = self._engines.contestant(SUBJECT, Whitespace.FLEXIBLE, "lark", text)
+        peer = None if alone else self._peer(report, Whitespace.FLEXIBLE, "lark", text)
+        if isinstance(subject, str):
+            # A terminal may take all that could follow it, everywhere.
+            report.refused[SUBJECT] = subject
+            return
+        try:
+            lexed_case.LexedCase(text, report, source).walks(subject, peer, _GRAMMAR_WALKS)
+        except ffwd.LimitExceededError as error:
+            report.add("ffwd limit", error.limit)
+        except ffwd.FfwdError as error:
+            self._raised(report, "lark", text, error)
 
     def _corpus(self, report: CaseReport, source: random.Random, alone: bool) -> None:
         """A grammar of the corpus, with other walks than its own test has."""

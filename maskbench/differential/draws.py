@@ -8,6 +8,7 @@ from dataclasses import dataclass
 LETTERS = ("a", "b", "c", "0", "1", "é", "🐢")
 PUNCTUATION = (" ", '"', "\\", "-")
 """Only in literal texts."""
+_FEW = ("a", "b", "c", "1")
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,14 @@ class Rule:
     number: int
 
 
-Node = Text | Chars | Sequence | Choice | Repeat | Both | Not | Rule
+@dataclass(frozen=True)
+class Terminal:
+    """The terminal of a number."""
+
+    number: int
+
+
+Node = Terminal | Text | Chars | Sequence | Choice | Repeat | Both | Not | Rule
 
 
 def draw_regular(source: random.Random, depth: int = 4) -> Node:
@@ -109,10 +117,42 @@ def draw_rules(source: random.Random) -> tuple[Node, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True)
+class Lexed:
+    """Rules over terminals, which a lexer finds by the longest match."""
+
+    rules: tuple[Node, ...]
+    terminals: tuple[Node, ...]
+    ignored: bool
+    """Whether spaces may stand between lexemes."""
+
+
+def draw_lexed(source: random.Random) -> Lexed:
+    """Terminals that begin alike, hold each other, or are empty, and rules over them."""
+    terminals = source.randint(1, 3)
+    count = source.randint(1, 3)
+    draw = _Draw(source, rules=count, terminals=terminals)
+    rules = []
+    for _ in range(count):
+        ways: list[Node] = [Terminal(source.randrange(terminals))]
+        ways += [draw.node(2) for _ in range(source.randint(0, 2))]
+        rules.append(Choice(tuple(ways)))
+    few = _Draw(source, rules=0, letters=_FEW)
+    return Lexed(tuple(rules), tuple(few.node(2) for _ in range(terminals)), source.random() < 0.3)
+
+
 class _Draw:
-    def __init__(self, source: random.Random, rules: int) -> None:
+    def __init__(
+        self,
+        source: random.Random,
+        rules: int,
+        terminals: int = 0,
+        letters: tuple[str, ...] = LETTERS,
+    ) -> None:
         self._source = source
         self._rules = rules
+        self._terminals = terminals
+        self._letters = letters
 
     def node(self, depth: int) -> Node:
         source = self._source
@@ -134,14 +174,22 @@ class _Draw:
 
     def _leaf(self) -> Node:
         source = self._source
+        if self._terminals:
+            match source.choice(("rule", "terminal", "terminal", "text")):
+                case "rule":
+                    return Rule(source.randrange(self._rules))
+                case "terminal":
+                    return Terminal(source.randrange(self._terminals))
+                case _:
+                    return Text("".join(source.choices(_FEW, k=source.choice((1, 1, 2)))))
         if self._rules and source.random() < 0.45:
             return Rule(source.randrange(self._rules))
         chance = source.random()
         if chance < 0.5:
-            letters = LETTERS if source.random() < 0.8 else PUNCTUATION
+            letters = self._letters if source.random() < 0.8 else PUNCTUATION
             return Text("".join(source.choices(letters, k=source.choice((1, 1, 1, 2, 3)))))
         if chance < 0.9 or self._rules:
-            return Chars(tuple(source.sample(LETTERS, source.randint(1, 4))), chance > 0.8)
+            return Chars(tuple(source.sample(self._letters, source.randint(1, 4))), chance > 0.8)
         return Chars((), negated=True)
 
 

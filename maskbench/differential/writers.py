@@ -10,11 +10,13 @@ from maskbench.differential.draws import (
     Both,
     Chars,
     Choice,
+    Lexed,
     Node,
     Not,
     Repeat,
     Rule,
     Sequence,
+    Terminal,
     Text,
 )
 
@@ -60,6 +62,13 @@ class LarkWriter:
         """A grammar that is one terminal."""
         return f"start: T\nT: {self.write(node)}\n"
 
+    def lexed(self, drawn: Lexed) -> str:
+        """Rules and terminals, and what is ignored."""
+        lines = [f"T{number}: {self.write(node)}" for number, node in enumerate(drawn.terminals)]
+        if drawn.ignored:
+            lines.append("%ignore / +/")
+        return self.rules(drawn.rules) + "\n".join(lines) + "\n"
+
     def write(self, node: Node) -> str:
         """One expression."""
         match node:
@@ -79,6 +88,8 @@ class LarkWriter:
                 return f"~({self.write(inner)})"
             case Rule(number):
                 return f"r{number}"
+            case Terminal(number):
+                return f"T{number}"
 
     def _part(self, node: Node) -> str:
         return f"({self.write(node)})" if isinstance(node, Choice | Both) else self.write(node)

@@ -27,6 +27,7 @@ from maskbench.differential.court import Court
 from maskbench.differential.draws import Chars, Choice, Not, Repeat, Rule, Sequence, Text
 from maskbench.differential.grammar_case import DrawnGrammar, GrammarCase
 from maskbench.differential.journal import Journal, JournalError, plain
+from maskbench.differential.lexed_case import LexedCase
 from maskbench.differential.order import UnclearOrderError, in_declared_order
 from maskbench.differential.recognisers import AutomatonRecogniser, EarleyRecogniser, is_utf8
 from maskbench.differential.reports import CaseReport, Finding, merged
@@ -57,7 +58,7 @@ def engines(spec: TokenizerSpec) -> Engines:
 def reports(spec: TokenizerSpec) -> list[CaseReport]:
     """A short run, with a fixed seed."""
     cases = Cases(CaseSettings(spec))
-    return [cases(CaseTask(case_seed(20, number))) for number in range(40)]
+    return [cases(CaseTask(case_seed(20, number))) for number in range(30)]
 
 
 def contestant(
@@ -192,6 +193,21 @@ def test_what_both_get_wrong_is_a_finding(engines: Engines):
     both = [contestant(engines, name, "regex", "a") for name in (SUBJECT, PEER)]
     GrammarCase(drawn, report, random.Random(1)).walks(*both, 4)
     assert "both are wrong" in {finding.what for finding in report.findings}
+
+
+def test_lexers_that_disagree_are_a_finding(engines: Engines):
+    """What is ignored at the end is documented, and named; another text is not."""
+    text = "start: A\nA: /a*/\n%ignore / +/\n"
+    for compiled, found, classes in (
+        (text, set(), ["ignored at the end"]),
+        ("start: A\nA: /b/\n", {"unexplained"}, []),
+    ):
+        report = CaseReport(0, "case")
+        subject = contestant(engines, SUBJECT, "lark", text)
+        peer = contestant(engines, PEER, "lark", compiled)
+        LexedCase(text, report, random.Random(1)).walks(subject, peer, 1)
+        assert {finding.what for finding in report.findings} == found
+        assert [*report.classes] == classes
 
 
 def test_an_order_that_is_not_kept_is_a_finding(engines: Engines):
