@@ -141,7 +141,7 @@ def test_every_package_is_one() -> None:
 
 
 def test_the_sdist_has_the_sources(sdist: Path) -> None:
-    """Without the crate, or with what cargo built from it, nobody can use it; who fuzzes has more."""
+    """Without the crate nobody can use it; what cargo built of it and fuzzing are left out."""
     shipped = {path.relative_to(sdist).as_posix() for path in sdist.rglob("*") if path.is_file()}
     left_out = {CRATE / "target", CRATE / "fuzz"}
     crate = {
