@@ -141,12 +141,13 @@ def test_every_package_is_one() -> None:
 
 
 def test_the_sdist_has_the_sources(sdist: Path) -> None:
-    """Without the crate, or with what cargo built from it, nobody can use it."""
+    """Without the crate nobody can use it; what cargo built of it and fuzzing are left out."""
     shipped = {path.relative_to(sdist).as_posix() for path in sdist.rglob("*") if path.is_file()}
+    left_out = {CRATE / "target", CRATE / "fuzz"}
     crate = {
         path.relative_to(ROOT).as_posix()
         for path in CRATE.rglob("*")
-        if path.is_file() and (CRATE / "target") not in path.parents
+        if path.is_file() and left_out.isdisjoint(path.parents)
     }
     assert {"ffwd/native/Cargo.lock", "ffwd/native/src/lib.rs"} <= crate
     modules = {
@@ -157,6 +158,7 @@ def test_the_sdist_has_the_sources(sdist: Path) -> None:
     needed = {"LICENSE", "README.md", "pyproject.toml", "setup.py", "MANIFEST.in"}
     needed |= {"CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md"}
     assert (crate | modules | needed | {"ffwd/py.typed", "ffwd/_native.pyi"}) <= shipped
+    assert not [path for path in shipped if path.startswith("ffwd/native/fuzz/")]
     assert not [path for path in shipped if "/target/" in path or path.endswith((".so", ".pyc"))]
 
 

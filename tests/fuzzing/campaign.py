@@ -50,7 +50,8 @@ DICTIONARIES = {"schema": "schema", "lark": "lark", "gbnf": "gbnf", "ebnf": "ebn
     "model": "tokenizer",
 }
 STATUS = re.compile(rb"#(\d+)\D.*?cov: (\d+) ft: (\d+) corp: (\d+)")
-FAILED = re.compile(rb"oom/timeout/crash: (\d+)/(\d+)/(\d+)")
+KINDS = ("crash", "timeout", "oom", "slow-unit")
+"""How libFuzzer calls the inputs that it keeps."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,15 @@ def run_of(target: str, out: Path, binaries: Path, seconds: int) -> Run | None:
     return Run(target, [str(binary), *going_on, *told], {})
 
 
-def measured(run: Run, seconds: int, niceness: int, log: Path) -> dict[str, Any]:
+def kept(artifacts: Path) -> dict[str, int]:
+    """How many inputs of each kind are kept."""
+    return {kind: len(list(artifacts.glob(f"{kind}-*"))) for kind in KINDS}
+
+
+def measured(run: Run, seconds: int, niceness: int, log: Path, artifacts: Path) -> dict[str, Any]:
     """Runs a target, and reads from what it printed how often it ran and how much it covers."""
     begin = time.time()
+    before = kept(artifacts)
     with log.open("wb") as output:
         process = subprocess.Popen(
             run.command,
@@ -116,11 +123,7 @@ def measured(run: Run, seconds: int, niceness: int, log: Path) -> dict[str, Any]
     printed = log.read_bytes()
     found = STATUS.findall(printed)
     runs = re.findall(rb"stat::number_of_executed_units:\s+(\d+)", printed)
-    failed = FAILED.findall(printed)
-    counts = [int(count) for count in (failed[-1] if failed else (0, 0, 0))]
-    code = os.waitstatus_to_exitcode(status)
-    if not failed and code:
-        counts[2] = 1
+    after = kept(artifacts)
     executions = max([int(line[0]) for line in found] + [int(count) for count in runs], default=0)
     return {
         "target": run.target,
@@ -131,10 +134,8 @@ def measured(run: Run, seconds: int, niceness: int, log: Path) -> dict[str, Any]
         "coverage": max((int(line[1]) for line in found), default=0),
         "features": max((int(line[2]) for line in found), default=0),
         "corpus": int(found[-1][3]) if found else 0,
-        "ooms": counts[0],
-        "timeouts": counts[1],
-        "crashes": counts[2],
-        "exit": code,
+        "found": {kind: after[kind] - before[kind] for kind in KINDS},
+        "exit": os.waitstatus_to_exitcode(status),
     }
 
 
@@ -155,10 +156,10 @@ def work(
                 number = len(list((given.out / "logs").iterdir()))
                 log = given.out / "logs" / f"{number:05}-{target}.log"
                 log.touch()
-            result = measured(run, seconds, given.nice, log)
+            result = measured(run, seconds, given.nice, log, given.out / "artifacts" / target)
             with lock, (given.out / "results.jsonl").open("a") as results:
                 results.write(json.dumps(result) + "\n")
-            # One that ended early has failed: it goes on with what is left of its time.
+            # Atheris ends with a finding: it goes on with what is left of the time.
             seconds -= int(result["wall_s"]) + 1
             if result["wall_s"] < 5:
                 break
