@@ -247,7 +247,7 @@ else:
 template = ffwd.chat.ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}")
 assert template.render_text([{"role": "user", "content": "hello"}]) == "hello"
 tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
-assert ffwd.openai.tools(tools, tool_choice="required", format="qwen3") is not None
+assert ffwd.openai.tools(tools, tool_choice="required", format="hermes") is not None
 ffwd.metrics.enable()
 from ffwd.adapters import demo
 assert demo.main(["--steps", "20"]) in (0, 1)
