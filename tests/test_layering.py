@@ -159,7 +159,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     # What a command needs is imported when it is called.
     "ffwd.cli": PythonLayer(
         folder="ffwd/cli",
-        eager=frozenset({"ffwd", "click"}),
+        eager=frozenset({"ffwd", "click", "numpy"}),
         lazy=frozenset(
             {"ffwd.adapters", "ffwd.adapters.server", "torch", "rich"}
             # What `bench` times beside, and the tokenizer that it gives them.

@@ -1,4 +1,4 @@
-"""The engines that `ffwd bench` times: ffwd, and llguidance and XGrammar where they are installed."""
+"""What `ffwd bench` times: ffwd, and llguidance and XGrammar where they are installed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Engine(Protocol):
 
 
 class Ffwd:
-    """This engine; what vocabularies remember of other grammars is forgotten before a compile."""
+    """What vocabularies remember of other grammars is forgotten before each compile."""
 
     name = "ffwd"
     version = ffwd.__version__

@@ -154,7 +154,7 @@
       parts.push(make("h3", {}, all ? "All of them" : `${mask.t.length} of them, from all over`));
       parts.push(chips(mask.t, step.t));
     }
-    parts.push(make("h3", {}, "Time"));
+    if (step.n.some(Boolean)) parts.push(make("h3", {}, "Time"));
     TIMES.forEach((kind, index) => {
       if (step.n[index]) parts.push(make("p", { class: "soft" }, `${NAMES[kind]}: ${time(step.n[index])}`));
     });
