@@ -177,8 +177,7 @@ class ChatModel:
             return schema
         grammar = as_schema(schema, given)
         if isinstance(grammar, ffwd.JsonSchema) and not isinstance(grammar, ffwd.TypedSchema):
-            # _grammar, _job, generate, ffwd.generate, and whoever calls that.
-            warn_of_unknown_keywords([grammar], stacklevel=6)
+            warn_of_unknown_keywords([grammar])
         return grammar
 
     def _job(
@@ -289,7 +288,8 @@ class ChatModel:
         config = options.get("generation_config") or self.model.generation_config
         if given is None:
             given = config.max_new_tokens
-        longest = options.pop("max_length", None) or config.max_length
+        # Releases before 5 have a default that nobody has set.
+        longest = options.pop("max_length", None) or config.to_diff_dict().get("max_length")
         if given is None and longest is not None:
             given = longest - prompt_tokens
         context = getattr(

@@ -176,8 +176,7 @@ class Structured:
         else:
             made = grammar_of(GrammarRequest(kind, text, whitespace=whitespace))
             if isinstance(made, ffwd.JsonSchema):
-                # Whoever calls this object.
-                warn_of_unknown_keywords([made], stacklevel=5)
+                warn_of_unknown_keywords([made])
         return ffwd.compile(made, self.vocabulary)
 
 

@@ -1,5 +1,6 @@
 """Keywords of a schema that are none, and look like one."""
 
+import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -61,10 +62,11 @@ def unknown_keywords(grammar: "JsonSchema") -> list[UnknownKeyword]:
     ]
 
 
-def warn_of_unknown_keywords(schemas: Iterable["JsonSchema"], *, stacklevel: int = 3) -> None:
+def warn_of_unknown_keywords(schemas: Iterable["JsonSchema"]) -> None:
     """Warn of the keywords of schemas that look like a slip of the pen.
 
-    A schema with which something else is wrong is left to what compiles it.
+    The warning is told at the line that called something of ffwd. A schema with which something
+    else is wrong is left to what compiles it.
     """
     for schema in schemas:
         if len(schema.schema) > _LONGEST_SCHEMA:
@@ -84,5 +86,13 @@ def warn_of_unknown_keywords(schemas: Iterable["JsonSchema"], *, stacklevel: int
             f"the schema has keywords that JSON Schema does not know, which ask for nothing: "
             f"{listed}{more}",
             UnknownKeywordWarning,
-            stacklevel=stacklevel,
+            stacklevel=_callers_level(),
         )
+
+
+def _callers_level() -> int:
+    """The `stacklevel`, for whoever calls this, of the first function that is not ffwd's."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ffwd."):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -149,6 +149,10 @@ def test_the_generation_config_counts(model, talking):
     ]
     assert len(made[0].tokens) <= 3
     assert made[0].text == made[1].text
+    made = ffwd.generate(
+        model, talking, MESSAGES, ffwd.regex("[a-z]*"), max_length=len(made[0].prompt_tokens) + 5
+    )
+    assert len(made.tokens) <= 5
     # Without any limit the context is one.
     made = ffwd.generate(model, talking, "Ada " * 300, ffwd.regex("a+"))
     assert len(made.prompt_tokens) + len(made.tokens) <= 1024
@@ -275,9 +279,14 @@ def test_a_tokenizer_of_another_model(model, talking, tokenizer):
 
 def test_a_typo_in_a_keyword_is_told_where_it_is(model, talking):
     schema = {"type": "string", "maxLength": 3, "minlength": 2}
-    with pytest.warns(ffwd.UnknownKeywordWarning, match="'minlength' at '/minlength'") as found:
-        ffwd.generate(model, talking, MESSAGES, schema)
-    assert [one.filename for one in found] == [__file__]
+    calls = [
+        lambda: ffwd.generate(model, talking, MESSAGES, schema),
+        lambda: ChatModel(model, talking).generate(MESSAGES, schema),
+    ]
+    for call in calls:
+        with pytest.warns(ffwd.UnknownKeywordWarning, match="'minlength' at '/minlength'") as found:
+            call()
+        assert [one.filename for one in found] == [__file__]
 
 
 def test_a_tokenizer_is_read_once_and_let_go(model, talking):
