@@ -161,7 +161,8 @@ GRAMMARS = (
     _lark(
         "comments",
         "lexemes that may take all that follows",
-        "start: (STMT | COMMENT | BLOCK)*\nSTMT: /[a-z]+;/\nCOMMENT: /#[^\\n]*\\n/\nBLOCK: /x(.|\\n)*?y/\n%ignore /[ \\n]+/",
+        "start: (STMT | COMMENT | BLOCK)*\nSTMT: /[a-z]+;/\n"
+        "COMMENT: /#[^\\n]*\\n/\nBLOCK: /x(.|\\n)*?y/\n%ignore /[ \\n]+/",
         b"abc; # d\n x y ",
     ),
     _lark(
@@ -174,7 +175,9 @@ GRAMMARS = (
     _lark(
         "documents",
         "JSON in JSON in rules",
-        'start: doc ("," doc)*\ndoc: %json {"anyOf": [{"type": "object"}, {"type": "array"}]} | %json {"type": "object", "additionalProperties": {"type": "integer"}}',
+        'start: doc ("," doc)*\n'
+        'doc: %json {"anyOf": [{"type": "object"}, {"type": "array"}]}'
+        ' | %json {"type": "object", "additionalProperties": {"type": "integer"}}',
         b'{"a":[1,{"b":2}],"c":',
     ),
     _made("tags", "2,000 tools to choose from", lambda: _tags(2000), b"text <f=aaw>{"),
