@@ -7,6 +7,7 @@ use ffwd_native::automaton::{Whitespace, WhitespaceMode};
 use ffwd_native::engine::{CompileError, Compiled, Engine, EngineConfig, GrammarOptions};
 use ffwd_native::error::LimitExceeded;
 use ffwd_native::fast_forward::forced_bytes;
+use ffwd_native::json_schema::Policy;
 use ffwd_native::limits::Limits;
 use ffwd_native::matcher::{Matcher, MatcherError};
 use ffwd_native::meter::{faults, Meter};
@@ -114,7 +115,10 @@ fn compile(engine: &Arc<Engine>, case: &Case, limits: &Limits) -> Result<Compile
             Kind::Lark => lark::parse(case.text)?,
             Kind::Gbnf => gbnf::parse(case.text, "root")?,
         };
-        engine.compile_grammar(&grammar, GrammarOptions::compact())
+        let compact = Whitespace { mode: WhitespaceMode::Compact };
+        let (registry, policy) = (Arc::default(), Policy::default());
+        let options = GrammarOptions { writing: compact.into(), registry, policy };
+        engine.compile_grammar(&grammar, options)
     })
 }
 
