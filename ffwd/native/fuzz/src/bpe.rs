@@ -350,8 +350,11 @@ fn in_progress(
     if let Ok(counter) = IntervalCounter::new(tokenizer.clone(), text, part) {
         let (start, end) = (driver.below(text.len() + 1), driver.below(text.len() + 1));
         if let Ok(found) = counter.count(start..end) {
+            // One that begins or ends within a character is no text by itself.
             let anew = tokenizer.count(&text[start..end], &options);
-            assert_eq!(Ok(found), anew, "{start}..{end} of {text:?}");
+            if std::str::from_utf8(&text[start..end]).is_ok() {
+                assert_eq!(Ok(found), anew, "{start}..{end} of {text:?}");
+            }
         }
     }
     let most = 1 + driver.below(6);

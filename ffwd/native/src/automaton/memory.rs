@@ -10,6 +10,7 @@ use super::intern::Ids;
 use super::key_texts::MAX_TEXTS;
 
 use crate::expr::Lexeme;
+use crate::limits::Limits;
 
 /// What a value holds beside itself.
 pub trait Held {
@@ -112,10 +113,12 @@ impl Automaton {
 
     /// Whether more has been built than leaves room for much else, so that a limit on numbers may be
     /// passed before one on bytes.
-    pub fn is_crowded(&self) -> bool {
+    pub fn is_crowded(&self, limits: &Limits) -> bool {
         let texts = self.json().map_or(0, |json| json.keys.texts.len());
-        let most = self.configs.count().max(self.cells.count());
-        most > MAX_CONFIGS.min(MAX_CELLS) / 4 * 3 || texts > MAX_TEXTS / 4 * 3
+        let most = |limit: usize, maximum: usize| limit.min(maximum) / 4 * 3;
+        self.configs.count() > most(limits.states, MAX_CONFIGS)
+            || self.cells.count() > most(limits.stacks, MAX_CELLS)
+            || texts > MAX_TEXTS / 4 * 3
     }
 
     /// About how many bytes of memory all of this holds.
