@@ -10,7 +10,6 @@ use super::intern::Ids;
 use super::key_texts::MAX_TEXTS;
 
 use crate::expr::Lexeme;
-use crate::limits::Limits;
 
 /// What a value holds beside itself.
 pub trait Held {
@@ -112,12 +111,12 @@ impl Automaton {
     }
 
     /// Whether more has been built than leaves room for much else, so that a limit on numbers may be
-    /// passed before one on bytes.
-    pub fn is_crowded(&self, limits: &Limits) -> bool {
+    /// passed before one on bytes: that of the grammar on states or stacks, or a fixed one.
+    pub fn is_crowded(&self, max_states: usize, max_stacks: usize) -> bool {
         let texts = self.json().map_or(0, |json| json.keys.texts.len());
         let most = |limit: usize, maximum: usize| limit.min(maximum) / 4 * 3;
-        self.configs.count() > most(limits.states, MAX_CONFIGS)
-            || self.cells.count() > most(limits.stacks, MAX_CELLS)
+        self.configs.count() > most(max_states, MAX_CONFIGS)
+            || self.cells.count() > most(max_stacks, MAX_CELLS)
             || texts > MAX_TEXTS / 4 * 3
     }
 

@@ -82,7 +82,8 @@ impl Generation {
     /// are read again.
     pub fn is_full(&self, budget: usize, limits: &Limits) -> bool {
         let held = self.memory_bytes().total();
-        held > self.limit(budget) || self.automaton.is_crowded(limits) && held > self.limit(0)
+        held > self.limit(budget)
+            || self.automaton.is_crowded(limits.states, limits.stacks) && held > self.limit(0)
     }
 
     /// Takes note of what was built here for a text that moved.
