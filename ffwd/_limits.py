@@ -39,8 +39,8 @@ class Limits:
     source_bytes: int | None = 4 << 20
     nesting: int | None = 512
     expression_nodes: int | None = 250_000
-    states: int | None = 8_000_000
-    stacks: int | None = 8_000_000
+    states: int | None = 1_000_000
+    stacks: int | None = 1_000_000
     memory_bytes: int | None = 256 << 20
     compile_steps: int | None = 6_000_000
     call_steps: int | None = 6_000_000

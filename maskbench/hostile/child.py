@@ -26,6 +26,10 @@ READ = 200
 """How many tokens of that text are read one by one."""
 
 
+WALK_SECONDS = 20.0
+"""After which no more tokens are drawn: where each call takes long, a few say as much as many."""
+
+
 class Clock:
     """The slowest call so far."""
 
@@ -48,6 +52,7 @@ def walk(matcher: Matcher, begin: list[int], width: int, clock: Clock) -> None:
     """Masks and tokens, and what else is asked of a text in progress."""
     bitmask = ffwd.allocate_bitmask(1, width)
     source = random.Random(1)
+    end = time.monotonic() + WALK_SECONDS
     clock("shortest completion", matcher.shortest_completion)
     for step in range(min(len(begin), READ) + STEPS):
         clock("mask", partial(matcher.fill_bitmask, bitmask))
@@ -61,7 +66,7 @@ def walk(matcher: Matcher, begin: list[int], width: int, clock: Clock) -> None:
         clock("validate", partial(matcher.validate_tokens, [token] * 3))
         if not clock("accept", partial(matcher.accept_token, token)):
             raise AssertionError(f"token {token} is in the mask and is refused")
-        if matcher.is_terminated():
+        if matcher.is_terminated() or time.monotonic() > end:
             break
     clock("shortest completion", matcher.shortest_completion)
 

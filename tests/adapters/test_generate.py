@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import gc
+import itertools
 import json
 import re
 import subprocess
@@ -353,17 +354,28 @@ def test_reasoning_is_streamed_apart(model, talking):
 
 
 def test_a_stream_that_is_left_stops_the_model(model, talking):
-    endless = ffwd.regex("[a-z]*[0-9]")
-    with ffwd.stream(model, talking, MESSAGES, endless, max_new_tokens=900) as stream:
+    # Hundreds of tokens from its end, and held until it is left, so that it cannot end by itself.
+    endless = ffwd.regex("[a-z]{3000,}[0-9]")
+    passes, left = itertools.count(), threading.Event()
+
+    def held() -> bool:
+        if next(passes) == 5:
+            assert left.wait(timeout=60)
+        return False
+
+    with ffwd.stream(
+        model, talking, MESSAGES, endless, max_new_tokens=3500, should_stop=held
+    ) as stream:
         next(iter(stream))
+        left.set()
     assert not stream._thread.is_alive()
     made = stream.result()
     assert made.finish_reason == "cancelled"
-    assert len(made.tokens) < 900
+    assert len(made.tokens) < 3000
     with pytest.raises(ffwd.TruncatedError):
         _ = made.value
     # Also one that is only forgotten.
-    stream = ffwd.stream(model, talking, MESSAGES, endless, max_new_tokens=900)
+    stream = ffwd.stream(model, talking, MESSAGES, endless, max_new_tokens=3500)
     thread = stream._thread
     next(iter(stream))
     del stream

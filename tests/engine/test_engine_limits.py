@@ -347,6 +347,45 @@ def test_memory_is_given_back() -> None:
     assert vocabulary.memory_bytes < before + (1 << 20)
 
 
+@pytest.mark.parametrize("limit", ["states", "stacks"])
+def test_what_is_held_in_number_is_let_go_of_when_it_is_too_much(limit: str) -> None:
+    """So that a text that needs much does not leave the grammar full for all others."""
+    pairs = " | ".join(f'"{letter}" root "{letter}" | "{letter}"' for letter in "abc")
+    palindromes = ffwd.gbnf(f"root ::= {pairs}")
+    unlimited = ffwd.compile(palindromes, byte_vocabulary()).matcher()
+    expected = read(unlimited, b"abcba")
+    limits = Limits(**{limit: 600})
+    grammar = ffwd.compile(palindromes, byte_vocabulary(), limits=limits)
+    long, short = grammar.matcher(), grammar.matcher()
+    for _ in range(3):
+        with pytest.raises(ffwd.LimitExceededError) as caught:
+            long.validate_tokens(list(b"abcacb" * 400))
+        assert caught.value.limit == limit
+        assert grammar.stats()[limit] < 600
+        assert read(short, b"abcba") == expected
+        short.rollback(5)
+    assert grammar.stats()["evictions"] >= 3
+
+
+def test_texts_without_masks_hold_to_the_memory_too() -> None:
+    """Accepting and validating build as much as masks do."""
+    limits = Limits(memory_bytes=1 << 18)
+    grammar = ffwd.compile(ffwd.json_schema({}), byte_vocabulary(), limits=limits)
+    matcher = grammar.matcher()
+    assert matcher.accept_token(ord("{"))
+    for number in range(400):
+        for end in (b"1", b"[1]"):
+            member = list(b'"%d":%b' % (number, end))
+            assert matcher.validate_tokens(member) == len(member)
+        assert matcher.accept_tokens([*member, ord(",")])
+    assert grammar.stats()["evictions"] > 0
+    # Also those that validate only.
+    evicted = grammar.stats()["evictions"]
+    for number in range(400, 4000):
+        matcher.validate_tokens(list(b'"%d":[{"%d":1}]' % (number, number)))
+    assert grammar.stats()["evictions"] > evicted
+
+
 def test_the_fault_of_a_thread_is_its_own() -> None:
     inject_fault(1)
     found: list[object] = []

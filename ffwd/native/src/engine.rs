@@ -193,6 +193,19 @@ impl Compiled {
         }
     }
 
+    /// After a call that may have built something, whether it came to its end or not. A call that
+    /// has failed for a number of states or stacks would only fail again while they are held.
+    pub fn settle_after<T, E>(&self, done: Result<T, E>) -> Result<T, E> {
+        let generation = self.generation();
+        let Limits { states, stacks, .. } = self.limits;
+        if done.is_err() && generation.automaton.is_crowded(states, stacks) {
+            self.renew(&generation);
+        } else {
+            self.settle(&generation);
+        }
+        done
+    }
+
     #[cold]
     fn renew(&self, old: &Generation) {
         let Some(_only) = self.renewing.try_lock() else { return };

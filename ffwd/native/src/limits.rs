@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Budgets of a grammar. Passing one is an error that has the field's name. The largest value of a type lifts a limit; fixed bounds of the core, such as
-/// how many states have a number, remain.
+/// Budgets of a grammar. Passing one is an error that has the field's name. The largest value of a
+/// type lifts a limit; fixed bounds of the core, such as how many states have a number, remain.
 ///
 /// `docs/limits.md` says why the defaults are what they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +53,8 @@ impl Default for Limits {
             source_bytes: 4 << 20,
             nesting: 512,
             expression_nodes: 250_000,
-            states: 8_000_000,
-            stacks: 8_000_000,
+            states: 1_000_000,
+            stacks: 1_000_000,
             memory_bytes: 256 << 20,
             compile_steps: 6_000_000,
             call_steps: 6_000_000,

@@ -237,6 +237,30 @@ impl Matcher {
         Meter::calling(self.compiled.limits(), self.cancellation.clone())
     }
 
+    /// Makes one call within the limits of the grammar.
+    ///
+    /// # Errors
+    /// Those of the call, and what limit it has passed.
+    pub fn bounded<T, E: From<LimitExceeded>>(
+        &self,
+        call: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let done = self.meter().run(|| call(self));
+        self.compiled.settle_after(done)
+    }
+
+    /// As [`Self::bounded`], for a call that changes the text.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bounded_mut<T, E: From<LimitExceeded>>(
+        &mut self,
+        call: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let done = self.meter().run(|| call(self));
+        self.compiled.settle_after(done)
+    }
+
     pub fn compiled(&self) -> &Arc<Compiled> {
         &self.compiled
     }

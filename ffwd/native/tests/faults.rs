@@ -126,11 +126,11 @@ fn compile(engine: &Arc<Engine>, case: &Case, limits: &Limits) -> Result<Compile
 
 /// Accepts a token once, and before that twice, which is taken back.
 fn accept(matcher: &mut Matcher, token: TokenId) -> Result<(bool, bool), MatcherError> {
-    let twice = matcher.meter().run(|| matcher.accept_all(&[token, token]))?;
+    let twice = matcher.bounded_mut(|matcher| matcher.accept_all(&[token, token]))?;
     if twice {
-        matcher.meter().run(|| matcher.rollback(2))?;
+        matcher.bounded_mut(|matcher| matcher.rollback(2))?;
     }
-    Ok((twice, matcher.meter().run(|| matcher.accept(token))?))
+    Ok((twice, matcher.bounded_mut(|matcher| matcher.accept(token))?))
 }
 
 /// All that is asked of a case: each answer as text.
@@ -144,19 +144,19 @@ fn answers(case: &Case, ended: &mut usize) -> Vec<String> {
     let tokens = spelled(&engine, case.document);
     for (at, &token) in tokens.iter().enumerate() {
         let mut row = vec![0u32; words];
-        done(ended, || matcher.meter().run(|| matcher.fill_bitmask(&mut row)));
+        done(ended, || matcher.bounded(|matcher| matcher.fill_bitmask(&mut row)));
         answers.push(format!("{at} mask {row:?}"));
-        let forced = done(ended, || matcher.meter().run(|| forced_bytes(&matcher, 100)));
+        let forced = done(ended, || matcher.bounded(|matcher| forced_bytes(matcher, 100)));
         answers.push(format!("{at} forced {forced:?}"));
-        let valid = done(ended, || matcher.meter().run(|| matcher.validate(&tokens[at..])));
+        let valid = done(ended, || matcher.bounded(|matcher| matcher.validate(&tokens[at..])));
         answers.push(format!("{at} valid {valid}"));
         // Tokens that are refused, too.
         for other in [0x31, 0x61, 0x22, 0x7D, 256, 262, 270].map(TokenId) {
-            let valid = done(ended, || matcher.meter().run(|| matcher.validate(&[other])));
+            let valid = done(ended, || matcher.bounded(|matcher| matcher.validate(&[other])));
             answers.push(format!("{at} valid {other} {valid}"));
         }
         if at % 3 == 0 {
-            let short = done(ended, || matcher.meter().run(|| matcher.shortest_completion()));
+            let short = done(ended, || matcher.bounded(|matcher| matcher.shortest_completion()));
             answers.push(format!("{at} completion {short:?}"));
         }
         let before = matcher.clone();

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::lexeme::{Lexeme, LexemeSpec};
 use crate::error::LimitExceeded;
+use crate::meter;
 
 #[derive(Debug)]
 struct Entry {
@@ -37,6 +38,8 @@ pub struct LexemeStore {
     max_bytes: AtomicUsize,
 }
 
+/// What a new lexeme costs beside its expressions: its tables.
+const NEW_STEPS: usize = 400;
 /// How many lexemes are looked at with each insertion, so that no call pays for many.
 const LOOKED_AT: usize = 4;
 
@@ -62,6 +65,7 @@ impl LexemeStore {
         if let Some(known) = self.entries.lock().get(spec) {
             return Ok(known);
         }
+        meter::charge(NEW_STEPS)?;
         // Built outside the lock: a large pattern must not hold up other grammars.
         let lexeme = Arc::new(Lexeme::new(spec.clone())?);
         let bytes = lexeme.memory_bytes();

@@ -26,7 +26,8 @@ pub fn explained<'py>(
             return Err(PyValueError::new_err("explain takes a token or a text, not both"))
         }
     };
-    let explanation = py.released(|| matcher.meter().run(|| explain(matcher, question.as_ref())));
+    let explanation =
+        py.released(|| matcher.bounded(|matcher| explain(matcher, question.as_ref())));
     let explanation = explanation.map_err(|error| errors::matcher(py, &error))?;
     let data = data(py, &explanation)?;
     py.import("ffwd._explain")?.getattr("explanation")?.call1((data,))

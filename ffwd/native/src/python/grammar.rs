@@ -201,7 +201,7 @@ impl PyCompiledGrammar {
         let compiled = self.compiled.clone();
         let matcher = Matcher::new(compiled);
         let tokens = py
-            .released(|| matcher.meter().run(|| matcher.shortest_completion()))
+            .released(|| matcher.bounded(|matcher| matcher.shortest_completion()))
             .map_err(|error| errors::engine(py, &error))?;
         Ok(tokens.iter().map(|token| token.0).collect())
     }

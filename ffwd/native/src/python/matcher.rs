@@ -72,7 +72,7 @@ impl PyMatcher {
         let matcher = &mut self.matcher;
         let accepted = match matcher.accept_known(token) {
             Some(accepted) => accepted,
-            None => py.released(|| matcher.meter().run(|| matcher.accept(token))),
+            None => py.released(|| matcher.bounded_mut(|matcher| matcher.accept(token))),
         };
         accepted.map_err(|error| errors::matcher(py, &error))
     }
@@ -84,7 +84,7 @@ impl PyMatcher {
     fn accept_tokens(&mut self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<bool> {
         let tokens = tokens(token_ids);
         let matcher = &mut self.matcher;
-        let accepted = py.released(|| matcher.meter().run(|| matcher.accept_all(&tokens)));
+        let accepted = py.released(|| matcher.bounded_mut(|matcher| matcher.accept_all(&tokens)));
         accepted.map_err(|error| errors::matcher(py, &error))
     }
 
@@ -95,7 +95,7 @@ impl PyMatcher {
     fn validate_tokens(&self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<usize> {
         let tokens = tokens(token_ids);
         let matcher = &self.matcher;
-        let valid = py.released(|| matcher.meter().run(|| matcher.validate(&tokens)));
+        let valid = py.released(|| matcher.bounded(|matcher| matcher.validate(&tokens)));
         valid.map_err(|error| errors::matcher(py, &error))
     }
 
@@ -105,14 +105,14 @@ impl PyMatcher {
     ///     IndexError: More tokens than have been accepted.
     fn rollback(&mut self, py: Python<'_>, num_tokens: usize) -> PyResult<()> {
         let matcher = &mut self.matcher;
-        let done = py.released(|| matcher.meter().run(|| matcher.rollback(num_tokens)));
+        let done = py.released(|| matcher.bounded_mut(|matcher| matcher.rollback(num_tokens)));
         done.map_err(|error| errors::matcher(py, &error))
     }
 
     /// Back to the beginning of the text.
     fn reset(&mut self, py: Python<'_>) -> PyResult<()> {
         let matcher = &mut self.matcher;
-        let done = py.released(|| matcher.meter().run(|| matcher.reset()));
+        let done = py.released(|| matcher.bounded_mut(|matcher| matcher.reset()));
         done.map_err(|error| errors::matcher(py, &error))
     }
 
@@ -204,7 +204,7 @@ impl PyMatcher {
             return Ok(());
         }
         let matcher = &self.matcher;
-        py.released(|| matcher.meter().run(|| matcher.fill_bitmask(row)))
+        py.released(|| matcher.bounded(|matcher| matcher.fill_bitmask(row)))
             .map_err(|error| errors::engine(py, &error))
     }
 
@@ -212,7 +212,7 @@ impl PyMatcher {
     fn allowed_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let matcher = &self.matcher;
         let allowed = py
-            .released(|| matcher.meter().run(|| matcher.allowed()))
+            .released(|| matcher.bounded(|matcher| matcher.allowed()))
             .map_err(|error| errors::engine(py, &error))?;
         Ok(ids(&allowed))
     }
@@ -226,7 +226,7 @@ impl PyMatcher {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let matcher = &self.matcher;
         let bytes = py
-            .released(|| matcher.meter().run(|| forced_bytes(matcher, max_bytes)))
+            .released(|| matcher.bounded(|matcher| forced_bytes(matcher, max_bytes)))
             .map_err(|error| errors::engine(py, &error))?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -296,7 +296,7 @@ impl PyMatcher {
             return Ok(Vec::new());
         }
         let tokens = py
-            .released(|| matcher.meter().run(|| fast_forward_tokens(matcher, &options)))
+            .released(|| matcher.bounded(|matcher| fast_forward_tokens(matcher, &options)))
             .map_err(|error| errors::fast_forward(py, &error))?;
         Ok(ids(&tokens))
     }
@@ -323,7 +323,7 @@ impl PyMatcher {
     fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let matcher = &self.matcher;
         let tokens = py
-            .released(|| matcher.meter().run(|| matcher.shortest_completion()))
+            .released(|| matcher.bounded(|matcher| matcher.shortest_completion()))
             .map_err(|error| errors::engine(py, &error))?;
         Ok(ids(&tokens))
     }
@@ -361,7 +361,7 @@ impl PyMatcher {
     #[pyo3(signature = (*, finish=false))]
     fn events<'py>(&mut self, py: Python<'py>, finish: bool) -> PyResult<Bound<'py, PyAny>> {
         let matcher = &mut self.matcher;
-        let found = py.released(|| matcher.meter().run(|| matcher.events(finish)));
+        let found = py.released(|| matcher.bounded_mut(|matcher| matcher.events(finish)));
         events::listed(py, &found.map_err(|error| errors::matcher(py, &error))?)
     }
 
@@ -375,7 +375,7 @@ impl PyMatcher {
     #[pyo3(signature = (*, finish=false))]
     fn captures<'py>(&mut self, py: Python<'py>, finish: bool) -> PyResult<Bound<'py, PyAny>> {
         let matcher = &mut self.matcher;
-        let found = py.released(|| matcher.meter().run(|| matcher.captures(finish)));
+        let found = py.released(|| matcher.bounded_mut(|matcher| matcher.captures(finish)));
         events::captured(py, found.map_err(|error| errors::matcher(py, &error))?)
     }
 

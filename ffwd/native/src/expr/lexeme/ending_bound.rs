@@ -27,7 +27,8 @@ impl Lexeme {
         let mut from = None;
         meter::charge(256)?;
         loop {
-            meter::charge(8)?;
+            // All bytes are looked up.
+            meter::charge(24)?;
             let state = match from {
                 None => self.start(),
                 Some(place) => order[place],
