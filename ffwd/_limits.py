@@ -24,6 +24,8 @@ class Limits:
             Passing it is no error: everything is let go and begins anew, matchers go on unchanged,
             and read their tokens again with their next step. Twice what the texts in progress
             cannot do without is always granted.
+        work_bytes: Memory that one `ffwd.compile`, or one call of a matcher, takes at a time and
+            has not given back. A batch of masks has as much for each row.
         compile_steps: Elementary steps, each about a look at a table, of one `ffwd.compile`.
         call_steps: The same of one call of a matcher, such as a mask or a token that is accepted.
             A batch of masks has as many for each row.
@@ -42,6 +44,7 @@ class Limits:
     states: int | None = 1_000_000
     stacks: int | None = 1_000_000
     memory_bytes: int | None = 256 << 20
+    work_bytes: int | None = 512 << 20
     compile_steps: int | None = 6_000_000
     call_steps: int | None = 6_000_000
     compile_seconds: float | None = 10.0

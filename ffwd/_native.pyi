@@ -57,6 +57,7 @@ __all__ = [
     "encode_parts",
     "encode_with_offsets",
     "fill_bitmasks",
+    "inject_allocation_fault",
     "inject_fault",
     "json_schema_fidelity",
     "mask_logits",
@@ -623,6 +624,7 @@ class Matcher:
     def num_noncanonical_tokens(self) -> int | None: ...
 
 def default_limits() -> dict[str, float]: ...
+def inject_allocation_fault(allocations: int | None) -> int | None: ...
 def inject_fault(charges: int | None) -> int | None: ...
 def compile_json_schema(
     schema: str,

@@ -38,7 +38,26 @@ _LITTLE_BY_LITTLE = """
 vocabulary = ffwd.Vocabulary(TOKENS, eos_token_ids=[256])
 kept = []
 for number in range(60):
-    kept.append(ffwd.compile(ffwd.choice([text + str(number) for text in texts]), vocabulary))
+    choice = ffwd.choice([text + str(number) for text in texts])
+    try:
+        kept.append(ffwd.compile(choice, vocabulary))
+    except ffwd.LimitExceededError as error:
+        assert (error.limit, error.is_temporary) == ("system_memory", True), error
+        assert "the system had no memory for" in str(error), error
+        break
+else:
+    raise AssertionError("there was memory for it")
+matcher = kept[0].matcher()
+assert matcher.accept_tokens(list((texts[7] + "0").encode())) and matcher.is_accepting()
+del kept, matcher
+matcher = ffwd.compile(ffwd.choice(texts[:10_000]), vocabulary).matcher()
+assert matcher.accept_tokens(list(texts[7].encode())) and matcher.is_accepting()
+print("fine")
+"""
+
+_NO_CALL = """
+tokens = TOKENS + [text.encode() for text in texts]
+kept = [ffwd.Vocabulary(tokens, eos_token_ids=[256]) for _ in range(200)]
 print("there was memory for it")
 """
 
@@ -58,9 +77,15 @@ def test_what_one_number_asks_for_is_refused() -> None:
     assert done.stdout == "fine\n", done.stderr
 
 
-def test_small_allocations_that_fail_end_the_process() -> None:
-    """As docs/memory.md says: at once, by a signal and with a message. Nothing wrong is told."""
+def test_a_call_that_is_refused_memory_ends_by_an_error() -> None:
+    """And gives back what it took: with less that is held, the next ones go on."""
     done = run(_LITTLE_BY_LITTLE)
+    assert done.stdout == "fine\n", done.stderr
+
+
+def test_elsewhere_allocations_that_fail_end_the_process() -> None:
+    """As docs/memory.md says: at once, by a signal and with a message. Nothing wrong is told."""
+    done = run(_NO_CALL)
     assert done.returncode == -signal.SIGABRT, done
     assert done.stdout == ""
     assert "memory allocation of" in done.stderr

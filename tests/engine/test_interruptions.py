@@ -1,7 +1,8 @@
 """Work that is stopped at random points: what it leaves goes on as if nothing had happened.
 
-A fault is a deadline that passes with the n-th look at the clock, wherever in the engine that is;
-budgets of memory that let go of everything at every step run beside it.
+A fault is a deadline that passes with the n-th look at the clock, or memory that the system refuses
+to the n-th allocation, wherever in the engine that is; budgets of memory that let go of everything
+at every step run beside it.
 """
 
 import os
@@ -12,7 +13,7 @@ from cases import CASES, mask_bits, real_vocabulary
 
 import ffwd
 from ffwd import CompiledGrammar, Grammar, Matcher, Vocabulary
-from ffwd._native import inject_fault
+from ffwd._native import inject_allocation_fault, inject_fault
 
 # More of them by hand: FFWD_FAULTS=100000.
 FAULTS = int(os.environ.get("FFWD_FAULTS", "600"))
@@ -59,15 +60,17 @@ class Faulty:
         before = unchanged()
         for _ in range(3):
             # Mostly early, for most calls look few times.
-            inject_fault(self.rng.choice((1, 2, 3, 5, 9, 20, 60, 200, 1000)))
+            place = self.rng.choice((1, 2, 3, 5, 9, 20, 60, 200, 1000))
+            inject = self.rng.choice((inject_fault, inject_allocation_fault))
+            inject(place)
             try:
                 done = call()
             except ffwd.LimitExceededError:
                 self.injected += 1
-                inject_fault(None)
+                inject(None)
                 assert unchanged() == before
             else:
-                inject_fault(None)
+                inject(None)
                 return done
         return call()
 
@@ -76,6 +79,7 @@ class Faulty:
 def _no_fault_is_left():
     yield
     inject_fault(None)
+    inject_allocation_fault(None)
 
 
 def plain(matcher: Matcher) -> tuple[object, ...]:

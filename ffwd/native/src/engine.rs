@@ -1,6 +1,6 @@
 //! A vocabulary with everything that is shared by the grammars compiled for it, and compilation.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
@@ -18,6 +18,7 @@ use crate::expr::lexeme::after_value;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::grammar::source::Excerpt;
 use crate::grammar::{GrammarError, GrammarErrorKind};
+use crate::heap;
 use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::limits::Limits;
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
@@ -152,6 +153,19 @@ pub(crate) struct Counters {
 
 /// From how many bytes on a generation is taken apart by a thread of its own.
 const MANY_BYTES: usize = 1 << 20;
+/// Whether one is at it. Only one is at a time, so that no memory is held by those that wait for a
+/// processor: meanwhile others take theirs apart themselves. So do all in a process that was forked
+/// just then.
+static TAKEN_APART: AtomicBool = AtomicBool::new(false);
+
+/// Says that a generation has been taken apart, or could not be.
+struct TakenApart;
+
+impl Drop for TakenApart {
+    fn drop(&mut self) {
+        TAKEN_APART.store(false, Ordering::Release);
+    }
+}
 
 impl Compiled {
     /// What it was compiled from.
@@ -198,12 +212,13 @@ impl Compiled {
     pub fn settle_after<T, E>(&self, done: Result<T, E>) -> Result<T, E> {
         let generation = self.generation();
         let Limits { states, stacks, .. } = self.limits;
-        if done.is_err() && generation.automaton.is_crowded(states, stacks) {
+        let is_crowded = || generation.automaton.is_crowded(states, stacks);
+        if done.is_err() && (heap::was_refused() || is_crowded()) {
             self.renew(&generation);
         } else {
             self.settle(&generation);
         }
-        done
+        self.engine.settle_after(done)
     }
 
     #[cold]
@@ -218,12 +233,13 @@ impl Compiled {
         let Ok(fresh) = meter::unmetered(|| meter.run(|| self.fresh(old))) else { return };
         let old = self.current.swap(Arc::new(fresh));
         self.counters.evictions.fetch_add(1, Ordering::Relaxed);
-        if old.memory_bytes().total() >= MANY_BYTES {
+        if old.memory_bytes().total() >= MANY_BYTES && !TAKEN_APART.swap(true, Ordering::AcqRel) {
             // It is many small things; the text that came upon it should not wait.
-            let share = section::share();
+            let (share, done) = (section::share(), TakenApart);
             let _ = std::thread::Builder::new().spawn(move || {
                 let _section = share.begin();
                 drop(old);
+                drop(done);
             });
         }
     }
@@ -463,6 +479,15 @@ impl Engine {
         self.lexemes.clear();
         self.lexeme_masks.clear();
         *self.encoded.lock() = Encoded::default();
+    }
+
+    /// After a call: where the system has refused it memory, lets go of all that can be built again,
+    /// so that there is some for the next one.
+    pub fn settle_after<T, E>(&self, done: Result<T, E>) -> Result<T, E> {
+        if done.is_err() && heap::was_refused() {
+            self.clear_memos();
+        }
+        done
     }
 
     /// Sets the budgets of what all grammars share, and lets go of what passes them.

@@ -10,13 +10,18 @@ pub const CANCELLATION: &str = "cancellation";
 /// Names of the limits that count steps.
 pub const COMPILE_STEPS: &str = "compile_steps";
 pub const CALL_STEPS: &str = "call_steps";
+/// The limit on the memory of a call.
+pub const WORK_BYTES: &str = "work_bytes";
+/// What the system has, which is no limit of ours.
+pub const SYSTEM_MEMORY: &str = "system_memory";
 
 /// A budget that ran out. Everything built before stays usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitExceeded {
     /// What is limited: the name of a field of `Limits`, or a few words for a fixed bound.
     pub limit: &'static str,
-    /// How much it was. Microseconds of a deadline; nothing of a cancellation.
+    /// How much it was. Microseconds of a deadline; nothing of a cancellation; of the system's memory
+    /// the bytes that it refused.
     pub maximum: u64,
 }
 
@@ -29,6 +34,8 @@ pub enum Breach {
     Deadline,
     /// Somebody asked for it.
     Cancelled,
+    /// The system has no more memory to give.
+    OutOfMemory,
 }
 
 impl LimitExceeded {
@@ -48,6 +55,7 @@ impl LimitExceeded {
         match self.limit {
             COMPILE_SECONDS | CALL_SECONDS => Breach::Deadline,
             CANCELLATION => Breach::Cancelled,
+            SYSTEM_MEMORY => Breach::OutOfMemory,
             _ => Breach::Budget,
         }
     }
@@ -62,7 +70,13 @@ impl LimitExceeded {
     pub fn is_interruption(&self) -> bool {
         matches!(
             self.limit,
-            COMPILE_SECONDS | CALL_SECONDS | CANCELLATION | COMPILE_STEPS | CALL_STEPS
+            COMPILE_SECONDS
+                | CALL_SECONDS
+                | CANCELLATION
+                | COMPILE_STEPS
+                | CALL_STEPS
+                | WORK_BYTES
+                | SYSTEM_MEMORY
         )
     }
 
@@ -80,6 +94,7 @@ impl LimitExceeded {
             "compile_steps" | "call_steps" => {
                 "simplify what takes long, or raise this one of ffwd.Limits"
             }
+            WORK_BYTES => "simplify what takes so much memory, or raise this one of ffwd.Limits",
             _ => "simplify what needs so much",
         }
     }
@@ -101,6 +116,10 @@ impl fmt::Display for LimitExceeded {
                 )
             }
             Breach::Cancelled => f.write_str("the call was cancelled from outside"),
+            Breach::OutOfMemory => write!(
+                f,
+                "the system had no memory for {maximum} bytes; the same call may have it later"
+            ),
         }
     }
 }

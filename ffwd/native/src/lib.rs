@@ -39,6 +39,7 @@ pub mod expr;
 pub mod fast_forward;
 pub mod gbnf;
 pub mod grammar;
+pub mod heap;
 pub mod json_schema;
 pub mod lark;
 pub mod limits;

@@ -21,6 +21,9 @@ pub struct Limits {
     pub stacks: usize,
     /// What is built lazily; more than that is no error, but all of it is let go of.
     pub memory_bytes: usize,
+    /// Memory that one compilation, or one call on a text in progress, takes at a time and has not
+    /// given back. Counted where the program's allocator is a [`crate::heap::Metered`] one.
+    pub work_bytes: usize,
     /// Elementary steps of one compilation.
     pub compile_steps: u64,
     /// Elementary steps of one call on a text in progress.
@@ -40,6 +43,7 @@ impl Limits {
         states: usize::MAX,
         stacks: usize::MAX,
         memory_bytes: usize::MAX,
+        work_bytes: usize::MAX,
         compile_steps: u64::MAX,
         call_steps: u64::MAX,
         compile_time: Duration::MAX,
@@ -56,6 +60,7 @@ impl Default for Limits {
             states: 1_000_000,
             stacks: 1_000_000,
             memory_bytes: 256 << 20,
+            work_bytes: 512 << 20,
             compile_steps: 6_000_000,
             call_steps: 6_000_000,
             compile_time: Duration::from_secs(10),

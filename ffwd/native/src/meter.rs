@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::{LimitExceeded, CALL_SECONDS, CALL_STEPS, COMPILE_SECONDS, COMPILE_STEPS};
+use crate::heap;
 use crate::limits::Limits;
 
 /// After how many steps the clock and the flag are looked at.
@@ -146,10 +147,12 @@ impl Meter {
             gauge.set_limits(&self.limits);
         });
         RUNNING.with(|running| *running.borrow_mut() = Some(self.clone()));
+        heap::begin(self.limits.work_bytes);
     }
 
     /// Ends what [`Self::install`] began; why the meter has run out, if it has.
     fn take_back(&mut self) -> Option<LimitExceeded> {
+        heap::end();
         let used = GAUGE.with(|gauge| {
             let used = gauge.granted.get().saturating_sub(gauge.left.get());
             gauge.left.set(u64::MAX);
@@ -173,6 +176,8 @@ impl Meter {
         self.spent = self.spent.saturating_add(steps);
         let broken = if faults::is_due() {
             Some(LimitExceeded::deadline(self.time_limit, self.max_time))
+        } else if let Some(breach) = heap::breach() {
+            Some(breach)
         } else if self.spent > self.max_steps {
             let maximum = usize::try_from(self.max_steps).unwrap_or(usize::MAX);
             Some(LimitExceeded::new(self.steps_limit, maximum))
@@ -268,9 +273,24 @@ fn look(gauge: &Gauge, steps: u64) -> Result<(), LimitExceeded> {
     Ok(())
 }
 
+/// Whether this thread has a meter that bounds what it does.
+pub(crate) fn is_running() -> bool {
+    GAUGE.with(|gauge| gauge.granted.get() != u64::MAX)
+}
+
+/// Has the meter look with the next charge, for the memory of the call.
+pub(crate) fn look_soon() {
+    GAUGE.with(|gauge| {
+        if gauge.granted.get() != u64::MAX {
+            gauge.granted.set(gauge.granted.get().saturating_sub(gauge.left.get()));
+            gauge.left.set(0);
+        }
+    });
+}
+
 /// Does work that is not the call's own, such as what has to be in order whatever becomes of it.
 pub fn unmetered<T>(work: impl FnOnce() -> T) -> T {
-    struct Suspended(Option<Meter>, [u64; 2]);
+    struct Suspended(Option<Meter>, [u64; 2], [isize; 2]);
     impl Drop for Suspended {
         fn drop(&mut self) {
             let Some(meter) = self.0.take() else { return };
@@ -280,11 +300,12 @@ pub fn unmetered<T>(work: impl FnOnce() -> T) -> T {
                 gauge.set_limits(&meter.limits);
             });
             RUNNING.with(|running| *running.borrow_mut() = Some(meter));
+            heap::resume(self.2);
         }
     }
     let meter = RUNNING.with(|running| running.borrow_mut().take());
     let state = GAUGE.with(|gauge| [gauge.left.get(), gauge.granted.get()]);
-    let _suspended = Suspended(meter, state);
+    let _suspended = Suspended(meter, state, heap::suspend());
     GAUGE.with(|gauge| {
         gauge.left.set(u64::MAX);
         gauge.granted.set(u64::MAX);

@@ -1,14 +1,17 @@
-//! A call may be ended at any of its charges. Whatever it has built by then is right or is gone:
-//! asked again, the same objects answer as if nothing had happened.
+//! A call may be ended at any of its charges, and be refused memory by the system at any of its
+//! allocations. Whatever it has built by then is right or is gone: asked again, the same objects answer
+//! as if nothing had happened.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may end")]
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 
 use ffwd_native::automaton::{Whitespace, WhitespaceMode};
 use ffwd_native::engine::{CompileError, Compiled, Engine, EngineConfig, GrammarOptions};
-use ffwd_native::error::LimitExceeded;
+use ffwd_native::error::{Breach, LimitExceeded};
 use ffwd_native::fast_forward::forced_bytes;
+use ffwd_native::heap::{self, Metered};
 use ffwd_native::json_schema::Policy;
 use ffwd_native::limits::Limits;
 use ffwd_native::matcher::{Matcher, MatcherError};
@@ -89,18 +92,32 @@ fn engine() -> Arc<Engine> {
     Arc::new(Engine::new(vocabulary, None, EngineConfig::default()))
 }
 
+/// What goes wrong.
+struct Fault {
+    inject: fn(Option<u64>),
+    left: fn() -> Option<u64>,
+}
+
+const CHARGES: Fault = Fault { inject: faults::inject, left: faults::left };
+const ALLOCATIONS: Fault = Fault { inject: heap::faults::inject, left: heap::faults::left };
+
+/// Which of them are left, of either kind.
+fn left() -> [Option<u64>; 2] {
+    [(CHARGES.left)(), (ALLOCATIONS.left)()]
+}
+
 /// Does it until it is done, and counts how often it was ended by a fault.
 fn done<T, E: From<LimitExceeded> + std::fmt::Debug>(
     ended: &mut usize,
     mut work: impl FnMut() -> Result<T, E>,
 ) -> T {
     loop {
-        let before = faults::left();
+        let before = left();
         match work() {
             Ok(result) => return result,
             Err(error) => {
                 // Nothing else goes wrong here.
-                assert!(before.is_some() && faults::left().is_none(), "{error:?}");
+                assert!(before != [None; 2] && left() == [None; 2], "{error:?}");
                 *ended += 1;
             }
         }
@@ -208,26 +225,135 @@ fn places(charges: u64) -> Vec<u64> {
     places
 }
 
-#[test]
-fn a_fault_at_any_charge_changes_no_answer() {
+/// Has the fault happen at one place after another. Whether a call may go on to its end, as it may
+/// where no charge comes after an allocation.
+fn at_each_place(fault: &Fault, may_go_on: bool) {
     for case in CASES {
-        faults::inject(None);
+        (fault.inject)(None);
         let expected = answers(case, &mut 0);
-        faults::inject(Some(u64::MAX - 1));
+        (fault.inject)(Some(u64::MAX - 1));
         assert_eq!(answers(case, &mut 0), expected, "counting is no fault: {}", case.text);
-        let charges = u64::MAX - 1 - faults::left().unwrap();
-        assert!(charges > 100, "{charges} charges: {}", case.text);
-        for place in places(charges) {
-            faults::inject(Some(place));
+        let all = u64::MAX - 1 - (fault.left)().unwrap();
+        assert!(all > 100, "{all} places: {}", case.text);
+        let mut endings = 0;
+        let places = places(all);
+        for &place in &places {
+            (fault.inject)(Some(place));
             let mut ended = 0;
             let found = answers(case, &mut ended);
-            let at = format!("a fault at charge {place} of {charges}: {}", case.text);
-            assert_eq!(ended, 1, "swallowed: {at}");
+            let at = format!("a fault at place {place} of {all}: {}", case.text);
+            assert!(ended == 1 || may_go_on && ended == 0, "{ended} were ended by {at}");
+            assert!((fault.left)().is_none() || may_go_on, "it did not happen: {at}");
             for (found, expected) in found.iter().zip(&expected) {
                 assert_eq!(found, expected, "after {at}");
             }
             assert_eq!(found.len(), expected.len(), "after {at}");
+            endings += ended;
+        }
+        assert!(endings * 2 > places.len(), "{endings} of {}: {}", places.len(), case.text);
+    }
+    (fault.inject)(None);
+}
+
+#[test]
+fn a_fault_at_any_charge_changes_no_answer() {
+    at_each_place(&CHARGES, false);
+}
+
+#[test]
+fn an_allocation_that_is_refused_at_any_place_changes_no_answer() {
+    at_each_place(&ALLOCATIONS, true);
+}
+
+/// The system's allocator, which on demand has nothing left but what is given back to it.
+struct Stingy;
+
+thread_local! {
+    static EMPTY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+// SAFETY: all is passed on to the system's, or refused.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Stingy {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match EMPTY.with(|empty| empty.replace(false)) {
+            true => std::ptr::null_mut(),
+            // SAFETY: as the caller has promised.
+            false => unsafe { System.alloc(layout) },
         }
     }
-    faults::inject(None);
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as the caller has promised.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Metered<Stingy> = Metered(Stingy);
+
+#[test]
+fn a_system_without_memory_ends_the_call_only() {
+    let engine = engine();
+    let begin = |engine: &Arc<Engine>| {
+        let compiled = compile(engine, &CASES[0], &Limits::default()).unwrap();
+        Matcher::new(Arc::new(compiled))
+    };
+    let (mut matcher, mut other) = (begin(&engine), begin(&self::engine()));
+    let mut row = vec![0u32; engine.vocabulary().mask_words()];
+    let mut expected = row.clone();
+    let mut refused = 0;
+    for token in spelled(&engine, CASES[0].document) {
+        EMPTY.with(|empty| empty.set(true));
+        let filled = matcher.bounded(|matcher| matcher.fill_bitmask(&mut row));
+        EMPTY.with(|empty| empty.set(false));
+        // With the reserve it may as well go on to its end.
+        if let Err(error) = filled {
+            let limit = error.exceeded().unwrap();
+            assert_eq!((limit.limit, limit.breach()), ("system_memory", Breach::OutOfMemory));
+            assert!(limit.maximum > 0 && limit.is_interruption());
+            refused += 1;
+        }
+        matcher.bounded(|matcher| matcher.fill_bitmask(&mut row)).unwrap();
+        other.fill_bitmask(&mut expected).unwrap();
+        assert_eq!(row, expected);
+        let accepted = matcher.bounded_mut(|matcher| matcher.accept(token)).unwrap();
+        assert_eq!(accepted, other.accept(token).unwrap());
+    }
+    assert!(refused > 3, "{refused}");
+}
+
+#[test]
+fn a_call_takes_no_more_memory_than_it_may() {
+    let engine = engine();
+    let mut refused = 0;
+    for kilobytes in [1, 4, 16, 64, 256, 1024] {
+        let limits = Limits { work_bytes: kilobytes << 10, ..Limits::default() };
+        for case in CASES {
+            match compile(&engine, case, &limits) {
+                Ok(compiled) => {
+                    let matcher = Matcher::new(Arc::new(compiled.within(limits)));
+                    let mut row = vec![0u32; engine.vocabulary().mask_words()];
+                    let Err(error) = matcher.bounded(|matcher| matcher.fill_bitmask(&mut row))
+                    else {
+                        continue;
+                    };
+                    let limit = error.exceeded().unwrap();
+                    assert_eq!(
+                        (limit.limit, limit.maximum),
+                        ("work_bytes", limits.work_bytes as u64)
+                    );
+                    refused += 1;
+                }
+                Err(error) => {
+                    let text = error.to_string();
+                    assert!(text.contains("the limit on work_bytes"), "{text}");
+                    assert!(text.contains(&(kilobytes << 10).to_string()), "{text}");
+                    refused += 1;
+                }
+            }
+            assert!(kilobytes < 1024, "a megabyte is enough for {}", case.text);
+        }
+    }
+    assert!(refused > CASES.len());
 }

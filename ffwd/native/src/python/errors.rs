@@ -171,6 +171,10 @@ fn limit_saying(py: Python<'_>, error: &LimitExceeded, message: String) -> PyErr
             with(py, named(DeadlineExceededError::new_err(message)), "maximum", seconds)
         }
         Breach::Cancelled => named(CancellationError::new_err(message)),
+        Breach::OutOfMemory => {
+            let raised = named(LimitExceededError::new_err(message));
+            with(py, with(py, raised, "maximum", error.maximum), "is_temporary", true)
+        }
     }
 }
 

@@ -97,7 +97,7 @@ impl PyCompiledGrammar {
         let limits = limits.map_or_else(Limits::default, Limits::from);
         let meter = PyCompileMeter::of(limits, flag(cancellation));
         meter.read(py, data.len())?;
-        let compiled = py.released(|| meter.run(|| saved::load_grammar(data, engine)));
+        let compiled = py.released(|| meter.run_for(engine, || saved::load_grammar(data, engine)));
         let compiled = compiled.map_err(|error| errors::saved(py, &error))?;
         wrap(py, vocabulary, Ok(compiled), &limits)
     }
@@ -186,8 +186,9 @@ impl PyCompiledGrammar {
         let py = slf.py();
         let cancellation = flag(cancellation);
         let mut meter = Meter::calling(compiled.limits(), cancellation.clone());
+        let begun = || Matcher::beginning(compiled.clone(), &beginning);
         let matcher = py
-            .released(|| meter.run(|| Matcher::beginning(compiled, &beginning)))
+            .released(|| compiled.settle_after(meter.run(begun)))
             .map_err(|error| errors::matcher(py, &error))?;
         Ok(PyMatcher::new(matcher.cancelled_by(cancellation), slf.clone().unbind()))
     }
@@ -284,7 +285,9 @@ pub fn compile_json_schema(
     meter.read(py, schema.len() + documents.sum::<usize>())?;
     let compiled = py.released(|| {
         let registry = Arc::new(Registry::new(registry));
-        meter.run(|| engine.compile_json_schema_with(schema, writing, registry, policy(lenient)))
+        meter.run_for(engine, || {
+            engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
+        })
     });
     wrap(py, vocabulary, compiled, &meter.limits)
 }
@@ -350,7 +353,7 @@ pub fn compile_grammar(
     let compiled = py.released(|| {
         let registry = Arc::new(Registry::new(registry));
         let options = GrammarOptions { writing, registry, policy: policy(lenient) };
-        meter.run(|| engine.compile_grammar(&grammar, options))
+        meter.run_for(engine, || engine.compile_grammar(&grammar, options))
     });
     wrap(py, vocabulary, compiled, &meter.limits)
 }
@@ -409,7 +412,7 @@ pub fn compile_regex(
     meter.read(py, pattern.len())?;
     let language = pattern::read(py, pattern, dialect, flags, search, characters)?;
     let engine = &vocabulary.get().engine;
-    let compiled = py.released(|| meter.run(|| engine.compile_language(language)));
+    let compiled = py.released(|| meter.run_for(engine, || engine.compile_language(language)));
     wrap(py, vocabulary, compiled, &meter.limits)
 }
 
@@ -427,7 +430,7 @@ pub fn compile_language(
     let engine = &vocabulary.get().engine;
     let meter = given(py, meter)?;
     let meter = meter.get();
-    let compiled = py.released(|| meter.run(|| engine.compile_language(language)));
+    let compiled = py.released(|| meter.run_for(engine, || engine.compile_language(language)));
     wrap(py, vocabulary, compiled, &meter.limits)
 }
 
@@ -444,6 +447,6 @@ pub fn compile_choice(
     let meter = given(py, meter)?;
     let meter = meter.get();
     meter.read(py, options.iter().map(String::len).sum())?;
-    let compiled = py.released(|| meter.run(|| engine.compile_choice(&options)));
+    let compiled = py.released(|| meter.run_for(engine, || engine.compile_choice(&options)));
     wrap(py, vocabulary, compiled, &meter.limits)
 }

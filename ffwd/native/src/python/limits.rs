@@ -7,7 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::errors;
+use crate::engine::Engine;
 use crate::error::LimitExceeded;
+use crate::heap;
 use crate::limits::Limits;
 use crate::meter::{faults, Cancellation, Meter};
 
@@ -20,6 +22,7 @@ pub struct LimitsArgument {
     states: Option<usize>,
     stacks: Option<usize>,
     memory_bytes: Option<usize>,
+    work_bytes: Option<usize>,
     compile_steps: Option<u64>,
     call_steps: Option<u64>,
     compile_seconds: Option<f64>,
@@ -41,6 +44,7 @@ impl From<LimitsArgument> for Limits {
             states: count(limits.states),
             stacks: count(limits.stacks),
             memory_bytes: count(limits.memory_bytes),
+            work_bytes: count(limits.work_bytes),
             compile_steps: steps(limits.compile_steps),
             call_steps: steps(limits.call_steps),
             compile_time: time(limits.compile_seconds),
@@ -60,6 +64,7 @@ pub fn default_limits(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     values.set_item("states", limits.states)?;
     values.set_item("stacks", limits.stacks)?;
     values.set_item("memory_bytes", limits.memory_bytes)?;
+    values.set_item("work_bytes", limits.work_bytes)?;
     values.set_item("compile_steps", limits.compile_steps)?;
     values.set_item("call_steps", limits.call_steps)?;
     values.set_item("compile_seconds", limits.compile_time.as_secs_f64())?;
@@ -136,6 +141,15 @@ impl PyCompileMeter {
         self.meter.lock().run(work)
     }
 
+    /// As [`Self::run`], for work that builds something for an engine.
+    pub fn run_for<T, E: From<LimitExceeded>>(
+        &self,
+        engine: &Engine,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        engine.settle_after(self.run(work))
+    }
+
     /// Says that so many bytes of a text are read.
     pub fn read(&self, py: Python<'_>, bytes: usize) -> PyResult<()> {
         self.meter.lock().read(bytes).map_err(|error| errors::limit(py, &error))
@@ -167,5 +181,15 @@ impl PyCompileMeter {
 pub fn inject_fault(charges: Option<u64>) -> Option<u64> {
     let left = faults::left();
     faults::inject(charges);
+    left
+}
+
+/// For tests: the system is said to refuse the allocation with this number, counted over all calls on
+/// this thread that have a meter; `None` for no such fault. Returns how many were left of the last one.
+#[pyfunction]
+#[pyo3(signature = (allocations))]
+pub fn inject_allocation_fault(allocations: Option<u64>) -> Option<u64> {
+    let left = heap::faults::left();
+    heap::faults::inject(allocations);
     left
 }

@@ -148,7 +148,8 @@ impl PyMatcher {
         let compiled = grammar.get().compiled.clone();
         let cancellation = flag(cancellation);
         let mut meter = Meter::calling(compiled.limits(), cancellation.clone());
-        let matcher = py.released(|| meter.run(|| saved::load_text(data, compiled)));
+        let loaded = || saved::load_text(data, compiled.clone());
+        let matcher = py.released(|| compiled.settle_after(meter.run(loaded)));
         let matcher = matcher.map_err(|error| errors::saved(py, &error))?;
         Ok(Self::new(matcher.cancelled_by(cancellation), grammar.clone().unbind()))
     }

@@ -24,9 +24,11 @@ mod vocabulary;
 
 use pyo3::prelude::*;
 
+use crate::heap::Metered;
+
 // What a grammar builds lazily is many small values: the system's allocator takes a tenth of the time.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Metered<mimalloc::MiMalloc> = Metered(mimalloc::MiMalloc);
 
 // An interpreter that can do without its lock must not: nothing here has been tried without one.
 #[pymodule(gil_used = true)]
@@ -60,7 +62,9 @@ mod _native {
         json_schema_fidelity, PyCompiledGrammar,
     };
     #[pymodule_export]
-    use super::limits::{default_limits, inject_fault, PyCancellation, PyCompileMeter};
+    use super::limits::{
+        default_limits, inject_allocation_fault, inject_fault, PyCancellation, PyCompileMeter,
+    };
     #[pymodule_export]
     use super::logits::mask_logits;
     #[pymodule_export]

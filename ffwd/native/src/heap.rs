@@ -1,0 +1,245 @@
+//! How much memory a call takes, and what happens where the system has no more.
+//!
+//! An allocation cannot fail in Rust but by ending the process. So what is asked for is granted, and
+//! the call is told: its meter has run out, and with the next charge it comes to its end by an error
+//! ([`crate::meter`]), which gives back what it took. Where it is the system that refuses, a reserve
+//! is given back to it first, and then it is asked again. It is room for what a call takes between two
+//! charges; if that is more, the process ends.
+//!
+//! Counting is done by the allocator of the program, where it is a [`Metered`] one. With another one
+//! nothing is counted.
+
+use std::alloc::{alloc, dealloc, GlobalAlloc, Layout};
+use std::cell::Cell;
+use std::ptr::{null_mut, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::error::{LimitExceeded, SYSTEM_MEMORY, WORK_BYTES};
+use crate::meter;
+
+/// What the calls of one thread take.
+struct Heap {
+    /// Bytes that the call has taken and not given back. Negative where it gave back more.
+    taken: Cell<isize>,
+    /// Bytes that it may take.
+    most: Cell<isize>,
+    /// Bytes that the system refused to it; 0 if it did not.
+    refused: Cell<usize>,
+    /// For tests: after how many allocations the system is said to refuse one.
+    fault: Cell<u64>,
+}
+
+thread_local! {
+    // Without a destructor, so that it can be reached from an allocator at any time.
+    static HEAP: Heap = const {
+        Heap {
+            taken: Cell::new(0),
+            most: Cell::new(isize::MAX),
+            refused: Cell::new(0),
+            fault: Cell::new(u64::MAX),
+        }
+    };
+}
+
+/// What is given back when there is no more. It is never written to, so of most systems it takes
+/// addresses and no memory.
+static RESERVE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+const RESERVE_LAYOUT: Layout = match Layout::from_size_align(16 << 20, 4096) {
+    Ok(layout) => layout,
+    Err(_) => Layout::new::<u8>(),
+};
+
+/// An allocator that says how much it gives.
+#[derive(Debug)]
+pub struct Metered<A>(pub A);
+
+// SAFETY: everything is passed on to an allocator, with the arguments as they came, and what it
+// returns is returned. What is done beside that allocates nothing and does not panic.
+#[allow(unsafe_code)]
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        taken(layout.size());
+        // SAFETY: as the caller has promised.
+        granted(layout.size(), || unsafe { self.0.alloc(layout) })
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        taken(layout.size());
+        // SAFETY: as the caller has promised.
+        granted(layout.size(), || unsafe { self.0.alloc_zeroed(layout) })
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        returned(layout.size());
+        // SAFETY: as the caller has promised.
+        unsafe { self.0.dealloc(block, layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        taken(size);
+        returned(layout.size());
+        // SAFETY: as the caller has promised; after a refusal the block is what it was.
+        granted(size, || unsafe { self.0.realloc(block, layout, size) })
+    }
+}
+
+#[inline]
+fn taken(bytes: usize) {
+    HEAP.with(|heap| {
+        let taken = heap.taken.get().wrapping_add_unsigned(bytes);
+        heap.taken.set(taken);
+        let fault = heap.fault.get();
+        if taken > heap.most.get() || fault != u64::MAX {
+            look(heap, fault, bytes);
+        }
+    });
+}
+
+#[inline]
+fn returned(bytes: usize) {
+    HEAP.with(|heap| heap.taken.set(heap.taken.get().wrapping_sub_unsigned(bytes)));
+}
+
+/// Has the meter look at what was taken; and lets a fault happen that a test has asked for.
+#[cold]
+#[inline(never)]
+fn look(heap: &Heap, fault: u64, bytes: usize) {
+    if fault != u64::MAX && meter::is_running() {
+        heap.fault.set(if fault <= 1 { u64::MAX } else { fault - 1 });
+        if fault <= 1 {
+            heap.refused.set(bytes.max(1));
+        }
+    }
+    if heap.taken.get() > heap.most.get() || heap.refused.get() > 0 {
+        meter::look_soon();
+    }
+}
+
+/// Asks for memory, and if there is none once more, with the reserve given back.
+#[inline]
+fn granted(bytes: usize, mut ask: impl FnMut() -> *mut u8) -> *mut u8 {
+    let block = ask();
+    if block.is_null() {
+        return refused(bytes, ask);
+    }
+    block
+}
+
+#[cold]
+#[inline(never)]
+fn refused(bytes: usize, mut ask: impl FnMut() -> *mut u8) -> *mut u8 {
+    // Without a call that can end by an error nothing would be won.
+    if !meter::is_running() || !give_back() {
+        return null_mut();
+    }
+    HEAP.with(|heap| heap.refused.set(bytes.max(1)));
+    meter::look_soon();
+    ask()
+}
+
+/// Gives the reserve back to the system, if it is still there.
+fn give_back() -> bool {
+    let reserve = NonNull::new(RESERVE.swap(null_mut(), Ordering::AcqRel));
+    if let Some(reserve) = reserve {
+        // SAFETY: it came from this allocator with this layout, and nobody else has it.
+        #[allow(unsafe_code)]
+        unsafe {
+            dealloc(reserve.as_ptr(), RESERVE_LAYOUT);
+        }
+        // It is not the call that took it.
+        taken(RESERVE_LAYOUT.size());
+    }
+    reserve.is_some()
+}
+
+/// Sees to it that there is a reserve, if the system has the memory.
+fn set_aside() -> bool {
+    if !RESERVE.load(Ordering::Relaxed).is_null() {
+        return true;
+    }
+    // SAFETY: the layout has a size.
+    #[allow(unsafe_code)]
+    let reserve = unsafe { alloc(RESERVE_LAYOUT) };
+    if reserve.is_null() {
+        return false;
+    }
+    let before = RESERVE.compare_exchange(null_mut(), reserve, Ordering::AcqRel, Ordering::Relaxed);
+    if before.is_err() {
+        // SAFETY: it has just come from there, and nobody has it.
+        #[allow(unsafe_code)]
+        unsafe {
+            dealloc(reserve, RESERVE_LAYOUT);
+        }
+    }
+    true
+}
+
+/// Begins a call that may take so many bytes. Without a reserve it comes to its end with its first
+/// charge, for its first allocation could be one that is refused.
+pub(crate) fn begin(most: usize) {
+    let refused = if set_aside() { 0 } else { RESERVE_LAYOUT.size() };
+    HEAP.with(|heap| {
+        heap.taken.set(0);
+        heap.refused.set(refused);
+        heap.most.set(isize::try_from(most).unwrap_or(isize::MAX));
+    });
+    if refused > 0 {
+        meter::look_soon();
+    }
+}
+
+/// Whether the system refused memory to the last call of this thread.
+pub fn was_refused() -> bool {
+    HEAP.with(|heap| heap.refused.get() > 0)
+}
+
+/// Ends it.
+pub(crate) fn end() {
+    HEAP.with(|heap| heap.most.set(isize::MAX));
+}
+
+/// How much more the call may take than it has taken, to go on with [`resume`].
+pub(crate) fn suspend() -> [isize; 2] {
+    HEAP.with(|heap| [heap.taken.get(), heap.most.replace(isize::MAX)])
+}
+
+/// Goes on with a call.
+pub(crate) fn resume([taken, most]: [isize; 2]) {
+    HEAP.with(|heap| {
+        heap.taken.set(taken);
+        heap.most.set(most);
+    });
+}
+
+/// Whether the call has taken too much, or was refused something.
+pub(crate) fn breach() -> Option<LimitExceeded> {
+    HEAP.with(|heap| {
+        let (refused, most) = (heap.refused.get(), heap.most.get());
+        if refused > 0 {
+            return Some(LimitExceeded::new(SYSTEM_MEMORY, refused));
+        }
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        (heap.taken.get() > heap.most.get()).then(|| LimitExceeded::new(WORK_BYTES, most))
+    })
+}
+
+/// Refusals on demand, for tests.
+pub mod faults {
+    use super::HEAP;
+
+    /// The system is said to refuse the allocation with this number, counted from 1 over all calls on
+    /// this thread that have a meter; `None` for no such fault.
+    pub fn inject(allocation: Option<u64>) {
+        HEAP.with(|heap| heap.fault.set(allocation.map_or(u64::MAX, |number| number.max(1))));
+    }
+
+    /// How many allocations are left until then; `None` if nothing was asked for, or it has happened.
+    pub fn left() -> Option<u64> {
+        let left = HEAP.with(|heap| heap.fault.get());
+        (left != u64::MAX).then_some(left)
+    }
+}
