@@ -138,7 +138,7 @@ fn answers(case: &Case, ended: &mut usize) -> Vec<String> {
     let engine = engine();
     let limits = Limits::default();
     let compiled = done(ended, || compile(&engine, case, &limits)).within(limits);
-    let mut matcher = Matcher::new(Arc::new(compiled));
+    let mut matcher = Matcher::new(Arc::new(compiled)).unwrap();
     let words = engine.vocabulary().mask_words();
     let mut answers = Vec::new();
     let tokens = spelled(&engine, case.document);
