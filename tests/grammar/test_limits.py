@@ -118,10 +118,11 @@ def test_a_part_that_cannot_end_is_named() -> None:
     grammar = ffwd.compile(
         ffwd.ebnf('root ::= "x" long\nlong[max_tokens=2] ::= "abcdefgh"'), VOCABULARY
     )
-    with pytest.raises(ffwd.BudgetError, match="rule long") as caught:
-        grammar.matcher()
-    error = caught.value
-    assert (error.needed, error.max_tokens, error.line) == (7, 2, 2)  # type: ignore[attr-defined]
+    for call in (grammar.matcher, grammar.shortest_completion):
+        with pytest.raises(ffwd.BudgetError, match="rule long") as caught:
+            call()
+        error = caught.value
+        assert (error.needed, error.max_tokens, error.line) == (7, 2, 2)  # type: ignore[attr-defined]
 
 
 def test_a_limit_on_what_begins_with_itself_is_refused() -> None:

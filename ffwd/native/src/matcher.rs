@@ -191,7 +191,19 @@ impl Clone for Matcher {
 }
 
 impl Matcher {
-    pub fn new(compiled: Arc<Compiled>) -> Self {
+    /// Of a text that begins with the grammar's first byte.
+    ///
+    /// # Errors
+    /// Parts of the text have limits of tokens, and no text keeps to them; or it takes too much to
+    /// find out.
+    pub fn new(compiled: Arc<Compiled>) -> Result<Self, MatcherError> {
+        let matcher = Self::unchecked(compiled);
+        matcher.check_sections()?;
+        Ok(matcher)
+    }
+
+    /// Whether the text can keep to the limits of its parts is not known of it yet.
+    fn unchecked(compiled: Arc<Compiled>) -> Self {
         let generation = compiled.generation();
         let start = generation.automaton.start();
         let place = pack(&generation, start);

@@ -4,14 +4,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may end")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 
 use ffwd_native::automaton::{Whitespace, WhitespaceMode};
 use ffwd_native::engine::{CompileError, Compiled, Engine, EngineConfig, GrammarOptions};
-use ffwd_native::error::{Breach, LimitExceeded};
+use ffwd_native::error::LimitExceeded;
 use ffwd_native::fast_forward::forced_bytes;
-use ffwd_native::heap::{self, Metered};
+use ffwd_native::heap;
 use ffwd_native::json_schema::Policy;
 use ffwd_native::limits::Limits;
 use ffwd_native::matcher::{Matcher, MatcherError};
@@ -155,7 +154,7 @@ fn answers(case: &Case, ended: &mut usize) -> Vec<String> {
     let engine = engine();
     let limits = Limits::default();
     let compiled = done(ended, || compile(&engine, case, &limits)).within(limits);
-    let mut matcher = Matcher::new(Arc::new(compiled));
+    let mut matcher = Matcher::new(Arc::new(compiled)).unwrap();
     let words = engine.vocabulary().mask_words();
     let mut answers = Vec::new();
     let tokens = spelled(&engine, case.document);
@@ -265,62 +264,73 @@ fn an_allocation_that_is_refused_at_any_place_changes_no_answer() {
     at_each_place(&ALLOCATIONS, true);
 }
 
-/// The system's allocator, which on demand has nothing left but what is given back to it.
-struct Stingy;
+/// A program of its own allocator; the bindings bring one.
+#[cfg(not(feature = "python"))]
+mod stingy {
+    use std::alloc::{GlobalAlloc, Layout, System};
 
-thread_local! {
-    static EMPTY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
+    use ffwd_native::error::Breach;
+    use ffwd_native::heap::Metered;
 
-// SAFETY: all is passed on to the system's, or refused.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Stingy {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match EMPTY.with(|empty| empty.replace(false)) {
-            true => std::ptr::null_mut(),
+    use super::*;
+
+    /// The system's allocator, which on demand has nothing left but what is given back to it.
+    struct Stingy;
+
+    thread_local! {
+        static EMPTY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+
+    // SAFETY: all is passed on to the system's, or refused.
+    #[allow(unsafe_code)]
+    unsafe impl GlobalAlloc for Stingy {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            match EMPTY.with(|empty| empty.replace(false)) {
+                true => std::ptr::null_mut(),
+                // SAFETY: as the caller has promised.
+                false => unsafe { System.alloc(layout) },
+            }
+        }
+
+        unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
             // SAFETY: as the caller has promised.
-            false => unsafe { System.alloc(layout) },
+            unsafe { System.dealloc(block, layout) }
         }
     }
 
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as the caller has promised.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
+    #[global_allocator]
+    static ALLOCATOR: Metered<Stingy> = Metered(Stingy);
 
-#[global_allocator]
-static ALLOCATOR: Metered<Stingy> = Metered(Stingy);
-
-#[test]
-fn a_system_without_memory_ends_the_call_only() {
-    let engine = engine();
-    let begin = |engine: &Arc<Engine>| {
-        let compiled = compile(engine, &CASES[0], &Limits::default()).unwrap();
-        Matcher::new(Arc::new(compiled))
-    };
-    let (mut matcher, mut other) = (begin(&engine), begin(&self::engine()));
-    let mut row = vec![0u32; engine.vocabulary().mask_words()];
-    let mut expected = row.clone();
-    let mut refused = 0;
-    for token in spelled(&engine, CASES[0].document) {
-        EMPTY.with(|empty| empty.set(true));
-        let filled = matcher.bounded(|matcher| matcher.fill_bitmask(&mut row));
-        EMPTY.with(|empty| empty.set(false));
-        // With the reserve it may as well go on to its end.
-        if let Err(error) = filled {
-            let limit = error.exceeded().unwrap();
-            assert_eq!((limit.limit, limit.breach()), ("system_memory", Breach::OutOfMemory));
-            assert!(limit.maximum > 0 && limit.is_interruption());
-            refused += 1;
+    #[test]
+    fn a_system_without_memory_ends_the_call_only() {
+        let engine = engine();
+        let begin = |engine: &Arc<Engine>| {
+            let compiled = compile(engine, &CASES[0], &Limits::default()).unwrap();
+            Matcher::new(Arc::new(compiled)).unwrap()
+        };
+        let (mut matcher, mut other) = (begin(&engine), begin(&super::engine()));
+        let mut row = vec![0u32; engine.vocabulary().mask_words()];
+        let mut expected = row.clone();
+        let mut refused = 0;
+        for token in spelled(&engine, CASES[0].document) {
+            EMPTY.with(|empty| empty.set(true));
+            let filled = matcher.bounded(|matcher| matcher.fill_bitmask(&mut row));
+            EMPTY.with(|empty| empty.set(false));
+            // With the reserve it may as well go on to its end.
+            if let Err(error) = filled {
+                let limit = error.exceeded().unwrap();
+                assert_eq!((limit.limit, limit.breach()), ("system_memory", Breach::OutOfMemory));
+                assert!(limit.maximum > 0 && limit.is_interruption());
+                refused += 1;
+            }
+            matcher.bounded(|matcher| matcher.fill_bitmask(&mut row)).unwrap();
+            other.fill_bitmask(&mut expected).unwrap();
+            assert_eq!(row, expected);
+            let accepted = matcher.bounded_mut(|matcher| matcher.accept(token)).unwrap();
+            assert_eq!(accepted, other.accept(token).unwrap());
         }
-        matcher.bounded(|matcher| matcher.fill_bitmask(&mut row)).unwrap();
-        other.fill_bitmask(&mut expected).unwrap();
-        assert_eq!(row, expected);
-        let accepted = matcher.bounded_mut(|matcher| matcher.accept(token)).unwrap();
-        assert_eq!(accepted, other.accept(token).unwrap());
+        assert!(refused > 3, "{refused}");
     }
-    assert!(refused > 3, "{refused}");
 }
 
 #[test]
@@ -332,7 +342,7 @@ fn a_call_takes_no_more_memory_than_it_may() {
         for case in CASES {
             match compile(&engine, case, &limits) {
                 Ok(compiled) => {
-                    let matcher = Matcher::new(Arc::new(compiled.within(limits)));
+                    let matcher = Matcher::new(Arc::new(compiled.within(limits))).unwrap();
                     let mut row = vec![0u32; engine.vocabulary().mask_words()];
                     let Err(error) = matcher.bounded(|matcher| matcher.fill_bitmask(&mut row))
                     else {

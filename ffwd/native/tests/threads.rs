@@ -250,7 +250,8 @@ fn work_that_is_shared_out_is_that_of_one_thread() {
     let words = engine.vocabulary().mask_words();
     let compiled = compile(&engine, 0, 256 << 20);
     let mut random = Random::new(7);
-    let mut matchers: Vec<Matcher> = (0..64).map(|_| Matcher::new(compiled.clone())).collect();
+    let mut matchers: Vec<Matcher> =
+        (0..64).map(|_| Matcher::new(compiled.clone()).unwrap()).collect();
     for _ in 0..6 {
         for matcher in &mut matchers {
             let allowed = matcher.allowed().unwrap();

@@ -45,7 +45,7 @@ fn read(grammars: &[Arc<Compiled>], tokens: &[TokenId]) -> (f64, f64) {
                 scope.spawn(move || {
                     let mut row = vec![0; compiled.engine.vocabulary().mask_words()];
                     let mut walk = || {
-                        let mut matcher = Matcher::new(compiled.clone());
+                        let mut matcher = Matcher::new(compiled.clone()).expect("within limits");
                         for &token in tokens {
                             matcher.fill_bitmask(&mut row).expect("within limits");
                             assert!(matcher.accept(token).expect("within limits"));

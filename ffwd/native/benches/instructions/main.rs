@@ -47,7 +47,7 @@ fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<TokenId>, Box<dyn Err
 
 /// Compile + first mask.
 fn first_mask(engine: &Arc<Engine>, schema: &str) -> Outcome {
-    let matcher = Matcher::new(compile(engine, schema)?);
+    let matcher = Matcher::new(compile(engine, schema)?)?;
     let mut row = vec![0; engine.vocabulary().mask_words()];
     matcher.fill_bitmask(&mut row)?;
     Ok(ones(&row))
@@ -134,7 +134,7 @@ fn workload_forced_tokens(texts: &[Text]) -> Outcome {
     black_box("forced_tokens");
     let mut forced = 0;
     for text in texts {
-        let mut matcher = Matcher::new(text.compiled.clone());
+        let mut matcher = Matcher::new(text.compiled.clone())?;
         let options = FastForward { max_tokens: None, method: default_method(&matcher) };
         for &token in &text.tokens {
             forced += fast_forward_tokens(&matcher, &options)?.len();
@@ -157,7 +157,7 @@ fn workload_operations(texts: &[Text]) -> Outcome {
     black_box("operations");
     let mut taken = 0;
     for text in texts {
-        let mut matcher = Matcher::new(text.compiled.clone());
+        let mut matcher = Matcher::new(text.compiled.clone())?;
         for (place, &token) in text.tokens.iter().enumerate() {
             let draft = &text.tokens[place..(place + 16).min(text.tokens.len())];
             taken += black_box(matcher.clone()).validate(draft)?;
@@ -176,7 +176,7 @@ fn workload_operations(texts: &[Text]) -> Outcome {
 /// The first mask within a string of an engine that has none yet.
 fn string_mask(engine: &Arc<Engine>) -> Outcome {
     let schema = r#"{"type": "string", "pattern": "^[A-Za-z][\\w .,:-]*$", "maxLength": 80}"#;
-    let mut matcher = Matcher::new(compile(engine, schema)?);
+    let mut matcher = Matcher::new(compile(engine, schema)?)?;
     let quote = engine.vocabulary().trie().find(b"\"").ok_or("no token spells a quote")?;
     let quote = *engine.vocabulary().trie().tokens_at(quote).first().ok_or("no quote")?;
     accept(&mut matcher, quote)?;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ffwd_native::engine::{Engine, EngineConfig};
+use ffwd_native::engine::{CompileError, Compiled, Engine, EngineConfig};
+use ffwd_native::limits::Limits;
+use ffwd_native::meter::Meter;
 use ffwd_native::vocabulary::{TokenId, Vocabulary};
 
 /// Chosen for what they cross: the ends of strings, members, escapes, characters, words.
@@ -101,12 +103,26 @@ fn vocabulary() -> Vocabulary {
     vocabulary.with_names(names.map(|(name, token)| (name.to_owned(), token)))
 }
 
+/// Compiles as Python does it: within the limits of a server, as calls on texts are then.
+pub fn compile<E: Into<CompileError>>(
+    work: impl FnOnce(&Arc<Engine>) -> Result<Compiled, E>,
+) -> Result<Arc<Compiled>, CompileError> {
+    let engine = engine();
+    let limits = Limits { memory_bytes: GRAMMAR_BYTES, ..Limits::default() };
+    let mut meter = Meter::compiling(&limits, None);
+    let compiled = meter.run(|| work(&engine).map_err(Into::into))?;
+    Ok(Arc::new(compiled.within(limits)))
+}
+
+/// What is built lazily of one grammar.
+const GRAMMAR_BYTES: usize = 64 << 20;
+
 /// A new engine, so that what an input does depends on the input alone.
 pub fn engine() -> Arc<Engine> {
     let config = EngineConfig {
         lexeme_bytes: 32 << 20,
         lexeme_mask_bytes: 16 << 20,
-        grammar_bytes: 64 << 20,
+        grammar_bytes: GRAMMAR_BYTES,
     };
     Arc::new(Engine::new(vocabulary(), None, config))
 }

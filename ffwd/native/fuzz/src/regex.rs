@@ -8,7 +8,7 @@ use ffwd_native::regex::{parse, Dialect, PatternOptions};
 use ffwd_native::vocabulary::TokenId;
 
 use crate::driver::{split_text, Driver};
-use crate::engine::engine;
+use crate::engine::compile;
 use crate::schema::said;
 use crate::session::{save_and_load, walk};
 
@@ -52,8 +52,8 @@ pub fn check(pattern: &str, mut driver: Driver<'_>) {
             return;
         }
     };
-    let compiled = match engine().compile_language(language.clone()) {
-        Ok(compiled) => Arc::new(compiled),
+    let compiled = match compile(|engine| engine.compile_language(language.clone())) {
+        Ok(compiled) => compiled,
         Err(error) => return said(&error),
     };
     if driver.once_in(8) {
@@ -86,7 +86,7 @@ pub fn check(pattern: &str, mut driver: Driver<'_>) {
 
 /// Whether a whole text is accepted, byte by byte; nothing where a limit is passed.
 pub fn accepts(compiled: &Arc<ffwd_native::engine::Compiled>, text: &str) -> Option<bool> {
-    let mut matcher = Matcher::new(compiled.clone());
+    let mut matcher = Matcher::new(compiled.clone()).ok()?;
     for byte in text.bytes() {
         if !matcher.accept(TokenId(u32::from(byte))).ok()? {
             return Some(false);

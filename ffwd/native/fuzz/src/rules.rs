@@ -7,7 +7,7 @@ use ffwd_native::grammar::{Grammar, GrammarError};
 use ffwd_native::json_schema::{Policy, Registry};
 
 use crate::driver::Driver;
-use crate::engine::engine;
+use crate::engine::compile;
 use crate::schema::{said, writing};
 use crate::session::{save_and_load, walk};
 
@@ -31,8 +31,8 @@ pub fn check(grammar: Result<Grammar, GrammarError>, mut driver: Driver<'_>) {
         assert_eq!(grammar.positions(&unused).len(), unused.len());
     }
     let options = options(&mut driver);
-    let compiled = match engine().compile_grammar(&grammar, options) {
-        Ok(compiled) => Arc::new(compiled),
+    let compiled = match compile(|engine| engine.compile_grammar(&grammar, options)) {
+        Ok(compiled) => compiled,
         Err(error) => return said(&error),
     };
     if driver.once_in(8) {

@@ -8,7 +8,7 @@ use ffwd_native::json_schema::{Policy, Registry};
 use serde_json::Value;
 
 use crate::driver::{split_text, Driver};
-use crate::engine::engine;
+use crate::engine::compile;
 use crate::json;
 use crate::session::{save_and_load, walk};
 
@@ -34,13 +34,14 @@ pub fn said(error: &CompileError) {
 
 /// The texts that a walk found, all of them JSON in which no object has a key twice.
 pub fn texts(schema: &str, mut driver: Driver<'_>) -> Vec<Value> {
-    let engine = engine();
     let writing = writing(&mut driver);
     let policy = if driver.once_in(4) { Policy::Lenient } else { Policy::Strict };
     let documents = [("http://x/a".to_owned(), r#"{"type":"null"}"#.to_owned())];
     let registry = Arc::new(Registry::new(documents));
-    let compiled = match engine.compile_json_schema_with(schema, writing, registry, policy) {
-        Ok(compiled) => Arc::new(compiled),
+    let compiled = match compile(|engine| {
+        engine.compile_json_schema_with(schema, writing, registry, policy)
+    }) {
+        Ok(compiled) => compiled,
         Err(error) => {
             said(&error);
             return Vec::new();

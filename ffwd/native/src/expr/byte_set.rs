@@ -6,6 +6,7 @@ pub struct ByteSet([u64; 4]);
 
 impl ByteSet {
     pub const EMPTY: Self = Self([0; 4]);
+    pub const ALL: Self = Self([u64::MAX; 4]);
 
     pub fn range(low: u8, high: u8) -> Self {
         let mut set = Self::EMPTY;
@@ -30,6 +31,10 @@ impl ByteSet {
 
     pub fn union(&self, other: &Self) -> Self {
         Self([0, 1, 2, 3].map(|i| self.0[i] | other.0[i]))
+    }
+
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self([0, 1, 2, 3].map(|i| self.0[i] & other.0[i]))
     }
 
     /// The bytes below 128, as bits.

@@ -20,6 +20,10 @@ const SPLIT_AFTER: usize = 512;
 /// How many alternatives there may be at once.
 const MAX_ALTERNATIVES: usize = 128;
 
+/// How many parts of an expression are looked at for one step: most are known, and many begin with
+/// another byte.
+const PARTS_PER_STEP: usize = 4;
+
 /// Bytes that no expression of a lexeme tells apart, numbered.
 #[derive(Clone, Debug)]
 pub struct ByteClasses {
@@ -137,6 +141,7 @@ impl Derivatives {
             Expr::Bytes(set) => {
                 return Ok(if set.contains(byte) { ExprId::EPSILON } else { ExprId::EMPTY })
             }
+            _ if !store.may_begin_with(id, byte) => return Ok(ExprId::EMPTY),
             _ => {}
         }
         if let Some(&known) = self.memo.get(&(id, byte)) {
@@ -168,9 +173,14 @@ impl Derivatives {
             }
             Expr::Before(_) | Expr::After(_) => ExprId::EMPTY,
             Expr::Concat(head, tail) => {
-                let first = self.derive(store, head, byte)?;
-                let rest = self.advance(store, tail, byte)?;
-                let first = store.concat(first, rest)?;
+                // Most bytes lead nowhere; what follows need not be told of them.
+                let first = match self.derive(store, head, byte)? {
+                    ExprId::EMPTY => ExprId::EMPTY,
+                    first => {
+                        let rest = self.advance(store, tail, byte)?;
+                        store.concat(first, rest)?
+                    }
+                };
                 if store.nullable(head) {
                     let second = self.derive(store, tail, byte)?;
                     store.or(&[first, second])?
@@ -179,6 +189,7 @@ impl Derivatives {
                 }
             }
             Expr::Or(ids) => {
+                meter::charge(ids.len() / PARTS_PER_STEP)?;
                 let mut parts = Vec::with_capacity(ids.len());
                 for &part in ids.iter() {
                     let derived = self.derive(store, part, byte)?;
@@ -189,6 +200,7 @@ impl Derivatives {
                 store.or(&parts)?
             }
             Expr::And(ids) => {
+                meter::charge(ids.len() / PARTS_PER_STEP)?;
                 let mut parts = Vec::with_capacity(ids.len());
                 for &part in ids.iter() {
                     let derived = self.derive(store, part, byte)?;
@@ -205,12 +217,15 @@ impl Derivatives {
                 let derived = self.derive(store, inner, byte)?;
                 store.not(derived)?
             }
-            Expr::Repeat { inner, min, max } => {
-                let first = self.derive(store, inner, byte)?;
-                let rest = store.repeat(inner, min.saturating_sub(1), max.map(|max| max - 1))?;
-                let rest = self.advance(store, rest, byte)?;
-                store.concat(first, rest)?
-            }
+            Expr::Repeat { inner, min, max } => match self.derive(store, inner, byte)? {
+                ExprId::EMPTY => ExprId::EMPTY,
+                first => {
+                    let fewer = max.map(|max| max - 1);
+                    let rest = store.repeat(inner, min.saturating_sub(1), fewer)?;
+                    let rest = self.advance(store, rest, byte)?;
+                    store.concat(first, rest)?
+                }
+            },
         };
         self.memo.insert((id, byte), derived);
         Ok(derived)

@@ -1,5 +1,6 @@
 //! What is known of an expression without looking into it again.
 
+use super::byte_set::ByteSet;
 use super::store::{Expr, ExprId};
 
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Facts {
     pub needs: u128,
     /// ASCII bytes that its strings can have.
     pub may_have: u128,
+    /// With any other byte its derivative is `EMPTY`.
+    pub first: ByteSet,
 }
 
 impl Default for Facts {
@@ -42,6 +45,7 @@ impl Default for Facts {
             endless: false,
             needs: 0,
             may_have: 0,
+            first: ByteSet::EMPTY,
         }
     }
 }
@@ -67,13 +71,14 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
         Expr::Bytes(set) => {
             let may_have = set.ascii();
             let needs = if set.len() == 1 { may_have } else { 0 };
-            Facts { min_len: 1, max_len: 1, needs, may_have, ..Facts::default() }
+            Facts { min_len: 1, max_len: 1, needs, may_have, first: *set, ..Facts::default() }
         }
         Expr::Magnitude(magnitude) => Facts {
             nullable: magnitude.accepts(),
             min_len: u32::from(!magnitude.accepts()),
             max_len: u32::MAX,
             may_have: ANY_ASCII,
+            first: ByteSet::ALL,
             ..Facts::default()
         },
         Expr::Listed(listed) => {
@@ -84,6 +89,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
                 max_len: extent.longest,
                 needs: extent.all,
                 may_have: extent.any,
+                first: ByteSet::ALL,
                 ..Facts::default()
             }
         }
@@ -94,6 +100,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
                 min_len,
                 max_len,
                 may_have: substring.occurring().ascii(),
+                first: substring.occurring(),
                 ..Facts::default()
             }
         }
@@ -121,6 +128,11 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
                 endless: head.positive && tail.positive && (head.endless || tail.endless),
                 needs: head.needs | tail.needs,
                 may_have: head.may_have | tail.may_have,
+                first: match (head.ahead, head.nullable) {
+                    (true, _) => ByteSet::ALL,
+                    (false, true) => head.first.union(&tail.first),
+                    (false, false) => head.first,
+                },
             }
         }
         Expr::Or(ids) => Facts {
@@ -135,6 +147,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
             endless: any(ids, |of| of.endless),
             needs: ids.iter().fold(ANY_ASCII, |needs, id| needs & of(id).needs),
             may_have: ids.iter().fold(0, |may, id| may | of(id).may_have),
+            first: ids.iter().fold(ByteSet::EMPTY, |first, id| first.union(&of(id).first)),
         },
         Expr::And(ids) => Facts {
             nullable: all(ids, |of| of.nullable),
@@ -148,6 +161,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
             endless: false,
             needs: needed(facts, ids),
             may_have: possible(facts, ids),
+            first: ids.iter().fold(ByteSet::ALL, |first, id| first.intersection(&of(id).first)),
         },
         Expr::Not(id) => Facts {
             needs: 0,
@@ -162,6 +176,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
             max_len: u32::MAX,
             endless: false,
             may_have: ANY_ASCII,
+            first: ByteSet::ALL,
         },
         Expr::Repeat { inner, min, max } => {
             let inner = of(inner);
@@ -181,6 +196,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
                 endless: inner.positive && (inner.endless || max.is_none()),
                 needs: if *min > 0 { inner.needs } else { 0 },
                 may_have: inner.may_have,
+                first: if inner.ahead { ByteSet::ALL } else { inner.first },
             }
         }
     }

@@ -8,6 +8,7 @@
 use super::derivative::Derivatives;
 use super::store::{Expr, ExprId, ExprStore};
 use crate::error::LimitExceeded;
+use crate::meter;
 
 impl Derivatives {
     /// The expression once a byte has been read in front of it.
@@ -20,9 +21,12 @@ impl Derivatives {
         if !store.looks_behind(id) {
             return Ok(id);
         }
+        // A lexeme that looks behind has a great many of these, so that already a look takes a step.
+        meter::charge(1)?;
         if let Some(&known) = self.advanced.get(&(id, byte)) {
             return Ok(known);
         }
+        meter::charge(2)?;
         let mut all = |store: &mut ExprStore, ids: &[ExprId]| {
             ids.iter().map(|&id| self.advance(store, id, byte)).collect::<Result<Vec<_>, _>>()
         };

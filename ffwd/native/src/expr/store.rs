@@ -121,7 +121,9 @@ impl ExprStore {
             store.exprs.push(expr.clone());
             let (max_len, may_have) =
                 if expr == Expr::Epsilon { (0, 0) } else { (u32::MAX, ANY_ASCII) };
-            store.facts.push(Facts { nullable, positive, max_len, may_have, ..Facts::default() });
+            let first = if positive { ByteSet::EMPTY } else { ByteSet::ALL };
+            let facts = Facts { nullable, positive, max_len, may_have, first, ..Facts::default() };
+            store.facts.push(facts);
             store.ids.insert(expr, id);
         }
         store
@@ -172,6 +174,12 @@ impl ExprStore {
     #[inline]
     pub fn positive(&self, id: ExprId) -> bool {
         self.facts[id.index()].positive
+    }
+
+    /// Whether some derivative by this byte may not be `EMPTY`.
+    #[inline]
+    pub fn may_begin_with(&self, id: ExprId, byte: u8) -> bool {
+        self.facts[id.index()].first.contains(byte)
     }
 
     /// Whether a repetition in it counts, other than under a complement or a condition.

@@ -624,6 +624,17 @@ fn limits_of_lexemes_are_errors_that_name_them() {
 }
 
 #[test]
+fn bytes_that_cannot_come_take_no_derivative() {
+    // No text has a word boundary between two letters, so all of its characters are looked through.
+    let lexeme = |pattern: &str| lexeme(Spelling::Utf8, [rust_dialect::anchored(pattern).unwrap()]);
+    let dead = lexeme(r"\w{3}(\baa)aa");
+    assert!(!dead.is_alive());
+    assert!(dead.effort() < 40_000, "{} derivatives", dead.effort());
+    let long = lexeme(r"\w{99}(\baa)aa|a|a");
+    assert_eq!(["a", "aa", "b"].map(|text| verdict(&long, text)), [1, 0, 0]);
+}
+
+#[test]
 fn a_long_literal_is_no_deep_expression() {
     let text = "é".repeat(30_000);
     let lexeme = lexeme(Spelling::JsonString, [Ast::literal(&text)]);

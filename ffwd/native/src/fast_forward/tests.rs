@@ -25,7 +25,7 @@ fn engine(tokens: &[&str]) -> Arc<Engine> {
 /// A matcher for a pattern that has taken these tokens.
 fn matcher(tokens: &[&str], pattern: &str, taken: &[&str]) -> Matcher {
     let compiled = engine(tokens).compile_regex(pattern).unwrap();
-    let mut matcher = Matcher::new(Arc::new(compiled));
+    let mut matcher = Matcher::new(Arc::new(compiled)).unwrap();
     for text in taken {
         let trie = matcher.compiled().engine.vocabulary().trie();
         let token = trie.tokens_at(trie.find(text.as_bytes()).unwrap())[0];
@@ -177,7 +177,7 @@ fn forced_bytes_end_between_characters() {
 fn without_a_tokenizer_tokens_cannot_be_forced() {
     let engine = Engine::new(vocabulary_of(&[]), None, EngineConfig::default());
     assert!(engine.encode("a").unwrap().is_none());
-    let matcher = Matcher::new(Arc::new(Arc::new(engine).compile_regex("ab").unwrap()));
+    let matcher = Matcher::new(Arc::new(Arc::new(engine).compile_regex("ab").unwrap())).unwrap();
     let error = fast_forward_tokens(&matcher, &default()).unwrap_err();
     assert!(matches!(error, FastForwardError::NoEncoder));
     assert_eq!(forced_bytes(&matcher, 9).unwrap(), b"ab", "bytes need none");
@@ -200,7 +200,7 @@ fn a_tokenizer_is_believed_as_far_as_the_grammar_goes() {
         let engine =
             Engine::new(vocabulary_of(&["ab"]), Some(Box::new(encoder)), EngineConfig::default());
         let compiled = Arc::new(engine).compile_regex("abab").unwrap();
-        fast_forward_tokens(&Matcher::new(Arc::new(compiled)), &default())
+        fast_forward_tokens(&Matcher::new(Arc::new(compiled)).unwrap(), &default())
     };
     let ids = |answer: Vec<u32>| -> Vec<u32> {
         ask(Some(answer)).unwrap().into_iter().map(|token| token.0).collect()
@@ -235,7 +235,7 @@ fn forced_tokens_are_forced() {
     let mut rng = seeded(1);
     let mut forced = 0;
     for _ in 0..20 {
-        let mut matcher = Matcher::new(compiled.clone());
+        let mut matcher = Matcher::new(compiled.clone()).unwrap();
         while !matcher.is_terminated() && matcher.tokens().len() < 60 {
             let bytes = forced_bytes(&matcher, 1000).unwrap();
             let mut longest = Vec::new();

@@ -33,7 +33,7 @@ impl Matcher {
     /// Fails where the grammar refuses the beginning of its text, where nothing could close the free
     /// text, or where no text ends within the budget.
     pub fn beginning(compiled: Arc<Compiled>, beginning: &Beginning) -> Result<Self, MatcherError> {
-        let mut matcher = Self::new(compiled);
+        let mut matcher = Self::unchecked(compiled);
         let engine = matcher.compiled.engine.clone();
         if let (Some(canonicality), Some(tracked)) = (engine.canonicality(), &mut matcher.tracked) {
             *tracked.trail.get_mut() = Trail::new(canonicality.after(&beginning.recent));

@@ -127,7 +127,7 @@ fn every_walk_ends_in_time_and_masks_are_what_can_be_accepted() {
     let engine = engine(vocabulary(5, 200));
     for (name, compiled) in grammars(&engine) {
         let needed = needed(&compiled);
-        assert_eq!(needed, checked_completion(&Matcher::new(compiled.clone())), "{name}");
+        assert_eq!(needed, checked_completion(&Matcher::new(compiled.clone()).unwrap()), "{name}");
         for more in [0, 0, 1, 3, 8, 20] {
             let mut matcher = limited(&compiled, needed + more).unwrap();
             let checks = rng.random_range(0..3) == 0;
@@ -188,7 +188,7 @@ fn too_small_a_budget_is_an_error_that_says_what_suffices() {
 /// How many tokens it takes at least, by trying all.
 fn by_brute_force(compiled: &Arc<Compiled>) -> usize {
     let mut seen = HashSet::new();
-    let mut pending = VecDeque::from([Matcher::new(compiled.clone())]);
+    let mut pending = VecDeque::from([Matcher::new(compiled.clone()).unwrap()]);
     while let Some(matcher) = pending.pop_front() {
         for token in matcher.allowed().unwrap() {
             let mut next = matcher.clone();

@@ -85,7 +85,8 @@ fn little_memory_changes_nothing() {
             let (enough, little) = both(&engine, schema, bytes);
             let mut rng = seeded(number as u8);
             for _ in 0..4 {
-                let (one, other) = (Matcher::new(enough.clone()), Matcher::new(little.clone()));
+                let (one, other) =
+                    (Matcher::new(enough.clone()).unwrap(), Matcher::new(little.clone()).unwrap());
                 walk_both(&mut rng, one, other, 90, schema);
             }
             assert_eq!(evictions(&enough), 0);
@@ -96,7 +97,7 @@ fn little_memory_changes_nothing() {
     let pattern = "([a-c]+x[0-9]{2,5})*";
     let enough = Arc::new(engine.compile_regex(pattern).unwrap());
     let little = Arc::new(engine.compile_regex(pattern).unwrap().limited_to(1));
-    let (one, other) = (Matcher::new(enough), Matcher::new(little.clone()));
+    let (one, other) = (Matcher::new(enough).unwrap(), Matcher::new(little.clone()).unwrap());
     walk_both(&mut seeded(40), one, other, 300, pattern);
     assert!(evictions(&little) > 20);
 }
@@ -108,7 +109,7 @@ fn a_grammar_with_too_little_memory_begins_anew_by_itself() {
         let (_, little) = both(&engine, SCHEMAS[2], bytes);
         for text in 0..40 {
             let text = format!(r#"{{"a{text}":1,"b{text}":true,"{text}":23}}"#);
-            feed(&mut Matcher::new(little.clone()), &text);
+            feed(&mut Matcher::new(little.clone()).unwrap(), &text);
         }
         assert!(evictions(&little) > 0, "{bytes}");
     }
@@ -149,7 +150,8 @@ fn threads_that_evict_each_others_states_see_no_difference() {
         let (enough, little) = both(&engine, schema, 1);
         std::thread::scope(|scope| {
             for thread in 0..4 {
-                let (one, other) = (Matcher::new(enough.clone()), Matcher::new(little.clone()));
+                let (one, other) =
+                    (Matcher::new(enough.clone()).unwrap(), Matcher::new(little.clone()).unwrap());
                 scope.spawn(move || walk_both(&mut seeded(thread), one, other, 120, schema));
             }
         });
@@ -157,8 +159,9 @@ fn threads_that_evict_each_others_states_see_no_difference() {
         // Rows of one call, which other threads move at the same time.
         let words = engine.vocabulary().mask_words();
         let mut rng = seeded(9);
-        let mut pairs: Vec<(Matcher, Matcher)> =
-            (0..24).map(|_| (Matcher::new(enough.clone()), Matcher::new(little.clone()))).collect();
+        let mut pairs: Vec<(Matcher, Matcher)> = (0..24)
+            .map(|_| (Matcher::new(enough.clone()).unwrap(), Matcher::new(little.clone()).unwrap()))
+            .collect();
         for _ in 0..20 {
             for (one, other) in &mut pairs {
                 let allowed = one.allowed().unwrap();
@@ -200,8 +203,8 @@ fn memory_stays_below_its_bound_however_many_texts_come() {
     for text in 0..300 {
         // Keys and items that no other text has.
         let text = format!(r#"{{"k{text}":["a{text}","b{text}"],"x{}":["{text}"]}}"#, text * 7);
-        feed(&mut Matcher::new(enough.clone()), &text);
-        let mut matcher = Matcher::new(little.clone());
+        feed(&mut Matcher::new(enough.clone()).unwrap(), &text);
+        let mut matcher = Matcher::new(little.clone()).unwrap();
         feed(&mut matcher, &text);
         most = most.max(held(&little));
         // Texts that are waiting do not keep what is let go.
@@ -216,7 +219,7 @@ fn memory_stays_below_its_bound_however_many_texts_come() {
     for (matcher, text) in &mut idle {
         assert!(matcher.is_accepting());
         matcher.rollback(1).unwrap();
-        let mut anew = Matcher::new(enough.clone());
+        let mut anew = Matcher::new(enough.clone()).unwrap();
         feed(&mut anew, &text[..text.len() - 1]);
         assert_eq!(row(matcher), row(&anew));
     }

@@ -278,7 +278,7 @@ fn at_the_limit_the_closing_text_is_forced() {
     let close = pattern(&mut grammar, ";end");
     grammar.start = Some(grammar.seq(vec![limited, close]).unwrap());
     let compiled = compile(&engine, &grammar);
-    let mut matcher = Matcher::new(compiled.clone());
+    let mut matcher = Matcher::new(compiled.clone()).unwrap();
     for _ in 0..2000 {
         assert!(matcher.accept(TokenId(u32::from(b'a'))).unwrap());
     }
@@ -378,7 +378,11 @@ fn a_part_that_cannot_end_in_time_is_an_error_with_its_rule() {
     grammar.define(rule, body);
     grammar.start = Some(grammar.rule(rule).unwrap());
     let compiled = compile(&engine, &grammar);
-    let error = Matcher::beginning(compiled, &Beginning::default()).unwrap_err();
-    assert!(error.to_string().contains("the rule long (EBNF, line 2, column 1)"), "{error}");
-    let MatcherError::Part { needed: 3, max_tokens: 2, .. } = error else { panic!("{error}") };
+    let matchers =
+        [Matcher::new(compiled.clone()), Matcher::beginning(compiled, &Beginning::default())];
+    for matcher in matchers {
+        let error = matcher.unwrap_err();
+        assert!(error.to_string().contains("the rule long (EBNF, line 2, column 1)"), "{error}");
+        let MatcherError::Part { needed: 3, max_tokens: 2, .. } = error else { panic!("{error}") };
+    }
 }

@@ -52,7 +52,7 @@ fn a_token_is_accepted_if_and_only_if_its_bit_is_set() {
     let width = compiled.engine.vocabulary().width() as u32;
     let mut rng = seeded(1);
     for _ in 0..4 {
-        let mut matcher = Matcher::new(compiled.clone());
+        let mut matcher = Matcher::new(compiled.clone()).unwrap();
         for _ in 0..12 {
             let allowed = matcher.allowed().unwrap();
             assert_eq!(row(&matcher), allowed);
@@ -81,7 +81,7 @@ fn a_token_is_accepted_if_and_only_if_its_bit_is_set() {
 fn rollback_undoes_accept() {
     let compiled = compiled(vocabulary(32, 300), SCHEMA);
     let mut rng = seeded(2);
-    let mut matcher = Matcher::new(compiled.clone());
+    let mut matcher = Matcher::new(compiled.clone()).unwrap();
     let mut history = vec![seen(&matcher)];
     for _ in 0..300 {
         let taken = history.len() - 1;
@@ -103,7 +103,7 @@ fn rollback_undoes_accept() {
 #[test]
 fn all_tokens_are_taken_or_none() {
     let compiled = compiled(vocabulary(33, 0), SCHEMA);
-    let mut matcher = Matcher::new(compiled.clone());
+    let mut matcher = Matcher::new(compiled.clone()).unwrap();
     assert!(matcher.accept(id(&compiled, "{\"")).unwrap());
     let before = seen(&matcher);
     let good = ids(&compiled, &["n", "a", "m", "e", "\":\"", "x"]);
@@ -132,7 +132,7 @@ fn all_tokens_are_taken_or_none() {
 fn the_end_token_ends() {
     let compiled = compiled(vocabulary(34, 0), r#"{"type": "integer"}"#);
     let end = eos(&compiled);
-    let mut matcher = Matcher::new(compiled.clone());
+    let mut matcher = Matcher::new(compiled.clone()).unwrap();
     assert!(!matcher.accept(end).unwrap(), "not before the text is complete");
     assert!(!matcher.is_accepting());
     let one = id(&compiled, "1");
@@ -161,7 +161,7 @@ fn the_end_token_ends() {
 fn tokens_that_are_no_text_are_refused() {
     let compiled = compiled(vocabulary(34, 0), "true");
     let vocabulary = compiled.engine.vocabulary();
-    let mut matcher = Matcher::new(compiled.clone());
+    let mut matcher = Matcher::new(compiled.clone()).unwrap();
     let silent: Vec<TokenId> = (0..vocabulary.width() as u32)
         .map(TokenId)
         .filter(|&token| vocabulary.text(token).is_empty() && !vocabulary.is_eos(token))
@@ -175,7 +175,7 @@ fn tokens_that_are_no_text_are_refused() {
 #[test]
 fn a_copy_goes_its_own_way() {
     let compiled = compiled(vocabulary_of(&["tr", "ue"]), r#"{"enum": [true, "t"]}"#);
-    let mut one = Matcher::new(compiled.clone());
+    let mut one = Matcher::new(compiled.clone()).unwrap();
     one.accept(id(&compiled, "tr")).unwrap();
     let mut other = one.clone();
     assert!(other.accept(id(&compiled, "ue")).unwrap());
@@ -201,7 +201,7 @@ fn long_texts_go_back_to_where_they_were() {
     let compiled =
         compiled(vocabulary(36, 300), r#"{"type": "array", "items": {"type": "string"}}"#);
     let mut rng = seeded(4);
-    let mut matcher = Matcher::new(compiled.clone());
+    let mut matcher = Matcher::new(compiled.clone()).unwrap();
     let mut longest = 0;
     for step in 0..4000 {
         if step % 100 == 99 {
@@ -225,7 +225,7 @@ fn long_texts_go_back_to_where_they_were() {
 fn ten_thousand_tokens_are_small() {
     let compiled =
         compiled(vocabulary(37, 300), r#"{"type": "array", "items": {"type": "integer"}}"#);
-    let mut matcher = Matcher::new(compiled.clone());
+    let mut matcher = Matcher::new(compiled.clone()).unwrap();
     let (open, one, comma) = (id(&compiled, "["), id(&compiled, "1"), id(&compiled, ","));
     assert!(matcher.accept(open).unwrap());
     for token in [one, comma].into_iter().cycle().take(9_999) {
@@ -240,7 +240,8 @@ fn a_batch_is_filled_as_each_row_alone() {
     let compiled = compiled(vocabulary(35, 300), SCHEMA);
     let words = compiled.engine.vocabulary().mask_words();
     let mut rng = seeded(3);
-    let mut matchers: Vec<Matcher> = (0..12).map(|_| Matcher::new(compiled.clone())).collect();
+    let mut matchers: Vec<Matcher> =
+        (0..12).map(|_| Matcher::new(compiled.clone()).unwrap()).collect();
     for (steps, matcher) in matchers.iter_mut().enumerate() {
         for _ in 0..steps {
             let allowed = matcher.allowed().unwrap();
@@ -254,7 +255,7 @@ fn a_batch_is_filled_as_each_row_alone() {
         let copies: Vec<Matcher> = matchers
             .iter()
             .map(|matcher| {
-                let mut copy = Matcher::new(fresh.clone());
+                let mut copy = Matcher::new(fresh.clone()).unwrap();
                 assert!(copy.accept_all(matcher.tokens()).unwrap());
                 copy
             })

@@ -17,7 +17,7 @@ use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writin
 use crate::engine::{CompileError, Compiled, GrammarOptions};
 use crate::json_schema::{self, Policy, Registry, SchemaOptions};
 use crate::limits::Limits;
-use crate::matcher::{Beginning, Close, Matcher, Opening};
+use crate::matcher::{Beginning, Close, Matcher, MatcherError, Opening};
 use crate::meter::Meter;
 use crate::saved;
 use crate::vocabulary::TokenId;
@@ -197,13 +197,15 @@ impl PyCompiledGrammar {
     /// `Matcher.shortest_completion`.
     ///
     /// Raises:
+    ///     BudgetError: Parts of the text have limits, and no text keeps to them.
     ///     LimitExceededError: It takes too long to find.
     fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let compiled = self.compiled.clone();
-        let matcher = Matcher::new(compiled);
-        let tokens = py
-            .released(|| matcher.bounded(|matcher| matcher.shortest_completion()))
-            .map_err(|error| errors::engine(py, &error))?;
+        let mut meter = Meter::calling(compiled.limits(), None);
+        let found = || Ok(Matcher::new(compiled.clone())?.shortest_completion()?);
+        let tokens: Result<Vec<TokenId>, MatcherError> =
+            py.released(|| compiled.settle_after(meter.run(found)));
+        let tokens = tokens.map_err(|error| errors::matcher(py, &error))?;
         Ok(tokens.iter().map(|token| token.0).collect())
     }
 

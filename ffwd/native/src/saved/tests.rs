@@ -209,7 +209,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     let first = Arc::new(engine.compile_regex("a+b").unwrap());
     let second = Arc::new(engine.compile_regex("a+c").unwrap());
     let grammar = save_grammar(&first).unwrap();
-    let text = save_text(&Matcher::new(first.clone())).unwrap();
+    let text = save_text(&Matcher::new(first.clone()).unwrap()).unwrap();
     let reason = |bytes: &[u8]| load_grammar(bytes, &engine).unwrap_err().reason();
     assert_eq!(reason(&text), "kind");
     assert_eq!(reason(b""), "length");
