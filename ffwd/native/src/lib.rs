@@ -39,7 +39,6 @@ pub mod expr;
 pub mod fast_forward;
 pub mod gbnf;
 pub mod grammar;
-pub mod heap;
 pub mod json_schema;
 pub mod lark;
 pub mod limits;

@@ -22,7 +22,7 @@ pub struct Limits {
     /// What is built lazily; more than that is no error, but all of it is let go of.
     pub memory_bytes: usize,
     /// Memory that one compilation, or one call on a text in progress, takes at a time and has not
-    /// given back. Counted where the program's allocator is a [`crate::heap::Metered`] one.
+    /// given back. Counted where the program's allocator is a `Metered` one.
     pub work_bytes: usize,
     /// Elementary steps of one compilation.
     pub compile_steps: u64,

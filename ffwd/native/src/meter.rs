@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::{LimitExceeded, CALL_SECONDS, CALL_STEPS, COMPILE_SECONDS, COMPILE_STEPS};
-use crate::heap;
 use crate::limits::Limits;
 
 /// After how many steps the clock and the flag are looked at.
@@ -378,6 +377,8 @@ pub mod faults {
         due
     }
 }
+
+pub mod heap;
 
 #[cfg(test)]
 mod tests;

@@ -10,11 +10,10 @@ use ffwd_native::automaton::{Whitespace, WhitespaceMode};
 use ffwd_native::engine::{CompileError, Compiled, Engine, EngineConfig, GrammarOptions};
 use ffwd_native::error::LimitExceeded;
 use ffwd_native::fast_forward::forced_bytes;
-use ffwd_native::heap;
 use ffwd_native::json_schema::Policy;
 use ffwd_native::limits::Limits;
 use ffwd_native::matcher::{Matcher, MatcherError};
-use ffwd_native::meter::{faults, Meter};
+use ffwd_native::meter::{faults, heap, Meter};
 use ffwd_native::vocabulary::{TokenId, Vocabulary};
 use ffwd_native::{gbnf, lark};
 
@@ -270,7 +269,7 @@ mod stingy {
     use std::alloc::{GlobalAlloc, Layout, System};
 
     use ffwd_native::error::Breach;
-    use ffwd_native::heap::Metered;
+    use ffwd_native::meter::heap::Metered;
 
     use super::*;
 

@@ -9,8 +9,8 @@ use pyo3::types::PyDict;
 use super::errors;
 use crate::engine::Engine;
 use crate::error::LimitExceeded;
-use crate::heap;
 use crate::limits::Limits;
+use crate::meter::heap;
 use crate::meter::{faults, Cancellation, Meter};
 
 /// What `ffwd.Limits` says; `None` for what is not limited.

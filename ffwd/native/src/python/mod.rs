@@ -24,7 +24,7 @@ mod vocabulary;
 
 use pyo3::prelude::*;
 
-use crate::heap::Metered;
+use crate::meter::heap::Metered;
 
 // What a grammar builds lazily is many small values: the system's allocator takes a tenth of the time.
 #[global_allocator]

@@ -2,7 +2,7 @@
 //!
 //! An allocation cannot fail in Rust but by ending the process. So what is asked for is granted, and
 //! the call is told: its meter has run out, and with the next charge it comes to its end by an error
-//! ([`crate::meter`]), which gives back what it took. Where it is the system that refuses, a reserve
+//! ([`super`]), which gives back what it took. Where it is the system that refuses, a reserve
 //! is given back to it first, and then it is asked again. It is room for what a call takes between two
 //! charges; if that is more, the process ends.
 //!
