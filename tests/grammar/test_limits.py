@@ -118,7 +118,8 @@ def test_a_part_that_cannot_end_is_named() -> None:
     grammar = ffwd.compile(
         ffwd.ebnf('root ::= "x" long\nlong[max_tokens=2] ::= "abcdefgh"'), VOCABULARY
     )
-    for call in (grammar.matcher, grammar.shortest_completion):
+    calls: list[Callable[[], object]] = [grammar.matcher, grammar.shortest_completion]
+    for call in calls:
         with pytest.raises(ffwd.BudgetError, match="rule long") as caught:
             call()
         error = caught.value
