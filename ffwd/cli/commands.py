@@ -8,6 +8,7 @@ import ffwd
 
 COMMANDS = {
     # Name: where it is, and what it does, for the list of all commands.
+    "demo": ("ffwd.cli.demo:demo", "Write JSON with the model in the box, in four ways."),
     "serve": ("ffwd.cli.serve:serve", "Serve a model with OpenAI's interface."),
 }
 
