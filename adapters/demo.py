@@ -29,7 +29,7 @@ from ffwd.adapters.transformers import (
 from ffwd.model.texts import SIMPLE_KINDS, Words, simple_extraction
 from ffwd.tokenizer import from_huggingface
 
-MAX_TOKENS = 160
+MAX_TOKENS = 96
 
 _NAIVE = FastForward(method="backoff", backoff_tokens=0)
 _CANONICAL = FastForward()
@@ -79,7 +79,7 @@ class Outcome:
 
 
 WAYS = ("unconstrained", "masks", "naive forcing", "canonical forcing")
-"""The ways of writing, in the order in which they are shown. Both ways of forcing have masks, too."""
+"""The ways of writing, as they are shown in turn. Both ways of forcing have masks, too."""
 
 
 def tasks(count: int, *, seed: int) -> list[Task]:

@@ -39,10 +39,11 @@ def test_it_is_small_and_whole():
     assert sum((FOLDER / name).stat().st_size for name in FILES) <= 8 << 20
 
 
-def test_the_card_says_which_weights_these_are():
-    card = (FOLDER / "README.md").read_text(encoding="utf-8")
+def test_the_files_say_which_weights_these_are():
+    made = json.loads((FOLDER / "training.json").read_text(encoding="utf-8"))
     digest = hashlib.sha256((FOLDER / "model.safetensors").read_bytes()).hexdigest()
-    assert digest in card
+    assert made["sha256"] == digest
+    card = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert "Apache-2.0" in card
     config = AutoConfig.from_pretrained(FOLDER)
     assert re.search(rf"{config.vocab_size:,} tokens", card)

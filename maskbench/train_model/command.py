@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,29 @@ _NEEDED = "{}: pip install '.[bench]'"
 
 @click.command("train-model", context_settings={"show_default": True})
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--steps", type=click.IntRange(min=1), help="[default: of the settings]")
-@click.option("--processes", type=click.IntRange(min=1), help="[default: of the settings]")
+@click.option("--steps", default=6000, type=click.IntRange(min=1), help="Batches of each process.")
+@click.option(
+    "--simple-steps",
+    default=600,
+    type=click.IntRange(min=0),
+    help="First steps, in which all texts are simple extractions; later every third one is.",
+)
+@click.option(
+    "--decay",
+    default=1500,
+    type=click.IntRange(min=1),
+    help="Last steps, in which the learning rate falls to nothing.",
+)
+@click.option(
+    "--processes",
+    default=2,
+    type=click.IntRange(min=1),
+    help="Each has batches of its own and one thread; their gradients are averaged.",
+)
 @click.option("--seed", default=0, type=int, help="Of the texts and of the first weights.")
-def train_model_command(folder: Path, steps: int | None, processes: int | None, seed: int) -> None:
+def train_model_command(
+    folder: Path, steps: int, simple_steps: int, decay: int, processes: int, seed: int
+) -> None:
     """Train the model in the box, and write it to FOLDER.
 
     The result depends on the options, the number of processes among them, and in its last digits on
@@ -36,11 +56,9 @@ def train_model_command(folder: Path, steps: int | None, processes: int | None, 
         from maskbench.train_model.training import Settings
     except ImportError as error:
         raise click.ClickException(_NEEDED.format(error)) from None
-    settings = replace(Settings(), seed=seed)
-    if steps is not None:
-        settings = replace(settings, steps=steps)
-    if processes is not None:
-        settings = replace(settings, processes=processes)
+    settings = Settings(
+        steps=steps, simple_steps=simple_steps, decay=decay, processes=processes, seed=seed
+    )
     tokenizer = train_tokenizer(seed)
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save_pretrained(folder)
@@ -53,7 +71,9 @@ def train_model_command(folder: Path, steps: int | None, processes: int | None, 
             torch.multiprocessing.spawn(
                 _train, args=(settings, folder, place), nprocs=settings.processes
             )
-    (folder / "training.json").write_text(json.dumps(asdict(settings), indent=1) + "\n")
+    weights = (folder / "model.safetensors").read_bytes()
+    made = {"settings": asdict(settings), "sha256": hashlib.sha256(weights).hexdigest()}
+    (folder / "training.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     click.echo(f"written to {folder}")
 
 
@@ -86,8 +106,11 @@ def _train(process: int, settings: Settings, folder: Path, place: str) -> None:
     "folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
 @click.option("--conversations", default=400, type=click.IntRange(min=1))
+@click.option("--simple", is_flag=True, help="Only extractions as training begins with.")
 @click.option("--seed", default=0, type=int)
-def evaluate_model_command(folder: Path | None, conversations: int, seed: int) -> None:
+def evaluate_model_command(
+    folder: Path | None, conversations: int, simple: bool, seed: int
+) -> None:
     """Say how often the model in FOLDER is wholly right; without a folder, the model in the box."""
     try:
         import torch
@@ -100,7 +123,9 @@ def evaluate_model_command(folder: Path | None, conversations: int, seed: int) -
     torch.set_num_threads(1)
     where = ffwd.model.path() if folder is None else folder
     model = AutoModelForCausalLM.from_pretrained(where).eval()
-    scores = evaluate(model, AutoTokenizer.from_pretrained(where), conversations, seed=seed)
+    scores = evaluate(
+        model, AutoTokenizer.from_pretrained(where), conversations, seed=seed, simple=simple
+    )
     click.echo("| task | conversations | right | right under masks |\n|---|---|---|---|")
     for score in scores:
         click.echo(_row(score))

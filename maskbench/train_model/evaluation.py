@@ -12,10 +12,10 @@ import torch
 
 import ffwd
 from ffwd.adapters.transformers import GrammarLogitsProcessor
-from ffwd.model.texts import Example, Words, conversation
+from ffwd.model.texts import Example, Words, conversation, simple_extraction
 from ffwd.tokenizer import from_huggingface
 
-MAX_TOKENS = 160
+MAX_TOKENS = 96
 _ROWS = 16
 
 
@@ -32,12 +32,17 @@ class Score:
     masked: int | None
 
 
-def evaluate(model: Any, tokenizer: Any, count: int, *, seed: int) -> list[Score]:
-    """Answer conversations greedily, without a grammar and under the masks of their schemas."""
+def evaluate(
+    model: Any, tokenizer: Any, count: int, *, seed: int, simple: bool = False
+) -> list[Score]:
+    """Answer conversations greedily, without a grammar and under the masks of their schemas.
+
+    `simple`: only such extractions as training begins with.
+    """
     words = Words(random.Random(f"held out {seed}"))
     by_task: dict[str, list[Example]] = defaultdict(list)
     for _ in range(count):
-        example = conversation(words)
+        example = simple_extraction(words) if simple else conversation(words)
         by_task[example.task].append(example)
     vocabulary = from_huggingface(
         tokenizer,

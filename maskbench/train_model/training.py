@@ -23,12 +23,12 @@ IGNORED = -100
 class Settings:
     """How the model is trained."""
 
-    steps: int = 1500
+    steps: int = 6000
     warm_up: int = 50
     """Steps in which the learning rate rises."""
-    decay: int = 300
+    decay: int = 1500
     """Last steps, in which it falls to nothing."""
-    simple_steps: int = 1000
+    simple_steps: int = 600
     """First steps, in which all texts are the simplest ones; later every third one is."""
     batch_tokens: int = 1200
     """Of prompts and answers together, padding included; in each process."""

@@ -281,9 +281,9 @@ def _tools(words: Words) -> Example:
     if source.random() < 0.65:
         call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
         return Example("call", messages, f"<tool_call>\n{call}\n</tool_call>", tools)
-    call = {"type": "function", "function": {"name": name, "arguments": arguments}}
+    made = {"type": "function", "function": {"name": name, "arguments": arguments}}
     messages += [
-        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "assistant", "content": "", "tool_calls": [made]},
         {"role": "tool", "content": json.dumps(result)},
     ]
     return Example("result", messages, said, tools)
