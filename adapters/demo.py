@@ -1,204 +1,259 @@
-"""Constrained generation in front of your eyes: `python -m ffwd.adapters.demo`.
+"""One prompt, written in four ways: without a grammar, under masks, and with forced tokens.
 
-A chat prompt, a JSON Schema and a tiny model that is made on the spot go through transformers'
-`generate()` twice: under masks, and with fast-forward.
+`ffwd demo` shows what comes out. The model is `ffwd.model`; its prompts are drawn from the texts of
+`ffwd.model.texts`, with a seed that it was not trained on.
 """
 
-import argparse
 import json
-import sys
+import math
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import jsonschema
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils.logging import disable_progress_bar
 
 import ffwd
-from ffwd.adapters._demo_model import TICKET_SCHEMA, chat, train_model, train_tokenizer
+import ffwd.model
 from ffwd.adapters.transformers import (
+    FastForward,
     GenerationReport,
     GrammarLogitsProcessor,
     TokenTrace,
     fast_forward_generate,
 )
-from ffwd.grammar import json_schema
+from ffwd.model.texts import SIMPLE_KINDS, Words, simple_extraction
 from ffwd.tokenizer import from_huggingface
 
-MESSAGE = (
-    "Hello, this is Grace. The kettle that I bought 12 days ago stopped working."
-    " I want my money back."
-)
+MAX_TOKENS = 96
+
+_NAIVE = FastForward(method="backoff", backoff_tokens=0)
+_CANONICAL = FastForward()
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One generated answer."""
+class Task:
+    """A prompt, the schema of its answer, and the answer that is right, where that is known."""
 
+    messages: list[dict[str, Any]]
+    schema: Any
+    right: str | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one way of writing made of one task.
+
+    Attributes:
+        way: One of `WAYS`.
+        text: The answer, without its end token.
+        valid: Whether it is a whole JSON text that follows the schema.
+        right: Whether all fields have the right values; None where these are not known.
+        tokens: Of the answer, its end token included.
+        forced: Those of them that the model was not asked for.
+        passes: Forward passes, that over the prompt included.
+        seconds: Of the whole call of `generate`.
+        likelihood: The log-likelihood in nats of these tokens, given the prompt, by one plain
+            forward pass over both.
+
+    """
+
+    way: str
     text: str
+    valid: bool
+    right: bool | None
     tokens: int
+    forced: int
+    passes: int
     seconds: float
+    likelihood: float
+
+    @property
+    def perplexity(self) -> float:
+        """Per byte of the answer; the end token counts for one byte."""
+        return math.exp(-self.likelihood / (len(self.text.encode()) + 1))
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the demonstration; the exit status is 0 if the answers are whole and valid."""
-    options = _parse(arguments)
-    schema = json.dumps(TICKET_SCHEMA)
-    if options.schema is not None:
-        try:
-            schema = options.schema.read_text(encoding="utf-8")
-        except (OSError, UnicodeError) as error:
-            print(f"the schema cannot be read: {error}", file=sys.stderr)
-            return 2
+WAYS = ("unconstrained", "masks", "naive forcing", "canonical forcing")
+"""The ways of writing, as they are shown in turn. Both ways of forcing have masks, too."""
 
-    # A model this small is faster on one thread, many times so on a busy machine.
-    torch.set_num_threads(1)
-    started = time.perf_counter()
-    tokenizer = train_tokenizer(seed=options.seed)
-    model, loss = train_model(tokenizer, seed=options.seed, steps=options.steps)
-    print(
-        f"A Llama with {model.num_parameters():,} parameters and a tokenizer of {len(tokenizer):,}"
-        f" tokens,\ntrained for {time.perf_counter() - started:.1f} s (loss {loss:.2f})."
-        " It knows JSON better than it knows the answer."
-    )
 
-    started = time.perf_counter()
-    vocabulary = from_huggingface(
-        tokenizer,
-        vocab_size=model.config.vocab_size,
-        eos_token_ids=[tokenizer.eos_token_id],
-    )
-    ready = time.perf_counter()
-    try:
-        grammar = ffwd.compile(json_schema(schema, whitespace=options.whitespace), vocabulary)
-    except ffwd.FfwdError as error:
-        print(f"the schema cannot be used: {error}", file=sys.stderr)
-        return 2
-    compiled = time.perf_counter()
-    print(
-        f"Vocabulary in {1e3 * (ready - started):.1f} ms,"
-        f" schema compiled in {1e3 * (compiled - ready):.2f} ms."
-    )
+def tasks(count: int, *, seed: int) -> list[Task]:
+    """Prompts that ask for a record of a short text, of five kinds in turn.
 
-    prompt = tokenizer.apply_chat_template(
-        chat(options.message), add_generation_prompt=True, return_tensors="pt", return_dict=True
-    )
-    print(f"\nPrompt\n  {tokenizer.decode(prompt['input_ids'][0])}")
+    Most kinds have a first key that is one of two with the same beginning, as `orderId` and
+    `orderName`.
+    """
+    words = Words(random.Random(f"demo {seed}"))
+    made = []
+    for index in range(count):
+        example = simple_extraction(words, SIMPLE_KINDS[index % len(SIMPLE_KINDS)])
+        made.append(Task(example.messages, example.schema, example.answer))
+    return made
 
-    def generate(**extra: Any) -> Answer:
-        begun = time.perf_counter()
-        torch.manual_seed(options.seed)
-        output = model.generate(
-            **prompt, do_sample=options.sample, max_new_tokens=options.max_new_tokens, **extra
+
+class Demo:
+    """A model, its tokenizer and the vocabulary that grammars are compiled for.
+
+    Args:
+        model: A folder with a model of transformers that has a chat template.
+
+    Raises:
+        OSError: The folder holds no such model, or it has no chat template.
+        VocabularyError: Its tokenizer cannot be read.
+
+    """
+
+    def __init__(self, model: str | None = None) -> None:
+        folder = str(ffwd.model.path()) if model is None else model
+        # Loading takes no time that a bar could show.
+        disable_progress_bar()
+        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+        if self.tokenizer.chat_template is None:
+            raise OSError(f"the tokenizer in {folder} has no chat template")
+        # Any: the classes of transformers are typed in part only.
+        self.model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
+        self.vocabulary = from_huggingface(
+            self.tokenizer,
+            vocab_size=self.model.config.vocab_size,
+            eos_token_ids=[self.tokenizer.eos_token_id],
         )
+
+    def prompt(self, task: Task) -> dict[str, torch.Tensor]:
+        """The prompt of a task as `generate` takes it: ids and attention mask [1, length]."""
+        prompt: dict[str, torch.Tensor] = self.tokenizer.apply_chat_template(
+            task.messages, add_generation_prompt=True, return_tensors="pt", return_dict=True
+        )
+        return prompt
+
+    def grammar(self, task: Task) -> ffwd.CompiledGrammar:
+        """The grammar of a task.
+
+        Raises:
+            FfwdError: The schema is none, or has what is not supported.
+
+        """
+        schema = ffwd.json_schema(json.dumps(task.schema), whitespace="compact")
+        return ffwd.compile(schema, self.vocabulary)
+
+    def write(self, task: Task) -> tuple[list[Outcome], list[TokenTrace]]:
+        """Write one answer in each of `WAYS`, greedily.
+
+        Returns:
+            What came out, and the tokens of the last way.
+
+        Raises:
+            FfwdError: As `grammar`.
+
+        """
+        grammar = self.grammar(task)
+        report = GenerationReport(trace=True)
+        naive = GenerationReport()
+        # However little a model knows, its answers come to an end.
+        processor = GrammarLogitsProcessor(grammar, max_tokens=MAX_TOKENS)
+        forward = {
+            "custom_generate": fast_forward_generate,
+            "grammar": grammar,
+            "complete": True,
+        }
+        outcomes = [
+            self._outcome(WAYS[0], task, {}, lambda: None),
+            self._outcome(
+                WAYS[1],
+                task,
+                {"logits_processor": [processor]},
+                lambda: (0, processor.stats.forward_passes),
+            ),
+        ]
+        for way, options, into in ((WAYS[2], _NAIVE, naive), (WAYS[3], _CANONICAL, report)):
+            outcomes.append(
+                self._outcome(
+                    way,
+                    task,
+                    {**forward, "fast_forward": options, "report": into},
+                    lambda into=into: (into.stats.forced_tokens, into.stats.forward_passes),
+                )
+            )
+        return outcomes, report.tokens
+
+    def _outcome(
+        self,
+        way: str,
+        task: Task,
+        extra: dict[str, Any],
+        cost: Callable[[], tuple[int, int] | None],
+    ) -> Outcome:
+        prompt = self.prompt(task)
+        length = prompt["input_ids"].shape[1]
+        begun = time.perf_counter()
+        output = self.model.generate(**prompt, do_sample=False, max_new_tokens=MAX_TOKENS, **extra)
         seconds = time.perf_counter() - begun
-        new = output[0, prompt["input_ids"].shape[1] :]
-        text = tokenizer.decode(new, skip_special_tokens=True)
-        return Answer(text, len(new), seconds)
+        tokens = output[0, length:].tolist()
+        text = self.tokenizer.decode(tokens, skip_special_tokens=True)
+        forced, passes = cost() or (0, len(tokens))
+        return Outcome(
+            way=way,
+            text=text,
+            valid=_is_valid(text, task.schema),
+            right=None if task.right is None else _is_right(text, task.right),
+            tokens=len(tokens),
+            forced=forced,
+            passes=passes,
+            seconds=seconds,
+            likelihood=self.likelihood(prompt["input_ids"][0].tolist(), tokens),
+        )
 
-    processor = GrammarLogitsProcessor(grammar)
-    masked = generate(logits_processor=[processor])
-    report = GenerationReport(trace=True)
-    forwarded = generate(custom_generate=fast_forward_generate, grammar=grammar, report=report)
+    @torch.no_grad()
+    def likelihood(self, prompt: Sequence[int], tokens: Sequence[int]) -> float:
+        """The log-likelihood in nats of tokens after a prompt, among all tokens."""
+        logits = self.model(input_ids=torch.tensor([[*prompt, *tokens]])).logits[0].float()
+        after = logits[len(prompt) - 1 : -1].log_softmax(-1)
+        return float(after[range(len(tokens)), list(tokens)].sum())
 
-    _print_tokens(report.tokens, lambda token: repr(tokenizer.decode([token])))
-    print("\nAnswer under masks\n  " + masked.text)
-    print("Answer with fast-forward\n  " + forwarded.text)
-    stats = report.stats
-    passes = processor.stats.forward_passes
-    print(f"\n{'':24}{'tokens':>8}{'forced':>8}{'forward passes':>16}{'time':>10}")
-    for name, row in {
-        "masks": (masked.tokens, 0, passes, masked.seconds),
-        "masks and fast-forward": (
-            stats.tokens,
-            stats.forced_tokens,
-            stats.forward_passes,
-            forwarded.seconds,
-        ),
-    }.items():
-        print(f"{name:24}{row[0]:>8}{row[1]:>8}{row[2]:>16}{1e3 * row[3]:>7.0f} ms")
-    saved = 1 - stats.forward_passes / passes
-    per_mask = processor.stats.mask_nanoseconds / processor.stats.masks / 1e3
-    print(f"{saved:.0%} of the forward passes saved; {per_mask:.0f} µs per token for the grammar.")
+    def cut(self, task: Task, text: str, *, naive: bool) -> list[int]:
+        """A given answer as the tokens that it has where all that is forced is appended.
 
-    problems = [
-        f"{name}: {problem}"
-        for name, answer in (("masks", masked), ("fast-forward", forwarded))
-        for problem in _problems(answer.text, own_schema=options.schema is None)
-    ]
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    if not problems:
-        print("Both answers are valid.")
-    return 1 if problems else 0
+        Where nothing is forced, it goes on with the first of the tokens that the tokenizer has for
+        what is left of the text.
 
+        Args:
+            task: Whose grammar forces.
+            text: What follows that grammar.
+            naive: Whether forced text is tokenized by itself, or canonically.
 
-def _print_tokens(tokens: list[TokenTrace], show: Callable[[int], str]) -> None:
-    print(f"\n{'token':28}{'allowed by the mask':>20}")
-    for entry in tokens:
-        allowed = "" if entry.allowed is None else f"{entry.allowed:,}"
-        kind = "forced" if entry.forced else "chosen by the model"
-        print(f"{show(entry.token):28}{allowed:>20}   {kind}")
+        """
+        matcher = self.grammar(task).matcher()
+        options = _NAIVE if naive else _CANONICAL
+        tokens: list[int] = []
+        left = text.encode()
+        while not matcher.is_terminated():
+            step = options.tokens(matcher)
+            if not step:
+                own = self.tokenizer.encode(left.decode(), add_special_tokens=False)
+                step = own[:1] or [self.tokenizer.eos_token_id]
+            if not matcher.accept_tokens(step):
+                raise ValueError(f"the text does not follow the schema: {text}")
+            tokens += step
+            written = b"".join(self.vocabulary.token_bytes(token) or b"" for token in step)
+            left = left[len(written) :] if left else left
+        return tokens
 
 
-def _problems(text: str, *, own_schema: bool) -> list[str]:
-    """Return what is wrong with an answer, by Python's own means."""
+def _is_valid(text: str, schema: Any) -> bool:
     try:
         value = json.loads(text)
-    except ValueError as error:
-        return [f"not (whole) JSON: {error}"]
-    if not own_schema:
-        return []
-    if not isinstance(value, dict):
-        return ["not an object"]
-    properties = TICKET_SCHEMA["properties"]
-    wrong = [f"{name} is missing" for name in TICKET_SCHEMA["required"] if name not in value]
-    for name, item in value.items():
-        if name not in properties:
-            wrong.append(f"{name} is not in the schema")
-        elif "enum" in properties[name] and item not in properties[name]["enum"]:
-            wrong.append(f"{name} is {item!r}")
-    if wrong:
-        return wrong
-    days, steps = value["days_since_the_purchase"], value["suggested_next_steps"]
-    name = value["customer_first_name"]
-    allowed_steps = properties["suggested_next_steps"]["items"]["enum"]
-    checks = {
-        "customer_first_name": isinstance(name, str) and name.istitle() and 3 <= len(name) <= 12,
-        # JSON Schema counts 12.0 among the integers.
-        "days_since_the_purchase": type(days) in (int, float)
-        and 0 <= days <= 365
-        and days == int(days),
-        "customer_wants_a_refund": isinstance(value["customer_wants_a_refund"], bool),
-        "suggested_next_steps": isinstance(steps, list)
-        and 1 <= len(steps) <= 2
-        and all(step in allowed_steps for step in steps),
-    }
-    return [f"{key} is {value[key]!r}" for key, good in checks.items() if not good]
+    except ValueError:
+        return False
+    return bool(jsonschema.validators.validator_for(schema)(schema).is_valid(value))
 
 
-def _parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m ffwd.adapters.demo",
-        description="A constrained answer from a tiny model that is made on the spot.",
-    )
-    parser.add_argument("--message", default=MESSAGE, help="what the user says")
-    parser.add_argument(
-        "--schema", type=Path, metavar="FILE", help="a JSON Schema; default: a support ticket"
-    )
-    parser.add_argument(
-        "--whitespace",
-        default="compact",
-        choices=["flexible", "compact", "single-space"],
-        help="whitespace in the JSON (default: %(default)s, as the model has learned it)",
-    )
-    parser.add_argument("--sample", action="store_true", help="sample, instead of greedy decoding")
-    parser.add_argument("--max-new-tokens", type=int, default=400, metavar="N")
-    parser.add_argument("--steps", type=int, default=100, metavar="N", help="training steps")
-    parser.add_argument("--seed", type=int, default=0, metavar="N")
-    return parser.parse_args(arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _is_right(text: str, right: str) -> bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return bool(value == json.loads(right))

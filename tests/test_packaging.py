@@ -50,6 +50,10 @@ def packages_on_disk() -> set[str]:
 def files_to_ship() -> set[str]:
     """The wheel's files as they follow from the disk, without its metadata and binary."""
     found = {"ffwd/py.typed", "ffwd/_native.pyi", "ffwd/view/page.css", "ffwd/view/page.js"}
+    # The model in the box.
+    found |= {
+        f"ffwd/model/{path.name}" for path in (ROOT / "ffwd/model").iterdir() if path.is_file()
+    }
     for package in packages_on_disk():
         folder = package.replace(".", "/")
         found |= {f"{folder}/{module.name}" for module in folder_of(package).glob("*.py")}

@@ -587,6 +587,8 @@ def test_ids_outside_the_vocabulary() -> None:
 def test_every_error_is_a_value_error_with_one_base() -> None:
     for name in dir(ffwd):
         kind = getattr(ffwd, name)
-        if isinstance(kind, type) and issubclass(kind, Exception):
+        if isinstance(kind, type) and issubclass(kind, Warning):
+            assert issubclass(kind, UserWarning), name
+        elif isinstance(kind, type) and issubclass(kind, Exception):
             assert issubclass(kind, ffwd.FfwdError), name
             assert issubclass(kind, ValueError), name
