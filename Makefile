@@ -192,9 +192,8 @@ tsan:
 		--manifest-path $(CARGO_MANIFEST) -Zbuild-std --target $(HOST) --lib --test threads -- $(TSAN_TESTS)
 
 # The crate has no unsafe code of its own; what Miri looks at is how it uses that of its dependencies.
-# With no isolation, for tests read the clock.
-MIRI_TESTS := section:: automaton::intern engine::transitions mask::slots mask::sharded mask::recent \
-              mask::tests::slots_are_read logits::tests::rows expr::lexeme_store
+# It is slow, so the tests are few. With no isolation, for they read the clock.
+MIRI_TESTS := section::tests::a_share section::tests::own mask::slots mask::recent logits::tests::rows
 
 miri:
 	@rustup run $(NIGHTLY) cargo miri --version >/dev/null 2>&1 || \

@@ -66,7 +66,9 @@ def load_local(path: str | Path, *, device: str = "auto", dtype: str = "auto") -
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=kind, local_files_only=True)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=kind, local_files_only=True, trust_remote_code=False
+        )
         model = model.to(device).eval()
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise ModelError(f"the model in {folder} cannot be loaded: {error}") from error

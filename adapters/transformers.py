@@ -18,10 +18,10 @@ from ffwd.adapters._hf_errors import RefusedTokenError as RefusedTokenError
 from ffwd.adapters._hf_errors import UnsupportedGenerationError as UnsupportedGenerationError
 from ffwd.adapters._hf_fast_forward import FastForward as FastForward
 from ffwd.adapters._hf_generate import fast_forward_generate as fast_forward_generate
-from ffwd.adapters._hf_load import LocalModel as LocalModel
-from ffwd.adapters._hf_load import load_local as load_local
 from ffwd.adapters._hf_generation import FinishReason as FinishReason
 from ffwd.adapters._hf_generation import Generation as Generation
+from ffwd.adapters._hf_load import LocalModel as LocalModel
+from ffwd.adapters._hf_load import load_local as load_local
 from ffwd.adapters._hf_processor import GrammarLogitsProcessor as GrammarLogitsProcessor
 from ffwd.adapters._hf_report import GenerationReport as GenerationReport
 from ffwd.adapters._hf_report import GenerationStats as GenerationStats

@@ -39,13 +39,13 @@ class Limits:
     source_bytes: int | None = 4 << 20
     nesting: int | None = 512
     expression_nodes: int | None = 250_000
-    states: int | None = 1_000_000
-    stacks: int | None = 500_000
+    states: int | None = 8_000_000
+    stacks: int | None = 8_000_000
     memory_bytes: int | None = 256 << 20
     compile_steps: int | None = 6_000_000
     call_steps: int | None = 6_000_000
-    compile_seconds: float | None = 2.0
-    call_seconds: float | None = 2.0
+    compile_seconds: float | None = 10.0
+    call_seconds: float | None = 10.0
 
     def __post_init__(self) -> None:
         """Check that each limit is a number that can be one."""

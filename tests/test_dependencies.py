@@ -93,7 +93,7 @@ def test_the_number_of_crates() -> None:
 
 
 def test_the_licences_are_decided() -> None:
-    """deny.toml has one list for the crate and the benchmarks, and refuses all others."""
+    """deny.toml lists those that are taken, and refuses all others."""
     deny = read("ffwd/native/deny.toml")
     assert "Apache-2.0" in deny["licenses"]["allow"]
     assert not {name for name in deny["licenses"]["allow"] if name.startswith(("GPL", "AGPL"))}

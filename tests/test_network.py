@@ -36,6 +36,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "adapters/server/app.py": (frozenset({"starlette"}), "the server that `ffwd serve` starts"),
     "adapters/server/running.py": (frozenset({"uvicorn"}), "the server that `ffwd serve` starts"),
     "maskbench/fetch.py": (frozenset({"subprocess"}), "`maskbench fetch`: git clone"),
+    "maskbench/hostile/measure.py": (frozenset({"subprocess"}), "a process of its own for a case"),
     "maskbench/instructions.py": (frozenset({"subprocess"}), "valgrind and cargo"),
     "maskbench/serving/memory.py": (frozenset({"subprocess"}), "a process of its own"),
     "maskbench/runs/cluster.py": (

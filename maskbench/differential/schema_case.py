@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import ffwd
 from maskbench.differential.court import Court, Judgement, without_narrower_formats
@@ -274,11 +274,13 @@ class SchemaCase:
     def _formatless(self) -> ffwd.CompiledGrammar | None:
         return self._compiled(without_narrower_formats(self._drawn.schema), "any")
 
-    def _compiled(self, schema: Any, order: str) -> ffwd.CompiledGrammar | None:
+    def _compiled(
+        self, schema: Any, order: Literal["declared", "any"]
+    ) -> ffwd.CompiledGrammar | None:
         """With one token a byte, so that only the grammar is asked."""
         grammar = ffwd.json_schema(
             schema,
-            property_order=order,  # type: ignore[arg-type]
+            property_order=order,
             whitespace=self._whitespace.value,
         )
         try:

@@ -13,7 +13,17 @@ from maskbench.gates.schemas import DIALECTS, PATTERNS, TEXTS, draw_schema, draw
 
 # As models are asked for them, where `gates.schemas` has names that collide.
 _NAMES = ("id", "name", "kind", "tags", "next", "a-b", "größe", "x y", "n1", "value")
-_FORMATS = ("date", "time", "date-time", "uuid", "ipv4", "ipv6", "email", "uri", "duration")
+_FORMATS: tuple[str, ...] = (
+    "date",
+    "time",
+    "date-time",
+    "uuid",
+    "ipv4",
+    "ipv6",
+    "email",
+    "uri",
+    "duration",
+)
 _FORMATS += ("hostname", "json-pointer", "regex", "iri", "uri-template")
 _BASE = "https://example.com/root.json"
 _MAX_TEXT = 100_000
@@ -245,8 +255,8 @@ class _Usual:
     def _number(self, kind: str) -> dict[str, Any]:
         source = self._source
         schema: dict[str, Any] = {"type": kind}
-        low = source.choice((-1000, -7, -1, 0, 1, 5, 99, 12345678901234567890))
-        high = low + source.choice((0, 1, 9, 10, 250, 10**6))
+        low: float = source.choice((-1000, -7, -1, 0, 1, 5, 99, 12345678901234567890))
+        high: float = low + source.choice((0, 1, 9, 10, 250, 10**6))
         if kind == "number" and source.random() < 0.4:
             low, high = low + 0.5, high + 0.25 + 1
         if source.random() < 0.4:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ffwd import GrammarLike
+from ffwd import Grammar
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class HostileCase:
     what: str
     """Why it might be slow."""
 
-    grammar: Callable[[], GrammarLike]
+    grammar: Callable[[], Grammar]
     """Made in the process that is measured: making it may be what is slow."""
 
     begin: bytes = b""

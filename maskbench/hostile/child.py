@@ -7,6 +7,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,7 +50,7 @@ def walk(matcher: Matcher, begin: list[int], width: int, clock: Clock) -> None:
     source = random.Random(1)
     clock("shortest completion", matcher.shortest_completion)
     for step in range(min(len(begin), READ) + STEPS):
-        clock("mask", lambda: matcher.fill_bitmask(bitmask))
+        clock("mask", partial(matcher.fill_bitmask, bitmask))
         bits = np.unpackbits(bitmask[0].view(np.uint8), bitorder="little")[:width]
         allowed = np.flatnonzero(bits)
         clock("forced bytes", matcher.forced_bytes)
@@ -57,8 +58,8 @@ def walk(matcher: Matcher, begin: list[int], width: int, clock: Clock) -> None:
         if not given and step < len(begin):
             begin = begin[:step]
         token = begin[step] if given else int(source.choice(allowed))
-        clock("validate", lambda t=token: matcher.validate_tokens([t, t, t]))
-        if not clock("accept", lambda t=token: matcher.accept_token(t)):
+        clock("validate", partial(matcher.validate_tokens, [token] * 3))
+        if not clock("accept", partial(matcher.accept_token, token)):
             raise AssertionError(f"token {token} is in the mask and is refused")
         if matcher.is_terminated():
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import ffwd
-from ffwd import GrammarLike
+from ffwd import Grammar
 from maskbench.hostile.case import HostileCase
 from maskbench.hostile.schemas import WORDS
 
@@ -24,9 +24,7 @@ def _ebnf(name: str, what: str, text: str, begin: bytes = b"") -> HostileCase:
     return HostileCase(name, what, lambda: ffwd.ebnf(text), begin)
 
 
-def _made(
-    name: str, what: str, grammar: Callable[[], GrammarLike], begin: bytes = b""
-) -> HostileCase:
+def _made(name: str, what: str, grammar: Callable[[], Grammar], begin: bytes = b"") -> HostileCase:
     return HostileCase(name, what, grammar, begin)
 
 
@@ -45,7 +43,7 @@ def _operators(levels: int) -> str:
     return "\n".join(["start: e0", *rules, f'e{levels}: /[0-9]+/ | "(" start ")"'])
 
 
-def _tags(count: int) -> GrammarLike:
+def _tags(count: int) -> Grammar:
     return ffwd.structural_tag(
         {
             "type": "structural_tag",
@@ -66,8 +64,8 @@ def _tags(count: int) -> GrammarLike:
     )
 
 
-def _deep(levels: int) -> GrammarLike:
-    grammar: GrammarLike = ffwd.lit("x")
+def _deep(levels: int) -> Grammar:
+    grammar: Grammar = ffwd.lit("x")
     for _ in range(levels):
         grammar = ffwd.choice([ffwd.seq(ffwd.lit("a"), grammar, ffwd.lit("b")), ffwd.lit("c")])
     return grammar
@@ -161,7 +159,8 @@ GRAMMARS = (
     _lark(
         "comments",
         "lexemes that may take all that follows",
-        "start: (STMT | COMMENT | BLOCK)*\nSTMT: /[a-z]+;/\nCOMMENT: /#[^\\n]*\\n/\nBLOCK: /x(.|\\n)*?y/\n%ignore /[ \\n]+/",
+        "start: (STMT | COMMENT | BLOCK)*\nSTMT: /[a-z]+;/\n"
+        "COMMENT: /#[^\\n]*\\n/\nBLOCK: /x(.|\\n)*?y/\n%ignore /[ \\n]+/",
         b"abc; # d\n x y ",
     ),
     _lark(
@@ -174,7 +173,9 @@ GRAMMARS = (
     _lark(
         "documents",
         "JSON in JSON in rules",
-        'start: doc ("," doc)*\ndoc: %json {"anyOf": [{"type": "object"}, {"type": "array"}]} | %json {"type": "object", "additionalProperties": {"type": "integer"}}',
+        'start: doc ("," doc)*\n'
+        'doc: %json {"anyOf": [{"type": "object"}, {"type": "array"}]}'
+        ' | %json {"type": "object", "additionalProperties": {"type": "integer"}}',
         b'{"a":[1,{"b":2}],"c":',
     ),
     _made("tags", "2,000 tools to choose from", lambda: _tags(2000), b"text <f=aaw>{"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import ffwd
-from ffwd import GrammarLike
+from ffwd import Grammar
 from maskbench.hostile.case import HostileCase
 from maskbench.hostile.schemas import WORDS
 
@@ -18,9 +18,7 @@ def _python(name: str, what: str, pattern: str, begin: bytes = b"") -> HostileCa
     return HostileCase(name, what, lambda: ffwd.regex(pattern, dialect="python"), begin)
 
 
-def _made(
-    name: str, what: str, grammar: Callable[[], GrammarLike], begin: bytes = b""
-) -> HostileCase:
+def _made(name: str, what: str, grammar: Callable[[], Grammar], begin: bytes = b"") -> HostileCase:
     return HostileCase(name, what, grammar, begin)
 
 

@@ -7,15 +7,16 @@ import string
 from typing import Any
 
 import ffwd
-from ffwd import GrammarLike
+from ffwd import Grammar
 from maskbench.hostile.case import HostileCase
 
 WORDS = [a + b + c for a in string.ascii_letters for b in string.ascii_letters for c in "wxyz"]
 
 
 def _schema(name: str, what: str, schema: Any, begin: bytes = b"") -> HostileCase:
-    def grammar() -> GrammarLike:
-        return ffwd.json_schema(schema() if callable(schema) else schema)
+    def grammar() -> Grammar:
+        made: Grammar = ffwd.json_schema(schema() if callable(schema) else schema)
+        return made
 
     return HostileCase(name, what, grammar, begin)
 

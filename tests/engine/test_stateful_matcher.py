@@ -271,7 +271,7 @@ class StatefulMatcher(RuleBasedStateMachine):
         self.language = LANGUAGES[name]
         # With hardly any memory, so that what was built is let go of again and again.
         self.grammar = (
-            ffwd.compile(self.language.grammar, VOCABULARY, memory_bytes=1)
+            ffwd.compile(self.language.grammar, VOCABULARY, limits=ffwd.Limits(memory_bytes=1))
             if small
             else COMPILED[name]
         )

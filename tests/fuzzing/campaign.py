@@ -165,10 +165,27 @@ def work(
                 break
 
 
+def summary(results: Path) -> str:
+    """What all turns came to, target by target, as a table in Markdown."""
+    turns = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    lines = ["| target | wall s | CPU s | executions | edges | kept inputs |"]
+    lines.append("|---|---|---|---|---|---|")
+    names = dict.fromkeys(turn["target"] for turn in turns)
+    for name in [*names, "all"]:
+        own = [turn for turn in turns if name in ("all", turn["target"])]
+        wall, cpu = (round(sum(turn[key] for turn in own)) for key in ("wall_s", "cpu_s"))
+        runs = sum(turn["executions"] for turn in own)
+        edges = "" if name == "all" else f"{max(turn['coverage'] for turn in own):,}"
+        kept = sum(sum(turn.get("found", {}).values()) for turn in own)
+        lines.append(f"| `{name}` | {wall:,} | {cpu:,} | {runs:,} | {edges} | {kept} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Reads the command line, and runs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, required=True, help="where results are kept")
+    parser.add_argument("--summary", action="store_true", help="only say what is in it")
     parser.add_argument("--minutes", type=float, default=60, help="in all")
     parser.add_argument("--slot", type=int, default=300, help="seconds for a target at a time")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once")
@@ -182,6 +199,9 @@ def main() -> None:
     parser.add_argument("targets", nargs="*", default=[], help="by default all")
     given = parser.parse_args()
     given.out = given.out.resolve()
+    if given.summary:
+        print(summary(given.out / "results.jsonl"))
+        return
     (given.out / "logs").mkdir(parents=True, exist_ok=True)
     chosen = given.targets or [*RUST, *PYTHON]
     if unknown := set(chosen) - {*RUST, *PYTHON}:

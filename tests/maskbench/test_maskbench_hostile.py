@@ -32,7 +32,11 @@ def test_what_is_too_much():
 
 def test_a_few_cases_are_measured_in_processes_of_their_own(tmp_path):
     out = tmp_path / "hostile.json"
-    wanted = {"brackets": "LimitExceededError: nesting", "negation": "compiled", "suffix": "compiled"}
+    wanted = {
+        "brackets": "LimitExceededError: nesting",
+        "negation": "compiled",
+        "suffix": "compiled",
+    }
     options = [option for name in wanted for option in ("--case", name)]
     # Not --strict: the machine may be busy.
     result = CliRunner().invoke(

@@ -188,7 +188,7 @@ impl Compiled {
     /// After something was built: begins anew where that is too much by now.
     pub(crate) fn settle(&self, generation: &Generation) {
         let budget = self.max_bytes.load(Ordering::Relaxed);
-        if generation.is_full(budget) {
+        if generation.is_full(budget, &self.limits) {
             self.renew(generation);
         }
     }

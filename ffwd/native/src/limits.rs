@@ -53,13 +53,13 @@ impl Default for Limits {
             source_bytes: 4 << 20,
             nesting: 512,
             expression_nodes: 250_000,
-            states: 1_000_000,
-            stacks: 500_000,
+            states: 8_000_000,
+            stacks: 8_000_000,
             memory_bytes: 256 << 20,
             compile_steps: 6_000_000,
             call_steps: 6_000_000,
-            compile_time: Duration::from_secs(2),
-            call_time: Duration::from_secs(2),
+            compile_time: Duration::from_secs(10),
+            call_time: Duration::from_secs(10),
         }
     }
 }

@@ -1,12 +1,15 @@
 //! A call may be ended at any of its charges. Whatever it has built by then is right or is gone:
 //! asked again, the same objects answer as if nothing had happened.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may end")]
+
 use std::sync::Arc;
 
 use ffwd_native::automaton::{Whitespace, WhitespaceMode};
 use ffwd_native::engine::{CompileError, Compiled, Engine, EngineConfig, GrammarOptions};
 use ffwd_native::error::LimitExceeded;
 use ffwd_native::fast_forward::forced_bytes;
+use ffwd_native::json_schema::Policy;
 use ffwd_native::limits::Limits;
 use ffwd_native::matcher::{Matcher, MatcherError};
 use ffwd_native::meter::{faults, Meter};
@@ -114,7 +117,10 @@ fn compile(engine: &Arc<Engine>, case: &Case, limits: &Limits) -> Result<Compile
             Kind::Lark => lark::parse(case.text)?,
             Kind::Gbnf => gbnf::parse(case.text, "root")?,
         };
-        engine.compile_grammar(&grammar, GrammarOptions::compact())
+        let compact = Whitespace { mode: WhitespaceMode::Compact };
+        let (registry, policy) = (Arc::default(), Policy::default());
+        let options = GrammarOptions { writing: compact.into(), registry, policy };
+        engine.compile_grammar(&grammar, options)
     })
 }
 

@@ -243,7 +243,9 @@ fn tokenizer(table: Arc<BpeTable>, text: &[u8], driver: &mut Driver<'_>) {
     let most = driver.below(12);
     let within = (tokens.len() <= most).then_some(tokens.len());
     assert_eq!(tokenizer.count_up_to(text, most, &options), Ok(within));
-    if !part.normalize && !part.dummy_space && options.special == SpecialPolicy::Text {
+    // Tokens that are found may take the spaces beside them with them.
+    let found = options.special != SpecialPolicy::Text || tokenizer.specials().any_text();
+    if !part.normalize && !part.dummy_space && !found {
         assert_eq!(tokenizer.decode(&tokens).as_deref(), Ok(text));
     }
     in_progress(&tokenizer, text, part, driver);
@@ -348,8 +350,11 @@ fn in_progress(
     if let Ok(counter) = IntervalCounter::new(tokenizer.clone(), text, part) {
         let (start, end) = (driver.below(text.len() + 1), driver.below(text.len() + 1));
         if let Ok(found) = counter.count(start..end) {
+            // One that begins or ends within a character is no text by itself.
             let anew = tokenizer.count(&text[start..end], &options);
-            assert_eq!(Ok(found), anew, "{start}..{end} of {text:?}");
+            if std::str::from_utf8(&text[start..end]).is_ok() {
+                assert_eq!(Ok(found), anew, "{start}..{end} of {text:?}");
+            }
         }
     }
     let most = 1 + driver.below(6);

@@ -48,7 +48,7 @@ struct Seen {
 pub struct Session<'d> {
     matcher: Matcher,
     driver: Driver<'d>,
-    beginning: Option<Beginning>,
+    beginning: Beginning,
     seen: Vec<Seen>,
 }
 
@@ -69,31 +69,25 @@ fn seen(matcher: &Matcher) -> Result<Seen, Stopped> {
 
 impl<'d> Session<'d> {
     pub fn new(compiled: Arc<Compiled>, driver: Driver<'d>) -> Result<Self, Stopped> {
-        Self::of(Matcher::new(compiled), None, driver)
+        Self::beginning(compiled, Beginning::default(), driver)
     }
 
-    /// `None` where the grammar refuses the beginning.
+    /// Stops where the grammar refuses the beginning, or cannot end in time.
     pub fn beginning(
         compiled: Arc<Compiled>,
         beginning: Beginning,
         driver: Driver<'d>,
     ) -> Result<Self, Stopped> {
         match Matcher::beginning(compiled, &beginning) {
-            Ok(matcher) => Self::of(matcher, Some(beginning), driver),
+            Ok(matcher) => {
+                let first = seen(&matcher)?;
+                Ok(Self { matcher, driver, beginning, seen: vec![first] })
+            }
             Err(error) => {
-                let _ = error.to_string();
+                assert!(!error.to_string().is_empty());
                 Err(Stopped)
             }
         }
-    }
-
-    fn of(
-        matcher: Matcher,
-        beginning: Option<Beginning>,
-        driver: Driver<'d>,
-    ) -> Result<Self, Stopped> {
-        let first = seen(&matcher)?;
-        Ok(Self { matcher, driver, beginning, seen: vec![first] })
     }
 
     fn text(&self, token: TokenId) -> &[u8] {
@@ -355,10 +349,7 @@ impl<'d> Session<'d> {
     /// The same tokens in a new matcher lead to the same place.
     pub fn replay(&self) -> Result<(), Stopped> {
         let compiled = self.matcher.compiled().clone();
-        let mut again = match &self.beginning {
-            Some(beginning) => Matcher::beginning(compiled, beginning)?,
-            None => Matcher::new(compiled),
-        };
+        let mut again = Matcher::beginning(compiled, &self.beginning)?;
         assert!(again.accept_all(self.matcher.tokens())?);
         assert_eq!(seen(&again)?, seen(&self.matcher)?, "read again");
         Ok(())

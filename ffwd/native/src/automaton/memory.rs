@@ -111,11 +111,13 @@ impl Automaton {
     }
 
     /// Whether more has been built than leaves room for much else, so that a limit on numbers may be
-    /// passed before one on bytes.
-    pub fn is_crowded(&self) -> bool {
+    /// passed before one on bytes: that of the grammar on states or stacks, or a fixed one.
+    pub fn is_crowded(&self, max_states: usize, max_stacks: usize) -> bool {
         let texts = self.json().map_or(0, |json| json.keys.texts.len());
-        let most = self.configs.count().max(self.cells.count());
-        most > MAX_CONFIGS.min(MAX_CELLS) / 4 * 3 || texts > MAX_TEXTS / 4 * 3
+        let most = |limit: usize, maximum: usize| limit.min(maximum) / 4 * 3;
+        self.configs.count() > most(max_states, MAX_CONFIGS)
+            || self.cells.count() > most(max_stacks, MAX_CELLS)
+            || texts > MAX_TEXTS / 4 * 3
     }
 
     /// About how many bytes of memory all of this holds.

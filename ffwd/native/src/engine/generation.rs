@@ -9,6 +9,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::transitions::Transitions;
 use crate::automaton::{Automaton, AutomatonBytes, StateId};
 use crate::canonical::Context;
+use crate::limits::Limits;
 use crate::mask::Masker;
 use crate::vocabulary::TokenId;
 
@@ -79,9 +80,10 @@ impl Generation {
 
     /// Whether there is so much that it should be let go of, though that means that texts in progress
     /// are read again.
-    pub fn is_full(&self, budget: usize) -> bool {
+    pub fn is_full(&self, budget: usize, limits: &Limits) -> bool {
         let held = self.memory_bytes().total();
-        held > self.limit(budget) || self.automaton.is_crowded() && held > self.limit(0)
+        held > self.limit(budget)
+            || self.automaton.is_crowded(limits.states, limits.stacks) && held > self.limit(0)
     }
 
     /// Takes note of what was built here for a text that moved.

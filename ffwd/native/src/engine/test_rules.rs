@@ -8,7 +8,7 @@ use proptest::test_runner::TestRng;
 use super::tests::{assert_mask, engine, read, walk_and_compare};
 use super::{Compiled, Engine, GrammarOptions};
 use crate::automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
-use crate::grammar::{Grammar, NodeId, ScopeId, TokenItem, TokenSet};
+use crate::grammar::{Grammar, Node, NodeId, ScopeId, TokenItem, TokenSet};
 use crate::json_schema::Policy;
 use crate::regex::{rust_dialect, Ast};
 use crate::vocabulary::testing::vocabulary;
@@ -296,4 +296,20 @@ fn tokens_are_taken_as_a_whole() {
     assert!(automaton.step_token(&next, eos.0).unwrap().is_empty());
     assert!(automaton.step_token(&next, 35).unwrap().is_empty());
     assert!(!automaton.step_token(&next, 50).unwrap().is_empty());
+}
+
+#[test]
+fn tokens_with_two_keys_may_come_as_a_whole() {
+    let engine = engine(vocabulary(31, 200));
+    let mut grammar = Grammar::new();
+    let items = Box::new([TokenItem::Ids(u32::from(b'a'), u32::from(b'c'))]);
+    let any = TokenSet { items, exclude: true, place: None };
+    let any = grammar.add(Node::Tokens(any.into())).unwrap();
+    let json = grammar.json("true", None).unwrap();
+    grammar.start = Some(grammar.choice(vec![any, json]).unwrap());
+    let compiled = compile(&engine, &grammar);
+    let start = compiled.generation().automaton.start();
+    let allowed = assert_mask(&compiled, start, b"", "any token, or JSON");
+    let two_keys = engine.vocabulary().tokens_with_two_keys();
+    assert!(two_keys.len() > 2 && two_keys.iter().all(|token| allowed.contains(token)));
 }

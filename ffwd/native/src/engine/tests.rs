@@ -502,7 +502,7 @@ fn limits_are_errors_that_name_them() {
     let deep = format!("{}true{}", r#"{"items":"#.repeat(600), "}".repeat(600));
     match refusal(&engine, &deep) {
         CompileError::Engine(EngineError::Schema(error)) => {
-            let limit = SchemaErrorKind::Limit { limit: "schema_nesting", maximum: 512 };
+            let limit = SchemaErrorKind::Limit { limit: "nesting", maximum: 512 };
             assert_eq!(error.kind, limit);
         }
         other => panic!("{other:?}"),

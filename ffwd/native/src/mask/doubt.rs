@@ -44,7 +44,8 @@ impl Doubt {
                 }
             }
         }
-        Ok(automaton.walk(threads, text)?.is_some())
+        // It may also come as a whole, whatever it spells.
+        Ok(automaton.read(threads, self.token.0, text)?.is_some())
     }
 }
 
