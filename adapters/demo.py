@@ -5,16 +5,14 @@
 """
 
 import json
-import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jsonschema
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils.logging import disable_progress_bar
 
 import ffwd
@@ -23,11 +21,13 @@ from ffwd.adapters.transformers import (
     FastForward,
     GenerationReport,
     GrammarLogitsProcessor,
+    ModelError,
     TokenTrace,
     fast_forward_generate,
+    load_local,
 )
+from ffwd.chat import ChatTemplate, Start
 from ffwd.model.texts import SIMPLE_KINDS, Words, simple_extraction
-from ffwd.tokenizer import from_huggingface
 
 MAX_TOKENS = 96
 
@@ -72,11 +72,6 @@ class Outcome:
     seconds: float
     likelihood: float
 
-    @property
-    def perplexity(self) -> float:
-        """Per byte of the answer; the end token counts for one byte."""
-        return math.exp(-self.likelihood / (len(self.text.encode()) + 1))
-
 
 WAYS = ("unconstrained", "masks", "naive forcing", "canonical forcing")
 """The ways of writing, as they are shown in turn. Both ways of forcing have masks, too."""
@@ -100,45 +95,55 @@ class Demo:
     """A model, its tokenizer and the vocabulary that grammars are compiled for.
 
     Args:
-        model: A folder with a model of transformers that has a chat template.
+        model: A folder with a model of transformers that has a chat template; None for the one in
+            the box.
 
     Raises:
-        OSError: The folder holds no such model, or it has no chat template.
+        ModelError: The folder holds no model, or its tokenizer is not that of the model.
+        MissingTemplateError: It has no chat template.
         VocabularyError: Its tokenizer cannot be read.
 
     """
 
     def __init__(self, model: str | None = None) -> None:
-        folder = str(ffwd.model.path()) if model is None else model
         # Loading takes no time that a bar could show.
         disable_progress_bar()
-        self.tokenizer = AutoTokenizer.from_pretrained(folder)
-        if self.tokenizer.chat_template is None:
-            raise OSError(f"the tokenizer in {folder} has no chat template")
-        # Any: the classes of transformers are typed in part only.
-        self.model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
-        self.vocabulary = from_huggingface(
-            self.tokenizer,
-            vocab_size=self.model.config.vocab_size,
-            eos_token_ids=[self.tokenizer.eos_token_id],
-        )
+        # A model as small as that in the box is slower on an accelerator.
+        loaded = load_local(ffwd.model.path() if model is None else model, device="cpu")
+        self.model = loaded.model
+        self.tokenizer = loaded.tokenizer
+        self._template = ChatTemplate.for_tokenizer(self.tokenizer)
+        self._loaded = loaded
+        self._vocabularies: dict[tuple[int, ...], ffwd.Vocabulary] = {}
+        # The first call of generate() loads code, for which no way of writing is to blame.
+        ids = torch.zeros((1, 1), dtype=torch.long)
+        self._generate(ids, max_new_tokens=1)
 
-    def prompt(self, task: Task) -> dict[str, torch.Tensor]:
-        """The prompt of a task as `generate` takes it: ids and attention mask [1, length]."""
-        prompt: dict[str, torch.Tensor] = self.tokenizer.apply_chat_template(
-            task.messages, add_generation_prompt=True, return_tensors="pt", return_dict=True
-        )
-        return prompt
-
-    def grammar(self, task: Task) -> ffwd.CompiledGrammar:
-        """The grammar of a task.
+    def start(self, task: Task) -> Start:
+        """The prompt of a task, and the grammar of its schema, compiled anew.
 
         Raises:
             FfwdError: The schema is none, or has what is not supported.
+            ModelError: The prompt and an answer are longer than the model's context.
 
         """
+        prompt = self._template.render(
+            task.messages, tokenizer=self.tokenizer, add_generation_prompt=True
+        )
+        ends = prompt.end_token_ids
+        if ends not in self._vocabularies:
+            self._vocabularies[ends] = self._loaded.vocabulary(ends)
+        vocabulary = self._vocabularies[ends]
         schema = ffwd.json_schema(json.dumps(task.schema), whitespace="compact")
-        return ffwd.compile(schema, self.vocabulary)
+        start = prompt.start(ffwd.compile(schema, vocabulary))
+        length, most = len(start.prompt_ids) + MAX_TOKENS, self._loaded.max_length
+        if most is not None and length > most:
+            raise ModelError(
+                f"the prompt has {len(start.prompt_ids)} tokens, and with an answer of up to"
+                f" {MAX_TOKENS} it is longer than the {most} that the model was made for: give a"
+                " shorter text"
+            )
+        return start
 
     def write(self, task: Task) -> tuple[list[Outcome], list[TokenTrace]]:
         """Write one answer in each of `WAYS`, greedily.
@@ -147,72 +152,80 @@ class Demo:
             What came out, and the tokens of the last way.
 
         Raises:
-            FfwdError: As `grammar`.
+            FfwdError: As `start`.
 
         """
-        grammar = self.grammar(task)
-        report = GenerationReport(trace=True)
-        naive = GenerationReport()
+        # One for each: what one way has made of an automaton would save another one's time.
+        free, masked, naive, canonical = (self.start(task) for _ in WAYS)
         # However little a model knows, its answers come to an end.
-        processor = GrammarLogitsProcessor(grammar, max_tokens=MAX_TOKENS)
-        forward = {
-            "custom_generate": fast_forward_generate,
-            "grammar": grammar,
-            "complete": True,
-        }
+        processor = GrammarLogitsProcessor(masked, max_tokens=MAX_TOKENS)
+        reports = [GenerationReport(), GenerationReport(trace=True)]
         outcomes = [
-            self._outcome(WAYS[0], task, {}, lambda: None),
-            self._outcome(
-                WAYS[1],
-                task,
-                {"logits_processor": [processor]},
-                lambda: (0, processor.stats.forward_passes),
-            ),
+            self._outcome(WAYS[0], task, free, {}, None),
+            self._outcome(WAYS[1], task, masked, {"logits_processor": [processor]}, processor),
         ]
-        for way, options, into in ((WAYS[2], _NAIVE, naive), (WAYS[3], _CANONICAL, report)):
-            outcomes.append(
-                self._outcome(
-                    way,
-                    task,
-                    {**forward, "fast_forward": options, "report": into},
-                    lambda into=into: (into.stats.forced_tokens, into.stats.forward_passes),
-                )
-            )
-        return outcomes, report.tokens
+        for way, start, options, report in zip(
+            WAYS[2:], (naive, canonical), (_NAIVE, _CANONICAL), reports, strict=True
+        ):
+            forward = {
+                "custom_generate": fast_forward_generate,
+                "grammar": start,
+                "complete": True,
+                "fast_forward": options,
+                "report": report,
+            }
+            outcomes.append(self._outcome(way, task, start, forward, report))
+        return outcomes, reports[-1].tokens
+
+    def _generate(self, ids: torch.Tensor, **options: Any) -> torch.Tensor:
+        """`generate`, greedily: ids [1, length] in, and with what comes after them out."""
+        chosen = {"do_sample": False, "num_beams": 1, "max_new_tokens": MAX_TOKENS, **options}
+        output: torch.Tensor = self.model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            # Nothing is padded; said, so that transformers does not warn that it guesses.
+            pad_token_id=0,
+            **chosen,
+        )
+        return output
 
     def _outcome(
         self,
         way: str,
         task: Task,
-        extra: dict[str, Any],
-        cost: Callable[[], tuple[int, int] | None],
+        start: Start,
+        options: dict[str, Any],
+        counter: GrammarLogitsProcessor | GenerationReport | None,
     ) -> Outcome:
-        prompt = self.prompt(task)
-        length = prompt["input_ids"].shape[1]
+        ids = torch.tensor([start.prompt_ids])
+        ends = start.vocabulary.eos_token_ids
         begun = time.perf_counter()
-        output = self.model.generate(**prompt, do_sample=False, max_new_tokens=MAX_TOKENS, **extra)
+        output = self._generate(ids, eos_token_id=list(ends), **options)
         seconds = time.perf_counter() - begun
-        tokens = output[0, length:].tolist()
-        text = self.tokenizer.decode(tokens, skip_special_tokens=True)
-        forced, passes = cost() or (0, len(tokens))
+        tokens = output[0, ids.shape[1] :].tolist()
+        text = start.answer(tokens).text
         return Outcome(
             way=way,
             text=text,
             valid=_is_valid(text, task.schema),
             right=None if task.right is None else _is_right(text, task.right),
             tokens=len(tokens),
-            forced=forced,
-            passes=passes,
+            forced=0 if counter is None else counter.stats.forced_tokens,
+            passes=len(tokens) if counter is None else counter.stats.forward_passes,
             seconds=seconds,
-            likelihood=self.likelihood(prompt["input_ids"][0].tolist(), tokens),
+            likelihood=sum(self.likelihoods(start.prompt_ids, tokens)),
         )
 
     @torch.no_grad()
-    def likelihood(self, prompt: Sequence[int], tokens: Sequence[int]) -> float:
-        """The log-likelihood in nats of tokens after a prompt, among all tokens."""
+    def likelihoods(self, prompt: Sequence[int], tokens: Sequence[int]) -> list[float]:
+        """The log-likelihood in nats of each token, after the prompt and those before it.
+
+        Among all tokens: no mask is put on.
+        """
         logits = self.model(input_ids=torch.tensor([[*prompt, *tokens]])).logits[0].float()
         after = logits[len(prompt) - 1 : -1].log_softmax(-1)
-        return float(after[range(len(tokens)), list(tokens)].sum())
+        each: list[float] = after[range(len(tokens)), list(tokens)].tolist()
+        return each
 
     def cut(self, task: Task, text: str, *, naive: bool) -> list[int]:
         """A given answer as the tokens that it has where all that is forced is appended.
@@ -225,21 +238,24 @@ class Demo:
             text: What follows that grammar.
             naive: Whether forced text is tokenized by itself, or canonically.
 
+        Raises:
+            ValueError: The text does not follow the grammar.
+
         """
-        matcher = self.grammar(task).matcher()
+        start = self.start(task)
+        matcher, spelled = start.matcher(), start.vocabulary.token_bytes
         options = _NAIVE if naive else _CANONICAL
         tokens: list[int] = []
         left = text.encode()
         while not matcher.is_terminated():
             step = options.tokens(matcher)
             if not step:
-                own = self.tokenizer.encode(left.decode(), add_special_tokens=False)
-                step = own[:1] or [self.tokenizer.eos_token_id]
+                own = self.tokenizer.encode(left.decode(), prefix_space=False)
+                step = own[:1] or list(start.vocabulary.eos_token_ids[:1])
             if not matcher.accept_tokens(step):
                 raise ValueError(f"the text does not follow the schema: {text}")
             tokens += step
-            written = b"".join(self.vocabulary.token_bytes(token) or b"" for token in step)
-            left = left[len(written) :] if left else left
+            left = left[sum(len(spelled(token) or b"") for token in step) :]
         return tokens
 
 
