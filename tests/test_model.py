@@ -7,12 +7,13 @@ import re
 
 import pytest
 import tokenizers
-from transformers import AutoConfig, AutoTokenizer
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 import ffwd.chat
 import ffwd.model
 import ffwd.tokenizer
-from ffwd.model.texts import Words, conversation, extraction
+from ffwd.model.texts import Words, conversation, extraction, simple_extraction
 from ffwd.model.texts.records import KINDS
 
 FOLDER = ffwd.model.path()
@@ -130,3 +131,22 @@ def test_every_fact_is_in_its_text():
                     assert all(str(value) in record.text for value in spelled), record
             example = extraction(words, record)
             assert record.text in example.messages[-1]["content"]
+
+
+def test_it_is_right_about_texts_that_it_has_not_seen():
+    """Greedily it writes an answer exactly if each token of it is the likeliest one there."""
+    torch.set_num_threads(1)
+    tokenizer = AutoTokenizer.from_pretrained(FOLDER)
+    model = AutoModelForCausalLM.from_pretrained(FOLDER).eval()
+    words = Words(random.Random(10))
+    right = 0
+    for _ in range(200):
+        example = simple_extraction(words)
+        prompt = tokenizer.apply_chat_template(
+            example.messages, add_generation_prompt=True, return_dict=True
+        )["input_ids"]
+        answer = [*tokenizer.encode(example.answer), tokenizer.eos_token_id]
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([[*prompt, *answer]])).logits[0]
+        right += logits[len(prompt) - 1 : -1].argmax(-1).tolist() == answer
+    assert right >= 180
