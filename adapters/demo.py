@@ -27,7 +27,7 @@ from ffwd.adapters.transformers import (
     load_local,
 )
 from ffwd.chat import ChatTemplate, Start
-from ffwd.model.texts import SIMPLE_KINDS, Words, simple_extraction
+from ffwd.model.texts import KINDS, SIMPLE_KINDS, Example, Words, extraction, simple_extraction
 
 MAX_TOKENS = 96
 
@@ -37,11 +37,20 @@ _CANONICAL = FastForward()
 
 @dataclass(frozen=True)
 class Task:
-    """A prompt, the schema of its answer, and the answer that is right, where that is known."""
+    """What is asked for.
+
+    Attributes:
+        messages: The prompt, as chat templates take it.
+        schema: The JSON Schema of its answer.
+        right: The answer that is right, where that is known.
+        named: Whether the prompt says which keys are wanted, or the schema alone does.
+
+    """
 
     messages: list[dict[str, Any]]
     schema: Any
-    right: str | None
+    right: str | None = None
+    named: bool = True
 
 
 @dataclass(frozen=True)
@@ -78,17 +87,29 @@ WAYS = ("unconstrained", "masks", "naive forcing", "canonical forcing")
 
 
 def tasks(count: int, *, seed: int) -> list[Task]:
-    """Prompts that ask for a record of a short text, of five kinds in turn.
+    """Prompts that ask for a record of a short text, of six sorts in turn.
 
-    Most kinds have a first key that is one of two with the same beginning, as `orderId` and
-    `orderName`.
+    The first five are of five kinds of records, and say which keys are wanted. Most of these have a
+    first key that is one of two with the same beginning, as `orderId` and `orderName`. The sixth is
+    about a person, and only its schema says which keys are wanted: none of them is the usual one.
     """
     words = Words(random.Random(f"demo {seed}"))
+    sorts = (*SIMPLE_KINDS, None)
     made = []
     for index in range(count):
-        example = simple_extraction(words, SIMPLE_KINDS[index % len(SIMPLE_KINDS)])
-        made.append(Task(example.messages, example.schema, example.answer))
+        kind = sorts[index % len(sorts)]
+        example = _not_named(words) if kind is None else simple_extraction(words, kind)
+        made.append(Task(example.messages, example.schema, example.answer, kind is not None))
     return made
+
+
+def _not_named(words: Words) -> Example:
+    record = KINDS["person"](words)
+    usual = {fact.keys[0] for fact in record.facts}
+    while True:
+        example = extraction(words, record, named=False)
+        if usual.isdisjoint(json.loads(example.answer)):
+            return example
 
 
 class Demo:

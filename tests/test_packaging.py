@@ -161,6 +161,7 @@ def test_the_sdist_has_the_sources(sdist: Path) -> None:
     }
     needed = {"LICENSE", "README.md", "pyproject.toml", "setup.py", "MANIFEST.in"}
     needed |= {"CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md"}
+    needed |= {f"ffwd/model/{name}" for name in ("model.safetensors", "tokenizer.json")}
     assert (crate | modules | needed | {"ffwd/py.typed", "ffwd/_native.pyi"}) <= shipped
     assert not [path for path in shipped if path.startswith("ffwd/native/fuzz/")]
     assert not [path for path in shipped if "/target/" in path or path.endswith((".so", ".pyc"))]

@@ -23,7 +23,7 @@ FORMAT = "ffwd-demo-1"
 
 @command(no_args_is_help=False)
 @click.option(
-    "--prompts", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many."
+    "--prompts", default=6, show_default=True, type=click.IntRange(1, 1000), help="How many."
 )
 @click.option("--seed", default=0, show_default=True, type=int, help="Of the prompts.")
 @click.option("--text", help="Ask for a record of this text, instead of prompts that are drawn.")
@@ -67,7 +67,7 @@ def demo(
     box = _load(model)
     from ffwd.adapters.demo import Task, tasks
 
-    chosen = tasks(prompts, seed=seed) if text is None else [Task(*_own(text, schema), None)]
+    chosen = tasks(prompts, seed=seed) if text is None else [Task(*_own(text, schema))]
     try:
         written = [box.write(task) for task in tracked(chosen, "writing", total=len(chosen))]
     except FfwdError as error:
@@ -140,8 +140,11 @@ Cut = list[tuple[int, float]]
 
 
 def _cuts(box: Demo, task: Task) -> dict[str, Cut] | None:
-    """The right record of a task as both ways of forcing cut it."""
-    if task.right is None:
+    """The right record of a task as both ways of forcing cut it.
+
+    Not where the prompt names no keys: there it is the keys that the model finds unlikely.
+    """
+    if task.right is None or not task.named:
         return None
     prompt = box.start(task).prompt_ids
     found = {}
@@ -198,6 +201,7 @@ def _data(
                 "messages": task.messages,
                 "schema": task.schema,
                 "right": task.right,
+                "named": task.named,
                 "right_as_tokens": cut,
                 "outcomes": [asdict(each) for each in row],
             }

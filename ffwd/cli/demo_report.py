@@ -72,7 +72,8 @@ class Report:
 
     def prompt(self, title: str, task: Task, outcomes: list[Outcome]) -> None:
         """A prompt and its answers, equal ones together."""
-        self._say(f"\n{title}", style="bold")
+        keys = "" if task.named else ", which does not say how its schema names the keys"
+        self._say(f"\n{title}{keys}", style="bold")
         self._indented(task.messages[-1]["content"])
         ways: dict[str, list[Outcome]] = {}
         for each in outcomes:
@@ -82,7 +83,7 @@ class Report:
             verdict, style = _verdict(same[0])
             self._say(f"{named}: {verdict}", style=style)
             self._indented(text)
-        if task.right is not None and not all(each.right for each in outcomes):
+        if task.right is not None and not any(each.right for each in outcomes):
             self._say("the right answer", style="dim")
             self._indented(task.right)
 
@@ -126,7 +127,7 @@ class Report:
                 shown = ", ".join(f"{self._shown(t)} {_probability(p)}" for t, p in tokens)
                 self._indented(f"{name:<9}  {shown}")
         self._say(
-            "On average the right answers have a log-likelihood of"
+            "On average the right answers to prompts that name the keys have a log-likelihood of"
             f" {means['canonical']:.2f} nats as canonical forcing cuts them, and of"
             f" {means['naive']:.2f} nats as naive forcing does."
         )
