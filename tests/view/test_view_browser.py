@@ -202,16 +202,18 @@ def of_the_box(tmp_path_factory):
     messages = [*task.messages, {"role": "assistant", "content": '{"order'}]
     (folder / "messages.json").write_text(json.dumps(messages), encoding="utf-8")
     (folder / "order.json").write_text(json.dumps(task.schema), encoding="utf-8")
-    page = folder / "order.html"
     words = [
-        "generate", ffwd.model.path(), folder / "order.json", "--messages",
-        folder / "messages.json", "--view", page, "--whitespace", "compact",
+        "generate", str(ffwd.model.path()), "order.json", "--messages", "messages.json",
+        "--view", "order.html", "--whitespace", "compact",
     ]  # fmt: skip
     torch.set_num_threads(1)
-    done = CliRunner().invoke(group, list(map(str, words)))
+    with pytest.MonkeyPatch.context() as patch:
+        # The picture has the name of the schema as it is given.
+        patch.chdir(folder)
+        done = CliRunner().invoke(group, words)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout) == json.loads(task.right)
-    return page
+    return folder / "order.html"
 
 
 def test_the_picture_of_the_documents(browser, of_the_box):
