@@ -10,23 +10,29 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 import torch
+from click.testing import CliRunner
 from transformers import AutoTokenizer
 
 import ffwd.model
 from ffwd.adapters.demo import WAYS, Demo, tasks
+from ffwd.cli.commands import group
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(*arguments, code=0, python=("-m", "ffwd.cli")):
+def run(*arguments, code=0):
+    """The command in this process."""
+    torch.set_num_threads(1)
+    done = CliRunner().invoke(group, ["demo", *arguments])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done
+
+
+def process(*command):
+    """A process of its own."""
     done = subprocess.run(
-        [sys.executable, *python, "demo", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        encoding="utf-8",
+        [sys.executable, *command], capture_output=True, text=True, timeout=300, encoding="utf-8"
     )
-    assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done
 
@@ -181,9 +187,9 @@ def stable(text):
 
 
 def test_the_same_seed_shows_the_same():
-    first, second = (
-        json.loads(run("--json", "--prompts", "1", "--seed", "3").stdout) for _ in range(2)
-    )
+    words = ["demo", "--json", "--prompts", "1", "--seed", "3"]
+    first = json.loads(run(*words[1:]).stdout)
+    second = json.loads(process("-m", "ffwd.cli", *words).stdout)
     for figures in (first, second):
         for outcome in figures["prompts"][0]["outcomes"]:
             del outcome["seconds"]
@@ -237,10 +243,15 @@ def test_a_folder_without_a_model_is_named(tmp_path):
 def test_what_is_missing_is_said(missing):
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
-        "sys.argv[0] = 'ffwd'\nfrom ffwd.cli import main\nmain()"
+        "sys.argv = ['ffwd', 'demo']\nfrom ffwd.cli import main\nmain()"
     )
-    done = run(code=4, python=("-c", code))
-    assert done.stderr == f"error: {missing} is not installed: pip install 'ffwd[demo]'\n"
+    done = process("-c", code)
+    assert done.returncode == 4
+    if missing == "jinja2":
+        said = "chat templates need Jinja2: pip install 'ffwd[chat]'"
+    else:
+        said = f"{missing} is not installed: pip install 'ffwd[demo]'"
+    assert done.stderr == f"error: {said}\n"
 
 
 def test_prompts_take_turns_and_follow_their_seed():
