@@ -27,7 +27,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
         fuzz-smoke audit clean
 
 help:
-	@echo 'make demo    a constrained answer from a chat prompt, through generate()'
+	@echo 'make demo    records of short texts as JSON, from a small model, in four ways'
 	@echo 'make test    all tests, Rust and Python'
 	@echo 'make check   formatting, lints, types, stubs, counts and all tests: what CI runs'
 	@echo 'make docs    the site, into build/site; any warning is an error'
@@ -57,11 +57,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed-demo: $(BUILT_FROM) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[transformers]'
+	$(BIN)/python -m pip install --quiet --editable '.[demo]'
 	touch $@
 
 $(VENV)/.installed: $(BUILT_FROM) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[transformers,bench,test,dev,docs]'
+	$(BIN)/python -m pip install --quiet --editable '.[transformers,demo,bench,test,dev,docs]'
 	touch $@ $(VENV)/.installed-demo
 
 setup: $(VENV)/.installed
@@ -122,7 +122,7 @@ parsers: $(PARSERS)
 # --------------------------------------------------------------------------------------- the job
 
 demo: $(VENV)/.installed-demo
-	$(BIN)/python -m ffwd.adapters.demo
+	$(BIN)/ffwd demo
 
 # ---------------------------------------------------------------------------------------- checks
 

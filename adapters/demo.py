@@ -1,204 +1,296 @@
-"""Constrained generation in front of your eyes: `python -m ffwd.adapters.demo`.
+"""One prompt, written in four ways: without a grammar, under masks, and with forced tokens.
 
-A chat prompt, a JSON Schema and a tiny model that is made on the spot go through transformers'
-`generate()` twice: under masks, and with fast-forward.
+`ffwd demo` shows what comes out. The model is `ffwd.model`; its prompts are drawn from the texts of
+`ffwd.model.texts`, with a seed that it was not trained on.
 """
 
-import argparse
 import json
-import sys
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import jsonschema
 import torch
+from transformers.utils.logging import disable_progress_bar
 
 import ffwd
-from ffwd.adapters._demo_model import TICKET_SCHEMA, chat, train_model, train_tokenizer
+import ffwd.model
 from ffwd.adapters.transformers import (
+    FastForward,
     GenerationReport,
     GrammarLogitsProcessor,
+    ModelError,
     TokenTrace,
     fast_forward_generate,
+    load_local,
 )
-from ffwd.grammar import json_schema
-from ffwd.tokenizer import from_huggingface
+from ffwd.chat import ChatTemplate, Start
+from ffwd.model.texts import KINDS, SIMPLE_KINDS, Example, Words, extraction, simple_extraction
 
-MESSAGE = (
-    "Hello, this is Grace. The kettle that I bought 12 days ago stopped working."
-    " I want my money back."
-)
+MAX_TOKENS = 96
+
+_NAIVE = FastForward(method="backoff", backoff_tokens=0)
+_CANONICAL = FastForward()
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One generated answer."""
+class Task:
+    """What is asked for.
 
+    Attributes:
+        messages: The prompt, as chat templates take it.
+        schema: The JSON Schema of its answer.
+        right: The answer that is right, where that is known.
+        named: Whether the prompt says which keys are wanted, or the schema alone does.
+
+    """
+
+    messages: list[dict[str, Any]]
+    schema: Any
+    right: str | None = None
+    named: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one way of writing made of one task.
+
+    Attributes:
+        way: One of `WAYS`.
+        text: The answer, without its end token.
+        valid: Whether it is a whole JSON text that follows the schema.
+        right: Whether all fields have the right values; None where these are not known.
+        tokens: Of the answer, its end token included.
+        forced: Those of them that the model was not asked for.
+        passes: Forward passes, that over the prompt included.
+        seconds: Of the whole call of `generate`.
+        likelihood: The log-likelihood in nats of these tokens, given the prompt, by one plain
+            forward pass over both.
+
+    """
+
+    way: str
     text: str
+    valid: bool
+    right: bool | None
     tokens: int
+    forced: int
+    passes: int
     seconds: float
+    likelihood: float
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the demonstration; the exit status is 0 if the answers are whole and valid."""
-    options = _parse(arguments)
-    schema = json.dumps(TICKET_SCHEMA)
-    if options.schema is not None:
-        try:
-            schema = options.schema.read_text(encoding="utf-8")
-        except (OSError, UnicodeError) as error:
-            print(f"the schema cannot be read: {error}", file=sys.stderr)
-            return 2
+WAYS = ("unconstrained", "masks", "naive forcing", "canonical forcing")
+"""The ways of writing, as they are shown in turn. Both ways of forcing have masks, too."""
 
-    # A model this small is faster on one thread, many times so on a busy machine.
-    torch.set_num_threads(1)
-    started = time.perf_counter()
-    tokenizer = train_tokenizer(seed=options.seed)
-    model, loss = train_model(tokenizer, seed=options.seed, steps=options.steps)
-    print(
-        f"A Llama with {model.num_parameters():,} parameters and a tokenizer of {len(tokenizer):,}"
-        f" tokens,\ntrained for {time.perf_counter() - started:.1f} s (loss {loss:.2f})."
-        " It knows JSON better than it knows the answer."
-    )
 
-    started = time.perf_counter()
-    vocabulary = from_huggingface(
-        tokenizer,
-        vocab_size=model.config.vocab_size,
-        eos_token_ids=[tokenizer.eos_token_id],
-    )
-    ready = time.perf_counter()
-    try:
-        grammar = ffwd.compile(json_schema(schema, whitespace=options.whitespace), vocabulary)
-    except ffwd.FfwdError as error:
-        print(f"the schema cannot be used: {error}", file=sys.stderr)
-        return 2
-    compiled = time.perf_counter()
-    print(
-        f"Vocabulary in {1e3 * (ready - started):.1f} ms,"
-        f" schema compiled in {1e3 * (compiled - ready):.2f} ms."
-    )
+def tasks(count: int, *, seed: int) -> list[Task]:
+    """Prompts that ask for a record of a short text, of six sorts in turn.
 
-    prompt = tokenizer.apply_chat_template(
-        chat(options.message), add_generation_prompt=True, return_tensors="pt", return_dict=True
-    )
-    print(f"\nPrompt\n  {tokenizer.decode(prompt['input_ids'][0])}")
+    The first five are of five kinds of records, and say which keys are wanted. Most of these have a
+    first key that is one of two with the same beginning, as `orderId` and `orderName`. The sixth is
+    about a person, and only its schema says which keys are wanted: none of them is the usual one.
+    """
+    words = Words(random.Random(f"demo {seed}"))
+    sorts = (*SIMPLE_KINDS, None)
+    made = []
+    for index in range(count):
+        kind = sorts[index % len(sorts)]
+        example = _not_named(words) if kind is None else simple_extraction(words, kind)
+        made.append(Task(example.messages, example.schema, example.answer, kind is not None))
+    return made
 
-    def generate(**extra: Any) -> Answer:
-        begun = time.perf_counter()
-        torch.manual_seed(options.seed)
-        output = model.generate(
-            **prompt, do_sample=options.sample, max_new_tokens=options.max_new_tokens, **extra
+
+def _not_named(words: Words) -> Example:
+    record = KINDS["person"](words)
+    usual = {fact.keys[0] for fact in record.facts}
+    while True:
+        example = extraction(words, record, named=False)
+        if usual.isdisjoint(json.loads(example.answer)):
+            return example
+
+
+class Demo:
+    """A model, its tokenizer and the vocabulary that grammars are compiled for.
+
+    Args:
+        model: A folder with a model of transformers that has a chat template; None for the one in
+            the box.
+
+    Raises:
+        ModelError: The folder holds no model, or its tokenizer is not that of the model.
+        MissingTemplateError: It has no chat template.
+        VocabularyError: Its tokenizer cannot be read.
+
+    """
+
+    def __init__(self, model: str | None = None) -> None:
+        # Loading takes no time that a bar could show.
+        disable_progress_bar()
+        # A model as small as that in the box is slower on an accelerator.
+        loaded = load_local(ffwd.model.path() if model is None else model, device="cpu")
+        self.model = loaded.model
+        self.tokenizer = loaded.tokenizer
+        self._template = ChatTemplate.for_tokenizer(self.tokenizer)
+        self._loaded = loaded
+        self._vocabularies: dict[tuple[int, ...], ffwd.Vocabulary] = {}
+        # The first call of generate() loads code, for which no way of writing is to blame.
+        ids = torch.zeros((1, 1), dtype=torch.long)
+        self._generate(ids, max_new_tokens=1)
+
+    def start(self, task: Task) -> Start:
+        """The prompt of a task, and the grammar of its schema, compiled anew.
+
+        Raises:
+            FfwdError: The schema is none, or has what is not supported.
+            ModelError: The prompt and an answer are longer than the model's context.
+
+        """
+        prompt = self._template.render(
+            task.messages, tokenizer=self.tokenizer, add_generation_prompt=True
         )
+        ends = prompt.end_token_ids
+        if ends not in self._vocabularies:
+            self._vocabularies[ends] = self._loaded.vocabulary(ends)
+        vocabulary = self._vocabularies[ends]
+        schema = ffwd.json_schema(json.dumps(task.schema), whitespace="compact")
+        start = prompt.start(ffwd.compile(schema, vocabulary))
+        length, most = len(start.prompt_ids) + MAX_TOKENS, self._loaded.max_length
+        if most is not None and length > most:
+            raise ModelError(
+                f"the prompt has {len(start.prompt_ids)} tokens, and with an answer of up to"
+                f" {MAX_TOKENS} it is longer than the {most} that the model was made for: give a"
+                " shorter text"
+            )
+        return start
+
+    def write(self, task: Task) -> tuple[list[Outcome], list[TokenTrace]]:
+        """Write one answer in each of `WAYS`, greedily.
+
+        Returns:
+            What came out, and the tokens of the last way.
+
+        Raises:
+            FfwdError: As `start`.
+
+        """
+        # One for each: what one way has made of an automaton would save another one's time.
+        free, masked, naive, canonical = (self.start(task) for _ in WAYS)
+        # However little a model knows, its answers come to an end.
+        processor = GrammarLogitsProcessor(masked, max_tokens=MAX_TOKENS)
+        reports = [GenerationReport(), GenerationReport(trace=True)]
+        outcomes = [
+            self._outcome(WAYS[0], task, free, {}, None),
+            self._outcome(WAYS[1], task, masked, {"logits_processor": [processor]}, processor),
+        ]
+        for way, start, options, report in zip(
+            WAYS[2:], (naive, canonical), (_NAIVE, _CANONICAL), reports, strict=True
+        ):
+            forward = {
+                "custom_generate": fast_forward_generate,
+                "grammar": start,
+                "complete": True,
+                "fast_forward": options,
+                "report": report,
+            }
+            outcomes.append(self._outcome(way, task, start, forward, report))
+        return outcomes, reports[-1].tokens
+
+    def _generate(self, ids: torch.Tensor, **options: Any) -> torch.Tensor:
+        """`generate`, greedily: ids [1, length] in, and with what comes after them out."""
+        chosen = {"do_sample": False, "num_beams": 1, "max_new_tokens": MAX_TOKENS, **options}
+        output: torch.Tensor = self.model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            # Nothing is padded; said, so that transformers does not warn that it guesses.
+            pad_token_id=0,
+            **chosen,
+        )
+        return output
+
+    def _outcome(
+        self,
+        way: str,
+        task: Task,
+        start: Start,
+        options: dict[str, Any],
+        counter: GrammarLogitsProcessor | GenerationReport | None,
+    ) -> Outcome:
+        ids = torch.tensor([start.prompt_ids])
+        ends = start.vocabulary.eos_token_ids
+        begun = time.perf_counter()
+        output = self._generate(ids, eos_token_id=list(ends), **options)
         seconds = time.perf_counter() - begun
-        new = output[0, prompt["input_ids"].shape[1] :]
-        text = tokenizer.decode(new, skip_special_tokens=True)
-        return Answer(text, len(new), seconds)
+        tokens = output[0, ids.shape[1] :].tolist()
+        text = start.answer(tokens).text
+        return Outcome(
+            way=way,
+            text=text,
+            valid=_is_valid(text, task.schema),
+            right=None if task.right is None else _is_right(text, task.right),
+            tokens=len(tokens),
+            forced=0 if counter is None else counter.stats.forced_tokens,
+            passes=len(tokens) if counter is None else counter.stats.forward_passes,
+            seconds=seconds,
+            likelihood=sum(self.likelihoods(start.prompt_ids, tokens)),
+        )
 
-    processor = GrammarLogitsProcessor(grammar)
-    masked = generate(logits_processor=[processor])
-    report = GenerationReport(trace=True)
-    forwarded = generate(custom_generate=fast_forward_generate, grammar=grammar, report=report)
+    @torch.no_grad()
+    def likelihoods(self, prompt: Sequence[int], tokens: Sequence[int]) -> list[float]:
+        """The log-likelihood in nats of each token, after the prompt and those before it.
 
-    _print_tokens(report.tokens, lambda token: repr(tokenizer.decode([token])))
-    print("\nAnswer under masks\n  " + masked.text)
-    print("Answer with fast-forward\n  " + forwarded.text)
-    stats = report.stats
-    passes = processor.stats.forward_passes
-    print(f"\n{'':24}{'tokens':>8}{'forced':>8}{'forward passes':>16}{'time':>10}")
-    for name, row in {
-        "masks": (masked.tokens, 0, passes, masked.seconds),
-        "masks and fast-forward": (
-            stats.tokens,
-            stats.forced_tokens,
-            stats.forward_passes,
-            forwarded.seconds,
-        ),
-    }.items():
-        print(f"{name:24}{row[0]:>8}{row[1]:>8}{row[2]:>16}{1e3 * row[3]:>7.0f} ms")
-    saved = 1 - stats.forward_passes / passes
-    per_mask = processor.stats.mask_nanoseconds / processor.stats.masks / 1e3
-    print(f"{saved:.0%} of the forward passes saved; {per_mask:.0f} µs per token for the grammar.")
+        Among all tokens: no mask is put on.
+        """
+        logits = self.model(input_ids=torch.tensor([[*prompt, *tokens]])).logits[0].float()
+        after = logits[len(prompt) - 1 : -1].log_softmax(-1)
+        each: list[float] = after[range(len(tokens)), list(tokens)].tolist()
+        return each
 
-    problems = [
-        f"{name}: {problem}"
-        for name, answer in (("masks", masked), ("fast-forward", forwarded))
-        for problem in _problems(answer.text, own_schema=options.schema is None)
-    ]
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    if not problems:
-        print("Both answers are valid.")
-    return 1 if problems else 0
+    def cut(self, task: Task, text: str, *, naive: bool) -> list[int]:
+        """A given answer as the tokens that it has where all that is forced is appended.
 
+        Where nothing is forced, it goes on with the first of the tokens that the tokenizer has for
+        what is left of the text.
 
-def _print_tokens(tokens: list[TokenTrace], show: Callable[[int], str]) -> None:
-    print(f"\n{'token':28}{'allowed by the mask':>20}")
-    for entry in tokens:
-        allowed = "" if entry.allowed is None else f"{entry.allowed:,}"
-        kind = "forced" if entry.forced else "chosen by the model"
-        print(f"{show(entry.token):28}{allowed:>20}   {kind}")
+        Args:
+            task: Whose grammar forces.
+            text: What follows that grammar.
+            naive: Whether forced text is tokenized by itself, or canonically.
+
+        Raises:
+            ValueError: The text does not follow the grammar.
+
+        """
+        start = self.start(task)
+        matcher, spelled = start.matcher(), start.vocabulary.token_bytes
+        options = _NAIVE if naive else _CANONICAL
+        tokens: list[int] = []
+        left = text.encode()
+        while not matcher.is_terminated():
+            step = options.tokens(matcher)
+            if not step:
+                own = self.tokenizer.encode(left.decode(), prefix_space=False)
+                step = own[:1] or list(start.vocabulary.eos_token_ids[:1])
+            if not matcher.accept_tokens(step):
+                raise ValueError(f"the text does not follow the schema: {text}")
+            tokens += step
+            left = left[sum(len(spelled(token) or b"") for token in step) :]
+        return tokens
 
 
-def _problems(text: str, *, own_schema: bool) -> list[str]:
-    """Return what is wrong with an answer, by Python's own means."""
+def _is_valid(text: str, schema: Any) -> bool:
     try:
         value = json.loads(text)
-    except ValueError as error:
-        return [f"not (whole) JSON: {error}"]
-    if not own_schema:
-        return []
-    if not isinstance(value, dict):
-        return ["not an object"]
-    properties = TICKET_SCHEMA["properties"]
-    wrong = [f"{name} is missing" for name in TICKET_SCHEMA["required"] if name not in value]
-    for name, item in value.items():
-        if name not in properties:
-            wrong.append(f"{name} is not in the schema")
-        elif "enum" in properties[name] and item not in properties[name]["enum"]:
-            wrong.append(f"{name} is {item!r}")
-    if wrong:
-        return wrong
-    days, steps = value["days_since_the_purchase"], value["suggested_next_steps"]
-    name = value["customer_first_name"]
-    allowed_steps = properties["suggested_next_steps"]["items"]["enum"]
-    checks = {
-        "customer_first_name": isinstance(name, str) and name.istitle() and 3 <= len(name) <= 12,
-        # JSON Schema counts 12.0 among the integers.
-        "days_since_the_purchase": type(days) in (int, float)
-        and 0 <= days <= 365
-        and days == int(days),
-        "customer_wants_a_refund": isinstance(value["customer_wants_a_refund"], bool),
-        "suggested_next_steps": isinstance(steps, list)
-        and 1 <= len(steps) <= 2
-        and all(step in allowed_steps for step in steps),
-    }
-    return [f"{key} is {value[key]!r}" for key, good in checks.items() if not good]
+    except ValueError:
+        return False
+    return bool(jsonschema.validators.validator_for(schema)(schema).is_valid(value))
 
 
-def _parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m ffwd.adapters.demo",
-        description="A constrained answer from a tiny model that is made on the spot.",
-    )
-    parser.add_argument("--message", default=MESSAGE, help="what the user says")
-    parser.add_argument(
-        "--schema", type=Path, metavar="FILE", help="a JSON Schema; default: a support ticket"
-    )
-    parser.add_argument(
-        "--whitespace",
-        default="compact",
-        choices=["flexible", "compact", "single-space"],
-        help="whitespace in the JSON (default: %(default)s, as the model has learned it)",
-    )
-    parser.add_argument("--sample", action="store_true", help="sample, instead of greedy decoding")
-    parser.add_argument("--max-new-tokens", type=int, default=400, metavar="N")
-    parser.add_argument("--steps", type=int, default=100, metavar="N", help="training steps")
-    parser.add_argument("--seed", type=int, default=0, metavar="N")
-    return parser.parse_args(arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _is_right(text: str, right: str) -> bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return bool(value == json.loads(right))

@@ -27,6 +27,7 @@ from maskbench.report.command import RecordingGroup, report_command
 from maskbench.runs.command import run_command
 from maskbench.serving.command import serving_command
 from maskbench.soak.command import soak_command
+from maskbench.train_model.command import evaluate_model_command, train_model_command
 
 
 @click.group(cls=RecordingGroup)
@@ -43,6 +44,7 @@ main.add_command(canonical_walks_command)
 main.add_command(canonicality_command)
 main.add_command(continuations_command)
 main.add_command(differential_command)
+main.add_command(evaluate_model_command)
 main.add_command(fetch_command)
 main.add_command(fuzz_command)
 main.add_command(grammars_command)
@@ -59,6 +61,7 @@ main.add_command(run_command)
 main.add_command(serving_command)
 main.add_command(soak_command)
 main.add_command(tokenizers_command)
+main.add_command(train_model_command)
 main.add_command(walk_command)
 
 

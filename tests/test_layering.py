@@ -139,6 +139,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="adapters",
         eager=frozenset(
             {"ffwd", "ffwd.chat", "numpy", "torch", "transformers", "tokenizers"}
+            # The demonstration judges its answers.
+            | {"jsonschema"}
             # With their engine.
             | {"llama_cpp", "sglang", "vllm", "pydantic"}
         ),
@@ -178,7 +180,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="maskbench",
         eager=frozenset(
             {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "maskbench.logits"}
-            | {"maskbench.differential", "maskbench.soak"}
+            | {"maskbench.differential", "maskbench.soak", "maskbench.train_model"}
             | {"numpy", "click", "rich", "tokenizers", "psutil"}
         ),
         # The peers, each loaded in its own process only, and the judges.
@@ -242,6 +244,16 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="maskbench/logits",
         eager=frozenset({"ffwd", "ffwd.adapters", "maskbench", "numpy", "click", "rich", "torch"}),
         lazy=frozenset({"xgrammar", "llguidance"}),
+        public_only=True,
+    ),
+    # Trains the model in the box; its command loads the rest only when it is called.
+    "maskbench.train_model": PythonLayer(
+        folder="maskbench/train_model",
+        eager=frozenset(
+            {"ffwd", "ffwd.adapters", "maskbench"}
+            | {"click", "tokenizers", "torch", "transformers"}
+        ),
+        lazy=frozenset(),
         public_only=True,
     ),
     # Trains a model; its command loads the rest only when it is called.

@@ -209,14 +209,14 @@ import json
 import numpy as np
 import torch, transformers
 import ffwd, ffwd.chat, ffwd.metrics, ffwd.openai, ffwd.streaming, ffwd.tokenizer
-from ffwd.adapters._demo_model import TICKET_SCHEMA, train_tokenizer
-tokenizer = train_tokenizer(seed=0)
-tokenizer.save_pretrained(FOLDER)
-loaded = ffwd.tokenizer.load(FOLDER)
+import ffwd.model
+from ffwd.adapters.demo import Demo, tasks
+(task,) = tasks(1, seed=0)
+loaded = ffwd.tokenizer.load(ffwd.model.path())
 assert loaded.decode(loaded.encode("some text")) == "some text"
 vocabulary = loaded.vocabulary()
 grammars = [
-    ffwd.json_schema(TICKET_SCHEMA),
+    ffwd.json_schema(task.schema),
     ffwd.json_schema({"$ref": "https://json-schema.org/draft/2020-12/schema"}),
     ffwd.regex("[a-z]+"), ffwd.choice(["yes", "no"]), ffwd.substring_of("a few words"),
     ffwd.lark('start: "a" /[0-9]+/'), ffwd.gbnf('root ::= "a" [0-9]+'), ffwd.ebnf('root ::= "a"'),
@@ -250,8 +250,8 @@ assert template.render_text([{"role": "user", "content": "hello"}]) == "hello"
 tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 assert ffwd.openai.tools(tools, tool_choice="required", format="hermes") is not None
 ffwd.metrics.enable()
-from ffwd.adapters import demo
-assert demo.main(["--steps", "20"]) in (0, 1)
+outcomes, _ = Demo().write(task)
+assert all(outcome.valid for outcome in outcomes[1:])
 print("used")
 """
 
@@ -276,7 +276,7 @@ def run(code: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     environment |= {"HF_HOME": str(folder / "cache"), "TOKENIZERS_PARALLELISM": "false"}
     environment |= {"PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, "-c", f"FOLDER = {str(folder / 'tokenizer')!r}\n{REFUSING}{HOOK}{code}"],
+        [sys.executable, "-c", f"{REFUSING}{HOOK}{code}"],
         cwd=folder,
         env=environment,
         capture_output=True,

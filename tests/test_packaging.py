@@ -50,6 +50,10 @@ def packages_on_disk() -> set[str]:
 def files_to_ship() -> set[str]:
     """The wheel's files as they follow from the disk, without its metadata and binary."""
     found = {"ffwd/py.typed", "ffwd/_native.pyi", "ffwd/view/page.css", "ffwd/view/page.js"}
+    # The model in the box.
+    found |= {
+        f"ffwd/model/{path.name}" for path in (ROOT / "ffwd/model").iterdir() if path.is_file()
+    }
     for package in packages_on_disk():
         folder = package.replace(".", "/")
         found |= {f"{folder}/{module.name}" for module in folder_of(package).glob("*.py")}
@@ -157,6 +161,7 @@ def test_the_sdist_has_the_sources(sdist: Path) -> None:
     }
     needed = {"LICENSE", "README.md", "pyproject.toml", "setup.py", "MANIFEST.in"}
     needed |= {"CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md"}
+    needed |= {f"ffwd/model/{name}" for name in ("model.safetensors", "tokenizer.json")}
     assert (crate | modules | needed | {"ffwd/py.typed", "ffwd/_native.pyi"}) <= shipped
     assert not [path for path in shipped if path.startswith("ffwd/native/fuzz/")]
     assert not [path for path in shipped if "/target/" in path or path.endswith((".so", ".pyc"))]

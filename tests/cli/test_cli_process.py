@@ -130,7 +130,7 @@ def every_command():
 def test_every_command_has_help_with_examples_and_exit_statuses(names):
     done = ffwd(*names, "--help")
     assert done.exit_code == 0
-    if names in (["chat"], ["serve"], ["demo"]):
+    if names in (["chat"], ["serve"]):
         return
     assert "Examples:\n" in done.stdout
     assert f"ffwd {' '.join(names)} " in done.stdout

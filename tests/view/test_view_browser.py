@@ -5,16 +5,23 @@ Debian's `chromium` and `chromium-driver` are enough; nothing is fetched. Screen
 """
 
 import base64
+import json
 import shutil
 from pathlib import Path
 
 import pytest
+import torch
+from click.testing import CliRunner
 from recordings import CONTROL, NASTY, generated, hostile
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+
+import ffwd.model
+from ffwd.adapters.demo import tasks
+from ffwd.cli.commands import group
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -187,14 +194,63 @@ def test_it_runs_in_the_frame_that_notebooks_show(browser, pages, tmp_path):
     assert browser.get_log("browser") == []
 
 
+@pytest.fixture(scope="module")
+def of_the_box(tmp_path_factory):
+    """What the model in the box writes where its answer was begun in the middle of a token."""
+    folder = tmp_path_factory.mktemp("box")
+    (task,) = tasks(1, seed=0)
+    messages = [*task.messages, {"role": "assistant", "content": '{"order'}]
+    (folder / "messages.json").write_text(json.dumps(messages), encoding="utf-8")
+    (folder / "order.json").write_text(json.dumps(task.schema), encoding="utf-8")
+    words = [
+        "generate", str(ffwd.model.path()), "order.json", "--messages", "messages.json",
+        "--view", "order.html", "--whitespace", "compact",
+    ]  # fmt: skip
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        # The picture has the name of the schema as it is given.
+        patch.chdir(folder)
+        done = CliRunner().invoke(group, words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == json.loads(task.right)
+    return folder / "order.html"
+
+
+def test_the_picture_of_the_documents(browser, of_the_box):
+    """`docs/view.png` is what this leaves in `build/view/box.png`."""
+    opened(browser, of_the_box, 1180)
+    drawn = browser.execute_script(
+        "return [...document.querySelectorAll('#text .token')].map(span => "
+        "[span.textContent, span.classList[1]])"
+    )
+    # The end of what was begun is given up for the token that the model knows.
+    assert ["orderId", "healed"] in drawn
+    assert [kind for text, kind in drawn if text == "customer"] == ["forced"]
+    chosen = next(place for place, (text, _) in enumerate(drawn) if text == "paid")
+    assert drawn[chosen] == ["paid", "sampled"]
+    token(browser, chosen).click()
+    said = panel(browser)
+    assert "sampled: the model chose" in said
+    assert "What the model made of it" in said
+    image = screenshot(browser, "box", 1180)
+    documented = (SHOTS.parents[1] / "docs/view.png").read_bytes()
+    # Its width, of the size that a PNG begins with.
+    assert documented[16:20] == image[16:20]
+
+
 @pytest.mark.parametrize(("name", "width"), [("light", 1280), ("dark", 1280), ("narrow", 390)])
 def test_pictures_of_all_kinds_fit_and_are_kept(browser, pages, name, width):
     opened(browser, pages["generated"], width, "dark" if name == "dark" else "light")
-    script = "return [document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
-    across, down = browser.execute_script(script)
+    across = browser.execute_script("return document.documentElement.scrollWidth")
     assert across == width
     paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (name != "dark")
+    assert len(screenshot(browser, name, width)) > 20_000
+
+
+def screenshot(browser, name, width):
+    """The whole page as a PNG, which is kept."""
+    down = browser.execute_script("return document.documentElement.scrollHeight")
     clip = {"x": 0, "y": 0, "width": width, "height": down, "scale": 1}
     shot = browser.execute_cdp_cmd(
         "Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip}
@@ -203,4 +259,4 @@ def test_pictures_of_all_kinds_fit_and_are_kept(browser, pages, name, width):
     image = base64.b64decode(shot["data"])
     (SHOTS / f"{name}.png").write_bytes(image)
     assert image.startswith(b"\x89PNG")
-    assert len(image) > 20_000
+    return image
