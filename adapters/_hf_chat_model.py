@@ -12,10 +12,11 @@ from transformers import StoppingCriteria, StoppingCriteriaList
 from transformers.generation.streamers import BaseStreamer
 
 import ffwd
-from ffwd import CompiledGrammar, Grammar, Vocabulary
+from ffwd import CompiledGrammar, Grammar, Vocabulary, VocabularyError
 from ffwd.adapters._hf_answer import ANSWER, Reading
 from ffwd.adapters._hf_chat_options import ChatOptions, Stop
 from ffwd.adapters._hf_chat_tokenizer import ChatTokenizer, Conversation, chat_tokenizer
+from ffwd.adapters._hf_fit import end_tokens, misfit, model_width
 from ffwd.adapters._hf_generation import FinishReason, Generation, as_schema, reader_of
 from ffwd.adapters._hf_report import GenerationReport, GenerationStats
 from ffwd.adapters._hf_stream import Stream
@@ -54,8 +55,10 @@ class ChatModel:
         self._texts: ChatTokenizer = (
             tokenizer
             if isinstance(tokenizer, ChatTokenizer)
-            else chat_tokenizer(tokenizer, width=_width(model))
+            else chat_tokenizer(tokenizer, width=model_width(model))
         )
+        if (reason := misfit(model, self._texts.tokenizer)) is not None:
+            raise VocabularyError(reason)
 
     def generate(
         self, messages: Conversation | Sequence[Conversation], schema: Any, **options: Any
@@ -146,7 +149,7 @@ class ChatModel:
             return _Job([self._texts.start(prompt, grammar) for prompt in prompts], read, False)
         if wrapped:
             grammar = ffwd.reasoning(ffwd.capture(ANSWER, grammar), optional=True)
-        ends = {*self._texts.tokenizer.eos_token_ids, *_end_tokens(self.model)}
+        ends = {*self._texts.tokenizer.eos_token_ids, *end_tokens(self.model.generation_config)}
         for prompt in prompts:
             ends |= set(prompt.end_token_ids) if isinstance(prompt, Prompt) else set()
         compiled = self._texts.compile(grammar, tuple(sorted(ends)))
@@ -301,20 +304,3 @@ def _generation(
         stats=stats,
         _read=job.read,
     )
-
-
-def _width(model: Any) -> int:
-    """How many tokens a model gives logits for."""
-    output = model.get_output_embeddings()
-    weight = getattr(output, "weight", None)
-    if weight is not None:
-        return int(weight.shape[0])
-    return int(model.config.get_text_config(decoder=True).vocab_size)
-
-
-def _end_tokens(model: Any) -> list[int]:
-    """What `generate` stops at, if it is told nothing else."""
-    ends = model.generation_config.eos_token_id
-    if ends is None:
-        return []
-    return [ends] if isinstance(ends, int) else [int(end) for end in ends]

@@ -58,7 +58,7 @@ class Runner:
             names = runpy.run_path(path, run_name="__main__")
         except SystemExit as end:
             status = int(end.code or 0)
-        return Ran(self._capsys.readouterr().out, status, names)
+        return Ran(self._capsys.readouterr().out.rstrip() + "\n", status, names)
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_queries_run_and_expressions_compute(example: Runner) -> None:
         ("SELECT name FROM users WHERE city = 'Lisbon' AND age > 40", "[('Grace',)]"),
     ]
     values = re.findall(r"^  ([0-9+*()-]+) = (-?\d+)$", ran.out, re.MULTILINE)
-    assert [int(value) for _, value in values] == [42, 84, 42]
+    assert [int(value) for _, value in values] == [42, 528, 462]
     assert all(eval(text) == int(value) for text, value in values)
     assert ran.out == shown("code_in_a_grammar")
 
@@ -196,7 +196,7 @@ def test_a_form_fills_itself_in(example: Runner) -> None:
         ["Felix", "Prague", "Vienna", "2028-11-05"],
         ["Maria", "Seoul", "Tokyo", "2026-08-21"],
     ]
-    assert ran.out.rstrip() == shown("streaming_ui").rstrip()
+    assert ran.out == shown("streaming_ui")
 
 
 def test_a_form_shows_what_is_certain() -> None:

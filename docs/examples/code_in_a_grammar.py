@@ -25,7 +25,7 @@ QUERIES = [
     "the cities of users younger than 30",
     "the names of users in Lisbon older than 40",
 ]
-EXPRESSIONS = ["the sum of 17 and 25", "12 times the sum of 3 and 4", "90 minus 48"]
+EXPRESSIONS = ["the sum of 17 and 25", "12 times the sum of 30 and 14", "90 minus 48, times 11"]
 
 # Nested as deep as one likes.
 ARITHMETIC = r"""

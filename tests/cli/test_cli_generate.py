@@ -131,7 +131,7 @@ def test_a_tokenizer_of_another_model(schema, tmp_path):
     folder = write_model(tmp_path / "narrow", width=200)
     done = ffwd("generate", folder, schema, *ASKED)
     assert done.exit_code == 5
-    assert "200 rows of embeddings: they belong to different models" in done.stderr
+    assert "logits for 200 tokens: they belong to different models" in done.stderr
     assert "resize_token_embeddings" in done.stderr
     assert WIDTH > 200
 
