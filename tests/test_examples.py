@@ -21,7 +21,7 @@ import ffwd
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "docs/examples"
-PAGE = (EXAMPLES / "index.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/examples.md").read_text(encoding="utf-8")
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 
@@ -318,6 +318,6 @@ def test_the_page_has_every_example() -> None:
     for name in NAMES:
         source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
         assert f'\n--8<-- "docs/examples/{name}.py"\n' in PAGE
-        assert f"]({name}.py)" in PAGE
+        assert f"](examples/{name}.py)" in PAGE
         (command,) = re.findall(rf"^\$ (python docs/examples/{name}\.py.*)$", PAGE, re.MULTILINE)
         assert f"\n{command}\n" in source
