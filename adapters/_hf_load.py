@@ -13,6 +13,11 @@ from ffwd.adapters._hf_errors import ModelError
 from ffwd.adapters._hf_fit import misfit, model_width
 from ffwd.tokenizer import Tokenizer
 
+_NEEDED = (
+    "It takes the directory of a model of transformers: config.json, the weights (.safetensors) "
+    "and the tokenizer"
+)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LocalModel:
@@ -64,8 +69,9 @@ def load_local(
     if not (folder / "config.json").is_file():
         what = "is no directory" if not folder.is_dir() else "has no config.json"
         raise ModelError(
-            f"{folder} {what}: give the directory of a model of transformers, with config.json, the"
-            " weights (.safetensors) and the tokenizer; `huggingface-cli download NAME` makes one"
+            f"{folder} {what}. {_NEEDED}; `hf download NAME --local-dir {folder}` makes one, and "
+            "python -c 'import ffwd.model; print(ffwd.model.path())' says where one is that comes "
+            "with ffwd"
         )
     tokenizer = ffwd.tokenizer.load(
         folder, chat_template=None if chat_template is None else str(chat_template)
@@ -80,9 +86,19 @@ def load_local(
         model: Any = AutoModelForCausalLM.from_pretrained(
             folder, dtype=kind, local_files_only=True, trust_remote_code=False
         )
+    except Exception as error:  # whatever files of others make their readers raise
+        raise ModelError(
+            f"the model in {folder} cannot be loaded: {error}. {_NEEDED}; a file may be missing or "
+            "cut off, so fetch the directory again, or load it with "
+            "AutoModelForCausalLM.from_pretrained to see the whole error"
+        ) from error
+    try:
         model = model.to(device).eval()
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise ModelError(f"the model in {folder} cannot be loaded: {error}") from error
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(
+            f"the model in {folder} does not go onto the device {device!r}: {error}. Give another "
+            'one, such as "cpu", or less precise weights with dtype="bfloat16"'
+        ) from error
     if (reason := misfit(model, tokenizer)) is not None:
         raise ModelError(f"{folder}: {reason}")
     config = model.config.get_text_config(decoder=True)
