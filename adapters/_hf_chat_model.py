@@ -47,9 +47,11 @@ class ChatModel:
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         if not hasattr(model, "generate") or not hasattr(model, "generation_config"):
+            shown = repr(model)
             raise TypeError(
-                f"the model is {model!r}, which cannot generate: give a model of transformers, "
-                "such as AutoModelForCausalLM.from_pretrained(path)"
+                f"the model is {shown if len(shown) < 100 else type(model)}, which cannot "
+                "generate: give a model of transformers, such as "
+                "AutoModelForCausalLM.from_pretrained(path)"
             )
         self.model = model
         self._texts: ChatTokenizer = (
@@ -65,7 +67,7 @@ class ChatModel:
     ) -> Any:
         """What the model answers; the options are those of `ffwd.generate`."""
         conversations, several = _conversations(messages)
-        asked = ChatOptions.of(options)
+        asked = ChatOptions.of(options, self.model)
         made = self._answers(self._job(conversations, schema, asked), asked)
         return made if several else made[0]
 
@@ -74,7 +76,7 @@ class ChatModel:
         conversations, several = _conversations(messages)
         if several:
             raise TypeError("a stream is of one conversation; ffwd.generate takes several")
-        asked = ChatOptions.of(options)
+        asked = ChatOptions.of(options, self.model)
         job = self._job(conversations, schema, asked)
 
         def answer(streamer: BaseStreamer, stopped: Stop) -> Generation[Any]:
