@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,19 +12,19 @@ from transformers import StoppingCriteria, StoppingCriteriaList
 from transformers.generation.streamers import BaseStreamer
 
 import ffwd
-from ffwd import CompiledGrammar, Grammar, Vocabulary
+from ffwd import CompiledGrammar, Grammar, Vocabulary, VocabularyError
 from ffwd.adapters._hf_answer import ANSWER, Reading
+from ffwd.adapters._hf_chat_options import ChatOptions, Stop
 from ffwd.adapters._hf_chat_tokenizer import ChatTokenizer, Conversation, chat_tokenizer
-from ffwd.adapters._hf_fast_forward import FastForward
+from ffwd.adapters._hf_fit import end_tokens, misfit, model_width
 from ffwd.adapters._hf_generation import FinishReason, Generation, as_schema, reader_of
 from ffwd.adapters._hf_report import GenerationReport, GenerationStats
 from ffwd.adapters._hf_stream import Stream
 from ffwd.adapters._hf_structured import Structured
 from ffwd.chat import Prompt, Start
-from ffwd.grammar import PropertyOrder, Whitespace, warn_of_unknown_keywords
+from ffwd.grammar import warn_of_unknown_keywords
 
 _DEFAULT_MAX_NEW_TOKENS = 1024
-Stop = Callable[[], bool]
 
 
 class ChatModel:
@@ -47,101 +47,49 @@ class ChatModel:
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         if not hasattr(model, "generate") or not hasattr(model, "generation_config"):
+            shown = repr(model)
             raise TypeError(
-                f"the model is {model!r}, which cannot generate: give a model of transformers, "
-                "such as AutoModelForCausalLM.from_pretrained(path)"
+                f"the model is {shown if len(shown) < 100 else type(model)}, which cannot "
+                "generate: give a model of transformers, such as "
+                "AutoModelForCausalLM.from_pretrained(path)"
             )
         self.model = model
         self._texts: ChatTokenizer = (
             tokenizer
             if isinstance(tokenizer, ChatTokenizer)
-            else chat_tokenizer(tokenizer, width=_width(model))
+            else chat_tokenizer(tokenizer, width=model_width(model))
         )
+        if (reason := misfit(model, self._texts.tokenizer)) is not None:
+            raise VocabularyError(reason)
 
     def generate(
-        self,
-        messages: Conversation | Sequence[Conversation],
-        schema: Any,
-        *,
-        max_new_tokens: int | None = None,
-        complete: bool = True,
-        reasoning: bool = False,
-        whitespace: Whitespace | None = None,
-        property_order: PropertyOrder | None = None,
-        canonical: bool = False,
-        fast_forward: bool | FastForward = True,
-        tools: Sequence[Any] | None = None,
-        template_variables: Mapping[str, Any] | None = None,
-        report: GenerationReport | None = None,
-        should_stop: Stop | None = None,
-        **generate_options: Any,
+        self, messages: Conversation | Sequence[Conversation], schema: Any, **options: Any
     ) -> Any:
-        """What the model answers; see `ffwd.generate`."""
+        """What the model answers; the options are those of `ffwd.generate`."""
         conversations, several = _conversations(messages)
-        job = self._job(
-            conversations,
-            schema,
-            {"whitespace": whitespace, "property_order": property_order},
-            reasoning=reasoning,
-            tools=tools,
-            variables=template_variables,
-        )
-        made = self._answers(
-            job,
-            max_new_tokens=max_new_tokens,
-            complete=complete,
-            canonical=canonical,
-            fast_forward=fast_forward,
-            report=report,
-            should_stop=should_stop,
-            options=generate_options,
-        )
+        asked = ChatOptions.of(options, self.model)
+        made = self._answers(self._job(conversations, schema, asked), asked)
         return made if several else made[0]
 
-    def stream(
-        self,
-        messages: Conversation,
-        schema: Any,
-        *,
-        max_new_tokens: int | None = None,
-        complete: bool = True,
-        reasoning: bool = False,
-        whitespace: Whitespace | None = None,
-        property_order: PropertyOrder | None = None,
-        canonical: bool = False,
-        fast_forward: bool | FastForward = True,
-        tools: Sequence[Any] | None = None,
-        template_variables: Mapping[str, Any] | None = None,
-        report: GenerationReport | None = None,
-        should_stop: Stop | None = None,
-        **generate_options: Any,
-    ) -> Stream[Any]:
+    def stream(self, messages: Conversation, schema: Any, **options: Any) -> Stream[Any]:
         """What the model answers, while it is written; see `ffwd.stream`."""
         conversations, several = _conversations(messages)
         if several:
             raise TypeError("a stream is of one conversation; ffwd.generate takes several")
-        job = self._job(
-            conversations,
-            schema,
-            {"whitespace": whitespace, "property_order": property_order},
-            reasoning=reasoning,
-            tools=tools,
-            variables=template_variables,
-        )
+        asked = ChatOptions.of(options, self.model)
+        job = self._job(conversations, schema, asked)
 
         def answer(streamer: BaseStreamer, stopped: Stop) -> Generation[Any]:
             def stop() -> bool:
-                return stopped() or (should_stop is not None and should_stop())
+                return stopped() or (asked.should_stop is not None and asked.should_stop())
 
             (made,) = self._answers(
                 job,
-                max_new_tokens=max_new_tokens,
-                complete=complete,
-                canonical=canonical,
-                fast_forward=fast_forward,
-                report=report,
-                should_stop=stop,
-                options={**generate_options, "streamer": streamer},
+                replace(
+                    asked,
+                    should_stop=stop,
+                    generate_options={**asked.generate_options, "streamer": streamer},
+                ),
             )
             return made
 
@@ -171,34 +119,28 @@ class ChatModel:
                 await running
             raise
 
-    def _grammar(self, schema: Any, **options: Any) -> Grammar | CompiledGrammar:
-        given = {name: value for name, value in options.items() if value is not None}
+    def _grammar(self, schema: Any, writing: dict[str, Any]) -> Grammar | CompiledGrammar:
         if isinstance(schema, CompiledGrammar):
             return schema
-        grammar = as_schema(schema, given)
+        grammar = as_schema(schema, writing)
         if isinstance(grammar, ffwd.JsonSchema) and not isinstance(grammar, ffwd.TypedSchema):
             warn_of_unknown_keywords([grammar])
         return grammar
 
     def _job(
-        self,
-        conversations: Sequence[Conversation],
-        schema: Any,
-        writing: dict[str, Any],
-        *,
-        reasoning: bool,
-        tools: Sequence[Any] | None,
-        variables: Mapping[str, Any] | None,
+        self, conversations: Sequence[Conversation], schema: Any, asked: ChatOptions
     ) -> "_Job":
         """Where each answer begins, and what it is to be."""
-        grammar = self._grammar(schema, **writing)
+        grammar = self._grammar(schema, asked.writing)
         prompts = [
-            self._texts.prompt(conversation, tools=tools, variables=variables or {})
+            self._texts.prompt(
+                conversation, tools=asked.tools, variables=asked.template_variables or {}
+            )
             for conversation in conversations
         ]
         read = reader_of(grammar)
         # Where a prompt ends within the reasoning, the start itself waits for its close.
-        wrapped = reasoning and not any(
+        wrapped = asked.reasoning and not any(
             isinstance(prompt, Prompt) and prompt.thinking is not None for prompt in prompts
         )
         if isinstance(grammar, CompiledGrammar):
@@ -209,64 +151,49 @@ class ChatModel:
             return _Job([self._texts.start(prompt, grammar) for prompt in prompts], read, False)
         if wrapped:
             grammar = ffwd.reasoning(ffwd.capture(ANSWER, grammar), optional=True)
-        ends = {*self._texts.tokenizer.eos_token_ids, *_end_tokens(self.model)}
+        ends = {*self._texts.tokenizer.eos_token_ids, *end_tokens(self.model.generation_config)}
         for prompt in prompts:
             ends |= set(prompt.end_token_ids) if isinstance(prompt, Prompt) else set()
         compiled = self._texts.compile(grammar, tuple(sorted(ends)))
         return _Job([self._texts.start(prompt, compiled) for prompt in prompts], read, wrapped)
 
-    def _answers(
-        self,
-        job: "_Job",
-        *,
-        report: GenerationReport | None,
-        should_stop: Stop | None,
-        **how: Any,
-    ) -> list[Generation[Any]]:
-        if report is None:
-            report = GenerationReport()
-        limit, rows = self._run(job.starts, report=report, should_stop=should_stop, **how)
-        stopped = should_stop is not None and should_stop()
+    def _answers(self, job: "_Job", asked: ChatOptions) -> list[Generation[Any]]:
+        report = GenerationReport() if asked.report is None else asked.report
+        limit, rows = self._run(job.starts, asked, report)
+        stopped = asked.should_stop is not None and asked.should_stop()
         return [
             _generation(job, start, ids, report.stats, limit=limit, stopped=stopped)
             for start, ids in zip(job.starts, rows, strict=True)
         ]
 
     def _run(
-        self,
-        starts: list[Start],
-        *,
-        max_new_tokens: int | None,
-        complete: bool,
-        canonical: bool,
-        fast_forward: bool | FastForward,
-        report: GenerationReport,
-        should_stop: Stop | None,
-        options: dict[str, Any],
+        self, starts: list[Start], asked: ChatOptions, report: GenerationReport
     ) -> tuple[int, list[list[int]]]:
         """Generate: how many tokens there may be, and the ids of each row after its prompt."""
+        options = dict(asked.generate_options)
         if options.get("num_return_sequences", 1) > 1:
             raise TypeError(
                 "num_return_sequences: one answer comes for each conversation; give the "
                 "conversation as often as answers are wanted"
             )
-        options = dict(options)
         width = max(len(start.prompt_ids) for start in starts)
-        limit = self._limit(max_new_tokens, width, options)
+        limit = self._limit(asked.max_new_tokens, width, options)
         vocabulary: Vocabulary = starts[0].vocabulary
-        with_report = report if fast_forward is not False else None
+        with_report = report if asked.fast_forward is not False else None
         arguments = Structured(self.model, vocabulary=vocabulary)(
             grammar=starts,
-            max_new_tokens=limit if complete else None,
-            fast_forward=fast_forward,
-            canonical=canonical,
+            max_new_tokens=limit if asked.complete else None,
+            fast_forward=asked.fast_forward,
+            canonical=asked.canonical,
             streamer=options.pop("streamer", None),
             report=with_report,
         )
         arguments["max_new_tokens"] = limit
-        if should_stop is not None:
+        if asked.should_stop is not None:
             criteria = options.pop("stopping_criteria", None) or []
-            options["stopping_criteria"] = StoppingCriteriaList([*criteria, _Told(should_stop)])
+            options["stopping_criteria"] = StoppingCriteriaList(
+                [*criteria, _Told(asked.should_stop)]
+            )
         pad = self._pad_token(vocabulary)
         ids = [[pad] * (width - len(start.prompt_ids)) + [*start.prompt_ids] for start in starts]
         seen = [
@@ -379,20 +306,3 @@ def _generation(
         stats=stats,
         _read=job.read,
     )
-
-
-def _width(model: Any) -> int:
-    """How many tokens a model gives logits for."""
-    output = model.get_output_embeddings()
-    weight = getattr(output, "weight", None)
-    if weight is not None:
-        return int(weight.shape[0])
-    return int(model.config.get_text_config(decoder=True).vocab_size)
-
-
-def _end_tokens(model: Any) -> list[int]:
-    """What `generate` stops at, if it is told nothing else."""
-    ends = model.generation_config.eos_token_id
-    if ends is None:
-        return []
-    return [ends] if isinstance(ends, int) else [int(end) for end in ends]

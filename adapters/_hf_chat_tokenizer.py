@@ -6,7 +6,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import ffwd
-from ffwd import CompiledGrammar, Grammar, VocabularyError
+from ffwd import CompiledGrammar, Grammar
 from ffwd.chat import ChatTemplate, Prompt, Start
 from ffwd.tokenizer import Tokenizer, load
 
@@ -23,18 +23,12 @@ class ChatTokenizer:
         max_grammars: How many compiled grammars are kept.
 
     Raises:
-        VocabularyError: It cannot be read, or does not fit the model.
+        VocabularyError: It cannot be read.
 
     """
 
     def __init__(self, tokenizer: Any, *, width: int, max_grammars: int = 64) -> None:
         self.tokenizer = tokenizer if isinstance(tokenizer, Tokenizer) else load(tokenizer)
-        if self.tokenizer.vocab_size > width:
-            raise VocabularyError(
-                f"the tokenizer has {self.tokenizer.vocab_size} tokens, and the model has rows for "
-                f"{width}: they belong to different models. Load both from the same directory, or "
-                "call model.resize_token_embeddings(…) where tokens were added"
-            )
         self._width = width
         self._template: ChatTemplate | None = None
         self._vocabularies: dict[tuple[int, ...], ffwd.Vocabulary] = {}

@@ -13,6 +13,7 @@ from ffwd import CompiledGrammar, Grammar, Vocabulary
 from ffwd.adapters._engine_requests import GrammarRequest, grammar_of
 from ffwd.adapters._engine_vocabulary import engine_vocabulary
 from ffwd.adapters._hf_fast_forward import FastForward
+from ffwd.adapters._hf_fit import end_tokens
 from ffwd.adapters._hf_generate import fast_forward_generate
 from ffwd.adapters._hf_processor import GrammarLogitsProcessor
 from ffwd.adapters._hf_report import GenerationReport
@@ -68,11 +69,13 @@ class Structured:
             if tokenizer is None:
                 raise TypeError("Structured needs a tokenizer: Structured(model, tokenizer)")
             vocabulary = engine_vocabulary(
-                tokenizer, vocab_size=config.vocab_size, eos_token_ids=_end_tokens(model)
+                tokenizer,
+                vocab_size=config.vocab_size,
+                eos_token_ids=end_tokens(model.generation_config),
             )
         self.vocabulary = vocabulary
         # Where the model stops at others than the grammar ends with, it is told.
-        differ = set(_end_tokens(model)) != set(vocabulary.eos_token_ids)
+        differ = set(end_tokens(model.generation_config)) != set(vocabulary.eos_token_ids)
         self._eos_token_ids = list(vocabulary.eos_token_ids) if differ else None
         self._compiled: Callable[[str, str, Whitespace], CompiledGrammar] = lru_cache(max_grammars)(
             self._compile
@@ -178,14 +181,6 @@ class Structured:
             if isinstance(made, ffwd.JsonSchema):
                 warn_of_unknown_keywords([made])
         return ffwd.compile(made, self.vocabulary)
-
-
-def _end_tokens(model: Any) -> list[int]:
-    """What `generate` stops at, if it is told nothing else."""
-    ends = getattr(model.generation_config, "eos_token_id", None)
-    if ends is None:
-        return []
-    return [ends] if isinstance(ends, int) else [int(end) for end in ends]
 
 
 def _schema(given: Any) -> tuple[str, str]:

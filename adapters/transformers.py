@@ -8,6 +8,8 @@ expression, a choice or a grammar; pipelines take them, too. `constrained_genera
 to a value; `ffwd.generate` and `ffwd.stream` make one.
 """
 
+# Before the others, which need torch and transformers.
+from ffwd.adapters import _hf_needs as _hf_needs
 from ffwd.adapters._hf_chat_model import ChatModel as ChatModel
 from ffwd.adapters._hf_continuous import constrain_manager as constrain_manager
 from ffwd.adapters._hf_continuous import constrained_generate_batch as constrained_generate_batch

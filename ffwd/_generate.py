@@ -6,8 +6,9 @@ What generates is in `ffwd.adapters.transformers`, which is imported when one of
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from ffwd.grammar import PropertyOrder, TypedSchema, Whitespace
 
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
     )
 
 T = TypeVar("T")
-Conversation = str | Sequence[Mapping[str, Any]]
+Function = TypeVar("Function", bound=Callable[..., Any])
+Conversation: TypeAlias = str | Sequence[Mapping[str, Any]]
+Typed: TypeAlias = type[T] | TypedSchema[T]
+"""A schema whose values have a type."""
+
+# The options stand in every overload, for type checkers and editors know no other way to say them
+# together with options of others; tests/typed/ holds them equal.
 
 
 @overload
@@ -29,29 +36,7 @@ def generate(
     model: Any,
     tokenizer: Any,
     messages: Conversation,
-    schema: type[T],
-    *,
-    max_new_tokens: int | None = None,
-    complete: bool = True,
-    reasoning: bool = False,
-    whitespace: Whitespace | None = None,
-    property_order: PropertyOrder | None = None,
-    canonical: bool = False,
-    fast_forward: bool | FastForward = True,
-    tools: Sequence[Any] | None = None,
-    template_variables: Mapping[str, Any] | None = None,
-    report: GenerationReport | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    **generate_options: Any,
-) -> Generation[T]: ...
-
-
-@overload
-def generate(
-    model: Any,
-    tokenizer: Any,
-    messages: Conversation,
-    schema: TypedSchema[T],
+    schema: Typed[T],
     *,
     max_new_tokens: int | None = None,
     complete: bool = True,
@@ -73,29 +58,7 @@ def generate(
     model: Any,
     tokenizer: Any,
     messages: Sequence[Conversation],
-    schema: type[T],
-    *,
-    max_new_tokens: int | None = None,
-    complete: bool = True,
-    reasoning: bool = False,
-    whitespace: Whitespace | None = None,
-    property_order: PropertyOrder | None = None,
-    canonical: bool = False,
-    fast_forward: bool | FastForward = True,
-    tools: Sequence[Any] | None = None,
-    template_variables: Mapping[str, Any] | None = None,
-    report: GenerationReport | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    **generate_options: Any,
-) -> list[Generation[T]]: ...
-
-
-@overload
-def generate(
-    model: Any,
-    tokenizer: Any,
-    messages: Sequence[Conversation],
-    schema: TypedSchema[T],
+    schema: Typed[T],
     *,
     max_new_tokens: int | None = None,
     complete: bool = True,
@@ -252,26 +215,13 @@ def generate(
     )
 
 
-@overload
-async def generate_async(
-    model: Any,
-    tokenizer: Any,
-    messages: Conversation,
-    schema: type[T],
-    *,
-    max_new_tokens: int | None = None,
-    complete: bool = True,
-    reasoning: bool = False,
-    whitespace: Whitespace | None = None,
-    property_order: PropertyOrder | None = None,
-    canonical: bool = False,
-    fast_forward: bool | FastForward = True,
-    tools: Sequence[Any] | None = None,
-    template_variables: Mapping[str, Any] | None = None,
-    report: GenerationReport | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    **generate_options: Any,
-) -> Generation[T]: ...
+def _options_of_generate(function: Function) -> Function:
+    """Shows `help` and notebooks the options of `generate` where a function takes the same ones."""
+    signature = inspect.signature(function)
+    own = list(signature.parameters.values())[:-1]
+    options = list(inspect.signature(generate).parameters.values())[len(own) :]
+    function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    return function
 
 
 @overload
@@ -279,7 +229,7 @@ async def generate_async(
     model: Any,
     tokenizer: Any,
     messages: Conversation,
-    schema: TypedSchema[T],
+    schema: Typed[T],
     *,
     max_new_tokens: int | None = None,
     complete: bool = True,
@@ -301,29 +251,7 @@ async def generate_async(
     model: Any,
     tokenizer: Any,
     messages: Sequence[Conversation],
-    schema: type[T],
-    *,
-    max_new_tokens: int | None = None,
-    complete: bool = True,
-    reasoning: bool = False,
-    whitespace: Whitespace | None = None,
-    property_order: PropertyOrder | None = None,
-    canonical: bool = False,
-    fast_forward: bool | FastForward = True,
-    tools: Sequence[Any] | None = None,
-    template_variables: Mapping[str, Any] | None = None,
-    report: GenerationReport | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    **generate_options: Any,
-) -> list[Generation[T]]: ...
-
-
-@overload
-async def generate_async(
-    model: Any,
-    tokenizer: Any,
-    messages: Sequence[Conversation],
-    schema: TypedSchema[T],
+    schema: Typed[T],
     *,
     max_new_tokens: int | None = None,
     complete: bool = True,
@@ -384,24 +312,13 @@ async def generate_async(
 ) -> list[Generation[Any]]: ...
 
 
+@_options_of_generate
 async def generate_async(
     model: Any,
     tokenizer: Any,
     messages: Conversation | Sequence[Conversation],
     schema: Any,
-    *,
-    max_new_tokens: int | None = None,
-    complete: bool = True,
-    reasoning: bool = False,
-    whitespace: Whitespace | None = None,
-    property_order: PropertyOrder | None = None,
-    canonical: bool = False,
-    fast_forward: bool | FastForward = True,
-    tools: Sequence[Any] | None = None,
-    template_variables: Mapping[str, Any] | None = None,
-    report: GenerationReport | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    **generate_options: Any,
+    **options: Any,
 ) -> Any:
     """`generate` on a thread of its own, so that an event loop goes on.
 
@@ -410,22 +327,7 @@ async def generate_async(
     A task that is cancelled (`asyncio.timeout`, `task.cancel()`) stops the model after its current
     forward pass, and only then ends. Arguments and errors are those of `generate`.
     """
-    return await _chat_model(model, tokenizer).generate_async(
-        messages,
-        schema,
-        max_new_tokens=max_new_tokens,
-        complete=complete,
-        reasoning=reasoning,
-        whitespace=whitespace,
-        property_order=property_order,
-        canonical=canonical,
-        fast_forward=fast_forward,
-        tools=tools,
-        template_variables=template_variables,
-        report=report,
-        should_stop=should_stop,
-        **generate_options,
-    )
+    return await _chat_model(model, tokenizer).generate_async(messages, schema, **options)
 
 
 @overload
@@ -433,29 +335,7 @@ def stream(
     model: Any,
     tokenizer: Any,
     messages: Conversation,
-    schema: type[T],
-    *,
-    max_new_tokens: int | None = None,
-    complete: bool = True,
-    reasoning: bool = False,
-    whitespace: Whitespace | None = None,
-    property_order: PropertyOrder | None = None,
-    canonical: bool = False,
-    fast_forward: bool | FastForward = True,
-    tools: Sequence[Any] | None = None,
-    template_variables: Mapping[str, Any] | None = None,
-    report: GenerationReport | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    **generate_options: Any,
-) -> Stream[T]: ...
-
-
-@overload
-def stream(
-    model: Any,
-    tokenizer: Any,
-    messages: Conversation,
-    schema: TypedSchema[T],
+    schema: Typed[T],
     *,
     max_new_tokens: int | None = None,
     complete: bool = True,
@@ -494,24 +374,9 @@ def stream(
 ) -> Stream[Any]: ...
 
 
+@_options_of_generate
 def stream(
-    model: Any,
-    tokenizer: Any,
-    messages: Conversation,
-    schema: Any,
-    *,
-    max_new_tokens: int | None = None,
-    complete: bool = True,
-    reasoning: bool = False,
-    whitespace: Whitespace | None = None,
-    property_order: PropertyOrder | None = None,
-    canonical: bool = False,
-    fast_forward: bool | FastForward = True,
-    tools: Sequence[Any] | None = None,
-    template_variables: Mapping[str, Any] | None = None,
-    report: GenerationReport | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    **generate_options: Any,
+    model: Any, tokenizer: Any, messages: Conversation, schema: Any, **options: Any
 ) -> Stream[Any]:
     """An answer that follows a schema, while it is written.
 
@@ -525,22 +390,7 @@ def stream(
 
     Arguments and errors are those of `generate`; errors of the model come where chunks are taken.
     """
-    return _chat_model(model, tokenizer).stream(
-        messages,
-        schema,
-        max_new_tokens=max_new_tokens,
-        complete=complete,
-        reasoning=reasoning,
-        whitespace=whitespace,
-        property_order=property_order,
-        canonical=canonical,
-        fast_forward=fast_forward,
-        tools=tools,
-        template_variables=template_variables,
-        report=report,
-        should_stop=should_stop,
-        **generate_options,
-    )
+    return _chat_model(model, tokenizer).stream(messages, schema, **options)
 
 
 def _chat_model(model: Any, tokenizer: Any) -> ChatModel:

@@ -7,11 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import torch
-from transformers import AutoModelForCausalLM
-
 import ffwd
 from ffwd.adapters.server.slots import SlotModel, UnsupportedModelError, check_against_itself
+from ffwd.adapters.transformers import load_local
 from ffwd.chat import ChatError, ChatTemplate
 from ffwd.tokenizer import Tokenizer
 from ffwd.tools import ToolFormat, ToolFormatError, detect_format
@@ -93,34 +91,22 @@ def load_model(
         tool_format: The name of one of `ffwd.tools.FORMATS`, instead of what the template shows.
 
     Raises:
-        UnsupportedModelError: The directory holds no such model, or one that cannot run here.
+        ModelError: The directory is no model, cannot be loaded, or its tokenizer is that of another
+            model.
+        UnsupportedModelError: The model cannot run here.
         TokenizerError: Its tokenizer cannot be read.
         VocabularyError: Nothing says what ends an answer.
         ChatError: The given template is none.
         ToolFormatError: There is no format of that name.
 
     """
-    folder = Path(path)
-    if not (folder / "config.json").is_file():
-        raise UnsupportedModelError(
-            f"{folder} is no model of transformers: it has no config.json; give the directory with "
-            "the weights, the configuration and the tokenizer"
-        )
-    model = _model(folder, device, dtype)
-    width = model.get_output_embeddings().weight.shape[0]
+    local = load_local(path, device=device, dtype=dtype, chat_template=chat_template)
+    model, tokenizer = local.model, local.tokenizer
     slots = SlotModel(model)
-    tokenizer = ffwd.tokenizer.load(
-        folder, chat_template=None if chat_template is None else str(chat_template)
-    )
-    if width < tokenizer.vocab_size:
-        raise UnsupportedModelError(
-            f"the tokenizer of {folder} has {tokenizer.vocab_size} tokens, and the model gives "
-            f"logits for {width}: they belong to different models"
-        )
     check_against_itself(model, slots, vocab_size=tokenizer.vocab_size)
     template, no_template, ends = _template(tokenizer)
     style, no_style = _tool_format(tool_format, template, no_template)
-    made_for = getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+    made_for = local.max_length
     length = int(max_model_len or made_for or 4096)
     if made_for is not None and length > made_for:
         raise UnsupportedModelError(
@@ -133,10 +119,10 @@ def load_model(
         )
     sampling = _sampling(model)
     return LoadedModel(
-        name=name or folder.resolve().name,
+        name=name or Path(path).resolve().name,
         slots=slots,
         tokenizer=tokenizer,
-        vocabulary=tokenizer.vocabulary(vocab_size=width, eos_token_ids=ends),
+        vocabulary=tokenizer.vocabulary(vocab_size=local.width, eos_token_ids=ends),
         template=template,
         no_template=no_template,
         tool_format=style,
@@ -147,22 +133,6 @@ def load_model(
         top_p=sampling.get("top_p", 1.0),
         top_k=int(sampling.get("top_k", 0)),
     )
-
-
-def _model(folder: Path, device: str, dtype: str) -> Any:
-    kind: Any = dtype if dtype == "auto" else getattr(torch, dtype, None)
-    if kind != "auto" and not isinstance(kind, torch.dtype):
-        raise UnsupportedModelError(f"torch has no dtype {dtype!r}; give float32, bfloat16, …")
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        # Left out, transformers asks at the terminal whether a model's own code may be run.
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=kind, local_files_only=True, trust_remote_code=False
-        )
-        return model.to(device).eval()
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise UnsupportedModelError(f"{folder} cannot be loaded: {error}") from error
 
 
 def _sampling(model: Any) -> dict[str, float]:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-from ffwd import FfwdError
+from ffwd.adapters.transformers import ModelError
 
 _COLUMNS = 256
 _SLOTS = 8
@@ -22,7 +22,7 @@ _PASS_TOKENS_CPU = 16
 _PASS_TOKENS = 512
 
 
-class UnsupportedModelError(FfwdError):
+class UnsupportedModelError(ModelError):
     """The server cannot run a model; the message says why."""
 
 

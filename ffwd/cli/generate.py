@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ffwd import BudgetError, FfwdError
+from ffwd import BudgetError, FfwdError, JsonSchema, warn_of_unknown_keywords
 from ffwd.chat import ChatTemplate, Prompt, Start
 from ffwd.cli import exits
 from ffwd.cli.chat import read_messages
@@ -107,6 +107,8 @@ def generate(
     if raw and prompt is None:
         raise click.UsageError("--raw is about --prompt")
     conversation = None if messages is None else read_messages(messages)
+    if isinstance(source.grammar, JsonSchema):
+        warn_of_unknown_keywords([source.grammar])
     loaded = _load(model, device, dtype)
     asked = _Asked(loaded, source, prompt, conversation, raw)
     if canonical and asked.grammar.vocabulary.bpe is None:

@@ -5,6 +5,8 @@ from pathlib import Path
 import click
 
 from ffwd import FfwdError, Limits
+from ffwd.cli import exits
+from ffwd.cli.output import Failure
 
 _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve]'"
 
@@ -116,13 +118,17 @@ def serve(
     """Serve the model in the directory MODEL with OpenAI's interface.
 
     Chats with `response_format`, `tools`, streams; docs/server.md has all of it.
+
+    Exit status: 0 stopped; 2 usage; 4 a package is not installed; 5 the model, its tokenizer or its
+    template cannot be used.
     """
     try:
         import torch
 
         from ffwd.adapters.server import ServerOptions, load_model, run
     except ImportError as error:
-        raise click.ClickException(_NEEDED.format(error)) from None
+        message = _NEEDED.format(error)
+        raise Failure(message, exit_code=exits.MISSING, kind="MissingPackage") from None
     if threads is not None:
         torch.set_num_threads(threads)
     options = ServerOptions(
@@ -152,5 +158,6 @@ def serve(
             tool_format=tool_format,
         )
     except FfwdError as error:
-        raise click.ClickException(f"{type(error).__name__}: {error}") from None
+        kind = type(error).__name__
+        raise Failure(str(error), exit_code=exits.UNUSABLE, kind=kind) from None
     run(loaded, options, host=host, port=port, log_level=log_level)

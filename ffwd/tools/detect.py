@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ffwd.chat.errors import ChatError
 from ffwd.chat.mistral import MistralFormat
 from ffwd.chat.prompt import Prompt
 from ffwd.chat.template import ChatTemplate, TemplateTokenizer
+from ffwd.tokenizer import load
 from ffwd.tools.derive import PROBES, derive_format, json_pattern, rendered_call
 from ffwd.tools.errors import ToolFormatError
 from ffwd.tools.families import (
@@ -32,8 +33,21 @@ from ffwd.tools.format import (
 _MARK = re.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")
 _TEXTS = ("```json", '"arguments"', '"parameters"', "functions.")
 
+
+class TransformersTokenizer(Protocol):
+    """A tokenizer object of transformers, as far as a format is found in it."""
+
+    chat_template: Any
+
+
 FormatSource: TypeAlias = (
-    ToolFormat | str | ChatTemplate | MistralFormat | Prompt | TemplateTokenizer
+    ToolFormat
+    | str
+    | ChatTemplate
+    | MistralFormat
+    | Prompt
+    | TemplateTokenizer
+    | TransformersTokenizer
 )
 """What a format is given by, or is found in."""
 
@@ -43,11 +57,12 @@ def detect_format(source: FormatSource) -> ToolFormat:
 
     Args:
         source: A `ToolFormat`, which is it; the name of one of `FORMATS`; a chat template, or a
-            tokenizer or prompt with one: a call is rendered with it, and the format is the one in
-            which this is a call, or what `derive_format` reads from it.
+            tokenizer (ffwd's or transformers') or prompt with one: a call is rendered with it, and
+            the format is the one in which this is a call, or what `derive_format` reads from it.
 
     Raises:
         ToolFormatError: There is no format of that name, or the template writes no calls.
+        VocabularyError: The tokenizer cannot be read.
         TypeError: `source` is something else.
 
     """
@@ -62,6 +77,8 @@ def detect_format(source: FormatSource) -> ToolFormat:
     if isinstance(source, ChatTemplate):
         return _of_template(source)
     tokenizer: Any = source.tokenizer if isinstance(source, Prompt) else source
+    if hasattr(tokenizer, "chat_template"):
+        tokenizer = load(tokenizer)
     if not hasattr(tokenizer, "chat_templates"):
         raise TypeError(
             "format must be a ToolFormat, its name, a tokenizer, a chat template or a prompt, not "

@@ -255,6 +255,10 @@ def test_other_options_of_generate(model, talking):
         ({"max_new_tokens": 0}, ValueError, "no room"),
         ({"messages": "Ada " * 2000}, ValueError, "no room"),
         ({"num_return_sequences": 2}, TypeError, "as often"),
+        ({"max_tokens": 9}, TypeError, "no option 'max_tokens': did you mean 'max_new_tokens'"),
+        ({"temprature": 0.1}, TypeError, "did you mean 'temperature'"),
+        # Like nothing that there is: transformers says so.
+        ({"zebra": 1}, ValueError, "zebra"),
     ],
 )
 def test_bad_input(change, error, text, model, talking):
@@ -479,14 +483,42 @@ def test_should_stop(model, talking):
     assert len(made.tokens) <= 6
 
 
-def test_without_torch_the_message_says_what_to_install():
-    program = (
-        "import sys, ffwd\n"
-        "assert 'torch' not in sys.modules\n"
-        "sys.modules['torch'] = None\n"
-        "try: ffwd.generate(None, None, 'x', {})\n"
-        "except ImportError as error:\n"
-        "    assert \"pip install 'ffwd[transformers]'\" in str(error), error\n"
-        "else: raise SystemExit('no error')\n"
-    )
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_without_a_package_the_message_says_what_to_install(package):
+    program = f"""
+import asyncio, sys
+import ffwd
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {package!r}:
+            raise ImportError(f"No module named {{name!r}}", name=name)
+
+assert {package!r} not in sys.modules
+sys.meta_path.insert(0, Hidden())
+given = (None, None, "x", {{}})
+
+def adapter():
+    import ffwd.adapters.transformers
+
+for call in (
+    lambda: ffwd.generate(*given),
+    lambda: ffwd.stream(*given),
+    lambda: asyncio.run(ffwd.generate_async(*given)),
+    adapter,
+):
+    try:
+        call()
+    except ImportError as error:
+        assert error.name == {package!r}
+        assert "{package}" in str(error) and "pip install 'ffwd[transformers]'" in str(error), error
+    else:
+        raise SystemExit("no error")
+"""
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_tokenizer_in_the_place_of_the_model_is_not_spelled_out(model, talking):
+    with pytest.raises(TypeError, match="cannot generate: give a model") as caught:
+        ffwd.generate(talking, model, MESSAGES, Order)
+    assert len(str(caught.value)) < 300

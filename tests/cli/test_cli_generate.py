@@ -119,21 +119,59 @@ def test_no_model_directory(model, schema, tmp_path):
         done = ffwd("generate", folder, schema, *ASKED)
         assert done.exit_code == 5
         assert str(folder) in done.stderr
-        assert "give the directory of a model" in done.stderr
+        assert "It takes the directory of a model of transformers" in done.stderr
+        assert "ffwd.model.path()" in done.stderr
     weightless = tmp_path / "weightless"
     shutil.copytree(model, weightless, ignore=shutil.ignore_patterns("*.safetensors"))
     done = ffwd("generate", weightless, schema, *ASKED)
     assert done.exit_code == 5
     assert "cannot be loaded" in done.stderr
+    assert "a file may be missing or cut off, so fetch the directory again" in done.stderr
+    cut = tmp_path / "cut"
+    shutil.copytree(model, cut)
+    weights = (cut / "model.safetensors").read_bytes()
+    (cut / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+    for command in (["generate", cut, schema, *ASKED], ["serve", cut]):
+        done = ffwd(*command)
+        assert done.exit_code == 5
+        assert "cannot be loaded" in done.stderr
+        assert "fetch the directory again" in done.stderr
+    # Not `cuda`, which some machines have.
+    done = ffwd("generate", model, schema, *ASKED, "--device", "mtia")
+    assert done.exit_code == 5
+    assert "does not go onto the device 'mtia'" in done.stderr
+    assert 'such as "cpu"' in done.stderr
 
 
 def test_a_tokenizer_of_another_model(schema, tmp_path):
     folder = write_model(tmp_path / "narrow", width=200)
     done = ffwd("generate", folder, schema, *ASKED)
     assert done.exit_code == 5
-    assert "200 rows of embeddings: they belong to different models" in done.stderr
+    assert "logits for 200 tokens: they belong to different models" in done.stderr
     assert "resize_token_embeddings" in done.stderr
     assert WIDTH > 200
+
+
+def test_a_tokenizer_of_the_same_size_of_another_model(model, schema, tmp_path):
+    """The model ends its texts with what is a letter in this tokenizer."""
+    folder = tmp_path / "mixed"
+    shutil.copytree(model, folder)
+    for name in ("config.json", "generation_config.json"):
+        stated = json.loads((folder / name).read_text(encoding="utf-8"))
+        (folder / name).write_text(json.dumps(stated | {"eos_token_id": 40}), encoding="utf-8")
+    for command in (["generate", folder, schema, *ASKED], ["serve", folder]):
+        done = ffwd(*command)
+        assert done.exit_code == 5
+        assert "belong to different models" in done.stderr
+        assert "Take the tokenizer's files from where the weights came from" in done.stderr
+
+
+def test_a_misspelt_keyword(model, tmp_path):
+    misspelt = tmp_path / "misspelt.json"
+    misspelt.write_text('{"enum": ["a"], "maxLenght": 3}', encoding="utf-8")
+    done = ffwd("generate", model, misspelt, *ASKED, "--quiet")
+    assert done.exit_code == 0
+    assert "'maxLenght' at '/maxLenght' (did you mean 'maxLength'?)" in done.stderr
 
 
 def test_no_template(model, schema, tmp_path):

@@ -35,6 +35,7 @@ from ffwd.adapters.server.slots import (
     check_against_itself,
 )
 from ffwd.adapters.server.tool_arguments import json_arguments
+from ffwd.adapters.transformers import ModelError
 from ffwd.tools import FORMATS
 
 SIZES = {
@@ -244,10 +245,10 @@ def test_neighbours_are_merged():
 
 
 def test_loading_says_what_is_wrong(tmp_path):
-    with pytest.raises(UnsupportedModelError, match=r"no config\.json"):
+    with pytest.raises(ModelError, match=r"no config\.json"):
         load_model(tmp_path)
     folder = write_model(tmp_path / "tiny")
-    with pytest.raises(UnsupportedModelError, match="no dtype 'float7'"):
+    with pytest.raises(ModelError, match="no dtype 'float7'"):
         load_model(folder, dtype="float7")
     with pytest.raises(UnsupportedModelError, match="made for 2048"):
         load_model(folder, max_model_len=4096)
@@ -255,8 +256,11 @@ def test_loading_says_what_is_wrong(tmp_path):
         load_model(folder, max_cached_tokens=100)
     with pytest.raises(ffwd.tools.ToolFormatError, match="no format 'mine'"):
         load_model(folder, tool_format="mine")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_model(folder)
     (folder / "config.json").write_text("{", encoding="utf-8")
-    with pytest.raises(UnsupportedModelError, match="cannot be loaded"):
+    with pytest.raises(ffwd.VocabularyError, match="not JSON that can be read"):
         load_model(folder)
 
 
@@ -272,7 +276,7 @@ def test_a_models_own_code_is_not_run(tmp_path, monkeypatch):
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     ran = folder / "ran"
     (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')", encoding="utf-8")
-    with pytest.raises(UnsupportedModelError, match="trust_remote_code"):
+    with pytest.raises(ModelError, match="trust_remote_code"):
         load_model(folder)
     assert not ran.exists()
 

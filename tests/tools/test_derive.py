@@ -4,7 +4,9 @@ import re
 
 import llamacpp
 import pytest
+from transformers import AutoTokenizer
 
+import ffwd.model
 from ffwd.chat import ChatTemplate, MistralFormat, MistralVersion
 from ffwd.tools import FORMATS, ToolFormat, ToolFormatError, derive_format, detect_format
 from ffwd.tools.derive import PROBES, rendered_call
@@ -149,3 +151,14 @@ def test_a_format_is_itself() -> None:
         assert detect_format(name) is style
         assert detect_format(style) is style
         assert style.source
+
+
+def test_a_tokenizer_of_transformers_has_a_format() -> None:
+    """The object that `ffwd.generate` takes, too."""
+    tokenizer = AutoTokenizer.from_pretrained(ffwd.model.path())
+    assert detect_format(tokenizer) is FORMATS["hermes"]
+    tokenizer.chat_template = None
+    with pytest.raises(ToolFormatError, match="give one of"):
+        detect_format(tokenizer)
+    with pytest.raises(TypeError, match="a tokenizer, a chat template or a prompt, not int"):
+        detect_format(3)  # type: ignore[arg-type]

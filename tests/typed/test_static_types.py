@@ -1,11 +1,17 @@
 """What a type checker knows of typed schemas and answers: mypy, strict, as users run it."""
 
+import ast
+import dataclasses
+import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import ffwd
+from ffwd.adapters._hf_chat_options import ChatOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -93,3 +99,44 @@ def test_types_of_values(tmp_path: Path) -> None:
     errors = [text for text in found.values() if text.startswith("error")]
     assert len(errors) == 1
     assert 'error: "Person" has no attribute "age"' in errors[0]
+
+
+def test_the_options_are_the_same_everywhere() -> None:
+    """In all overloads, in what `help` shows, and in what the adapter reads."""
+    tree = ast.parse((ROOT / "ffwd/_generate.py").read_text(encoding="utf-8"))
+    functions = [
+        node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    overloads = [
+        node
+        for node in functions
+        if any(isinstance(name, ast.Name) and name.id == "overload" for name in node.decorator_list)
+    ]
+    (generate,) = [
+        node for node in functions if node.name == "generate" and not node.decorator_list
+    ]
+
+    def options(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[str, str, str]]:
+        assert node.args.kwarg is not None
+        assert node.args.kwarg.arg == "generate_options"
+        return [
+            (one.arg, ast.unparse(one.annotation), ast.unparse(default))
+            for one, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            if one.annotation is not None and default is not None
+        ]
+
+    assert len(options(generate)) == 11
+    assert {node.name for node in overloads} == {"generate", "generate_async", "stream"}
+    for node in overloads:
+        assert options(node) == options(generate), (node.name, node.lineno)
+    shown = inspect.signature(ffwd.generate).parameters.values()
+    expected = [
+        (one.name, one.default) for one in shown if one.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    for function in (ffwd.generate_async, ffwd.stream):
+        found = inspect.signature(function).parameters
+        assert list(found)[:4] == ["model", "tokenizer", "messages", "schema"]
+        assert list(found)[4:] == [*dict(expected), "generate_options"]
+    *read, others = dataclasses.fields(ChatOptions)
+    assert [(one.name, one.default) for one in read] == expected
+    assert others.name == "generate_options"
