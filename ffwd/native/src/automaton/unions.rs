@@ -59,12 +59,13 @@ impl Automaton {
             self.factor(rules, &mut members, depth)?;
         }
         // What follows a symbol that may be empty is said already by the symbol.
-        let implied: SmallVec<[StackId; 8]> = members
+        let mut implied: SmallVec<[StackId; 8]> = members
             .iter()
             .filter(|&&member| self.may_be_empty(rules, member))
             .map(|&member| self.cell(member).parent)
             .collect();
-        members.retain(|member| !implied.contains(member));
+        implied.sort_unstable();
+        members.retain(|member| implied.binary_search(member).is_err());
         match members[..] {
             [one] => Ok(one),
             _ if members.len() > MAX_UNION => {
