@@ -191,9 +191,9 @@ tsan:
 	RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=$(CURDIR)/build/tsan $(NIGHTLY_CARGO) test --locked \
 		--manifest-path $(CARGO_MANIFEST) -Zbuild-std --target $(HOST) --lib --test threads -- $(TSAN_TESTS)
 
-# The crate has no unsafe code of its own; what Miri looks at is how it uses that of its dependencies.
+# Of unsafe code the crate has its allocator only; else Miri looks at how it uses that of dependencies.
 # It is slow, so the tests are few. With no isolation, for they read the clock.
-MIRI_TESTS := section::tests::a_share section::tests::own mask::slots mask::recent logits::tests::rows
+MIRI_TESTS := meter::heap section::tests::a_share section::tests::own mask::slots mask::recent logits::tests::rows
 
 miri:
 	@rustup run $(NIGHTLY) cargo miri --version >/dev/null 2>&1 || \

@@ -50,7 +50,7 @@ def train_model_command(
     the processor and the version of torch.
     """
     try:
-        import torch
+        from torch.multiprocessing.spawn import spawn
 
         from maskbench.train_model.tokenizer import train_tokenizer
         from maskbench.train_model.training import Settings
@@ -68,9 +68,8 @@ def train_model_command(
         else:
             # They meet at a file that does not exist yet.
             place = f"{meeting.name}.processes"
-            torch.multiprocessing.spawn(
-                _train, args=(settings, folder, place), nprocs=settings.processes
-            )
+            start: Any = spawn  # It has no types.
+            start(_train, args=(settings, folder, place), nprocs=settings.processes)
     weights = (folder / "model.safetensors").read_bytes()
     made = {"settings": asdict(settings), "sha256": hashlib.sha256(weights).hexdigest()}
     (folder / "training.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")

@@ -243,3 +243,123 @@ pub mod faults {
         (left != u64::MAX).then_some(left)
     }
 }
+
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests {
+    use std::alloc::System;
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::limits::Limits;
+    use crate::meter::{charge, Meter};
+
+    /// The system's, which refuses so many allocations first.
+    struct Refusing(Cell<usize>);
+
+    // SAFETY: all is passed on to the system's, or refused.
+    unsafe impl GlobalAlloc for Refusing {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            match self.0.get().checked_sub(1) {
+                Some(left) => {
+                    self.0.set(left);
+                    null_mut()
+                }
+                // SAFETY: as the caller has promised.
+                None => unsafe { System.alloc(layout) },
+            }
+        }
+
+        unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+            // SAFETY: as the caller has promised.
+            unsafe { System.dealloc(block, layout) }
+        }
+    }
+
+    fn layout(size: usize) -> Layout {
+        Layout::from_size_align(size, 8).unwrap_or(Layout::new::<u64>())
+    }
+
+    fn taken_now() -> isize {
+        HEAP.with(|heap| heap.taken.get())
+    }
+
+    #[test]
+    fn what_is_taken_and_given_back_is_counted_and_passed_on() {
+        let heap = Metered(System);
+        let before = taken_now();
+        // SAFETY: layouts have sizes, and each block is given back once with its own.
+        unsafe {
+            let block = heap.alloc_zeroed(layout(64));
+            assert_eq!(std::slice::from_raw_parts(block, 64), [0; 64]);
+            block.write_bytes(7, 64);
+            assert_eq!(taken_now() - before, 64);
+            let block = heap.realloc(block, layout(64), 256);
+            assert_eq!(std::slice::from_raw_parts(block, 64), [7; 64]);
+            assert_eq!(taken_now() - before, 256);
+            let other = heap.alloc(layout(8));
+            assert_eq!(taken_now() - before, 264);
+            heap.dealloc(block, layout(256));
+            heap.dealloc(other, layout(8));
+        }
+        assert_eq!(taken_now(), before);
+    }
+
+    #[test]
+    fn a_refusal_is_passed_on_where_no_call_can_end() {
+        let heap = Metered(Refusing(Cell::new(1)));
+        // SAFETY: the layout has a size.
+        assert!(unsafe { heap.alloc(layout(64)) }.is_null());
+    }
+
+    #[test]
+    fn a_refusal_ends_the_call_and_is_made_good_by_the_reserve() {
+        let heap = Metered(Refusing(Cell::new(1)));
+        let limits = Limits { call_steps: 1000, ..Limits::NONE };
+        for _ in 0..3 {
+            let mut meter = Meter::calling(&limits, None);
+            let done: Result<(), LimitExceeded> = meter.run(|| {
+                assert_eq!(charge(1), Ok(()));
+                heap.0 .0.set(1);
+                // SAFETY: the layout has a size, and the block is given back once with it.
+                unsafe {
+                    let block = heap.alloc(layout(64));
+                    assert!(!block.is_null());
+                    heap.dealloc(block, layout(64));
+                }
+                assert_eq!(charge(1), Err(LimitExceeded::new(SYSTEM_MEMORY, 64)));
+                Ok(())
+            });
+            assert_eq!(done, Err(LimitExceeded::new(SYSTEM_MEMORY, 64)));
+            assert!(was_refused());
+            assert_eq!(meter.spent(), 2);
+        }
+        assert_eq!(Meter::calling(&limits, None).run(|| charge(1)), Ok(()));
+        assert!(!was_refused());
+    }
+
+    #[test]
+    fn a_call_that_takes_too_much_ends_and_may_give_back_in_time() {
+        let heap = Metered(System);
+        let limits = Limits { work_bytes: 4096, ..Limits::NONE };
+        let take = |bytes: usize, keep: bool| {
+            // SAFETY: the layout has a size, and the block is given back once with it.
+            unsafe {
+                let block = heap.alloc(layout(bytes));
+                if !keep {
+                    heap.dealloc(block, layout(bytes));
+                }
+                let done = charge(1);
+                if keep {
+                    heap.dealloc(block, layout(bytes));
+                }
+                done
+            }
+        };
+        let run = |bytes, keep| Meter::calling(&limits, None).run(|| take(bytes, keep));
+        assert_eq!(run(4096, true), Ok(()));
+        assert_eq!(run(1 << 20, false), Ok(()));
+        assert_eq!(run(1 << 20, true), Err(LimitExceeded::new(WORK_BYTES, 4096)));
+        assert_eq!(run(4096, true), Ok(()));
+    }
+}
