@@ -93,7 +93,9 @@ def _train(process: int, settings: Settings, folder: Path, place: str) -> None:
     def report(steps: int, loss: float, _: Any) -> None:
         click.echo(f"step {steps}: loss {loss:.3f}, {monotonic() - begun:.0f} s", err=True)
 
-    model = train(AutoTokenizer.from_pretrained(folder), settings, report, process)
+    model = train(
+        AutoTokenizer.from_pretrained(folder, trust_remote_code=False), settings, report, process
+    )
     if process == 0:
         model.save_pretrained(folder)
     if settings.processes > 1:
@@ -121,9 +123,13 @@ def evaluate_model_command(
         raise click.ClickException(_NEEDED.format(error)) from None
     torch.set_num_threads(1)
     where = ffwd.model.path() if folder is None else folder
-    model = AutoModelForCausalLM.from_pretrained(where).eval()
+    model = AutoModelForCausalLM.from_pretrained(where, trust_remote_code=False).eval()
     scores = evaluate(
-        model, AutoTokenizer.from_pretrained(where), conversations, seed=seed, simple=simple
+        model,
+        AutoTokenizer.from_pretrained(where, trust_remote_code=False),
+        conversations,
+        seed=seed,
+        simple=simple,
     )
     click.echo("| task | conversations | right | right under masks |\n|---|---|---|---|")
     for score in scores:

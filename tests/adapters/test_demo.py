@@ -236,7 +236,7 @@ def test_a_folder_without_a_model_is_named(tmp_path):
     for folder in (tmp_path, tmp_path / "none"):
         message = run("--model", str(folder), code=5).stderr
         assert message.startswith(f"error: {folder} ")
-        assert "give the directory of a model" in message
+        assert "the directory of a model of transformers" in message
 
 
 @pytest.mark.parametrize("missing", ["torch", "transformers", "rich", "jsonschema", "jinja2"])

@@ -144,7 +144,7 @@ def test_a_client_that_takes_nothing_is_given_up(folder):
     ("arguments", "said"),
     [
         (["nowhere"], "does not exist"),
-        (["."], "no model of transformers"),
+        (["."], "has no config.json"),
         ([".", "--port", "seventy"], "--port"),
     ],
 )
