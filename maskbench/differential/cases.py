@@ -125,14 +125,17 @@ class Cases:
         weights = [FAMILIES[family] for family in self._settings.families]
         (family,) = source.choices(self._settings.families, weights)
         report = CaseReport(task.seed, family)
-        if family == "schema":
-            self._schema(report, source, task.alone)
-        elif family == "lexed":
-            self._lexed(report, source, task.alone)
-        elif family == "corpus":
-            self._corpus(report, source, task.alone)
-        else:
-            self._grammar(report, source, family, task.alone)
+        try:
+            if family == "schema":
+                self._schema(report, source, task.alone)
+            elif family == "lexed":
+                self._lexed(report, source, task.alone)
+            elif family == "corpus":
+                self._corpus(report, source, task.alone)
+            else:
+                self._grammar(report, source, family, task.alone)
+        except ffwd.LimitExceededError as error:
+            report.add("ffwd limit", error.limit)
         return report
 
     def _schema(self, report: CaseReport, source: random.Random, alone: bool) -> None:
@@ -162,8 +165,8 @@ class Cases:
             case.declared_order(texts)
             if not isinstance(subject, str):
                 case.walks(subject, peer, _SCHEMA_WALKS, self._encoder.encode)
-        except ffwd.LimitExceededError as error:
-            report.add("ffwd limit", error.limit)
+        except ffwd.LimitExceededError:
+            raise
         except ffwd.UnsupportedSchemaError as error:
             report.refused[SUBJECT] = f"unsupported: {error.keyword}"
         except ffwd.FfwdError as error:
@@ -183,8 +186,8 @@ class Cases:
             return
         try:
             GrammarCase(drawn, report, source).walks(subject, peer, _GRAMMAR_WALKS)
-        except ffwd.LimitExceededError as error:
-            report.add("ffwd limit", error.limit)
+        except ffwd.LimitExceededError:
+            raise
         except ffwd.FfwdError as error:
             self._raised(report, drawn.kind, drawn.text, error)
 
@@ -199,8 +202,8 @@ class Cases:
             return
         try:
             lexed_case.LexedCase(text, report, source).walks(subject, peer, _GRAMMAR_WALKS)
-        except ffwd.LimitExceededError as error:
-            report.add("ffwd limit", error.limit)
+        except ffwd.LimitExceededError:
+            raise
         except ffwd.FfwdError as error:
             self._raised(report, "lark", text, error)
 
