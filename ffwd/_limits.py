@@ -42,7 +42,7 @@ class Limits:
     nesting: int | None = 512
     expression_nodes: int | None = 250_000
     states: int | None = 1_000_000
-    stacks: int | None = 1_000_000
+    stacks: int | None = 700_000
     memory_bytes: int | None = 256 << 20
     work_bytes: int | None = 512 << 20
     compile_steps: int | None = 6_000_000

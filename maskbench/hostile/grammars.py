@@ -157,6 +157,12 @@ GRAMMARS = (
         b"abcabc",
     ),
     _lark(
+        "swallow",
+        "lexemes that may take what another one begins with",
+        'start: r0\nr0: T0 | r1 T1 "c" T0 "ac"\nr1: T0 | (T1 r0 "bb"){2}\n'
+        'T0: (/[^bac1]/ | "bb" | "-" | "") (/[bc]/ | "c")\nT1: /./ | "c" | "-\\\\-" | ""',
+    ),
+    _lark(
         "comments",
         "lexemes that may take all that follows",
         "start: (STMT | COMMENT | BLOCK)*\nSTMT: /[a-z]+;/\n"

@@ -58,7 +58,7 @@ impl Default for Limits {
             nesting: 512,
             expression_nodes: 250_000,
             states: 1_000_000,
-            stacks: 1_000_000,
+            stacks: 700_000,
             memory_bytes: 256 << 20,
             work_bytes: 512 << 20,
             compile_steps: 6_000_000,

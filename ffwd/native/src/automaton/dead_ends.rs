@@ -77,7 +77,7 @@ impl Shape {
         };
         let mut place = 0;
         while let Some(&state) = shape.states.get(place) {
-            meter::charge(16)?;
+            meter::charge(32)?;
             if shape.states.len() > MAX_STATES {
                 return Ok(None);
             }
@@ -253,6 +253,9 @@ impl Automaton {
                 self.look_into(rules, &mut search, row)?;
                 search.looked_into += 1;
             }
+            // All states of all rows are looked at, twice and mostly more than once each.
+            let states = search.shapes.values().map(|shape| shape.states.len());
+            meter::charge(8 * states.sum::<usize>())?;
             (fates, surely) = (search.fates(true), search.fates(false));
             let is_sure = fates.get(&0) == surely.get(&0);
             if is_sure || search.pending.is_empty() || enough >= MAX_ROWS {
@@ -263,6 +266,7 @@ impl Automaton {
         let mut known = rules.dead_ends.known.lock();
         for (row, fates) in &fates {
             if *row == 0 || surely[row] == *fates {
+                meter::charge(2 * fates.len())?;
                 let (lexeme, stack, _) = search.keys[*row];
                 let safe = Safe::of(rules, lexeme);
                 for (&state, &fate) in search.shapes[row].states.iter().zip(fates) {

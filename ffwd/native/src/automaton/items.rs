@@ -14,7 +14,7 @@ const MAX_LOOKED_AHEAD: u64 = 64;
 /// What equals none of the values that came.
 pub fn differs(set: &SchemaSet, came: &[SchemaId]) -> Result<SchemaId, EngineError> {
     // The conjunction is kept in order, by values that take long to compare.
-    meter::charge(1 + 40 * came.len())?;
+    meter::charge(1 + 56 * came.len())?;
     let mut others = Vec::with_capacity(came.len());
     for &equal in came {
         others.push(set.negation(equal)?);
