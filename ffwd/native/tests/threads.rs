@@ -1,10 +1,11 @@
 //! Grammars that eight threads share, against the same grammars read by one: every mask must be the
-//! same, whatever the others compile, build and let go of meanwhile.
+//! same, whatever the others compile, build and let go of meanwhile, and wherever their calls are ended.
 //!
 //! `make tsan` runs this with ThreadSanitizer, which looks for accesses that nothing orders.
 
 #![allow(clippy::unwrap_used)]
 
+use std::alloc::System;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,11 +18,17 @@ use ffwd_native::engine::{Compiled, Engine, EngineConfig, GrammarOptions};
 use ffwd_native::fast_forward::{default_method, fast_forward_tokens, FastForward};
 use ffwd_native::json_schema::Policy;
 use ffwd_native::lark;
+use ffwd_native::limits::Limits;
 use ffwd_native::logits;
 use ffwd_native::matcher::{fill_bitmasks, Beginning, Matcher};
+use ffwd_native::meter::{faults, heap};
 use ffwd_native::pretokenizer::{Behavior, Dialect, StageSpec};
 use ffwd_native::tokenizer::{EncodeOptions, Normalizer, Tokenizer, TokenizerParts};
 use ffwd_native::vocabulary::{TokenId, Vocabulary};
+
+/// As in the module for Python, so that calls are told what they take.
+#[global_allocator]
+static ALLOCATOR: heap::Metered<System> = heap::Metered(System);
 
 const THREADS: u64 = 8;
 const STEPS: usize = 30;
@@ -132,7 +139,7 @@ fn compile(engine: &Arc<Engine>, kind: usize, max_bytes: usize) -> Arc<Compiled>
             engine.compile_grammar(&lark::parse(LARK).unwrap(), options)
         }
     };
-    Arc::new(compiled.unwrap().limited_to(max_bytes))
+    Arc::new(compiled.unwrap().within(Limits { memory_bytes: max_bytes, ..Limits::default() }))
 }
 
 fn set(row: &[u32]) -> Vec<TokenId> {
@@ -144,7 +151,7 @@ fn set(row: &[u32]) -> Vec<TokenId> {
 
 /// The hash of all that is seen of a text that is written at random: which one depends on the seed
 /// and on what is seen, and not on what `meddle` does.
-fn write(seed: u64, compiled: &Arc<Compiled>, meddle: &dyn Fn(&mut Random)) -> u64 {
+fn write(seed: u64, compiled: &Arc<Compiled>, meddle: &dyn Fn(&mut Random, &Matcher)) -> u64 {
     let (mut random, mut other) = (Random::new(seed), Random::new(!seed));
     let beginning = Beginning { canonical: seed % 2 == 1, ..Beginning::default() };
     let mut matcher = Matcher::beginning(compiled.clone(), &beginning).unwrap();
@@ -158,28 +165,49 @@ fn write(seed: u64, compiled: &Arc<Compiled>, meddle: &dyn Fn(&mut Random)) -> u
             fill_bitmasks(work, Some(2)).unwrap();
             assert_eq!(row, copy);
         } else {
-            matcher.fill_bitmask(&mut row).unwrap();
+            matcher.bounded(|matcher| matcher.fill_bitmask(&mut row)).unwrap();
         }
         row.iter().for_each(|&word| seen.write_u32(word));
         seen.write_u8(matcher.is_accepting().into());
-        meddle(&mut other);
+        meddle(&mut other, &matcher);
         if matcher.is_terminated() || random.one_in(7) {
-            matcher.rollback(random.below(matcher.tokens().len() + 1)).unwrap();
+            let count = random.below(matcher.tokens().len() + 1);
+            matcher.bounded_mut(|matcher| matcher.rollback(count)).unwrap();
             continue;
         }
         if random.one_in(7) {
             let options = FastForward { max_tokens: None, method: default_method(&matcher) };
-            let forced = fast_forward_tokens(&matcher, &options).unwrap();
+            let forced = matcher.bounded(|matcher| fast_forward_tokens(matcher, &options)).unwrap();
             forced.iter().for_each(|token| seen.write_u32(token.0));
-            assert!(matcher.accept_all(&forced).unwrap());
+            assert!(matcher.bounded_mut(|matcher| matcher.accept_all(&forced)).unwrap());
             continue;
         }
         let allowed = set(&row);
         let draft = [0; 3].map(|_| allowed[random.below(allowed.len())]);
-        seen.write_usize(matcher.validate(&draft).unwrap());
-        assert!(matcher.accept(draft[0]).unwrap());
+        seen.write_usize(matcher.bounded(|matcher| matcher.validate(&draft)).unwrap());
+        assert!(matcher.bounded_mut(|matcher| matcher.accept(draft[0])).unwrap());
     }
     seen.finish()
+}
+
+/// Has the deadline of a call pass, or the system refuse it memory, at some place. Whether it ended.
+fn interrupt(random: &mut Random, matcher: &Matcher) -> bool {
+    let inject = if random.one_in(2) { faults::inject } else { heap::faults::inject };
+    let mut fork = matcher.clone();
+    let mut row = vec![0; matcher.compiled().engine.vocabulary().mask_words()];
+    inject(Some(1 + random.below(200) as u64));
+    let ended = fork.bounded_mut(|fork| {
+        fork.fill_bitmask(&mut row)?;
+        match set(&row).first() {
+            Some(&token) if !fork.is_terminated() => fork.accept(token),
+            _ => Ok(true),
+        }
+    });
+    inject(None);
+    let Err(error) = ended else { return false };
+    assert!(error.exceeded().unwrap().is_interruption(), "{error}");
+    assert_eq!(fork.tokens(), matcher.tokens());
+    true
 }
 
 #[test]
@@ -189,7 +217,7 @@ fn eight_threads_see_what_one_sees() {
     let scripts: Vec<(usize, u64)> = (0..KINDS).flat_map(seeds).collect();
     let expected: Vec<u64> = scripts
         .iter()
-        .map(|&(kind, seed)| write(seed, &compile(&alone, kind, 256 << 20), &|_| ()))
+        .map(|&(kind, seed)| write(seed, &compile(&alone, kind, 256 << 20), &|_, _| ()))
         .collect();
 
     let (engine, tokenizer) = engine();
@@ -197,14 +225,15 @@ fn eight_threads_see_what_one_sees() {
     let all = |bytes| (0..KINDS).map(|kind| compile(&engine, kind, bytes)).collect::<Vec<_>>();
     let (little, enough) = (all(1), all(256 << 20));
     let barrier = Barrier::new(THREADS as usize);
-    let encoded = AtomicUsize::new(0);
+    let (encoded, interrupted) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let (engine, tokenizer) = (&engine, &tokenizer);
-            let (scripts, expected, encoded) = (&scripts, &expected, &encoded);
+            let (scripts, expected) = (&scripts, &expected);
+            let (encoded, interrupted) = (&encoded, &interrupted);
             let (little, enough, barrier) = (&little, &enough, &barrier);
             scope.spawn(move || {
-                let meddle = |random: &mut Random| match random.below(60) {
+                let meddle = |random: &mut Random, matcher: &Matcher| match random.below(60) {
                     0 => engine.clear_memos(),
                     1 | 2 => engine.limit_memory(Some(random.below(1_000_000)), None),
                     3 | 4 => {
@@ -214,6 +243,10 @@ fn eight_threads_see_what_one_sees() {
                         encoded.fetch_add(tokens.len(), Ordering::Relaxed);
                     }
                     5 => assert!(!little[0].stats().is_empty()),
+                    6..=9 => {
+                        let ended = interrupt(random, matcher);
+                        interrupted.fetch_add(ended.into(), Ordering::Relaxed);
+                    }
                     _ => {}
                 };
                 let mut random = Random::new(thread);
@@ -241,6 +274,7 @@ fn eight_threads_see_what_one_sees() {
     };
     assert!(little.iter().map(evictions).sum::<u64>() > 0);
     assert!(encoded.into_inner() > 0);
+    assert!(interrupted.into_inner() > 20);
 }
 
 /// Enough rows for the threads of the pool, and enough logits and texts for threads of their own.
