@@ -1,6 +1,10 @@
 //! What the fuzz targets do, as ordinary functions: each takes any bytes, and panics where something
 //! does not hold that must. `docs/fuzzing.md` says what that is.
 
+use std::alloc::System;
+
+use ffwd_native::meter::heap::Metered;
+
 mod driver;
 mod engine;
 mod json;
@@ -25,3 +29,7 @@ pub mod saved_text;
 pub mod schema;
 pub mod schema_shape;
 pub mod stream;
+
+/// As in the module for Python, so that calls have a limit of memory.
+#[global_allocator]
+static ALLOCATOR: Metered<System> = Metered(System);

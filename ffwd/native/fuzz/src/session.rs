@@ -8,6 +8,7 @@ use ffwd_native::explain::{explain, Question};
 use ffwd_native::fast_forward::forced_bytes;
 use ffwd_native::mask::token_set::bits;
 use ffwd_native::matcher::{fill_bitmasks, Beginning, Matcher, MatcherError};
+use ffwd_native::meter::{faults, heap};
 use ffwd_native::saved;
 use ffwd_native::vocabulary::TokenId;
 
@@ -126,6 +127,7 @@ impl<'d> Session<'d> {
             6 => self.events()?,
             7 => self.batch()?,
             8..=10 => self.check_by_brute_force()?,
+            11 => self.interrupt()?,
             _ => {}
         }
         self.advance()
@@ -306,6 +308,40 @@ impl<'d> Session<'d> {
             assert!(!self.matcher.accept(token)?, "{token:?} after {:?}", self.shown());
         }
         assert_eq!(&seen(&self.matcher)?, self.last(), "after a refusal");
+        Ok(())
+    }
+
+    /// Calls whose deadline passes, or that the system refuses memory, at some place: one that fails has
+    /// changed nothing, and what was built by then is right.
+    fn interrupt(&mut self) -> Result<(), Stopped> {
+        if self.driver.flag() {
+            self.matcher.compiled().engine.clear_memos();
+        }
+        let inject = if self.driver.flag() { faults::inject } else { heap::faults::inject };
+        let place = 1 + self.driver.below(1000) as u64;
+        let allowed: Vec<TokenId> = bits(&self.last().row).collect();
+        let token = (!allowed.is_empty()).then(|| *self.driver.pick(&allowed));
+        let mut fork = self.matcher.clone();
+        let mut row = vec![u32::MAX; self.last().row.len()];
+        inject(Some(place));
+        let accepted = token.map(|token| fork.bounded_mut(|fork| fork.accept(token))).transpose();
+        let filled = fork.bounded(|fork| fork.fill_bitmask(&mut row));
+        inject(None);
+        let at = || format!("an end at place {place} after {:?}", self.shown());
+        let taken = match accepted.map_err(Stopped::from) {
+            Ok(accepted) => {
+                assert_ne!(accepted, Some(false), "{token:?} was offered: {}", at());
+                usize::from(accepted.is_some())
+            }
+            Err(Stopped) => 0,
+        };
+        assert_eq!(fork.tokens().len(), self.matcher.tokens().len() + taken, "{}", at());
+        if filled.map_err(Stopped::from).is_ok() {
+            assert_eq!(row, row_of(&fork)?, "{}", at());
+        }
+        fork.rollback(taken)?;
+        assert_eq!(&seen(&fork)?, self.last(), "{}", at());
+        assert_eq!(&seen(&self.matcher)?, self.last(), "{}", at());
         Ok(())
     }
 
