@@ -110,7 +110,8 @@ class LimitExceededError(FfwdError):
     `limit` names it, as the fields of `ffwd.Limits` are named or in a few words, and `maximum` is
     its value. `pointer` is the place in the schema; `line` and `column` are those in the text of a
     grammar, from 1, in characters; empty and None where no place is known. `is_temporary`: it says
-    nothing of the input, and the same call may succeed later.
+    nothing of the input, and the same call may succeed later. `rows` is what `fill_bitmasks` has
+    not written, and empty elsewhere.
     """
 
     limit: str
@@ -119,6 +120,7 @@ class LimitExceededError(FfwdError):
     line: int | None
     column: int | None
     is_temporary: bool
+    rows: tuple[int, ...]
 
 class DeadlineExceededError(LimitExceededError):
     """The time for a call has passed: `maximum` seconds. `is_temporary` is True."""

@@ -347,13 +347,19 @@ def _recording(asked: _Asked, ids: list[int], report: Any) -> Any:
 
 
 def _text(asked: _Asked, ids: list[int]) -> dict[str, Any]:
+    data = {"text": "", "reasoning": "", "complete": _is_whole(asked, ids)}
     if asked.start is not None:
         answer = asked.start.answer(ids)
-        return {"text": answer.text, "reasoning": answer.reasoning, "complete": answer.complete}
-    vocabulary = asked.grammar.vocabulary
-    whole = bool(ids) and ids[-1] in vocabulary.eos_token_ids
-    text = b"".join(vocabulary.token_bytes(token) or b"" for token in ids)
-    return {"text": as_text(text), "reasoning": "", "complete": whole}
+        return data | {"text": answer.text, "reasoning": answer.reasoning}
+    spelled = asked.grammar.vocabulary.token_bytes
+    return data | {"text": as_text(b"".join(spelled(token) or b"" for token in ids))}
+
+
+def _is_whole(asked: _Asked, ids: list[int]) -> bool:
+    """Whether the text is one of the grammar's, also where no token was left for its end."""
+    matcher = asked.grammar.matcher() if asked.start is None else asked.start.matcher()
+    matcher.accept_tokens(ids[: matcher.validate_tokens(ids)])
+    return matcher.is_terminated() or matcher.is_accepting()
 
 
 def _write_stats(data: dict[str, Any]) -> None:

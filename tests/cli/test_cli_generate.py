@@ -111,6 +111,18 @@ def test_an_answer_that_is_cut_off_says_what_to_do(model, schema):
     assert data["tokens"] == 3
 
 
+@pytest.mark.parametrize("raw", [[], ["--raw"]])
+def test_an_answer_without_room_for_its_end_token_is_whole(model, schema, raw):
+    whole = as_json("generate", model, schema, *ASKED, *raw)
+    options = [*ASKED, *raw, "--may-be-cut", "--max-tokens"]
+    for missing, is_whole in ((1, True), (2, False)):
+        code = 0 if is_whole else 3
+        data = as_json("generate", model, schema, *options, whole["tokens"] - missing, code=code)
+        assert data["complete"] == is_whole
+        assert data["token_ids"] == whole["token_ids"][:-missing]
+        assert (data["text"] == whole["text"]) == is_whole
+
+
 # ------------------------------------------------------------------------- what cannot be used
 
 

@@ -284,6 +284,26 @@ def test_a_mask_that_is_known_needs_no_time() -> None:
     assert matcher.accept_token(TEXT[0])
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_batch_says_which_rows_are_not_written(threads: int) -> None:
+    vocabulary = byte_vocabulary()
+    compiled = ffwd.compile(SCHEMA, vocabulary)
+    expected = read(ffwd.compile(SCHEMA, byte_vocabulary()).matcher(), TEXT)
+    flags = [ffwd.Cancellation() for _ in range(40)]
+    matchers = [compiled.matcher(cancellation=flag) for flag in flags]
+    places = [(7 * row) % 40 for row in range(40)]
+    for row in (31, 3, 17):
+        flags[places.index(row)].cancel()
+    bitmask = ffwd.allocate_bitmask(40, vocabulary.vocab_size)
+    with pytest.raises(ffwd.CancellationError) as refused:
+        ffwd.fill_bitmasks(matchers, bitmask, places, threads=threads)
+    assert refused.value.rows == (3, 17, 31)
+    assert ffwd.CancellationError("").rows == ()
+    bits = np.unpackbits(bitmask.view(np.uint8), axis=1, bitorder="little")
+    for row in set(range(40)) - {3, 17, 31}:
+        assert bits[row, : vocabulary.vocab_size].astype(np.bool_).tobytes() == expected[0]
+
+
 def test_cancelled_rows_of_a_batch_leave_the_others() -> None:
     flag = ffwd.Cancellation()
     vocabulary = byte_vocabulary()
@@ -292,9 +312,9 @@ def test_cancelled_rows_of_a_batch_leave_the_others() -> None:
     bitmask = ffwd.allocate_bitmask(2, vocabulary.vocab_size)
     cancelled, other = compiled.matcher(cancellation=flag), compiled.matcher()
     flag.cancel()
-    with pytest.raises(ffwd.CancellationError):
+    with pytest.raises(ffwd.CancellationError) as refused:
         ffwd.fill_bitmasks([cancelled, other], bitmask)
-    ffwd.fill_bitmasks([other], bitmask, rows=[1])
+    assert refused.value.rows == (0,)
     bits = np.unpackbits(bitmask[1].view(np.uint8), bitorder="little")
     assert bits[: vocabulary.vocab_size].astype(np.bool_).tobytes() == expected[0]
 

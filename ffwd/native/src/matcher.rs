@@ -25,7 +25,7 @@ mod preamble;
 mod rollback;
 mod sections;
 mod step;
-pub use batch::fill_bitmasks;
+pub use batch::{fill_bitmasks, Unfilled};
 pub use begin::Beginning;
 use budget::Budget;
 use events::Tracker;
@@ -61,7 +61,8 @@ pub enum MatcherError {
     )]
     BadControl(TokenId),
     #[error(
-        "no text of the grammar ends within max_tokens={max_tokens} tokens: a short one takes {needed}"
+        "no text of the grammar ends within {max_tokens} tokens: a short one takes {needed}, so allow as \
+         many"
     )]
     Budget { needed: usize, max_tokens: usize },
     #[error(

@@ -365,7 +365,7 @@ impl<'d> Session<'d> {
         let mut rows = vec![vec![u32::MAX; words]; 3];
         let matchers = [&self.matcher, &back, &self.matcher];
         let work = matchers.into_iter().zip(rows.iter_mut().map(|row| &mut row[..])).collect();
-        fill_bitmasks(work, Some(1))?;
+        fill_bitmasks(work, Some(1)).map_err(|unfilled| unfilled.error)?;
         assert_eq!(rows[0], self.last().row);
         assert_eq!(rows[1], self.seen[self.seen.len() - 1 - count].row);
         assert_eq!(rows[2], self.last().row);

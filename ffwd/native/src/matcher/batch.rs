@@ -34,10 +34,21 @@ const CANONICAL_ROWS: usize = 6;
 /// that. Not in tests, whose masks take less.
 const ALONE: Duration = Duration::from_micros(if cfg!(test) { 0 } else { 300 });
 
+/// Rows that were not filled, all others having been.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Unfilled {
+    /// Their places in what was given, in order.
+    pub rows: Vec<usize>,
+    /// Of the first of them.
+    pub error: EngineError,
+}
+
 /// Fills a row for each matcher, on at most `threads` threads: this one, and some of a pool that
 /// all calls share.
-pub fn fill_bitmasks(work: Vec<Work<'_>>, threads: Option<usize>) -> Result<(), EngineError> {
+pub fn fill_bitmasks(work: Vec<Work<'_>>, threads: Option<usize>) -> Result<(), Unfilled> {
     let threads = threads.unwrap_or_else(available_threads).max(1);
+    let work = work.into_iter().enumerate().collect();
     let left = fill_rows(work, threads, &|matcher, row| Ok(matcher.fill_known(row)))?;
     if left.is_empty() {
         return Ok(());
@@ -62,20 +73,23 @@ fn available_threads() -> usize {
 /// Fills a row, or says that it does not.
 type Fill<'f> = &'f (dyn Fn(&Matcher, &mut [u32]) -> Result<bool, EngineError> + Sync);
 
+/// Work, and its place in what was given.
+type Placed<'w> = (usize, Work<'w>);
+
 /// The rows of one call that no thread has taken yet, and what became of the others.
 struct Rows<'w> {
-    unseen: Mutex<std::vec::IntoIter<Work<'w>>>,
-    left: Mutex<Vec<Work<'w>>>,
-    result: Mutex<Result<(), EngineError>>,
+    unseen: Mutex<std::vec::IntoIter<Placed<'w>>>,
+    left: Mutex<Vec<Placed<'w>>>,
+    failed: Mutex<Vec<(usize, EngineError)>>,
 }
 
 /// Gives back the rows that are not filled.
 fn fill_rows<'w>(
-    work: Vec<Work<'w>>,
+    work: Vec<Placed<'w>>,
     threads: usize,
     fill: Fill<'_>,
-) -> Result<Vec<Work<'w>>, EngineError> {
-    let bytes = |(matcher, row): &Work<'_>| {
+) -> Result<Vec<Placed<'w>>, Unfilled> {
+    let bytes = |(_, (matcher, row)): &Placed<'_>| {
         let rows = if matcher.is_canonical() { CANONICAL_ROWS } else { 1 };
         rows * std::mem::size_of_val(&**row)
     };
@@ -85,7 +99,7 @@ fn fill_rows<'w>(
     let rows = Rows {
         unseen: Mutex::new(work.into_iter()),
         left: Mutex::default(),
-        result: Mutex::new(Ok(())),
+        failed: Mutex::default(),
     };
     match pool {
         None => rows.fill_some(fill),
@@ -100,23 +114,29 @@ fn fill_rows<'w>(
             rows.fill_some(fill);
         }),
     }
-    rows.result.into_inner()?;
-    Ok(rows.left.into_inner())
+    let mut failed = rows.failed.into_inner();
+    failed.sort_unstable_by_key(|&(place, _)| place);
+    match failed.first().map(|(_, error)| error.clone()) {
+        None => Ok(rows.left.into_inner()),
+        Some(error) => {
+            Err(Unfilled { rows: failed.into_iter().map(|(place, _)| place).collect(), error })
+        }
+    }
 }
 
 impl<'w> Rows<'w> {
     /// Takes rows until none is left.
     fn fill_some(&self, fill: Fill<'_>) {
         loop {
-            let taken: Vec<Work<'w>> = self.unseen.lock().by_ref().take(ROWS_AT_ONCE).collect();
+            let taken: Vec<Placed<'w>> = self.unseen.lock().by_ref().take(ROWS_AT_ONCE).collect();
             if taken.is_empty() {
                 return;
             }
-            for (matcher, row) in taken {
+            for (place, (matcher, row)) in taken {
                 match fill(matcher, row) {
                     Ok(true) => {}
-                    Ok(false) => self.left.lock().push((matcher, row)),
-                    Err(error) => *self.result.lock() = Err(error),
+                    Ok(false) => self.left.lock().push((place, (matcher, row))),
+                    Err(error) => self.failed.lock().push((place, error)),
                 }
             }
         }
@@ -166,10 +186,10 @@ struct Masks {
 }
 
 /// Computes the masks of all states that have none.
-fn compute_unknown(left: &[Work<'_>], threads: usize) -> Failed {
+fn compute_unknown(left: &[Placed<'_>], threads: usize) -> Failed {
     let mut known = FxHashSet::default();
     let mut unknown: Vec<Unknown> = Vec::new();
-    for (matcher, _) in left {
+    for (_, (matcher, _)) in left {
         if let Some(at) = matcher.unknown() {
             let key = key(matcher, at);
             if known.insert(key) {

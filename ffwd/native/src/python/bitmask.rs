@@ -119,6 +119,8 @@ impl<'py> Rows<'py> {
 /// Raises:
 ///     BitmaskError: As for `Matcher.fill_bitmask`, a row that is given twice, or less than one
 ///         thread; then no row has been written.
+///     LimitExceededError: `rows` of it has those that were not written, in order. All others
+///         were, and the error is that of the first.
 #[pyfunction]
 #[pyo3(signature = (matchers, bitmask, rows=None, *, threads=None))]
 pub fn fill_bitmasks(
@@ -153,11 +155,15 @@ pub fn fill_bitmasks(
     let slice = memory.words()?;
     let mut pending = order.into_iter().peekable();
     let mut work: Vec<(&Matcher, &mut [u32])> = Vec::new();
+    let mut places = Vec::new();
     for (at, row) in slice.chunks_mut(words.max(1)).enumerate() {
         if let Some((_, matcher)) = pending.next_if(|&(row, _)| row == at) {
             work.push((matcher, row));
+            places.push(at);
         }
     }
-    py.released(|| crate::matcher::fill_bitmasks(work, threads))
-        .map_err(|cause| errors::engine(py, &cause))
+    py.released(|| crate::matcher::fill_bitmasks(work, threads)).map_err(|unfilled| {
+        let rows: Vec<usize> = unfilled.rows.iter().map(|&at| places[at]).collect();
+        errors::rows(py, &unfilled.error, &rows)
+    })
 }

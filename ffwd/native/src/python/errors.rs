@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use pyo3::{create_exception, PyTypeInfo};
 
 use crate::automaton::EngineError;
@@ -63,7 +64,8 @@ create_exception!(
      `limit` names it, as the fields of `ffwd.Limits` are named or in a few words, and `maximum` is \
      its value. `pointer` is the place in the schema; `line` and `column` are those in the text of a \
      grammar, from 1, in characters; empty and None where no place is known. `is_temporary`: it says \
-     nothing of the input, and the same call may succeed later."
+     nothing of the input, and the same call may succeed later. `rows` is what `fill_bitmasks` has \
+     not written, and empty elsewhere."
 );
 create_exception!(
     ffwd._native,
@@ -138,6 +140,7 @@ pub fn set_defaults(py: Python<'_>) -> PyResult<()> {
     limit.setattr("line", py.None())?;
     limit.setattr("column", py.None())?;
     limit.setattr("is_temporary", false)?;
+    limit.setattr("rows", PyTuple::empty(py))?;
     DeadlineExceededError::type_object(py).setattr("is_temporary", true)?;
     CancellationError::type_object(py).setattr("is_temporary", true)?;
     let budget = BudgetError::type_object(py);
@@ -200,6 +203,15 @@ pub fn engine(py: Python<'_>, error: &EngineError) -> PyErr {
     match error {
         EngineError::Limit(error) => limit(py, error),
         EngineError::Schema(error) => schema(py, error),
+    }
+}
+
+/// Of a batch of masks, of which these rows have not been written.
+pub fn rows(py: Python<'_>, error: &EngineError, rows: &[usize]) -> PyErr {
+    let raised = engine(py, error);
+    match PyTuple::new(py, rows) {
+        Ok(rows) => with(py, raised, "rows", rows),
+        Err(other) => other,
     }
 }
 
