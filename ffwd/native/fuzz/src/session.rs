@@ -320,7 +320,7 @@ impl<'d> Session<'d> {
         let inject = if self.driver.flag() { faults::inject } else { heap::faults::inject };
         let place = 1 + self.driver.below(1000) as u64;
         let allowed: Vec<TokenId> = bits(&self.last().row).collect();
-        let token = (!allowed.is_empty()).then(|| *self.driver.pick(&allowed));
+        let token = (!self.matcher.is_terminated()).then(|| *self.driver.pick(&allowed));
         let mut fork = self.matcher.clone();
         let mut row = vec![u32::MAX; self.last().row.len()];
         inject(Some(place));
