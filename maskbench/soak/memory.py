@@ -54,8 +54,33 @@ class Curve:
         """What the samples say. There must be one in the second quarter and one in the last."""
         second = max(s.resident_bytes for s in self.samples if 1 < 4 * s.done / self.total <= 2)
         last = max(s.resident_bytes for s in self.samples if 4 * s.done / self.total > 3)
-        more = max(TOLERANCE_BYTES, int(second * TOLERANCE_SHARE))
-        return Verdict(second, last, second + more)
+        return Verdict(second, last, allowed(second))
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What is left when all that can be built again was let go of."""
+
+    before: int
+    """Resident bytes after a first round of little work."""
+
+    after: int
+    """And after all of it."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether all was given back, by the tolerances of growth."""
+        return self.after <= allowed(self.before)
+
+
+def allowed(resident_bytes: int) -> int:
+    """How much may be resident where so much was."""
+    return resident_bytes + max(TOLERANCE_BYTES, int(resident_bytes * TOLERANCE_SHARE))
+
+
+def resident() -> int:
+    """Bytes of this process that are resident."""
+    return int(psutil.Process().memory_info().rss)
 
 
 def record(name: str, total: int, looks: int, step: Callable[[int], int]) -> Curve:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
@@ -14,7 +16,7 @@ from ffwd import CompiledGrammar, Matcher, Vocabulary
 from ffwd.adapters._engine_cache import GrammarCache
 from maskbench.documents import Encoder
 from maskbench.soak import grammars
-from maskbench.soak.memory import Curve, record
+from maskbench.soak.memory import Curve, record, resident
 
 _LONGEST = 400
 """Tokens of a text that is written at random."""
@@ -54,6 +56,7 @@ class Soak:
             limits=ffwd.Limits(memory_bytes=grammar_bytes),
             workers=1,
         )
+        self._vocabulary = vocabulary
         self._encoder = encoder
         self._looks = looks
         self._bitmask = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
@@ -69,6 +72,17 @@ class Soak:
             return 100
 
         return record("accepts", total, self._looks, step)
+
+    def let_go(self) -> int:
+        """Lets go of all grammars and of what the vocabulary has built; resident bytes then."""
+        self.cache.clear()
+        for _ in range(6):
+            self._vocabulary.clear_memos()
+            gc.collect()
+            # What has been free for a second goes back to the system with a later call.
+            time.sleep(0.5)
+            ffwd.compile(ffwd.regex("a*b"), self._vocabulary).matcher().fill_bitmask(self._bitmask)
+        return resident()
 
     def _tokens(self, source: random.Random) -> Iterator[None]:
         """Accepts one token after the other, of one text after the other."""
