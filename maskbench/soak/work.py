@@ -76,12 +76,14 @@ class Soak:
     def let_go(self) -> int:
         """Lets go of all grammars and of what the vocabulary has built; resident bytes then."""
         self.cache.clear()
-        for _ in range(6):
+        for turn in range(4):
+            # What has been free for a while goes back to the system when more is asked for.
+            time.sleep(0.6)
+            for number in range(30):
+                pattern = ffwd.regex(f"a{turn}{number}[a-z]+")
+                ffwd.compile(pattern, self._vocabulary).matcher().fill_bitmask(self._bitmask)
             self._vocabulary.clear_memos()
             gc.collect()
-            # What has been free for a second goes back to the system with a later call.
-            time.sleep(0.5)
-            ffwd.compile(ffwd.regex("a*b"), self._vocabulary).matcher().fill_bitmask(self._bitmask)
         return resident()
 
     def _tokens(self, source: random.Random) -> Iterator[None]:
