@@ -183,7 +183,7 @@ NIGHTLY_CARGO := cargo +$(NIGHTLY)
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TSAN_TESTS := eight_threads work_that_is_shared_out section:: many_threads threads_that_intern threads_see \
               built_by_many_threads shared_between_threads any_number_of_threads nothing_is_lost \
-              slots_are_read threads_that_evict a_batch_is_filled batches_are_their_texts
+              slots_are_read threads_that_evict threads_that_are_refused a_batch_is_filled batches_are_their_texts
 
 tsan:
 	@test -d "$$(rustup run $(NIGHTLY) rustc --print sysroot 2>/dev/null)/lib/rustlib/src" || \

@@ -249,10 +249,16 @@ pub mod faults {
 mod tests {
     use std::alloc::System;
     use std::cell::Cell;
+    use std::sync::atomic::AtomicUsize;
+
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::limits::Limits;
     use crate::meter::{charge, Meter};
+
+    /// Held by tests that take the reserve.
+    static RESERVE_IS_OURS: Mutex<()> = Mutex::new(());
 
     /// The system's, which refuses so many allocations first.
     struct Refusing(Cell<usize>);
@@ -314,6 +320,7 @@ mod tests {
 
     #[test]
     fn a_refusal_ends_the_call_and_is_made_good_by_the_reserve() {
+        let _ours = RESERVE_IS_OURS.lock();
         let heap = Metered(Refusing(Cell::new(1)));
         let limits = Limits { call_steps: 1000, ..Limits::NONE };
         for _ in 0..3 {
@@ -336,6 +343,43 @@ mod tests {
         }
         assert_eq!(Meter::calling(&limits, None).run(|| charge(1)), Ok(()));
         assert!(!was_refused());
+    }
+
+    /// There is one reserve: who is refused memory while it is gone gets none.
+    #[test]
+    fn threads_that_are_refused_memory_share_the_reserve() {
+        let _ours = RESERVE_IS_OURS.lock();
+        let granted = AtomicUsize::new(0);
+        let refused = || {
+            let heap = Metered(Refusing(Cell::new(0)));
+            let limits = Limits { call_steps: 1000, ..Limits::NONE };
+            for _ in 0..10 {
+                let mut block = null_mut();
+                let done = Meter::calling(&limits, None).run(|| {
+                    heap.0 .0.set(1);
+                    // SAFETY: the layout has a size.
+                    block = unsafe { heap.alloc(layout(64)) };
+                    charge(1)
+                });
+                if block.is_null() {
+                    assert_eq!(done, Ok(()));
+                    continue;
+                }
+                assert_eq!(done, Err(LimitExceeded::new(SYSTEM_MEMORY, 64)));
+                granted.fetch_add(1, Ordering::Relaxed);
+                // SAFETY: it has come from there with this layout, and is given back once.
+                unsafe {
+                    block.write_bytes(7, 64);
+                    heap.dealloc(block, layout(64));
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(refused);
+            }
+        });
+        assert!(granted.into_inner() > 0);
     }
 
     #[test]
