@@ -57,22 +57,6 @@ class Curve:
         return Verdict(second, last, allowed(second))
 
 
-@dataclass(frozen=True)
-class Returned:
-    """What is left when all that can be built again was let go of."""
-
-    before: int
-    """Resident bytes after a first round of little work."""
-
-    after: int
-    """And after all of it."""
-
-    @property
-    def is_all(self) -> bool:
-        """Whether all was given back, by the tolerances of growth."""
-        return self.after <= allowed(self.before)
-
-
 def allowed(resident_bytes: int) -> int:
     """How much may be resident where so much was."""
     return resident_bytes + max(TOLERANCE_BYTES, int(resident_bytes * TOLERANCE_SHARE))
