@@ -1,11 +1,22 @@
 """What every grammar is: an immutable value that composes with every other."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields
+from functools import cache
+from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
 # Of a repr. Values that share parts can have a text that is exponentially long.
 MAX_REPR = 2_000
+
+
+@cache
+def _fields_of(kind: type) -> "Callable[[Grammar], tuple[Any, ...]]":
+    """What gets the values of the fields. To find the fields takes longer than to get them."""
+    names = [field.name for field in fields(kind)]
+    if len(names) < 2:
+        return lambda grammar: tuple(getattr(grammar, name) for name in names)
+    return attrgetter(*names)
 
 
 class Grammar:
@@ -28,8 +39,8 @@ class Grammar:
     def _seal(self) -> None:
         """Remember what would take a walk over all parts; they have been sealed before."""
         parts = self._parts()
-        free = frozenset().union(*(part._free for part in parts))
-        label = hash((type(self).__name__, self._label(), tuple(part._hash for part in parts)))
+        free = frozenset().union(*[part._free for part in parts])
+        label = hash((type(self).__name__, self._label(), tuple([part._hash for part in parts])))
         object.__setattr__(self, "_hash", label)
         object.__setattr__(self, "_free", self._unbound(free))
 
@@ -39,7 +50,7 @@ class Grammar:
 
     def _label(self) -> tuple[Any, ...]:
         """All that makes it what it is, but for its parts; hashable."""
-        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return _fields_of(type(self))(self)
 
     def _unbound(self, names: frozenset[str]) -> frozenset[str]:
         """The names of rules that are used in it and not defined, of those of its parts."""

@@ -26,6 +26,10 @@ MAX_WHITESPACE = 4096
 MAX_LAYOUT = 64
 JSON_WHITESPACE = " \t\n\r"
 
+WHITESPACES: tuple[Whitespace, ...] = get_args(Whitespace)
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+PROPERTY_ORDERS: tuple[PropertyOrder, ...] = get_args(PropertyOrder)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JsonSchema(Grammar):
@@ -60,10 +64,9 @@ class JsonSchema(Grammar):
         index = lone_surrogate(self.schema)
         if index is not None:
             raise invalid_schema(f"the schema's text has a lone surrogate at index {index}", "")
-        if self.whitespace not in get_args(Whitespace):
+        if self.whitespace not in WHITESPACES:
             raise ValueError(
-                f"whitespace must be one of {', '.join(get_args(Whitespace))}, "
-                f"not {self.whitespace!r}"
+                f"whitespace must be one of {', '.join(WHITESPACES)}, not {self.whitespace!r}"
             )
         if not isinstance(self.max_whitespace, int) or isinstance(self.max_whitespace, bool):
             raise TypeError(
@@ -81,15 +84,13 @@ class JsonSchema(Grammar):
             raise ValueError(
                 f"whitespace={self.whitespace!r} cannot be combined with separators or indent"
             )
-        if self.property_order not in get_args(PropertyOrder):
+        if self.property_order not in PROPERTY_ORDERS:
             raise ValueError(
-                f"property_order must be one of {', '.join(get_args(PropertyOrder))}, "
+                f"property_order must be one of {', '.join(PROPERTY_ORDERS)}, "
                 f"not {self.property_order!r}"
             )
-        if self.policy not in get_args(Policy):
-            raise ValueError(
-                f"policy must be one of {', '.join(get_args(Policy))}, not {self.policy!r}"
-            )
+        if self.policy not in POLICIES:
+            raise ValueError(f"policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
         _check_registry(self.registry)
         super().__post_init__()
 

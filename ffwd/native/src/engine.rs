@@ -129,6 +129,8 @@ pub struct Compiled {
     current: ArcSwap<Generation>,
     max_bytes: AtomicUsize,
     limits: Limits,
+    /// About how many bytes calls have taken since one looked at how much is held.
+    unsettled: AtomicUsize,
     renewing: Mutex<()>,
     pub(crate) counters: Counters,
 }
@@ -152,6 +154,8 @@ pub(crate) struct Counters {
 
 /// From how many bytes on a generation is taken apart by a thread of its own.
 const MANY_BYTES: usize = 1 << 20;
+/// How many bytes calls may take before one looks at how much is held, where that may be much more.
+const UNSETTLED_BYTES: usize = 64 << 10;
 /// Whether one is at it. Only one is at a time, so that no memory is held by those that wait for a
 /// processor: meanwhile others take theirs apart themselves. So do all in a process that was forked
 /// just then.
@@ -200,6 +204,25 @@ impl Compiled {
 
     /// After something was built: begins anew where that is too much by now.
     pub(crate) fn settle(&self, generation: &Generation) {
+        if self.is_due() {
+            self.settle_now(generation);
+        }
+    }
+
+    /// Whether it is time to look at how much is held, which takes longer than most calls do: where
+    /// calls have taken so much that it may matter, as far as that is counted.
+    fn is_due(&self) -> bool {
+        let Some(taken) = heap::taken_by_call() else { return true };
+        let unsettled = self.unsettled.fetch_add(taken, Ordering::Relaxed).saturating_add(taken);
+        let budget = self.max_bytes.load(Ordering::Relaxed);
+        let is_due = unsettled >= UNSETTLED_BYTES.min(budget / 16);
+        if is_due {
+            self.unsettled.store(0, Ordering::Relaxed);
+        }
+        is_due
+    }
+
+    fn settle_now(&self, generation: &Generation) {
         let budget = self.max_bytes.load(Ordering::Relaxed);
         if generation.is_full(budget, &self.limits) {
             self.renew(generation);
@@ -209,13 +232,16 @@ impl Compiled {
     /// After a call that may have built something, whether it came to its end or not. A call that
     /// has failed for a number of states or stacks would only fail again while they are held.
     pub fn settle_after<T, E>(&self, done: Result<T, E>) -> Result<T, E> {
+        if done.is_ok() && !self.is_due() {
+            return done;
+        }
         let generation = self.generation();
         let Limits { states, stacks, .. } = self.limits;
         let is_crowded = || generation.automaton.is_crowded(states, stacks);
         if done.is_err() && (heap::was_refused() || is_crowded()) {
             self.renew(&generation);
         } else {
-            self.settle(&generation);
+            self.settle_now(&generation);
         }
         self.engine.settle_after(done)
     }
@@ -598,14 +624,15 @@ impl Engine {
             current: ArcSwap::from_pointee(Generation::new(0, automaton, masker)),
             max_bytes: AtomicUsize::new(self.config.grammar_bytes),
             limits: Limits::NONE,
+            unsettled: AtomicUsize::new(0),
             renewing: Mutex::default(),
             counters,
         })
     }
 
-    fn masker(&self, grammar_bytes: usize, counters: Arc<MaskCounters>) -> Masker {
+    fn masker(&self, grammar_bytes: usize, counters: Arc<MaskCounters>) -> Box<Masker> {
         let (vocabulary, lexeme_masks) = (self.vocabulary.clone(), self.lexeme_masks.clone());
-        Masker::new(vocabulary, lexeme_masks, grammar_bytes as u64 / 2, counters)
+        Box::new(Masker::new(vocabulary, lexeme_masks, grammar_bytes as u64 / 2, counters))
     }
 }
 

@@ -10,6 +10,7 @@
 //! for itself, and neither fails for the other.
 
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -118,7 +119,7 @@ impl Meter {
         &mut self,
         work: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
-        if RUNNING.with(|running| running.borrow().is_some()) {
+        if is_running() {
             return work();
         }
         if self.cancellation.as_ref().is_some_and(Cancellation::is_cancelled) {
@@ -136,30 +137,27 @@ impl Meter {
     }
 
     fn install(&mut self) {
-        let first = match (self.broken, faults::left()) {
-            (None, None) => QUANTUM.min(self.max_steps.saturating_sub(self.spent)),
-            _ => 0,
-        };
-        GAUGE.with(|gauge| {
-            gauge.left.set(first);
-            gauge.granted.set(first);
-            gauge.set_limits(&self.limits);
+        THREAD.with(|thread| {
+            let first = match (self.broken, faults::left_of(thread)) {
+                (None, None) => QUANTUM.min(self.max_steps.saturating_sub(self.spent)),
+                _ => 0,
+            };
+            thread.grant(first);
+            thread.set_limits(&self.limits);
+            thread.running.replace(ManuallyDrop::new(Some(self.clone())));
+            heap::begin(thread, self.limits.work_bytes);
         });
-        RUNNING.with(|running| *running.borrow_mut() = Some(self.clone()));
-        heap::begin(self.limits.work_bytes);
     }
 
     /// Ends what [`Self::install`] began; why the meter has run out, if it has.
     fn take_back(&mut self) -> Option<LimitExceeded> {
-        heap::end();
-        let used = GAUGE.with(|gauge| {
-            let used = gauge.granted.get().saturating_sub(gauge.left.get());
-            gauge.left.set(u64::MAX);
-            gauge.granted.set(u64::MAX);
-            gauge.set_limits(&Limits::NONE);
-            used
+        let (used, ran) = THREAD.with(|thread| {
+            heap::end(thread);
+            let used = thread.granted.get().saturating_sub(thread.left.get());
+            thread.grant(u64::MAX);
+            thread.set_limits(&Limits::NONE);
+            (used, thread.take_running())
         });
-        let ran = RUNNING.with(|running| running.borrow_mut().take());
         if let Some(ran) = ran {
             *self = ran;
         }
@@ -168,14 +166,14 @@ impl Meter {
     }
 
     /// How many more steps may be done before the next look, after so many.
-    fn look(&mut self, steps: u64) -> Result<u64, LimitExceeded> {
+    fn look(&mut self, thread: &Thread, steps: u64) -> Result<u64, LimitExceeded> {
         if let Some(broken) = self.broken {
             return Err(broken);
         }
         self.spent = self.spent.saturating_add(steps);
-        let broken = if faults::is_due() {
+        let broken = if faults::is_due(thread) {
             Some(LimitExceeded::deadline(self.time_limit, self.max_time))
-        } else if let Some(breach) = heap::breach() {
+        } else if let Some(breach) = heap::breach(thread) {
             Some(breach)
         } else if self.spent > self.max_steps {
             let maximum = usize::try_from(self.max_steps).unwrap_or(usize::MAX);
@@ -191,7 +189,7 @@ impl Meter {
         self.broken = broken;
         match broken {
             Some(broken) => Err(broken),
-            None if faults::left().is_some() => Ok(0),
+            None if faults::left_of(thread).is_some() => Ok(0),
             None => Ok(QUANTUM.min(self.max_steps - self.spent)),
         }
     }
@@ -206,39 +204,59 @@ impl Drop for Scope<'_> {
     }
 }
 
-/// What loops read: without a destructor, so that it is reached quickly.
-struct Gauge {
+/// What loops and the allocator read: one place, without a destructor, so that it is reached quickly.
+struct Thread {
     /// Steps until the next look.
     left: Cell<u64>,
-    /// How many there were after the last one.
+    /// How many there were after the last one; as many as there can be where there is no meter.
     granted: Cell<u64>,
     nesting: Cell<usize>,
     expression_nodes: Cell<usize>,
     states: Cell<usize>,
     stacks: Cell<usize>,
+    heap: heap::Heap,
+    /// After how many charges a fault is due.
+    fault: Cell<u64>,
+    /// The meter of the call. Whoever begins a call ends it, so it is not there when the thread ends.
+    running: RefCell<ManuallyDrop<Option<Meter>>>,
 }
 
-impl Gauge {
+impl Thread {
+    fn grant(&self, steps: u64) {
+        self.left.set(steps);
+        self.granted.set(steps);
+    }
+
     fn set_limits(&self, limits: &Limits) {
         self.nesting.set(limits.nesting);
         self.expression_nodes.set(limits.expression_nodes);
         self.states.set(limits.states);
         self.stacks.set(limits.stacks);
     }
+
+    fn is_running(&self) -> bool {
+        self.granted.get() != u64::MAX
+    }
+
+    fn take_running(&self) -> Option<Meter> {
+        ManuallyDrop::into_inner(self.running.replace(ManuallyDrop::new(None)))
+    }
 }
 
 thread_local! {
-    static GAUGE: Gauge = const {
-        Gauge {
+    static THREAD: Thread = const {
+        Thread {
             left: Cell::new(u64::MAX),
             granted: Cell::new(u64::MAX),
             nesting: Cell::new(usize::MAX),
             expression_nodes: Cell::new(usize::MAX),
             states: Cell::new(usize::MAX),
             stacks: Cell::new(usize::MAX),
+            heap: heap::Heap::new(),
+            fault: Cell::new(u64::MAX),
+            running: RefCell::new(ManuallyDrop::new(None)),
         }
     };
-    static RUNNING: RefCell<Option<Meter>> = const { RefCell::new(None) };
 }
 
 /// Charges the thread's meter, if it has one, for so many steps: about as many as looks at a table
@@ -248,43 +266,39 @@ thread_local! {
 /// The meter has run out; what this work would have found is not known.
 #[inline]
 pub fn charge(steps: usize) -> Result<(), LimitExceeded> {
-    GAUGE.with(|gauge| match gauge.left.get().checked_sub(steps as u64) {
+    THREAD.with(|thread| match thread.left.get().checked_sub(steps as u64) {
         Some(left) => {
-            gauge.left.set(left);
+            thread.left.set(left);
             Ok(())
         }
-        None => look(gauge, steps as u64),
+        None => look(thread, steps as u64),
     })
 }
 
 #[cold]
 #[inline(never)]
-fn look(gauge: &Gauge, steps: u64) -> Result<(), LimitExceeded> {
-    let steps = steps.saturating_add(gauge.granted.get().saturating_sub(gauge.left.get()));
-    gauge.left.set(0);
-    gauge.granted.set(0);
-    let granted = RUNNING.with(|running| match running.borrow_mut().as_mut() {
-        Some(meter) => meter.look(steps),
-        None => Ok(u64::MAX),
-    })?;
-    gauge.left.set(granted);
-    gauge.granted.set(granted);
+fn look(thread: &Thread, steps: u64) -> Result<(), LimitExceeded> {
+    let steps = steps.saturating_add(thread.granted.get().saturating_sub(thread.left.get()));
+    thread.grant(0);
+    let granted = match thread.running.borrow_mut().as_mut() {
+        Some(meter) => meter.look(thread, steps)?,
+        None => u64::MAX,
+    };
+    thread.grant(granted);
     Ok(())
 }
 
 /// Whether this thread has a meter that bounds what it does.
 pub(crate) fn is_running() -> bool {
-    GAUGE.with(|gauge| gauge.granted.get() != u64::MAX)
+    THREAD.with(Thread::is_running)
 }
 
 /// Has the meter look with the next charge, for the memory of the call.
-pub(crate) fn look_soon() {
-    GAUGE.with(|gauge| {
-        if gauge.granted.get() != u64::MAX {
-            gauge.granted.set(gauge.granted.get().saturating_sub(gauge.left.get()));
-            gauge.left.set(0);
-        }
-    });
+fn look_soon(thread: &Thread) {
+    if thread.is_running() {
+        thread.granted.set(thread.granted.get().saturating_sub(thread.left.get()));
+        thread.left.set(0);
+    }
 }
 
 /// Does work that is not the call's own, such as what has to be in order whatever becomes of it.
@@ -293,22 +307,20 @@ pub fn unmetered<T>(work: impl FnOnce() -> T) -> T {
     impl Drop for Suspended {
         fn drop(&mut self) {
             let Some(meter) = self.0.take() else { return };
-            GAUGE.with(|gauge| {
-                gauge.left.set(self.1[0]);
-                gauge.granted.set(self.1[1]);
-                gauge.set_limits(&meter.limits);
+            THREAD.with(|thread| {
+                thread.left.set(self.1[0]);
+                thread.granted.set(self.1[1]);
+                thread.set_limits(&meter.limits);
+                thread.running.replace(ManuallyDrop::new(Some(meter)));
+                heap::resume(thread, self.2);
             });
-            RUNNING.with(|running| *running.borrow_mut() = Some(meter));
-            heap::resume(self.2);
         }
     }
-    let meter = RUNNING.with(|running| running.borrow_mut().take());
-    let state = GAUGE.with(|gauge| [gauge.left.get(), gauge.granted.get()]);
-    let _suspended = Suspended(meter, state, heap::suspend());
-    GAUGE.with(|gauge| {
-        gauge.left.set(u64::MAX);
-        gauge.granted.set(u64::MAX);
-        gauge.set_limits(&Limits::NONE);
+    let _suspended = THREAD.with(|thread| {
+        let (meter, steps) = (thread.take_running(), [thread.left.get(), thread.granted.get()]);
+        thread.grant(u64::MAX);
+        thread.set_limits(&Limits::NONE);
+        Suspended(meter, steps, heap::suspend(thread))
     });
     work()
 }
@@ -322,7 +334,7 @@ macro_rules! limited {
         /// It is more than the call may have.
         #[inline]
         pub fn $name(count: usize) -> Result<(), LimitExceeded> {
-            let maximum = GAUGE.with(|gauge| gauge.$name.get());
+            let maximum = THREAD.with(|thread| thread.$name.get());
             match count > maximum {
                 false => Ok(()),
                 true => Err(LimitExceeded::new(stringify!($name), maximum)),
@@ -333,12 +345,12 @@ macro_rules! limited {
 
 /// How deep brackets may nest where `most` is a fixed bound.
 pub fn nesting_within(most: usize) -> usize {
-    GAUGE.with(|gauge| gauge.nesting.get()).min(most)
+    THREAD.with(|thread| thread.nesting.get()).min(most)
 }
 
 /// Whether counts are within the limits of the thread's call.
 pub mod check {
-    use super::{LimitExceeded, GAUGE};
+    use super::{LimitExceeded, THREAD};
 
     limited! {
         /// Expressions of one lexeme.
@@ -352,28 +364,28 @@ pub mod check {
 
 /// Breaches on demand, for tests: what holds after one at any place must hold after each.
 pub mod faults {
-    use std::cell::Cell;
-
-    thread_local! {
-        static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
-    }
+    use super::{Thread, THREAD};
 
     /// The next calls on this thread come to a deadline with this charge, counted from 1 over all
     /// of them; `None` for no such fault.
     pub fn inject(charge: Option<u64>) {
-        LEFT.with(|left| left.set(charge.map_or(u64::MAX, |charge| charge.max(1))));
+        THREAD.with(|thread| thread.fault.set(charge.map_or(u64::MAX, |charge| charge.max(1))));
     }
 
     /// How many charges are left until then; `None` if nothing was asked for, or it has happened.
     pub fn left() -> Option<u64> {
-        let left = LEFT.with(Cell::get);
+        THREAD.with(left_of)
+    }
+
+    pub(super) fn left_of(thread: &Thread) -> Option<u64> {
+        let left = thread.fault.get();
         (left != u64::MAX).then_some(left)
     }
 
-    pub(super) fn is_due() -> bool {
-        let Some(charges) = left() else { return false };
+    pub(super) fn is_due(thread: &Thread) -> bool {
+        let Some(charges) = left_of(thread) else { return false };
         let due = charges <= 1;
-        LEFT.with(|left| left.set(if due { u64::MAX } else { charges - 1 }));
+        thread.fault.set(if due { u64::MAX } else { charges - 1 });
         due
     }
 }

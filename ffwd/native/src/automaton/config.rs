@@ -88,8 +88,10 @@ pub(super) const MAX_CELLS: usize = 8_000_000;
 const MAX_FRAMES: usize = 8_000_000;
 
 impl Automaton {
-    pub fn new(grammar: Grammar, lexeme_store: Arc<LexemeStore>) -> Result<Self, EngineError> {
-        let mut automaton = Self {
+    /// In a box from the beginning: its tables take kilobytes even where they are empty, and to move
+    /// them takes a good part of the time in which a small grammar is compiled.
+    pub fn new(grammar: Grammar, lexeme_store: Arc<LexemeStore>) -> Result<Box<Self>, EngineError> {
+        let mut automaton = Box::new(Self {
             lexeme_store,
             lexemes: boxcar::Vec::new(),
             lexeme_ids: Mutex::default(),
@@ -106,7 +108,7 @@ impl Automaton {
             lexeme_bytes: LexemeBytes::default(),
             completions: Completions::default(),
             marked: Mutex::default(),
-        };
+        });
         automaton.push(Frame::End, StackId::END)?;
         let root = match grammar {
             Grammar::Text(ast) => {

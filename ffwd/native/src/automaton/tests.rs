@@ -223,12 +223,12 @@ fn threads_that_intern_at_once_agree() {
     assert!(ids[0].iter().zip(0..).all(|(&id, n)| *interner.get(id) == n * 7));
 }
 
-fn text_grammar(pattern: &str) -> Automaton {
+fn text_grammar(pattern: &str) -> Box<Automaton> {
     let ast = rust_dialect::anchored(pattern).unwrap();
     Automaton::new(Grammar::Text(ast), Arc::new(LexemeStore::new(1 << 20))).unwrap()
 }
 
-fn json_grammar(schema: &str) -> Automaton {
+fn json_grammar(schema: &str) -> Box<Automaton> {
     let options = SchemaOptions::new(|_| Ok((false, 0)));
     let schema = Box::new(SchemaSet::parse(schema, options).unwrap());
     let whitespace = Whitespace { mode: WhitespaceMode::Compact };

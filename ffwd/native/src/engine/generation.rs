@@ -19,8 +19,8 @@ use crate::vocabulary::TokenId;
 pub struct Generation {
     /// Unlike that of any other generation of the grammar.
     pub number: u32,
-    pub automaton: Automaton,
-    pub masker: Masker,
+    pub automaton: Box<Automaton>,
+    pub masker: Box<Masker>,
     /// Where tokens lead from states.
     pub transitions: Transitions,
     /// Forced tokens that have been asked for.
@@ -45,7 +45,7 @@ impl GenerationBytes {
 }
 
 impl Generation {
-    pub fn new(number: u32, automaton: Automaton, masker: Masker) -> Self {
+    pub fn new(number: u32, automaton: Box<Automaton>, masker: Box<Masker>) -> Self {
         let generation = Self {
             number,
             automaton,

@@ -12,13 +12,13 @@
 use std::alloc::{alloc, dealloc, GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::ptr::{null_mut, NonNull};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use super::{look_soon, Thread, THREAD};
 use crate::error::{LimitExceeded, SYSTEM_MEMORY, WORK_BYTES};
-use crate::meter;
 
 /// What the calls of one thread take.
-struct Heap {
+pub(super) struct Heap {
     /// Bytes that the call has taken and not given back. Negative where it gave back more.
     taken: Cell<isize>,
     /// Bytes that it may take.
@@ -29,16 +29,15 @@ struct Heap {
     fault: Cell<u64>,
 }
 
-thread_local! {
-    // Without a destructor, so that it can be reached from an allocator at any time.
-    static HEAP: Heap = const {
-        Heap {
+impl Heap {
+    pub(super) const fn new() -> Self {
+        Self {
             taken: Cell::new(0),
             most: Cell::new(isize::MAX),
             refused: Cell::new(0),
             fault: Cell::new(u64::MAX),
         }
-    };
+    }
 }
 
 /// What is given back when there is no more. It is never written to, so of most systems it takes
@@ -48,6 +47,8 @@ const RESERVE_LAYOUT: Layout = match Layout::from_size_align(16 << 20, 4096) {
     Ok(layout) => layout,
     Err(_) => Layout::new::<u8>(),
 };
+/// Whether the program's allocator counts.
+static IS_COUNTED: AtomicBool = AtomicBool::new(false);
 
 /// An allocator that says how much it gives.
 #[derive(Debug)]
@@ -89,33 +90,37 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
 
 #[inline]
 fn taken(bytes: usize) {
-    HEAP.with(|heap| {
+    THREAD.with(|thread| {
+        let heap = &thread.heap;
         let taken = heap.taken.get().wrapping_add_unsigned(bytes);
         heap.taken.set(taken);
         let fault = heap.fault.get();
         if taken > heap.most.get() || fault != u64::MAX {
-            look(heap, fault, bytes);
+            look(thread, fault, bytes);
         }
     });
 }
 
 #[inline]
 fn returned(bytes: usize) {
-    HEAP.with(|heap| heap.taken.set(heap.taken.get().wrapping_sub_unsigned(bytes)));
+    THREAD.with(|Thread { heap, .. }| {
+        heap.taken.set(heap.taken.get().wrapping_sub_unsigned(bytes));
+    });
 }
 
 /// Has the meter look at what was taken; and lets a fault happen that a test has asked for.
 #[cold]
 #[inline(never)]
-fn look(heap: &Heap, fault: u64, bytes: usize) {
-    if fault != u64::MAX && meter::is_running() {
+fn look(thread: &Thread, fault: u64, bytes: usize) {
+    let heap = &thread.heap;
+    if fault != u64::MAX && thread.is_running() {
         heap.fault.set(if fault <= 1 { u64::MAX } else { fault - 1 });
         if fault <= 1 {
             heap.refused.set(bytes.max(1));
         }
     }
     if heap.taken.get() > heap.most.get() || heap.refused.get() > 0 {
-        meter::look_soon();
+        look_soon(thread);
     }
 }
 
@@ -133,11 +138,13 @@ fn granted(bytes: usize, mut ask: impl FnMut() -> *mut u8) -> *mut u8 {
 #[inline(never)]
 fn refused(bytes: usize, mut ask: impl FnMut() -> *mut u8) -> *mut u8 {
     // Without a call that can end by an error nothing would be won.
-    if !meter::is_running() || !give_back() {
+    if !super::is_running() || !give_back() {
         return null_mut();
     }
-    HEAP.with(|heap| heap.refused.set(bytes.max(1)));
-    meter::look_soon();
+    THREAD.with(|thread| {
+        thread.heap.refused.set(bytes.max(1));
+        look_soon(thread);
+    });
     ask()
 }
 
@@ -157,15 +164,19 @@ fn give_back() -> bool {
 }
 
 /// Sees to it that there is a reserve, if the system has the memory.
-fn set_aside() -> bool {
+fn set_aside(thread: &Thread) -> bool {
     if !RESERVE.load(Ordering::Relaxed).is_null() {
         return true;
     }
+    let before = thread.heap.taken.get();
     // SAFETY: the layout has a size.
     #[allow(unsafe_code)]
     let reserve = unsafe { alloc(RESERVE_LAYOUT) };
     if reserve.is_null() {
         return false;
+    }
+    if thread.heap.taken.get() != before {
+        IS_COUNTED.store(true, Ordering::Relaxed);
     }
     let before = RESERVE.compare_exchange(null_mut(), reserve, Ordering::AcqRel, Ordering::Relaxed);
     if before.is_err() {
@@ -180,66 +191,70 @@ fn set_aside() -> bool {
 
 /// Begins a call that may take so many bytes. Without a reserve it comes to its end with its first
 /// charge, for its first allocation could be one that is refused.
-pub(crate) fn begin(most: usize) {
-    let refused = if set_aside() { 0 } else { RESERVE_LAYOUT.size() };
-    HEAP.with(|heap| {
-        heap.taken.set(0);
-        heap.refused.set(refused);
-        heap.most.set(isize::try_from(most).unwrap_or(isize::MAX));
-    });
+pub(super) fn begin(thread: &Thread, most: usize) {
+    let refused = if set_aside(thread) { 0 } else { RESERVE_LAYOUT.size() };
+    let heap = &thread.heap;
+    heap.taken.set(0);
+    heap.refused.set(refused);
+    heap.most.set(isize::try_from(most).unwrap_or(isize::MAX));
     if refused > 0 {
-        meter::look_soon();
+        look_soon(thread);
     }
+}
+
+/// How much the call of this thread, or its last one, has taken and not given back; `None` where
+/// nothing is counted.
+pub fn taken_by_call() -> Option<usize> {
+    let taken = || THREAD.with(|thread| usize::try_from(thread.heap.taken.get()).unwrap_or(0));
+    IS_COUNTED.load(Ordering::Relaxed).then(taken)
 }
 
 /// Whether the system refused memory to the last call of this thread.
 pub fn was_refused() -> bool {
-    HEAP.with(|heap| heap.refused.get() > 0)
+    THREAD.with(|thread| thread.heap.refused.get() > 0)
 }
 
 /// Ends it.
-pub(crate) fn end() {
-    HEAP.with(|heap| heap.most.set(isize::MAX));
+pub(super) fn end(thread: &Thread) {
+    thread.heap.most.set(isize::MAX);
 }
 
 /// How much more the call may take than it has taken, to go on with [`resume`].
-pub(crate) fn suspend() -> [isize; 2] {
-    HEAP.with(|heap| [heap.taken.get(), heap.most.replace(isize::MAX)])
+pub(super) fn suspend(thread: &Thread) -> [isize; 2] {
+    [thread.heap.taken.get(), thread.heap.most.replace(isize::MAX)]
 }
 
 /// Goes on with a call.
-pub(crate) fn resume([taken, most]: [isize; 2]) {
-    HEAP.with(|heap| {
-        heap.taken.set(taken);
-        heap.most.set(most);
-    });
+pub(super) fn resume(thread: &Thread, [taken, most]: [isize; 2]) {
+    thread.heap.taken.set(taken);
+    thread.heap.most.set(most);
 }
 
 /// Whether the call has taken too much, or was refused something.
-pub(crate) fn breach() -> Option<LimitExceeded> {
-    HEAP.with(|heap| {
-        let (refused, most) = (heap.refused.get(), heap.most.get());
-        if refused > 0 {
-            return Some(LimitExceeded::new(SYSTEM_MEMORY, refused));
-        }
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        (heap.taken.get() > heap.most.get()).then(|| LimitExceeded::new(WORK_BYTES, most))
-    })
+pub(super) fn breach(thread: &Thread) -> Option<LimitExceeded> {
+    let heap = &thread.heap;
+    let (refused, most) = (heap.refused.get(), heap.most.get());
+    if refused > 0 {
+        return Some(LimitExceeded::new(SYSTEM_MEMORY, refused));
+    }
+    let is_much = heap.taken.get() > most;
+    is_much.then(|| LimitExceeded::new(WORK_BYTES, usize::try_from(most).unwrap_or(usize::MAX)))
 }
 
 /// Refusals on demand, for tests.
 pub mod faults {
-    use super::HEAP;
+    use super::THREAD;
 
     /// The system is said to refuse the allocation with this number, counted from 1 over all calls on
     /// this thread that have a meter; `None` for no such fault.
     pub fn inject(allocation: Option<u64>) {
-        HEAP.with(|heap| heap.fault.set(allocation.map_or(u64::MAX, |number| number.max(1))));
+        let fault = allocation.map_or(u64::MAX, |number| number.max(1));
+        THREAD.with(|thread| thread.heap.fault.set(fault));
     }
 
     /// How many allocations are left until then; `None` if nothing was asked for, or it has happened.
     pub fn left() -> Option<u64> {
-        let left = HEAP.with(|heap| heap.fault.get());
+        let left = THREAD.with(|thread| thread.heap.fault.get());
         (left != u64::MAX).then_some(left)
     }
 }
@@ -287,7 +302,7 @@ mod tests {
     }
 
     fn taken_now() -> isize {
-        HEAP.with(|heap| heap.taken.get())
+        THREAD.with(|thread| thread.heap.taken.get())
     }
 
     #[test]
