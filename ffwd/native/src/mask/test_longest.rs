@@ -112,9 +112,17 @@ fn walks_do_what_reading_each_token_does() {
                 let view = View::of(&vocabulary);
                 let mask =
                     compute(&tries, &changes, &vocabulary, view, &lexeme, state, again).unwrap();
-                let found = Kinds::of_mask(&mask, &vocabulary);
+                let mut found = Kinds::of_mask(&mask, &vocabulary);
+                // Whole subtrees may be named with what nothing begins with.
+                let follows = |byte| lexeme.follow().is_none_or(|follow| follow.contains(byte));
+                found.exits.retain(|(_, rest, _)| follows(rest[0]));
                 let expected = by_brute_force(&lexeme, state, again, &vocabulary);
-                assert_eq!(found, expected, "seed {seed}, {begun:b}, {again:b}, {state:?}");
+                let what = format!("seed {seed}, {begun:b}, {again:b}, {state:?}");
+                let inner = found.inner.symmetric_difference(&expected.inner);
+                let texts: Vec<_> = inner.map(|&token| vocabulary.text(token)).collect();
+                assert!(texts.is_empty(), "{what}: {texts:?}");
+                let exits: Vec<_> = found.exits.symmetric_difference(&expected.exits).collect();
+                assert!(exits.is_empty(), "{what}: {exits:?}");
             }
             assert!(trie.len() < 1000 || changes.memory_bytes() > 0, "no walk leapt");
         }
