@@ -164,7 +164,7 @@ impl<'l> Loops<'l> {
         if known.asked * ASKED_PER_CHANGE < known.num_changes {
             return Ok(None);
         }
-        let changes = Arc::new(changes(vocabulary, lexeme, state, known.staying)?);
+        let changes = Arc::new(changes(vocabulary, lexeme, state, known.staying, longest)?);
         self.shared.keep(lexeme, state, &changes);
         set(&mut self.of_states, state, next);
         self.changes.push(changes);
@@ -180,16 +180,21 @@ fn set(of_states: &mut Vec<Option<ChangesId>>, state: LexState, changes: Changes
 }
 
 /// The nodes at which a state changes, and those where UTF-8 does not go on. Of a character of
-/// several bytes that is the node of the first one, if what the trie has of it does not lead back.
+/// several bytes that is the node of the first one: with `exactly`, if what the trie has of it does
+/// not lead back, which pays where many walks share what is found.
 fn changes(
     vocabulary: &Vocabulary,
     lexeme: &Lexeme,
     state: LexState,
     staying: Staying,
+    exactly: bool,
 ) -> Result<NodeSet, LimitExceeded> {
     let trie = vocabulary.trie();
     let mut looked = 0;
     let found = vocabulary.places().leaving(staying, |node| {
+        if !exactly {
+            return Ok(true);
+        }
         let Some(place) = Utf8Place::BOUNDARY.next(trie.byte(node)) else { return Ok(true) };
         let Some(first) = lexeme.next(state, trie.byte(node))? else { return Ok(true) };
         let mut pending = vec![(node, place, first)];
