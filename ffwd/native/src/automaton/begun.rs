@@ -11,9 +11,10 @@ use smallvec::SmallVec;
 use super::config::Automaton;
 use super::error::EngineError;
 use super::frame::{Frame, StackId};
+use super::keys::TextId;
 use super::rows::Family;
 use super::rules::{Beginnings, Expanding, Program, Rules};
-use super::thread::{Thread, Threads};
+use super::thread::{Thread, ThreadLexeme, Threads};
 use crate::expr::{LexState, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId};
 use crate::meter;
@@ -169,11 +170,31 @@ impl Automaton {
         stack: StackId,
         ended: Verdict,
     ) -> Result<StackId, EngineError> {
-        let Some((family, _)) = rules.firsts() else { return self.union(rules, &[]) };
+        let found = self.beginnings_of(rules, stack, ended)?;
+        self.after_ended(rules, &found, ended)
+    }
+
+    /// What begins on a stack with one of some languages.
+    fn beginnings_of(
+        &self,
+        rules: &Rules,
+        stack: StackId,
+        languages: Verdict,
+    ) -> Result<Beginnings, EngineError> {
         let mut found = Beginnings::default();
-        let mut symbols = Expanding::new(rules, Some(ended));
+        let mut symbols = Expanding::new(rules, Some(languages));
         self.add_stack(rules, stack, &mut symbols, &mut found)?;
         self.expand(rules, symbols, &mut found)?;
+        Ok(found)
+    }
+
+    fn after_ended(
+        &self,
+        rules: &Rules,
+        found: &Beginnings,
+        ended: Verdict,
+    ) -> Result<StackId, EngineError> {
+        let Some((family, _)) = rules.firsts() else { return self.union(rules, &[]) };
         let mut stacks: SmallVec<[StackId; 8]> = SmallVec::new();
         for (node, after) in &found.leaves {
             if family.place(*node).is_some_and(|place| ended >> place & 1 == 1) {
@@ -181,5 +202,66 @@ impl Automaton {
             }
         }
         self.union(rules, &stacks)
+    }
+
+    /// Finds what follows a row that does not know it yet, for all of these verdicts in one go: asked
+    /// one by one, what is on the stack would be looked through for each of them.
+    pub fn find_exits(
+        &self,
+        thread: &Thread,
+        ended: impl Iterator<Item = Verdict>,
+    ) -> Result<(), EngineError> {
+        let cell = self.cell(thread.stack);
+        let (Frame::Begun, Some(rules)) = (cell.frame, self.rules()) else { return Ok(()) };
+        let key = |accept: Verdict| (thread.lexeme, accept, TextId::NONE);
+        let missing: SmallVec<[Verdict; 16]> =
+            ended.filter(|&accept| self.known_exit(thread.stack, key(accept)).is_none()).collect();
+        let [_, _, ..] = missing[..] else { return Ok(()) };
+        let all = missing.iter().fold(0, |all, accept| all | accept);
+        let found = self.beginnings_of(rules, cell.parent, all)?;
+        for accept in missing {
+            meter::charge(2)?;
+            let next = self.after_ended(rules, &found, accept)?;
+            self.keep_exit(thread.stack, key(accept), next);
+        }
+        Ok(())
+    }
+
+    /// Whether a thread is what it is now where one of its languages has ended, and no other.
+    pub fn begins_again(&self, thread: &Thread, ended: Verdict) -> Result<bool, EngineError> {
+        Ok(ended.is_power_of_two() && self.is_begun_by(thread, self.exit_thread(thread, ended)?)?)
+    }
+
+    /// The ignored languages after which a row that has just begun begins again; `None` where a
+    /// thread is no such row, or something else may begin beside it.
+    pub fn ignored_again(&self, thread: &Thread) -> Result<Option<Verdict>, EngineError> {
+        let cell = self.cell(thread.stack);
+        let (Frame::Begun, Some(rules)) = (cell.frame, self.rules()) else { return Ok(None) };
+        let (Some((family, _)), ThreadLexeme::Lexeme(lexeme)) = (rules.firsts(), thread.lexeme)
+        else {
+            return Ok(None);
+        };
+        if !self.is_begun_by(thread, cell.parent)? {
+            return Ok(None);
+        }
+        let mut left = family.ignored;
+        if left != 0 {
+            left &= self.lexeme(lexeme).alive_in(thread.lex_state());
+        }
+        let mut found = 0;
+        while left != 0 {
+            let language = left & left.wrapping_neg();
+            left ^= language;
+            if self.begins_again(thread, language)? {
+                found |= language;
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// Whether a thread is all that may begin on a stack, but for the end.
+    fn is_begun_by(&self, thread: &Thread, stack: StackId) -> Result<bool, EngineError> {
+        let mut starts = self.starts(stack)?.iter().filter(|start| **start != Thread::END);
+        Ok(starts.next() == Some(thread) && starts.next().is_none())
     }
 }

@@ -319,20 +319,25 @@ impl Automaton {
         text: TextId,
     ) -> Result<StackId, EngineError> {
         let key = (lexeme, accept, text);
-        let first = &self.cell(stack).exits;
-        if let Some(known) = first.get(&key) {
-            return Ok(known);
-        }
-        if let Some(&known) = self.exits.lock().get(&(stack, key)) {
+        if let Some(known) = self.known_exit(stack, key) {
             return Ok(known);
         }
         meter::charge(2)?;
         let next = self.compute_exit(stack, lexeme, accept, text)?;
+        self.keep_exit(stack, key, next);
+        Ok(next)
+    }
+
+    pub(super) fn known_exit(&self, stack: StackId, key: ExitKey) -> Option<StackId> {
+        let first = self.cell(stack).exits.get(&key);
+        first.or_else(|| self.exits.lock().get(&(stack, key)).copied())
+    }
+
+    pub(super) fn keep_exit(&self, stack: StackId, key: ExitKey, next: StackId) {
         self.flow_bytes.add(map_entry::<(StackId, ExitKey), StackId>());
-        if !first.insert(key, next) {
+        if !self.cell(stack).exits.insert(key, next) {
             self.exits.lock().insert((stack, key), next);
         }
-        Ok(next)
     }
 
     /// What follows a thread whose lexeme ends here.

@@ -11,7 +11,7 @@ use crate::automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::grammar::{Grammar, Node, NodeId, ScopeId, TokenItem, TokenSet};
 use crate::json_schema::Policy;
 use crate::regex::{rust_dialect, Ast};
-use crate::vocabulary::testing::vocabulary;
+use crate::vocabulary::testing::{vocabulary, vocabulary_of};
 
 fn options() -> GrammarOptions {
     GrammarOptions {
@@ -43,7 +43,7 @@ impl Rules<'_> {
         let lexeme = grammar.terminal(language, scope, false).unwrap();
         let Some(ignore) = self.ignore else { return lexeme };
         let ignored = rust_dialect::anchored(ignore).unwrap();
-        let ignored = grammar.terminal(ignored, scope, false).unwrap();
+        let ignored = grammar.ignored(ignored, scope).unwrap();
         let ignored = grammar.repeat(ignored, 0, None).unwrap();
         grammar.seq(vec![lexeme, ignored]).unwrap()
     }
@@ -186,6 +186,32 @@ fn left_recursive_expressions() {
     let grammar = longest(EXPRESSIONS, Some("[ ]+"));
     assert_reads(&grammar, &["1 + 2 * ( a  )", "1 "], &[" 1", "1 1", "a b", "1 +"]);
     walks(&grammar, "expressions with blanks");
+}
+
+#[test]
+fn runs_that_come_back_to_where_they_began() {
+    // After each minus, and after blanks, the same may come again, so tokens are long runs of them.
+    let pieces = ["-", "-", "--", " ", "  ", "(", ")", "a", "+", "*", "1", "é"];
+    let mut rng = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    for size in [60, 400, 1500] {
+        let token = |rng: &mut TestRng| {
+            let length = rng.random_range(2..9);
+            (0..length).map(|_| pieces[rng.random_range(0..pieces.len())]).collect::<String>()
+        };
+        let mut tokens: Vec<String> = (0..size).map(|_| token(&mut rng)).collect();
+        tokens.extend((2..40).map(|length| "-".repeat(length)));
+        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        let engine = engine(vocabulary_of(&tokens));
+        for ignored in [None, Some("[ ]+"), Some("[ ]")] {
+            let grammar = longest(EXPRESSIONS, ignored);
+            let compiled = compile(&engine, &grammar);
+            for _ in 0..6 {
+                walk_and_compare(&compiled, &mut rng, 12, "runs");
+            }
+            let eager = engine.compile_as_it_is(&grammar, options(), true).unwrap();
+            assert_same_masks([&compiled, &eager], &mut rng, "runs");
+        }
+    }
 }
 
 #[test]

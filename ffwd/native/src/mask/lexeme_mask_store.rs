@@ -7,13 +7,14 @@ use parking_lot::Mutex;
 
 use super::free_text::{FreeBasis, Lengths};
 use super::lexeme_mask::LexemeMask;
+use super::loops::KnownChanges;
 use super::recent::RecentMemo;
 use super::rest_tries::RestTries;
 use super::walk::{compute, View};
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::FreeText;
 use crate::expr::store::ExprId;
-use crate::expr::{LexState, Lexeme, LexemeSpec, Spelling};
+use crate::expr::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 use crate::regex::Ast;
 use crate::vocabulary::{NodeId, Vocabulary};
 
@@ -26,6 +27,8 @@ type Place = (u64, NodeId, u64, LexState);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Place(Place),
+    /// With languages after which the lexeme begins anew, as two halves.
+    Again(Place, [u64; 2]),
     Free(FreeText),
     Basis(u64, ExprId),
 }
@@ -42,6 +45,7 @@ pub struct LexemeMaskStore {
     memo: Mutex<RecentMemo<Key, Value>>,
     basis: Mutex<Option<Arc<FreeBasis>>>,
     tries: RestTries,
+    changes: KnownChanges,
     hits: AtomicU64,
     made: AtomicU64,
     walks: AtomicU64,
@@ -53,6 +57,7 @@ impl LexemeMaskStore {
             memo: Mutex::new(RecentMemo::new(max_bytes)),
             basis: Mutex::default(),
             tries: RestTries::default(),
+            changes: KnownChanges::default(),
             hits: AtomicU64::new(0),
             made: AtomicU64::new(0),
             walks: AtomicU64::new(0),
@@ -87,7 +92,8 @@ impl LexemeMaskStore {
         state: LexState,
     ) -> Result<Arc<LexemeMask>, LimitExceeded> {
         let view = View::of(vocabulary);
-        self.memoised(view, lexeme, state, || self.build(vocabulary, lexeme, state))
+        let key = Key::Place((view.trie.id(), view.root, lexeme.id(), state));
+        self.memoised(key, || self.build(vocabulary, lexeme, state))
     }
 
     /// What the rests of tokens do that lie below a node of a trie.
@@ -98,19 +104,50 @@ impl LexemeMaskStore {
         lexeme: &Lexeme,
         state: LexState,
     ) -> Result<Arc<LexemeMask>, LimitExceeded> {
-        self.memoised(view, lexeme, state, || {
-            compute(&self.tries, vocabulary, view, lexeme, state).map(Arc::new)
+        let key = Key::Place((view.trie.id(), view.root, lexeme.id(), state));
+        self.memoised(key, || self.walk(view, vocabulary, lexeme, state, 0).map(Arc::new))
+    }
+
+    /// As [`Self::get`] and [`Self::below`], where the lexeme begins anew from the state within a
+    /// token wherever it ends at its longest match as one of some languages, and as no other.
+    pub fn again(
+        &self,
+        vocabulary: &Vocabulary,
+        view: View<'_>,
+        lexeme: &Lexeme,
+        state: LexState,
+        again: Verdict,
+    ) -> Result<Arc<LexemeMask>, LimitExceeded> {
+        let place = (view.trie.id(), view.root, lexeme.id(), state);
+        let whole = view.trie.id() == vocabulary.trie().id() && view.root == NodeId::ROOT;
+        self.memoised(Key::Again(place, [again as u64, (again >> 64) as u64]), || {
+            if whole {
+                let longest = vocabulary.max_token_bytes() as u32;
+                if let Some((relaxed, _)) = lexeme.relaxed(state, longest, longest)? {
+                    return self.again(vocabulary, view, lexeme, relaxed, again);
+                }
+                self.walks.fetch_add(1, Ordering::Relaxed);
+            }
+            self.walk(view, vocabulary, lexeme, state, again).map(Arc::new)
         })
+    }
+
+    fn walk(
+        &self,
+        view: View<'_>,
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        state: LexState,
+        again: Verdict,
+    ) -> Result<LexemeMask, LimitExceeded> {
+        compute(&self.tries, &self.changes, vocabulary, view, lexeme, state, again)
     }
 
     fn memoised(
         &self,
-        view: View<'_>,
-        lexeme: &Lexeme,
-        state: LexState,
+        key: Key,
         build: impl FnOnce() -> Result<Arc<LexemeMask>, LimitExceeded>,
     ) -> Result<Arc<LexemeMask>, LimitExceeded> {
-        let key = Key::Place((view.trie.id(), view.root, lexeme.id(), state));
         if let Some(known) = self.known_mask(key) {
             self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(known);
@@ -152,7 +189,7 @@ impl LexemeMaskStore {
         }
         self.walks.fetch_add(1, Ordering::Relaxed);
         let view = View::of(vocabulary);
-        Ok(Arc::new(compute(&self.tries, vocabulary, view, lexeme, state)?))
+        Ok(Arc::new(self.walk(view, vocabulary, lexeme, state, 0)?))
     }
 
     fn free_text(
@@ -188,7 +225,7 @@ impl LexemeMaskStore {
         }
         let any = Lexeme::new(LexemeSpec::new(Spelling::JsonString, [Ast::any_text()]))?;
         let unbounded =
-            Arc::new(compute(&self.tries, vocabulary, View::of(vocabulary), &any, any.inside())?);
+            Arc::new(self.walk(View::of(vocabulary), vocabulary, &any, any.inside(), 0)?);
         let lengths = Arc::new(Lengths::new(vocabulary));
         let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
         *basis = Some(built.clone());
@@ -207,8 +244,7 @@ impl LexemeMaskStore {
             return Ok(known);
         }
         let run = lexeme.run_of(kind)?;
-        let unbounded =
-            Arc::new(compute(&self.tries, vocabulary, View::of(vocabulary), lexeme, run)?);
+        let unbounded = Arc::new(self.walk(View::of(vocabulary), vocabulary, lexeme, run, 0)?);
         let lengths = self.basis(vocabulary)?.lengths.clone();
         let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
         self.walks.fetch_add(1, Ordering::Relaxed);
@@ -226,6 +262,7 @@ impl LexemeMaskStore {
     /// Forgets everything but what does not depend on any grammar: the inside of any JSON string.
     pub fn clear(&self) {
         self.memo.lock().clear();
+        self.changes.clear();
     }
 
     /// How many masks were asked for that were known.
@@ -244,6 +281,6 @@ impl LexemeMaskStore {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.memo.lock().memory_bytes()
+        self.memo.lock().memory_bytes() + self.changes.memory_bytes()
     }
 }

@@ -17,6 +17,7 @@ mod leading;
 pub mod lexeme_mask;
 pub mod lexeme_mask_store;
 mod listed;
+mod loops;
 mod recent;
 pub mod rest_tries;
 mod sharded;
@@ -25,6 +26,8 @@ pub mod state_mask;
 mod successors;
 #[cfg(test)]
 mod test_listed;
+#[cfg(test)]
+mod test_longest;
 #[cfg(test)]
 mod tests;
 pub mod token_set;

@@ -3,6 +3,7 @@
 mod keys;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use crate::automaton::{
     Automaton, EngineError, Spare, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
 };
 use crate::expr::lexeme::Ends;
-use crate::expr::{LexState, Lexeme};
+use crate::expr::{LexState, Lexeme, Verdict};
 use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
 /// Counters of one compiled grammar, whatever it has let go of.
@@ -282,7 +283,7 @@ impl Masker {
                         scattered.push(*thread);
                         continue;
                     }
-                    let mask = self.lexeme_mask(view, lexeme, state)?;
+                    let mask = self.thread_mask(automaton, view, thread, lexeme)?;
                     let anywhere = lexeme.spec().ends == Ends::Anywhere;
                     if automaton.has_rules() && anywhere && self.is_scattered(&mask) {
                         scattered.push(*thread);
@@ -292,6 +293,8 @@ impl Masker {
                     add_inner(builder, &mask.inner);
                     let compared = automaton.ends_compared_item(thread)?;
                     let goes_on = automaton.goes_on_anyhow(thread);
+                    let asked = mask.exits.iter().filter(|group| !(goes_on && group.is_end()));
+                    automaton.find_exits(thread, asked.map(|group| group.accept))?;
                     for group in &mask.exits {
                         if goes_on && group.is_end() {
                             builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
@@ -368,6 +371,41 @@ impl Masker {
             self.lexeme_masks.below(vocabulary, view, lexeme, state)?
         };
         Ok(mask)
+    }
+
+    /// The mask of the lexeme that a thread is in. Where nothing but a row may begin, and it begins
+    /// again after some of its lexemes, that is all one walk: blanks, or signs, may come any number
+    /// of times, and else each of them would be a trie of its own.
+    fn thread_mask(
+        &self,
+        automaton: &Automaton,
+        view: View<'_>,
+        thread: &Thread,
+        lexeme: &Lexeme,
+    ) -> Result<Arc<LexemeMask>, EngineError> {
+        let state = thread.lex_state();
+        let mask_again = |again: Verdict| match again {
+            0 => self.lexeme_mask(view, lexeme, state),
+            _ => Ok(self.lexeme_masks.again(&self.vocabulary, view, lexeme, state, again)?),
+        };
+        let Some(ignored) = automaton.ignored_again(thread)? else { return mask_again(0) };
+        let mask = mask_again(ignored)?;
+        if view.trie.id() == self.vocabulary.trie().id() {
+            // To walk all tokens once more takes longer than the tries.
+            return Ok(mask);
+        }
+        let going_on = || mask.exits.iter().filter(|group| !group.rests.is_leaf(NodeId::ROOT));
+        automaton.find_exits(thread, going_on().map(|group| group.accept))?;
+        let mut again = ignored;
+        for group in going_on() {
+            if automaton.begins_again(thread, group.accept)? {
+                again |= group.accept;
+            }
+        }
+        if again == ignored {
+            return Ok(mask);
+        }
+        mask_again(again)
     }
 
     fn collect_exits(
@@ -482,10 +520,19 @@ fn add_without(
         return;
     }
     let listed = if trie.id() == vocabulary.trie().id() {
+        // What stands side by side is one range.
+        let mut ranges: SmallVec<[Range<usize>; 16]> = SmallVec::new();
+        for &node in nodes {
+            let own = trie.places_below(node);
+            match ranges.last_mut() {
+                Some(last) if last.end == own.start => last.end = own.end,
+                _ => ranges.push(own),
+            }
+        }
         collected.remove_where(|token| {
             let place = vocabulary.place_in_trie(token);
-            let after = nodes.partition_point(|&node| trie.tokens_before(node) <= place);
-            after > 0 && trie.places_below(nodes[after - 1]).contains(&place)
+            let after = ranges.partition_point(|range| range.start <= place);
+            after > 0 && ranges[after - 1].contains(&place)
         })
     } else {
         let below = nodes.iter().flat_map(|&node| trie.tokens_below(node).iter().copied());

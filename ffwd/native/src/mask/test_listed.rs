@@ -7,6 +7,7 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 use rustc_hash::FxHashSet;
 
+use super::loops::KnownChanges;
 use super::rest_tries::RestTries;
 use super::tests::Kinds;
 use super::walk::{compute, View};
@@ -62,9 +63,16 @@ fn compare(spec: &LexemeSpec, vocabulary: &Vocabulary, most: usize) {
         assert_eq!(table.is_final(), other.is_final());
         assert_eq!(tables.only_byte(table).unwrap(), lowered.only_byte(other).unwrap());
         if !table.is_final() {
-            let mask =
-                compute(&RestTries::default(), vocabulary, View::of(vocabulary), &tables, table)
-                    .unwrap();
+            let mask = compute(
+                &RestTries::default(),
+                &KnownChanges::default(),
+                vocabulary,
+                View::of(vocabulary),
+                &tables,
+                table,
+                0,
+            )
+            .unwrap();
             let expected = Kinds::by_brute_force(&lowered, other, vocabulary);
             assert_eq!(Kinds::of_mask(&mask, vocabulary), expected, "{:?}", tables.listed(table));
         }

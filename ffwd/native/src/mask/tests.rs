@@ -23,12 +23,12 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// Nothing begins in the middle of a character, so such exits lead nowhere. A token that ends
-    /// with the lexeme may come like one that stays inside.
-    fn exit(&mut self, accept: u128, rest: &[u8], token: TokenId) {
+    /// Nothing begins in the middle of a character, or with a byte that UTF-8 does not have, so such
+    /// exits lead nowhere. A token that ends with the lexeme may come like one that stays inside.
+    pub(super) fn exit(&mut self, accept: u128, rest: &[u8], token: TokenId) {
         if rest.is_empty() {
             self.inner.insert(token);
-        } else if !matches!(rest, [0x80..=0xBF, ..]) {
+        } else if !matches!(rest, [0x80..=0xC1 | 0xF5..=0xFF, ..]) {
             self.exits.insert((accept, rest.to_vec(), token));
         }
     }
@@ -48,6 +48,17 @@ impl Kinds {
                     let node = group.rests.find(&text[from..]);
                     if node.is_some_and(|node| group.rests.tokens_at(node).contains(&token)) {
                         kinds.exit(group.accept, &text[from..], token);
+                    }
+                }
+            }
+            for &(node, goes_on) in &group.longest_grafts {
+                let depth = depth_of(vocabulary, node);
+                for (byte, child) in trie.children(node) {
+                    for &token in trie.tokens_below(child) {
+                        if !goes_on.contains(byte) {
+                            let rest = &vocabulary.text(token)[depth..];
+                            kinds.exit(group.accept, rest, token);
+                        }
                     }
                 }
             }

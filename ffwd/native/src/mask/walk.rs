@@ -1,22 +1,19 @@
 //! Walking a trie of tokens through a lexeme.
 
-use std::collections::hash_map::Entry;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::listed;
+use super::loops::{ChangesId, KnownChanges, Loops};
 use super::rest_tries::RestTries;
 use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::lexeme::{Ends, Row};
 use crate::expr::{LexState, Lexeme, Verdict};
 use crate::meter;
-use crate::vocabulary::{
-    ByteTrie, NodeId, NodeSet, Places, Staying, Summary, TokenId, Utf8Place, Vocabulary,
-};
+use crate::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
 /// Subtrees with more tokens than this are not copied into an exit trie.
 const GRAFT_TOKENS: usize = 256;
@@ -28,21 +25,11 @@ const NODES_PER_CHARGE: usize = 1024;
 /// Subtrees of at most this many nodes are walked rather than looked at as a whole.
 const BULK_NODES: u32 = 2;
 
-/// In subtrees of at least this many nodes a walk leaps from one change of state to the next.
-const LEAP_NODES: u32 = 64;
-
 /// In subtrees of at least this many nodes more bytes are tried to find whether a state stays.
 const LARGE_NODES: u32 = 4096;
 
 /// In walks of fewer nodes what is known about states is not kept beside them.
 const SMALL_NODES: u32 = 256;
-
-/// How many nodes are walked in the time that it takes to mark one node as a change.
-const ASKED_PER_CHANGE: usize = 4;
-
-/// Of a first byte of characters that leads to fewer nodes it is not asked what they do, unless all
-/// others lead back.
-const COMMON_NODES: usize = 16;
 
 /// Bytes that most texts have.
 const COMMON: &[u8] = b"e a1E";
@@ -101,15 +88,25 @@ impl<'l> Rows<'l> {
     }
 }
 
-/// Walks a subtree from a state of a lexeme.
+/// Walks a subtree from a state of a lexeme. Where it ends at its longest match as one of the
+/// languages of `again`, and as no other, it begins anew from that state within the walk: the tokens
+/// that go on so are inner ones, or exits where it ends for the last time.
 pub(super) fn compute(
     tries: &RestTries,
+    changes: &KnownChanges,
     vocabulary: &Vocabulary,
     View { trie, root }: View<'_>,
     lexeme: &Lexeme,
     start: LexState,
+    again: Verdict,
 ) -> Result<LexemeMask, LimitExceeded> {
     let longest = lexeme.spec().ends != Ends::Anywhere;
+    let begins_anew = |state: LexState| {
+        again != 0 && state.accepts() && {
+            let accept = lexeme.accept(state);
+            accept.is_power_of_two() && accept & again != 0
+        }
+    };
     if let Some((texts, verdict)) = lexeme.listed(start).filter(|_| !longest) {
         return Ok(listed::compute(
             tries,
@@ -124,14 +121,14 @@ pub(super) fn compute(
     let whole = trie.id() == vocabulary.trie().id();
     let mut walked = 0;
     let mut inner = Runs::new(trie, NodeId(root.0 + 1));
-    let mut loops_of =
-        Loops { vocabulary, lexeme, known: FxHashMap::default(), changes: Vec::new() };
+    let mut loops_of = Loops::new(vocabulary, lexeme, longest, changes);
     let end = trie.after(root);
     let is_small = end.0 - root.0 < SMALL_NODES;
     let mut rows = Rows { lexeme, is_small, known: Vec::new() };
     let mut exits = Exits { is_small, ..Exits::default() };
     let mut node = NodeId(root.0 + 1);
-    let mut level = Level { end, row: rows.get(start), changes: None };
+    let first = rows.get(start);
+    let mut level = Level { end, row: first, changes: None };
     if whole && may_stay(trie, root, level.row)? {
         level.changes = loops_of.changes_below(root, start)?;
     }
@@ -148,7 +145,7 @@ pub(super) fn compute(
             level = outer;
         }
         if let Some(changes) = level.changes {
-            node = loops_of.changes[changes.0].next(node, level.end);
+            node = loops_of.next_change(changes, node, level.end);
             if node >= level.end {
                 continue;
             }
@@ -160,11 +157,24 @@ pub(super) fn compute(
             }
         }
         let after = trie.after(node);
-        let Some(next) = level.row.next(trie.byte(node))? else {
+        let state = level.row.state();
+        let mut next = level.row.next(trie.byte(node))?;
+        if next.is_none() && begins_anew(state) {
+            next = first.next(trie.byte(node))?;
+        }
+        let Some(mut next) = next else {
             inner.leave_out(node, after);
+            // What ends at the root is not for the walk to say.
+            let is_below = || !path.is_empty() || trie.child(root, trie.byte(node)) != Some(node);
+            if level.changes.is_some() && state.accepts() && !begins_anew(state) && is_below() {
+                exits.of(state, lexeme).end_before(vocabulary, lexeme, trie, node);
+            }
             node = after;
             continue;
         };
+        if next.is_final() && begins_anew(next) {
+            next = start;
+        }
         if next.is_final() {
             let group = exits.of(next, lexeme);
             group.end_at(vocabulary, lexeme, trie, node, true);
@@ -174,9 +184,10 @@ pub(super) fn compute(
         }
         let first_child = NodeId(node.0 + 1);
         if first_child < after {
-            let below = if next == level.row.state() { level.row } else { rows.get(next) };
-            let mut changes = None;
-            if whole
+            let below = if next == state { level.row } else { rows.get(next) };
+            let mut changes = if whole { loops_of.known_changes(node, next) } else { None };
+            if changes.is_none()
+                && whole
                 && after.0 > node.0 + BULK_NODES
                 && (!next.accepts() || longest || trie.tokens_below(node).len() > GRAFT_TOKENS)
                 && may_stay(trie, node, below)?
@@ -190,11 +201,10 @@ pub(super) fn compute(
                     node = after;
                     continue;
                 }
-                if !next.accepts() {
-                    changes = loops_of.changes_below(node, next)?;
-                }
+                changes = loops_of.changes_below(node, next)?;
             }
-            if next.accepts() {
+            // Leaps find where a longest match ends.
+            if next.accepts() && changes.is_none() && !begins_anew(next) {
                 let group = exits.of(next, lexeme);
                 if longest {
                     group.end_longest(vocabulary, lexeme, trie, node, below)?;
@@ -203,7 +213,7 @@ pub(super) fn compute(
                 }
             }
             // Where the state stays the level does, unless leaps begin here.
-            if next != level.row.state() || changes.is_some() {
+            if next != state || changes.is_some() || level.changes.is_some() {
                 let inside = Level { end: after, row: below, changes };
                 path.push(std::mem::replace(&mut level, inside));
             }
@@ -368,10 +378,7 @@ impl<'v> Collected<'v> {
             if follow.is_some_and(|follow| !follow.contains(byte)) {
                 continue;
             }
-            for (depth, token) in trie.below(child) {
-                let text = vocabulary.text(token);
-                self.rests.push((&text[text.len() - depth - 1..], token));
-            }
+            self.add_rests(vocabulary, trie, child);
         }
     }
 
@@ -401,12 +408,43 @@ impl<'v> Collected<'v> {
             return Ok(());
         }
         for child in ending {
-            for (depth, token) in trie.below(child) {
-                let text = vocabulary.text(token);
-                self.rests.push((&text[text.len() - depth - 1..], token));
-            }
+            self.add_rests(vocabulary, trie, child);
         }
         Ok(())
+    }
+
+    /// Records that a lexeme ends at its longest match before a node, by the byte of which it does
+    /// not go on.
+    fn end_before(
+        &mut self,
+        vocabulary: &'v Vocabulary,
+        lexeme: &Lexeme,
+        trie: &ByteTrie,
+        node: NodeId,
+    ) {
+        if lexeme.follow().is_none_or(|follow| follow.contains(trie.byte(node))) {
+            self.add_rests(vocabulary, trie, node);
+        }
+    }
+
+    /// Adds what the tokens below a node spell from its byte on.
+    fn add_rests(&mut self, vocabulary: &'v Vocabulary, trie: &ByteTrie, node: NodeId) {
+        if trie.id() == vocabulary.trie().id() {
+            // The way to the node is as long for each of them.
+            let mut first = node;
+            while trie.tokens_at(first).is_empty() && !trie.is_leaf(first) {
+                first = NodeId(first.0 + 1);
+            }
+            let Some(&token) = trie.tokens_at(first).first() else { return };
+            let before = vocabulary.text(token).len() - (first.0 - node.0) as usize - 1;
+            let rest = |&token: &TokenId| (&vocabulary.text(token)[before..], token);
+            self.rests.extend(trie.tokens_below(node).iter().map(rest));
+            return;
+        }
+        for (depth, token) in trie.below(node) {
+            let text = vocabulary.text(token);
+            self.rests.push((&text[text.len() - depth - 1..], token));
+        }
     }
 
     /// The group of a verdict.
@@ -420,153 +458,5 @@ impl<'v> Collected<'v> {
             groups.push(Self::new(accept));
             groups.len() - 1
         })
-    }
-}
-
-/// Under which bytes a state stays what it is.
-struct Loop {
-    /// Groups of which each byte leads back.
-    groups: Summary,
-    staying: Staying,
-    /// How many nodes there are at which the state changes, in all of the trie.
-    num_changes: usize,
-    /// How many nodes were below those where leaps were thought of.
-    asked: usize,
-    changes: Option<ChangesId>,
-}
-
-/// The place of a set in [`Loops::changes`].
-#[derive(Clone, Copy)]
-struct ChangesId(usize);
-
-/// The bytes under which states stay what they are.
-struct Loops<'l> {
-    vocabulary: &'l Vocabulary,
-    lexeme: &'l Lexeme,
-    known: FxHashMap<LexState, Loop>,
-    /// The nodes at which a state changes, of the states that took long enough.
-    changes: Vec<NodeSet>,
-}
-
-impl Loops<'_> {
-    fn get(&mut self, state: LexState) -> Result<&mut Loop, LimitExceeded> {
-        match self.known.entry(state) {
-            Entry::Occupied(known) => Ok(known.into_mut()),
-            Entry::Vacant(entry) => {
-                let (groups, staying) = loops(self.lexeme, state, self.vocabulary.places())?;
-                let num_changes = self.vocabulary.places().num_leaving(staying);
-                let found = Loop { groups, staying, num_changes, asked: 0, changes: None };
-                Ok(entry.insert(found))
-            }
-        }
-    }
-
-    /// The nodes below a node at which the state changes, where leaping to them is worth while: to
-    /// find them takes longer the more there are, in all of the trie.
-    fn changes_below(
-        &mut self,
-        node: NodeId,
-        state: LexState,
-    ) -> Result<Option<ChangesId>, LimitExceeded> {
-        let size = self.vocabulary.trie().after(node).0 - node.0;
-        let places = self.vocabulary.places();
-        if size < LEAP_NODES || places.begins_in_the_middle(node) || state.accepts() {
-            return Ok(None);
-        }
-        let next = ChangesId(self.changes.len());
-        let known = self.get(state)?;
-        if let Some(known) = known.changes {
-            return Ok(Some(known));
-        }
-        known.asked += size as usize;
-        if known.asked * ASKED_PER_CHANGE < known.num_changes {
-            return Ok(None);
-        }
-        known.changes = Some(next);
-        let staying = known.staying;
-        self.changes.push(places.leaving(staying));
-        Ok(Some(next))
-    }
-}
-
-/// The groups of bytes under which a state stays what it is, and all such characters.
-fn loops(
-    lexeme: &Lexeme,
-    state: LexState,
-    places: &Places,
-) -> Result<(Summary, Staying), LimitExceeded> {
-    let row = lexeme.row(state);
-    let mut leaving = Summary::default();
-    let mut groups = Summary::default();
-    let mut staying = Staying::default();
-    for byte in 0..0x80u8 {
-        let group = Summary::of_ascii(byte);
-        if row.next(byte)? == Some(state) {
-            groups = groups.union(group);
-            staying.ascii |= 1 << byte;
-        } else {
-            leaving = leaving.union(group);
-        }
-    }
-    let mut groups = Summary(groups.0 & !leaving.0);
-    let mut characters = Characters { lexeme, state, known: Vec::new() };
-    let mut all = true;
-    // The common ones first: where these lead away it does not matter what the rare ones do.
-    for common in [true, false] {
-        for byte in 0xC2..=0xF4u8 {
-            if common != (places.num_of(byte) >= COMMON_NODES) || (!common && !all) {
-                continue;
-            }
-            if characters.lead_back(Utf8Place::BOUNDARY, state, byte)? {
-                staying.multibyte |= 1 << (byte - 0xC0);
-            } else {
-                all = false;
-            }
-        }
-    }
-    if all {
-        groups = groups.union(Summary::MULTIBYTE);
-    }
-    Ok((groups, staying))
-}
-
-/// What characters above ASCII do with a state.
-struct Characters<'l> {
-    lexeme: &'l Lexeme,
-    state: LexState,
-    /// Within a character, whether all that complete it lead back.
-    known: Vec<(Utf8Place, LexState, bool)>,
-}
-
-impl Characters<'_> {
-    /// Whether all well-formed characters that go on with this byte lead back to the state, without
-    /// an end on the way.
-    fn lead_back(
-        &mut self,
-        place: Utf8Place,
-        from: LexState,
-        byte: u8,
-    ) -> Result<bool, LimitExceeded> {
-        let Some(next_place) = place.next(byte) else { return Ok(true) };
-        let Some(next) = self.lexeme.next(from, byte)? else { return Ok(false) };
-        if next_place == Utf8Place::BOUNDARY {
-            return Ok(next == self.state);
-        }
-        if next.accepts() {
-            return Ok(false);
-        }
-        let known = self.known.iter().find(|known| (known.0, known.1) == (next_place, next));
-        if let Some(&(_, _, back)) = known {
-            return Ok(back);
-        }
-        let mut back = true;
-        for byte in 0x80..=0xBFu8 {
-            back = self.lead_back(next_place, next, byte)?;
-            if !back {
-                break;
-            }
-        }
-        self.known.push((next_place, next, back));
-        Ok(back)
     }
 }

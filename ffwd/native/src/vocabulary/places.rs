@@ -141,14 +141,23 @@ impl Places {
     /// The nodes where a character begins that something changes after, and those where UTF-8 does
     /// not go on. Below a node at a character's boundary, that is not
     /// [`Self::begins_in_the_middle`], the first of them on each way down are what matters.
-    pub fn leaving(&self, staying: Staying) -> NodeSet {
+    ///
+    /// `changes` is asked of nodes where a character of several bytes begins after which not all
+    /// stays.
+    pub fn leaving<E>(
+        &self,
+        staying: Staying,
+        mut changes: impl FnMut(NodeId) -> Result<bool, E>,
+    ) -> Result<NodeSet, E> {
         let mut leaving = self.ill_formed.clone();
         for byte in (0..=255).filter(|&byte| !staying.has(byte)) {
             for &node in self.of(byte) {
-                leaving.insert(node);
+                if byte < 0x80 || changes(node)? {
+                    leaving.insert(node);
+                }
             }
         }
-        leaving
+        Ok(leaving)
     }
 
     /// Whether UTF-8 does not go on to this node, while it comes to the one above.
@@ -170,6 +179,8 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use super::*;
     use crate::vocabulary::testing::vocabulary;
 
@@ -199,7 +210,8 @@ mod tests {
             for multibyte in [0, u64::MAX, 1 << 3 | 1 << 0x22] {
                 for ascii in [0, 1 << b'a', letters, u128::MAX, !(1 << b'"')] {
                     let staying = Staying { ascii, multibyte };
-                    let leaving = places.leaving(staying);
+                    let all = |_: NodeId| Ok::<bool, Infallible>(true);
+                    let Ok(leaving) = places.leaving(staying, all);
                     let mut found = Vec::new();
                     let end = trie.after(NodeId::ROOT);
                     let mut node = leaving.next(NodeId(1), end);
