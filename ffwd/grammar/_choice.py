@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ffwd.grammar._errors import grammar_error, refuse_surrogates
 from ffwd.grammar._grammar import Grammar, GrammarLike
+from ffwd.grammar._text import lone_surrogate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,6 +26,16 @@ class Choice(Grammar):
             raise TypeError(f"options must be a tuple, not {type(self.options).__name__}")
         if not self.options:
             raise grammar_error("a choice needs at least one option")
+        # There may be a million of them, so all are looked at together, and each only to say which.
+        texts = [option for option in self.options if isinstance(option, str)]
+        if len(texts) + len(self._parts()) < len(self.options) or (
+            lone_surrogate("".join(texts)) is not None
+        ):
+            self._refuse()
+        super().__post_init__()
+
+    def _refuse(self) -> None:
+        """Raise the error of the first option that has one."""
         for index, option in enumerate(self.options):
             if isinstance(option, str):
                 refuse_surrogates(option, f"option {index}")
@@ -32,13 +43,14 @@ class Choice(Grammar):
                 raise TypeError(
                     f"option {index} must be a grammar or a str, not {type(option).__name__}"
                 )
-        super().__post_init__()
 
     def _parts(self) -> tuple[Grammar, ...]:
-        return tuple(option for option in self.options if isinstance(option, Grammar))
+        return tuple([option for option in self.options if isinstance(option, Grammar)])
 
-    def _label(self) -> tuple[str | None, ...]:
-        return tuple(option if isinstance(option, str) else None for option in self.options)
+    def _label(self) -> tuple[object, ...]:
+        if not self._parts():
+            return self.options
+        return tuple([option if isinstance(option, str) else None for option in self.options])
 
     def _arguments(self) -> list[tuple[str, object]]:
         return [("", list(self.options))]
@@ -46,7 +58,7 @@ class Choice(Grammar):
     @property
     def texts(self) -> tuple[str, ...] | None:
         """The options, if all are texts."""
-        texts = tuple(option for option in self.options if isinstance(option, str))
+        texts = tuple([option for option in self.options if isinstance(option, str)])
         return texts if len(texts) == len(self.options) else None
 
 
