@@ -5,7 +5,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::alloc::System;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,8 +26,9 @@ use ffwd_native::tokenizer::{EncodeOptions, Normalizer, Tokenizer, TokenizerPart
 use ffwd_native::vocabulary::{TokenId, Vocabulary};
 
 /// As in the module for Python, so that calls are told what they take.
+#[cfg(not(feature = "python"))]
 #[global_allocator]
-static ALLOCATOR: heap::Metered<System> = heap::Metered(System);
+static ALLOCATOR: heap::Metered<std::alloc::System> = heap::Metered(std::alloc::System);
 
 const THREADS: u64 = 8;
 const STEPS: usize = 30;
