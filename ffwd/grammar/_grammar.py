@@ -50,7 +50,8 @@ class Grammar:
 
     def _label(self) -> tuple[Any, ...]:
         """All that makes it what it is, but for its parts; hashable."""
-        return _fields_of(type(self))(self)
+        kind: type[Any] = type(self)
+        return _fields_of(kind)(self)
 
     def _unbound(self, names: frozenset[str]) -> frozenset[str]:
         """The names of rules that are used in it and not defined, of those of its parts."""
