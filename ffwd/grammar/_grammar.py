@@ -50,7 +50,7 @@ class Grammar:
 
     def _label(self) -> tuple[Any, ...]:
         """All that makes it what it is, but for its parts; hashable."""
-        kind: type[Any] = type(self)
+        kind: Any = type(self)
         return _fields_of(kind)(self)
 
     def _unbound(self, names: frozenset[str]) -> frozenset[str]:
