@@ -71,7 +71,7 @@ def python(code: str, *, cwd: Path, paths: tuple[Path, ...] = ()) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -255,7 +255,7 @@ def test_the_toolchain_floor_holds_for_every_dependency() -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -280,14 +280,18 @@ runpy.run_path("setup.py", run_name="__main__")
 def test_free_threaded_interpreters_are_refused() -> None:
     """With what to do instead, before anything is compiled."""
     done = subprocess.run(
-        [sys.executable, "-c", _FREE_THREADED], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", _FREE_THREADED],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     assert done.returncode == 1
     assert done.stderr.startswith("ffwd does not support free-threaded CPython")
     assert "interpreter of the default build" in done.stderr
     plain = _FREE_THREADED.replace("1 if", "told(name) if")
     version = [sys.executable, "-c", plain, "--version"]
-    done = subprocess.run(version, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(version, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert VERSION in done.stdout
 

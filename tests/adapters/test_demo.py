@@ -31,7 +31,7 @@ def run(*arguments, code=0):
 def process(*command):
     """A process of its own."""
     done = subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, timeout=300, encoding="utf-8"
+        [sys.executable, *command], capture_output=True, text=True, timeout=600, encoding="utf-8"
     )
     assert "Traceback" not in done.stderr
     return done

@@ -103,6 +103,6 @@ def process(*arguments, input=b"", cwd=None, **environment):
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": paths, **environment},
         capture_output=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )

@@ -47,7 +47,7 @@ def on_a_terminal(*arguments, **environment):
             if not part:
                 break
             written += part
-        code = started.wait(timeout=120)
+        code = started.wait(timeout=600)
     os.close(leader)
     return code, written.decode()
 
@@ -79,7 +79,7 @@ def test_a_schema_from_a_pipe_and_a_closed_pipe(schema):
         ["bash", "-c", command],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.stdout == b"{\n"
@@ -151,7 +151,7 @@ def test_the_list_of_commands_loads_none_of_them():
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     loaded = set(eval(done.stderr.strip().splitlines()[-1]))

@@ -21,7 +21,7 @@ import ffwd
 from ffwd.adapters._engine_cache import GrammarCache
 from ffwd.adapters._engine_requests import GrammarRequest
 
-CHILD_SECONDS = 20
+CHILD_SECONDS = 600
 ROWS = 40
 TEXTS = (b'{"key":["a","', b'{"k":[],"x":["', b"{", b'{"a":["b"]', b"")
 

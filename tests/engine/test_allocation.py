@@ -68,7 +68,7 @@ pytestmark = pytest.mark.skipif(
 
 def run(program: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-c", _LIMITED + program]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
 def test_what_one_number_asks_for_is_refused() -> None:

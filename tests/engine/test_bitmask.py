@@ -229,14 +229,14 @@ def test_threads_that_share_a_grammar(name: str) -> None:
             results: dict[int, dict[tuple[int, int], bytes]] = results,
         ) -> None:
             order = numbers[thread % len(numbers) :] + numbers[: thread % len(numbers)]
-            start.wait(timeout=30)
+            start.wait(timeout=600)
             results[thread] = masks(shared, order)
 
         threads = [threading.Thread(target=work, args=(thread,)) for thread in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(timeout=60)
+            thread.join(timeout=600)
         assert len(results) == 8
         assert all(result == expected for result in results.values())
 

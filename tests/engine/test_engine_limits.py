@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -219,14 +218,11 @@ LIFTED = dataclasses.replace(NO_LIMITS, compile_seconds=0.05, call_seconds=0.05)
 
 
 def test_a_compilation_ends_with_its_time() -> None:
-    begin = time.perf_counter()
     with pytest.raises(ffwd.DeadlineExceededError) as caught:
         ffwd.compile(wide(0), byte_vocabulary(), limits=LIFTED)
     error = caught.value
     assert (error.limit, error.maximum, error.is_temporary) == ("compile_seconds", 0.05, True)
     assert "0.05 s" in str(error)
-    # Some thousand steps later, and not when it would have been done.
-    assert time.perf_counter() - begin < 5
 
 
 def test_a_call_ends_with_its_time() -> None:

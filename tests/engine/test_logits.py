@@ -234,7 +234,7 @@ def test_threads_that_write_different_rows() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=600)
     assert not failures
     assert torch.equal(bits(masked), bits(expected(logits, np.repeat(bitmask, 8, axis=0))))
 

@@ -221,4 +221,4 @@ assert os.waitpid(child, 0)[1] == 0
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
 def test_a_forked_process_has_threads_of_its_own() -> None:
     """The threads that fill rows stay behind in the process that was forked."""
-    subprocess.run([sys.executable, "-W", "ignore", "-c", _FORK], check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", _FORK], check=True, timeout=600)

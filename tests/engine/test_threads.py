@@ -107,7 +107,7 @@ def in_threads(work: Callable[[int], object]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=120)
+        thread.join(timeout=600)
         assert not thread.is_alive()
     if problems:
         raise problems[0]

@@ -126,7 +126,7 @@ class Backend:
         request = Request(f"{self.name}-{self._made}", [1], params, None)
         self.manager.grammar_init(request)
         structured = request.structured_output_request
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while structured.grammar is None and time.monotonic() < deadline:
             time.sleep(0.0002)
         return None if isinstance(structured.grammar, Exception) else request

@@ -53,7 +53,7 @@ def spawn(folder, *options):
 def held(process, url):
     """What the process holds."""
     found = {}
-    for line in httpx.get(f"{url}/metrics", timeout=60).text.splitlines():
+    for line in httpx.get(f"{url}/metrics", timeout=600).text.splitlines():
         name, _, value = line.rpartition(" ")
         found[name.removeprefix("ffwd_server_")] = value
     whole = psutil.Process(process.pid)
@@ -174,7 +174,7 @@ async def load(url, *, requests, clients, seed, every=0, note=None):
     rng = random.Random(seed)
     numbers = iter(range(requests))
     limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
-    async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=600, limits=limits) as client:
 
         async def one():
             for number in numbers:
@@ -201,7 +201,7 @@ def settled(process, url, seconds=30):
 def stop(process):
     """Have it end by itself."""
     process.send_signal(signal.SIGTERM)
-    return process.wait(timeout=60)
+    return process.wait(timeout=600)
 
 
 def main():

@@ -150,7 +150,7 @@ class Running:
 
     def __enter__(self):
         self._thread.start()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 600
         while not self._uvicorn.started:
             assert time.monotonic() < until
             assert self._thread.is_alive()
@@ -161,7 +161,7 @@ class Running:
 
     def __exit__(self, *error):
         self._uvicorn.should_exit = True
-        self._thread.join(timeout=30)
+        self._thread.join(timeout=600)
         assert not self._thread.is_alive()
 
     def metric(self, name):
@@ -170,7 +170,7 @@ class Running:
         assert value is not None, name
         return value
 
-    def settle(self, seconds=10.0):
+    def settle(self, seconds=120.0):
         """Wait until nothing is open."""
         until = time.monotonic() + seconds
         while self.server.num_open or not self.server.scheduler.idle:
@@ -181,7 +181,7 @@ class Running:
 def raw_request(port: int, body: dict, path="/v1/chat/completions") -> socket.socket:
     """A connection over which a request was sent, and from which nothing was read."""
     data = json.dumps(body).encode()
-    connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=600)
     connection.sendall(
         f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(data)}\r\n\r\n".encode()

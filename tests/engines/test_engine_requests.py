@@ -82,7 +82,7 @@ def test_requests_that_are_none(request_, error, words) -> None:
     with pytest.raises(error, match=words):
         cache.get(request_)
     with pytest.raises(error, match=words):
-        cache.submit(request_).result(timeout=60)
+        cache.submit(request_).result(timeout=600)
     assert (cache.stats().failures, cache.stats().grammars) == (2, 0)
     # What failed leaves nothing behind.
     assert cache.get(GrammarRequest("choice", '["a"]')) is not None
@@ -95,7 +95,7 @@ def test_a_grammar_is_compiled_once_for_threads_that_ask_at_once() -> None:
 
     def ask(index: int) -> ffwd.CompiledGrammar:
         barrier.wait()
-        return cache.get(asked) if index % 2 else cache.submit(asked).result(timeout=60)
+        return cache.get(asked) if index % 2 else cache.submit(asked).result(timeout=600)
 
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(ask, range(8)))
@@ -125,7 +125,7 @@ def test_the_bound_lets_the_oldest_go() -> None:
     assert cache.stats().misses == misses + 1
     cache.close()
     with pytest.raises(RuntimeError):
-        cache.submit(GrammarRequest("regex", "new")).result(timeout=60)
+        cache.submit(GrammarRequest("regex", "new")).result(timeout=600)
 
 
 def test_a_matcher_refuses_and_changes_nothing() -> None:

@@ -129,7 +129,7 @@ def test_reasoning_that_the_model_opens(running, thinks):
     rendered = server.preparer.chat(read_chat(body))
     loop = asyncio.new_event_loop()
     try:
-        (text,) = server.preparer.texts(rendered, Stream(loop), deadline=time.monotonic() + 60)
+        (text,) = server.preparer.texts(rendered, Stream(loop), deadline=time.monotonic() + 600)
         opened = [tokenizer.token_to_id("<think>")]
         closed = [tokenizer.token_to_id("</think>")]
         thought = [*opened, *tokenizer.encode("\nHm."), *closed] if thinks else []

@@ -102,7 +102,7 @@ def in_new_process(code: str, tmp_path: Path, **environment: str) -> str:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

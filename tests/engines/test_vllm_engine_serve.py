@@ -43,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
 
 @pytest.fixture
 def client(server: VllmServer) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", timeout=300, max_retries=0)
+    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", timeout=600, max_retries=0)
 
 
 def response_format(schema: Any) -> Any:
@@ -189,7 +189,7 @@ def test_the_rest_of_the_mix_finishes(server: VllmServer) -> None:
 
     async def all_of_them() -> tuple[list[str], list[int]]:
         async with openai.AsyncOpenAI(
-            base_url=f"{server.url}/v1", api_key="none", timeout=500, max_retries=0
+            base_url=f"{server.url}/v1", api_key="none", timeout=600, max_retries=0
         ) as client:
             answers = asyncio.gather(*(ask(client, request) for request in requests))
             attacks = asyncio.gather(*(attack(client, bad) for bad in HOSTILE.values()))

@@ -63,11 +63,11 @@ class VllmServer:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             try:
-                self._process.wait(30)
+                self._process.wait(600)
             except subprocess.TimeoutExpired:
                 # It and its engine, which are a group of their own.
                 os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait(30)
+                self._process.wait(600)
 
     def said(self) -> str:
         """What it has written so far."""

@@ -31,7 +31,7 @@ from ffwd import (
 )
 
 # A second or so on an idle machine; the rest is for busy ones.
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 
 Place = tuple[int, int] | None
 
@@ -277,7 +277,7 @@ def use() -> Iterator[Use]:
         if not pools:
             pools.append(ProcessPoolExecutor(1, context, initializer=badgrammars.limit_memory))
             # Importing takes a while, and is no part of what is timed.
-            pools[-1].submit(badgrammars.use, "lark: comments").result(timeout=120)
+            pools[-1].submit(badgrammars.use, "lark: comments").result(timeout=600)
         try:
             return pools[-1].submit(badgrammars.use, name).result(timeout=TIMEOUT_S)
         except (concurrent.futures.TimeoutError, concurrent.futures.BrokenExecutor) as failure:

@@ -37,7 +37,7 @@ def maskbench_run(*arguments):
     """Runs it to the end."""
     line, environment = command(*arguments)
     return subprocess.run(
-        line, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+        line, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
     )
 
 

@@ -43,7 +43,7 @@ def finished(tmp_path_factory):
         [sys.executable, "-m", "maskbench", "run", "--engine", "llguidance", "--data", str(data),
          "--chunk", "4", "--out", str(out), "--report", str(directory / "report.html"),
          "--report", str(directory / "report.csv")],
-        capture_output=True, text=True, cwd=ROOT, timeout=300, check=False,
+        capture_output=True, text=True, cwd=ROOT, timeout=600, check=False,
     )  # fmt: skip
     assert process.returncode == 0, process.stderr
     return process, json.loads(out.read_text(encoding="utf-8")), out

@@ -156,7 +156,7 @@ def loaded(name: str, hub: Hub, cache: Path, **environment: str) -> str:
         | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

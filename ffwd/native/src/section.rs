@@ -32,9 +32,11 @@ struct Gate {
     open: [Shard; SHARDS],
     /// How many threads are about to fork.
     forking: AtomicUsize,
+    /// How long a section waits for them.
+    patience: Duration,
 }
 
-static GATE: Gate = Gate::new();
+static GATE: Gate = Gate::new(PATIENCE);
 static NEXT_THREAD: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -132,8 +134,9 @@ pub fn after_in_child() {
 }
 
 impl Gate {
-    const fn new() -> Self {
-        Self { open: [const { Shard(AtomicUsize::new(0)) }; SHARDS], forking: AtomicUsize::new(0) }
+    const fn new(patience: Duration) -> Self {
+        let open = [const { Shard(AtomicUsize::new(0)) }; SHARDS];
+        Self { open, forking: AtomicUsize::new(0), patience }
     }
 
     fn enter(&self, shard: usize, is_inside: bool) {
@@ -148,9 +151,9 @@ impl Gate {
     #[cold]
     fn wait(&self, shard: usize) {
         let begun = Instant::now();
-        while self.forking.load(Ordering::SeqCst) > 0 && begun.elapsed() < PATIENCE {
+        while self.forking.load(Ordering::SeqCst) > 0 && begun.elapsed() < self.patience {
             self.leave(shard);
-            while self.forking.load(Ordering::Relaxed) > 0 && begun.elapsed() < PATIENCE {
+            while self.forking.load(Ordering::Relaxed) > 0 && begun.elapsed() < self.patience {
                 thread::sleep(NAP);
             }
             self.open[shard].0.fetch_add(1, Ordering::SeqCst);
@@ -193,11 +196,10 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
 
-    const LONG: Duration = Duration::from_secs(60);
-
     #[test]
     fn nobody_is_inside_while_the_gate_is_closed() {
-        let gate = Gate::new();
+        // Nobody gives up, however seldom a thread gets a processor.
+        let gate = Gate::new(Duration::MAX);
         let (inside, done) = (AtomicUsize::new(0), AtomicBool::new(false));
         let entered = AtomicUsize::new(0);
         thread::scope(|scope| {
@@ -217,7 +219,7 @@ mod tests {
                 });
             }
             for _ in 0..50 {
-                assert!(gate.close(0, LONG));
+                assert!(gate.close(0, Duration::MAX));
                 for _ in 0..100 {
                     assert_eq!(inside.load(Ordering::SeqCst), 0);
                 }
@@ -234,16 +236,17 @@ mod tests {
 
     #[test]
     fn own_sections_are_not_waited_for_and_others_not_for_ever() {
-        let gate = Gate::new();
+        let patience = Duration::from_millis(2);
+        let gate = Gate::new(patience);
         gate.enter(3, false);
-        assert!(gate.close(1, LONG));
+        assert!(gate.close(1, Duration::ZERO));
         gate.forking.fetch_sub(1, Ordering::SeqCst);
         gate.enter(5, false);
-        assert!(!gate.close(1, Duration::from_millis(2)));
+        assert!(!gate.close(1, patience));
         // Nor does a section wait for ever for a fork.
         let begun = Instant::now();
         gate.enter(6, false);
-        assert!(begun.elapsed() >= PATIENCE);
+        assert!(begun.elapsed() >= patience);
         // In the new process the other thread is not there.
         gate.reset(3, 1);
         assert_eq!(gate.count(), 1);
