@@ -646,6 +646,8 @@ mod array_tests;
 #[cfg(test)]
 mod test_enums;
 #[cfg(test)]
+mod test_layouts;
+#[cfg(test)]
 mod test_objects;
 #[cfg(test)]
 mod test_rules;
