@@ -46,7 +46,7 @@ class GrammarRequest:
 
     kind: str
     text: str = ""
-    whitespace: Whitespace = "flexible"
+    whitespace: Whitespace = "consistent"
     any_order: bool = False
     max_whitespace: int = 64
 

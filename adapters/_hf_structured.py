@@ -89,7 +89,7 @@ class Structured:
         choice: Sequence[str] | None = None,
         grammar: Any = None,
         response_format: Any = None,
-        whitespace: Whitespace = "flexible",
+        whitespace: Whitespace = "consistent",
         max_new_tokens: int | None = None,
         fast_forward: bool | FastForward = True,
         canonical: bool = False,

@@ -55,7 +55,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         self,
         vocabulary: Vocabulary,
         *,
-        whitespace: Whitespace = "flexible",
+        whitespace: Whitespace = "consistent",
         max_whitespace: int = 64,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
     ) -> None:
@@ -238,7 +238,7 @@ def _whitespace(serving: Any) -> tuple[Whitespace, int]:
     if serving.constrained_json_disable_any_whitespace:
         return "single-space", 64
     longest = serving.constrained_json_max_whitespace_cnt
-    return "flexible", 64 if longest is None else longest
+    return ("consistent", 64) if longest is None else ("flexible", longest)
 
 
 def _cache_bytes() -> int:

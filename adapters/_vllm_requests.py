@@ -29,13 +29,13 @@ _KINDS = {
 class RequestOptions:
     """What an engine's configuration says about all of its grammars."""
 
-    whitespace: Whitespace = "flexible"
+    whitespace: Whitespace = "consistent"
 
     @classmethod
     def of(cls, structured_outputs_config: Any) -> "RequestOptions":
         """The options in a `StructuredOutputsConfig`."""
         compact = structured_outputs_config.disable_any_whitespace
-        return cls(whitespace="compact" if compact else "flexible")
+        return cls(whitespace="compact" if compact else "consistent")
 
 
 def grammar_request(name: str, spec: str, options: RequestOptions) -> GrammarRequest:

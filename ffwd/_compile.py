@@ -24,6 +24,7 @@ from ffwd.grammar import (
     Substring,
 )
 from ffwd.grammar._lower import lower
+from ffwd.grammar._writing import whitespace_of
 
 DEFAULT_LIMITS = Limits()
 
@@ -71,10 +72,7 @@ def compile(
         return compile_json_schema(
             grammar.schema,
             vocabulary,
-            whitespace=grammar.whitespace,
-            max_whitespace=grammar.max_whitespace,
-            separators=grammar.layout_separators,
-            indent=grammar.layout_indent,
+            **whitespace_of(grammar),
             any_order=grammar.property_order == "any",
             registry=grammar.registry,
             lenient=grammar.policy == "lenient",

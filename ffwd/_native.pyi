@@ -199,7 +199,15 @@ class GrammarBuilder:
         min_chars: int = 0,
         max_chars: int | None = None,
     ) -> int: ...
-    def json_schema(self, schema: str) -> int: ...
+    def json_schema(
+        self,
+        schema: str,
+        *,
+        whitespace: str | None = None,
+        max_whitespace: int = 64,
+        separators: tuple[str, str] | None = None,
+        indent: str | None = None,
+    ) -> int: ...
     def tokens(
         self, items: Sequence[int | str | tuple[int, int]], *, exclude: bool = False
     ) -> int: ...

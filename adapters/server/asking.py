@@ -41,7 +41,7 @@ class Asked:
     ) -> None:
         self._format = response_format
         self._structured = None if structured is None else _structured(structured)
-        self._whitespace: Whitespace = "flexible"
+        self._whitespace: Whitespace = "consistent"
         if structured is not None and structured.disable_any_whitespace:
             self._whitespace = "compact"
         self.tools = list(tools)

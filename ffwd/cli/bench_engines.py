@@ -161,7 +161,7 @@ class XGrammar:
         source = self._source
         if isinstance(source.grammar, ffwd.JsonSchema):
             layout: dict[str, Any] = {"any_whitespace": True}
-            if source.grammar.whitespace != "flexible":
+            if source.grammar.whitespace not in ("flexible", "consistent"):
                 compact = source.grammar.whitespace == "compact"
                 separators = (",", ":") if compact else (", ", ": ")
                 layout = {"any_whitespace": False, "separators": separators}
@@ -180,7 +180,7 @@ PEERS: dict[str, Callable[[GrammarSource, Vocabulary, Path], Engine]] = {
 
 
 def _llguidance_layout(whitespace: str) -> dict[str, Any]:
-    if whitespace == "flexible":
+    if whitespace in ("flexible", "consistent"):  # Neither has a layout that the text decides for.
         return {"whitespace_flexible": True}
     item, key = (",", ":") if whitespace == "compact" else (", ", ": ")
     return {"whitespace_flexible": False, "item_separator": item, "key_separator": key}

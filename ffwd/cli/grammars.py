@@ -152,10 +152,11 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     ),
     click.option(
         "--whitespace",
-        default="flexible",
+        default="consistent",
         show_default=True,
-        type=click.Choice(["flexible", "compact", "single-space"]),
-        help="Of JSON: wherever it may stand, none, or as json.dumps writes it.",
+        type=click.Choice(["consistent", "flexible", "compact", "single-space"]),
+        help="Of JSON: as json.dumps writes it in any one layout, wherever it may stand, none, or "
+        "one space after each separator.",
     ),
     click.option("--any-order", is_flag=True, help="Of properties, not only the declared one."),
     click.option("--lenient", is_flag=True, help="Leave out keywords that are not supported."),

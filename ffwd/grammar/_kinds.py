@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Whitespace: TypeAlias = Literal["flexible", "compact", "single-space"]
-"""How much whitespace may stand between the tokens of JSON; see `json_schema`."""
+Whitespace: TypeAlias = Literal["consistent", "flexible", "compact", "single-space"]
+"""Which whitespace may stand between the tokens of JSON; see `json_schema`."""
 
 Policy: TypeAlias = Literal["strict", "lenient"]
 """What happens to a keyword that is not supported; see `json_schema`."""
@@ -48,7 +48,7 @@ class JsonSchema(Grammar):
     """
 
     schema: str
-    whitespace: Whitespace = "flexible"
+    whitespace: Whitespace = "consistent"
     max_whitespace: int = 64
     separators: tuple[str, str] | None = None
     indent: int | str | None = None
@@ -80,7 +80,7 @@ class JsonSchema(Grammar):
             _check_separators(self.separators)
         if self.indent is not None:
             _check_indent(self.indent)
-        if self.whitespace != "flexible" and (self.separators, self.indent) != (None, None):
+        if self.whitespace != "consistent" and (self.separators, self.indent) != (None, None):
             raise ValueError(
                 f"whitespace={self.whitespace!r} cannot be combined with separators or indent"
             )
@@ -111,7 +111,7 @@ class JsonSchema(Grammar):
 def json_schema(
     schema: str | bool | dict[str, Any],
     *,
-    whitespace: Whitespace = "flexible",
+    whitespace: Whitespace = "consistent",
     max_whitespace: int = 64,
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
@@ -125,7 +125,7 @@ def json_schema(
 def json_schema(
     schema: type[T],
     *,
-    whitespace: Whitespace = "flexible",
+    whitespace: Whitespace = "consistent",
     max_whitespace: int = 64,
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
@@ -139,7 +139,7 @@ def json_schema(
 def json_schema(
     schema: Any,
     *,
-    whitespace: Whitespace = "flexible",
+    whitespace: Whitespace = "consistent",
     max_whitespace: int = 64,
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
@@ -152,7 +152,7 @@ def json_schema(
 def json_schema(
     schema: Any,
     *,
-    whitespace: Whitespace = "flexible",
+    whitespace: Whitespace = "consistent",
     max_whitespace: int = 64,
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
@@ -168,10 +168,12 @@ def json_schema(
         schema: The schema: JSON text, or the Python values that `json.loads` makes of such text.
             Note that a str is text: the schema `true` is `True` or `"true"`. A Python type or a
             function is what `schema_of` makes of it: a grammar with a `parse`.
-        whitespace: `"flexible"` allows runs of whitespace wherever JSON does inside the value (none
+        whitespace: `"consistent"` is what `json.dumps` writes with one pair of separators and one
+            indentation: compact, `", "` and `": "`, or an indent of 1 to 8 spaces or a tab. The
+            text decides where these first differ, and keeps to it.
+            `"flexible"` allows runs of whitespace wherever JSON does inside the value (none
             before or after it), `"compact"` allows none,
-            and `"single-space"` asks for exactly one space after each colon and comma, as
-            `json.dumps` writes it.
+            and `"single-space"` asks for exactly one space after each colon and comma.
         max_whitespace: The longest run of whitespace that `"flexible"` allows, in characters,
             0 to 4096.
         separators: Exactly the text between items and between a key and its value, as in

@@ -23,7 +23,7 @@ from ffwd.grammar._string import StringText
 from ffwd.grammar._substring import Substring
 from ffwd.grammar._tokens import Tokens
 from ffwd.grammar._typed import TypedSchema
-from ffwd.grammar._writing import Writing
+from ffwd.grammar._writing import Writing, whitespace_of
 
 # Each of these is free text of its own, which knows all the others.
 MAX_OVERLAPPING = 8
@@ -171,7 +171,7 @@ class Lowering:
 
     def _json_schema(self, grammar: JsonSchema, nodes: list[int], scope: Scope) -> int:
         self.writing.take(grammar)
-        return self.builder.json_schema(grammar.schema)
+        return self.builder.json_schema(grammar.schema, **whitespace_of(grammar))
 
 
 def overlaps(triggers: list[str], excluding: list[str]) -> list[str]:

@@ -6,9 +6,17 @@ from ffwd.grammar._errors import grammar_error
 from ffwd.grammar._kinds import JsonSchema
 
 # All JSON of one grammar has the same ones.
-SHARED = (
-    "whitespace", "max_whitespace", "layout_separators", "layout_indent", "property_order", "policy"
-)  # fmt: skip
+SHARED = ("property_order", "policy")
+
+
+def whitespace_of(schema: JsonSchema) -> dict[str, Any]:
+    """How the native core is told where whitespace may stand."""
+    return {
+        "whitespace": schema.whitespace,
+        "max_whitespace": schema.max_whitespace,
+        "separators": schema.layout_separators,
+        "indent": schema.layout_indent,
+    }
 
 
 class Writing:
@@ -22,17 +30,16 @@ class Writing:
         """Add a schema.
 
         Raises:
-            GrammarError: It is to be written in another way than those before, or has another
-                document for a URI.
+            GrammarError: It has another order of properties or another policy than those before,
+                or another document for a URI.
 
         """
         first = self._first = self._first or schema
         for name in SHARED:
             one, other = getattr(first, name), getattr(schema, name)
             if one != other:
-                option = name.removeprefix("layout_")
                 raise grammar_error(
-                    f"the JSON Schemas of one grammar must have the same {option}, "
+                    f"the JSON Schemas of one grammar must have the same {name}, "
                     f"which is {one!r} in one and {other!r} in another"
                 )
         for uri, document in schema.registry:
@@ -42,13 +49,14 @@ class Writing:
                 )
 
     def options(self) -> dict[str, Any]:
-        """What the native core is told."""
-        schema = self._first or JsonSchema("true")
+        """What the native core is told.
+
+        The whitespace is that of schemas in Lark grammars, which have none of their own: as that of
+        the first schema beside them, or wherever JSON has it.
+        """
+        schema = self._first or JsonSchema("true", whitespace="flexible")
         return {
-            "whitespace": schema.whitespace,
-            "max_whitespace": schema.max_whitespace,
-            "separators": schema.layout_separators,
-            "indent": schema.layout_indent,
+            **whitespace_of(schema),
             "any_order": schema.property_order == "any",
             "registry": tuple(self._documents.items()),
             "lenient": schema.policy == "lenient",

@@ -22,7 +22,7 @@ from ffwd.openai.strict import check_strict
 
 
 def response_format(
-    format: Any, *, whitespace: Whitespace = "flexible", policy: Policy = "strict"
+    format: Any, *, whitespace: Whitespace = "consistent", policy: Policy = "strict"
 ) -> Grammar:
     """What a `response_format` allows.
 

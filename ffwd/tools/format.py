@@ -60,7 +60,7 @@ class JsonArguments:
 
     """
 
-    whitespace: Whitespace = "flexible"
+    whitespace: Whitespace = "consistent"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -124,7 +124,7 @@ class Document:
         return Properties(declared, frozenset(required), None if others is False else others)
 
     def value(
-        self, schema: Any, pointer: str, *, whitespace: Whitespace = "flexible"
+        self, schema: Any, pointer: str, *, whitespace: Whitespace = "consistent"
     ) -> JsonSchema:
         """The JSON text of a value at a place of the document."""
         if not self._has_references or isinstance(schema, bool):

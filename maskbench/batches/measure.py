@@ -36,7 +36,7 @@ def places(jobs: list[Job], vocabulary: ffwd.Vocabulary) -> list[Place]:
     found = []
     for job in jobs:
         try:
-            grammar = ffwd.compile(ffwd.json_schema(job.schema), vocabulary)
+            grammar = ffwd.compile(ffwd.json_schema(job.schema, whitespace="flexible"), vocabulary)
         except ffwd.FfwdError:
             continue
         for document in job.documents:
@@ -63,7 +63,9 @@ def matchers(
     for row, place in enumerate(itertools.islice(_cycle(found, shared), rows)):
         key = (place.schema, 0 if shared else row)
         if key not in grammars:
-            grammars[key] = ffwd.compile(ffwd.json_schema(place.schema), vocabulary)
+            grammars[key] = ffwd.compile(
+                ffwd.json_schema(place.schema, whitespace="flexible"), vocabulary
+            )
         matcher = grammars[key].matcher()
         if not matcher.accept_tokens(place.tokens):
             raise ValueError("a document that was taken before is refused")

@@ -173,7 +173,9 @@ def memory_use(
 ) -> Iterator[MemoryUse]:
     """The memory of a matcher that can roll back to its beginning, and of its grammar."""
     for output in outputs:
-        grammar = ffwd.compile(ffwd.grammar.json_schema(output.schema), vocabulary)
+        grammar = ffwd.compile(
+            ffwd.grammar.json_schema(output.schema, whitespace="flexible"), vocabulary
+        )
         rows = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
         matcher = grammar.matcher()
         at_start = matcher.memory_bytes

@@ -15,7 +15,9 @@ WORDS = [a + b + c for a in string.ascii_letters for b in string.ascii_letters f
 
 def _schema(name: str, what: str, schema: Any, begin: bytes = b"") -> HostileCase:
     def grammar() -> Grammar:
-        made: Grammar = ffwd.json_schema(schema() if callable(schema) else schema)
+        made: Grammar = ffwd.json_schema(
+            schema() if callable(schema) else schema, whitespace="flexible"
+        )
         return made
 
     return HostileCase(name, what, grammar, begin)

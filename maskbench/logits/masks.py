@@ -54,7 +54,9 @@ def grammar_masks(
     ):
         try:
             job = prepare(parse_case(source), index, encoder, Whitespace.FLEXIBLE).job
-            grammar = ffwd.compile(ffwd.grammar.json_schema(job.schema), vocabulary)
+            grammar = ffwd.compile(
+                ffwd.grammar.json_schema(job.schema, whitespace="flexible"), vocabulary
+            )
         except (DataError, UnwritableSchemaError, ffwd.FfwdError):
             continue
         for document in job.documents:

@@ -57,7 +57,10 @@ class Schemas:
         if excluding:
             schema = without(schema, excluding)
         options: dict[str, Any] = {
-            "whitespace": self.whitespace,
+            # A bound on runs of whitespace is about runs.
+            "whitespace": "flexible"
+            if most is not None and self.whitespace == "consistent"
+            else self.whitespace,
             "max_whitespace": MAX_WHITESPACE if most is None else most,
             "property_order": "any" if any_order else self.property_order,
             "policy": self.policy,

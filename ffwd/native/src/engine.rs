@@ -10,7 +10,8 @@ use thiserror::Error;
 
 use crate::automaton::rules::Program;
 use crate::automaton::{
-    Automaton, EngineError, Grammar, RuleSchemas, Whitespace, WhitespaceMode, Writing,
+    Automaton, EngineError, Grammar, PropertyOrder, RuleSchemas, Whitespace, WhitespaceMode,
+    Writing,
 };
 use crate::canonical::{CanonicalMasks, Canonicality};
 use crate::error::LimitExceeded;
@@ -140,8 +141,12 @@ pub struct Compiled {
 enum Source {
     Text(Ast),
     Json(Writing),
-    Rules { program: Arc<Program>, json: Option<(Vec<json_schema::SchemaId>, Writing)> },
+    Rules { program: Arc<Program>, json: Option<RuleValues> },
 }
+
+/// The schemas of the values of a grammar of rules, with their white space, and the order of
+/// properties.
+type RuleValues = (Vec<(json_schema::SchemaId, Whitespace)>, PropertyOrder);
 
 /// Counters of one compiled grammar, whatever it has let go of.
 #[derive(Debug, Default)]
@@ -283,10 +288,10 @@ impl Compiled {
             (Source::Text(ast), _) => Grammar::Text(ast.clone()),
             (Source::Rules { program, json }, parts) => {
                 let json = match (json, parts) {
-                    (Some((roots, writing)), Some(parts)) => Some(RuleSchemas {
+                    (Some((roots, property_order)), Some(parts)) => Some(RuleSchemas {
                         schema: Box::new(parts.schema.renewed()?),
                         roots: roots.clone(),
-                        writing: writing.clone(),
+                        property_order: *property_order,
                     }),
                     _ => None,
                 };
@@ -443,7 +448,7 @@ impl Engine {
             (r#"{"items": {"type": ["string", "null"]}}"#, r#"["x",null]"#),
         ];
         let flexible = WhitespaceMode::Flexible { max_run: DEFAULT_MAX_RUN };
-        for mode in [flexible, WhitespaceMode::Compact] {
+        for mode in [WhitespaceMode::Consistent, flexible, WhitespaceMode::Compact] {
             for (schema, text) in [("true", ANYTHING)].into_iter().chain(OF_TYPES) {
                 let compiled =
                     self.compile_json_schema(schema, Whitespace { mode: mode.clone() })?;
@@ -608,7 +613,7 @@ impl Engine {
             Grammar::Json { writing, .. } => Source::Json(writing.clone()),
             Grammar::Rules { program, json } => Source::Rules {
                 program: program.clone(),
-                json: json.as_ref().map(|json| (json.roots.clone(), json.writing.clone())),
+                json: json.as_ref().map(|json| (json.roots.clone(), json.property_order)),
             },
         };
         let automaton = Automaton::new(grammar, self.lexemes.clone())?;
@@ -640,6 +645,8 @@ impl Engine {
 mod array_tests;
 #[cfg(test)]
 mod test_enums;
+#[cfg(test)]
+mod test_layouts;
 #[cfg(test)]
 mod test_objects;
 #[cfg(test)]

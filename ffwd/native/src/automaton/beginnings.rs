@@ -277,9 +277,10 @@ impl Automaton {
                 }
                 Symbol::Leaf(node) => match leaves.get(node) {
                     Some(&Leaf::Json(schema)) => {
-                        if let Some(&query) = rules.queries.get(schema) {
+                        if let Some(&value) = rules.values.get(schema) {
                             let after = self.push(Frame::Mark(*node), parent)?;
-                            let value = self.push(Frame::Value(query), after)?;
+                            let below = self.below_value(value, after)?;
+                            let value = self.push(Frame::Value(value.query), below)?;
                             let label = found.labels.and(label, &[Mark::Open(*node)])?;
                             let threads = found.threads.entry(label).or_default();
                             threads.extend_from_slice(self.starts(value)?);

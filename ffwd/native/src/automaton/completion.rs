@@ -26,7 +26,6 @@ use super::forget::Written;
 use super::frame::{Cell, Frame, StackId};
 use super::keys::{KeyNode, TextId};
 use super::memory::{map_entry, Bytes};
-use super::punctuation::index;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use crate::expr::lexeme::Ends;
 use crate::expr::{LexState, Lexeme, Verdict};
@@ -308,7 +307,7 @@ impl Automaton {
             if shortest.get(&at) != Some(&current) {
                 continue;
             }
-            let is_step = || {
+            let is_step = || -> Result<bool, EngineError> {
                 let now = self.left_of(at.0);
                 // One less, or to where very much begins.
                 let is_nearer = match (left, now) {
@@ -316,9 +315,10 @@ impl Automaton {
                     (None, Some(now)) => now > MANY,
                     (_, None) => false,
                 };
-                current != 0 && at.2.is_none() && self.cell(at.0).parent == parent && is_nearer
+                let is_step = current != 0 && at.2.is_none() && is_nearer;
+                Ok(is_step && self.is_relaid(parent, self.cell(at.0).parent)?)
             };
-            if self.cell(at.0).height < height || is_step() {
+            if self.cell(at.0).height < height || is_step()? {
                 return Ok(Some(self.edge_of(&visits, current)));
             }
             if visits.len() > MAX_COMPLETION_STEPS {
@@ -527,10 +527,7 @@ impl Automaton {
     /// Where a key leads, if it may come: to its colon.
     fn after_key(&self, thread: &Thread, text: &[u8]) -> Result<Option<Between>, EngineError> {
         let Some(threads) = self.walk(&[*thread], text)? else { return Ok(None) };
-        let is_colon = |thread: &&Thread| {
-            self.cell(thread.stack).frame == Frame::Lexeme(index::COLON)
-                && thread.lexeme == ThreadLexeme::Lexeme(index::COLON)
-        };
+        let is_colon = |thread: &&Thread| self.cell(thread.stack).frame == Frame::Colon;
         let after = threads.iter().find(is_colon);
         Ok(after.map(|after| self.between(after.stack, after.transcript)))
     }

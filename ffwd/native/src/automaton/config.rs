@@ -13,14 +13,15 @@ use super::exclusion::Feasibility;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
 use super::intern::{Ids, Interner, ShortHash};
 use super::keys::{KeyNode, Keys, Terminal, TextId};
+use super::layouts::{LayoutId, Layouts};
 use super::memory::{map_entry, Bytes, LexemeBytes};
 use super::object::{ObjectPending, ObjectState};
 use super::object_group::ObjectGroup;
-use super::punctuation::{self, index, Indentation, Marks};
+use super::punctuation::{self, index};
 use super::rules::Rules;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::value::{Query, QueryId, Schemas, ValueStarts};
-use super::{Grammar, PropertyOrder, RuleSchemas, Writing};
+use super::{Grammar, PropertyOrder, RuleSchemas, Whitespace, Writing};
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::Ends;
 use crate::expr::{Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
@@ -37,13 +38,21 @@ pub(super) struct Config {
     accepting: bool,
 }
 
+/// A value that is in no other one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RootValue {
+    pub query: QueryId,
+    /// Where not all values are laid out in the same way.
+    layout: Option<LayoutId>,
+}
+
 /// What only a JSON grammar has.
 #[derive(Debug)]
 pub struct JsonParts {
     pub schema: Box<SchemaSet>,
     pub(super) property_order: PropertyOrder,
     pub keys: Keys,
-    indentation: Option<Indentation>,
+    pub(super) layouts: Layouts,
     pub(super) queries: Interner<Query>,
     pub(super) value_starts: Mutex<FxHashMap<QueryId, Arc<ValueStarts>>>,
     pub(super) object_groups: boxcar::Vec<ObjectGroup>,
@@ -116,62 +125,109 @@ impl Automaton {
                 Frame::Lexeme(lexeme)
             }
             Grammar::Json { schema, writing } => {
-                let property_order = writing.property_order;
+                let Writing { whitespace, property_order } = writing;
                 let root = schema.root();
-                automaton.add_json(schema, writing)?;
+                automaton.add_json(schema, property_order, &[&whitespace])?;
                 let mut schemas = Schemas::new(property_order);
                 schemas.require(root);
-                Frame::Value(automaton.root_query(schemas)?)
+                let root = automaton.root_value(schemas, &whitespace)?;
+                let below = automaton.below_value(root, StackId::END)?;
+                return automaton.starting(Frame::Value(root.query), below);
             }
             Grammar::Rules { program, json } => {
-                let mut queries = Vec::new();
-                if let Some(RuleSchemas { schema, roots, writing }) = json {
-                    let property_order = writing.property_order;
-                    automaton.add_json(schema, writing)?;
-                    for root in roots {
+                let mut values = Vec::new();
+                if let Some(RuleSchemas { schema, roots, property_order }) = json {
+                    let whitespaces: Vec<&Whitespace> = roots.iter().map(|(_, own)| own).collect();
+                    automaton.add_json(schema, property_order, &whitespaces)?;
+                    for (root, whitespace) in &roots {
                         let mut schemas = Schemas::new(property_order);
-                        schemas.require(root);
-                        queries.push(automaton.root_query(schemas)?);
+                        schemas.require(*root);
+                        values.push(automaton.root_value(schemas, whitespace)?);
                     }
                 }
                 let start = program.symbols.start;
-                automaton.rules = Some(Rules::new(program, queries));
+                automaton.rules = Some(Rules::new(program, values));
                 Frame::Symbol(start)
             }
         };
-        let stack = automaton.push(root, StackId::END)?;
-        let mut threads: Threads = automaton.starts(stack)?.iter().copied().collect();
-        if let Some(rules) = automaton.rules() {
-            automaton.drop_dead_ends(rules, &mut threads)?;
-        }
-        let start = automaton.intern(threads)?;
-        let _ = automaton.start.set(start);
-        Ok(automaton)
+        automaton.starting(root, StackId::END)
     }
 
-    fn root_query(&self, schemas: Schemas) -> Result<QueryId, EngineError> {
-        match &self.json {
-            Some(json) => self.query(json, schemas),
-            None => Err(LimitExceeded::new("schemas of a grammar without JSON", 0).into()),
+    /// With a configuration that begins with a frame.
+    fn starting(self: Box<Self>, root: Frame, below: StackId) -> Result<Box<Self>, EngineError> {
+        let stack = self.push(root, below)?;
+        let mut threads: Threads = self.starts(stack)?.iter().copied().collect();
+        if let Some(rules) = self.rules() {
+            self.drop_dead_ends(rules, &mut threads)?;
+        }
+        let start = self.intern(threads)?;
+        let _ = self.start.set(start);
+        Ok(self)
+    }
+
+    fn root_value(
+        &self,
+        schemas: Schemas,
+        whitespace: &Whitespace,
+    ) -> Result<RootValue, EngineError> {
+        let layout = |json: &JsonParts| json.layouts.of_whitespace(whitespace);
+        match self.json.as_ref().map(|json| (json, layout(json))) {
+            Some((json, Some(layout))) => {
+                let layout = Some(layout).filter(|&layout| !json.layouts.is_plain(layout));
+                Ok(RootValue { query: self.query(json, schemas)?, layout })
+            }
+            _ => Err(LimitExceeded::new("schemas of a grammar without JSON", 0).into()),
+        }
+    }
+
+    /// The stack below a value that is in no other one.
+    pub(super) fn below_value(
+        &self,
+        value: RootValue,
+        stack: StackId,
+    ) -> Result<StackId, EngineError> {
+        match value.layout {
+            None => Ok(stack),
+            Some(layout) => self.push(Frame::Layout(layout), stack),
         }
     }
 
     /// Begins with what JSON values have, whatever their schemas.
-    fn add_json(&mut self, schema: Box<SchemaSet>, writing: Writing) -> Result<(), EngineError> {
-        let Writing { whitespace, property_order } = writing;
-        let lexemes = punctuation::lexemes(&whitespace, &self.lexeme_store)?;
-        let any_string = lexemes[index::ANY_STRING as usize].clone();
-        for lexeme in lexemes {
-            // By position: two marks may have the same text.
-            self.lexemes.push(lexeme);
+    fn add_json(
+        &mut self,
+        schema: Box<SchemaSet>,
+        property_order: PropertyOrder,
+        whitespaces: &[&Whitespace],
+    ) -> Result<(), EngineError> {
+        let mut different: Vec<&Whitespace> = Vec::new();
+        for &whitespace in whitespaces {
+            if !different.contains(&whitespace) {
+                different.push(whitespace);
+            }
         }
-        self.lexeme_ids.lock().insert(any_string.spec().clone(), index::ANY_STRING);
+        // By position: two marks may have the same text.
+        let mut firsts = Vec::with_capacity(different.len());
+        for whitespace in &different {
+            firsts.push(self.lexemes.count() as u32);
+            for lexeme in punctuation::lexemes(whitespace, &self.lexeme_store)? {
+                self.lexemes.push(lexeme);
+            }
+            if firsts.len() == 1 {
+                let any_string = self.lexeme_store.get(&punctuation::any_string())?;
+                self.lexeme_ids.lock().insert(any_string.spec().clone(), index::ANY_STRING);
+                self.lexemes.push(any_string);
+            }
+        }
+        let mut layouts = Layouts::default();
+        for (whitespace, &first) in different.iter().zip(&firsts) {
+            layouts.add(whitespace, first, |spec| self.add_lexeme(spec))?;
+        }
         let frames = "frames of one grammar";
         self.json = Some(JsonParts {
             schema,
             property_order,
             keys: Keys::new()?,
-            indentation: Indentation::new(&whitespace),
+            layouts,
             queries: Interner::new(frames, MAX_FRAMES),
             value_starts: Mutex::default(),
             object_groups: boxcar::Vec::new(),
@@ -258,6 +314,10 @@ impl Automaton {
             parent,
             height: below.map_or(0, |cell| cell.height + 1),
             depth: below.map_or(0, |cell| cell.depth) + u32::from(frame.is_container()),
+            layout: match frame {
+                Frame::Layout(layout) => layout,
+                _ => below.map_or(LayoutId::default(), |cell| cell.layout),
+            },
             transcribed: is_compared(frame) || below.is_some_and(|cell| cell.transcribed),
             ends_compared_item: below.is_some_and(|cell| is_compared(cell.frame)),
             starts: OnceLock::new(),
@@ -265,16 +325,6 @@ impl Automaton {
         }) as u32;
         ids.insert(hash, id);
         Ok(StackId(id))
-    }
-
-    /// The lexemes between the parts of the container whose frame is on top of this stack.
-    pub(super) fn marks(&self, json: &JsonParts, stack: StackId) -> Result<Marks, EngineError> {
-        match &json.indentation {
-            None => Ok(Marks::FLAT),
-            Some(indentation) => {
-                indentation.marks(self.cell(stack).depth, |spec| self.add_lexeme(spec))
-            }
-        }
     }
 
     /// The lexemes that may begin on a stack. Those within an item that later ones are compared with

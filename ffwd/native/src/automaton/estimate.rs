@@ -91,7 +91,8 @@ impl Automaton {
         let of = |schema: SchemaId| self.estimate_schema(json, schema);
         match frame {
             Frame::End | Frame::Lexeme(_) | Frame::Row(_) | Frame::Tokens(_) => Ok(0),
-            Frame::Begun | Frame::Limit(_) => Ok(0),
+            Frame::Begun | Frame::Limit(_) | Frame::Layout(_) => Ok(0),
+            Frame::Colon => Ok(1),
             Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) | Frame::Mark(_) => Ok(0),
             Frame::Value(query) => {
                 let mut least = UNKNOWN;

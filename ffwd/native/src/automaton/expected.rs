@@ -160,7 +160,7 @@ impl Automaton {
             found.push(Expected { what, begun, schemas, example });
         };
         let text = shortest(&lexeme, thread.lex_state(), |_| true)?;
-        let Some(json) = self.json().filter(|_| is_json(frame, index, self.json())) else {
+        let Some(json) = self.json().filter(|_| is_json(frame, self.json())) else {
             match (self.rules(), frame) {
                 (Some(rules), Frame::Row(_) | Frame::Begun) => {
                     let endings = lexeme.endings(thread.lex_state())?.len();
@@ -198,21 +198,22 @@ impl Automaton {
             }
             return Ok(());
         };
+        let place = json.layouts.place(index);
         let what = match frame {
             Frame::Value(query) => {
-                let types = match (begun, index) {
-                    (true, index::OPEN_OBJECT | index::OPEN_ARRAY) => None,
+                let types = match (begun, place) {
+                    (true, Some(index::OPEN_OBJECT | index::OPEN_ARRAY)) => None,
                     (true, _) => Some(self.scalar_types(json, query, &lexeme)?),
                     (false, _) => Some(self.types(json, query, |_| true)?),
                 };
-                types.map_or(What::Mark(mark(index)), What::Value)
+                types.map_or(What::Mark(mark(place)), What::Value)
             }
             Frame::Part(_) if begun => What::Mark("{"),
             Frame::Part(_) => What::Value(Types { types: vec!["object"], ..Types::default() }),
             Frame::ObjectOpen(_) | Frame::ObjectKey(_) | Frame::ObjectAfter(_) => {
                 let marks = self.marks(json, thread.stack)?;
-                match index {
-                    index::CLOSE_EMPTY_OBJECT => What::Mark("}"),
+                match place {
+                    Some(index::CLOSE_EMPTY_OBJECT) => What::Mark("}"),
                     _ if frame.is_between_parts() && index == marks.close_object => What::Mark("}"),
                     _ if frame.is_between_parts() && index == marks.comma => What::Mark(","),
                     _ if Some(index) == marks.line => What::Mark("\n"),
@@ -227,7 +228,7 @@ impl Automaton {
                     _ => What::Mark("]"),
                 }
             }
-            _ => What::Mark(mark(index)),
+            _ => What::Mark(mark(place)),
         };
         let schemas = self.asking(json, thread.stack);
         push(what, schemas, text);
@@ -422,7 +423,7 @@ impl Automaton {
                         .map_or(Vec::new(), |query| self.required(json, query, Verdict::MAX));
                 }
                 // A colon, before the value.
-                Frame::Lexeme(index::COLON) => stack = parent,
+                Frame::Colon => stack = parent,
                 _ => return Vec::new(),
             }
         }
@@ -460,21 +461,21 @@ impl Automaton {
 }
 
 /// Whether a lexeme on a stack belongs to a JSON value.
-fn is_json(frame: Frame, lexeme: u32, json: Option<&JsonParts>) -> bool {
+fn is_json(frame: Frame, json: Option<&JsonParts>) -> bool {
     match frame {
-        Frame::Lexeme(_) => json.is_some() && lexeme == index::COLON,
-        Frame::Row(_) | Frame::Begun | Frame::Tokens(_) => false,
+        Frame::Lexeme(_) | Frame::Row(_) | Frame::Begun | Frame::Tokens(_) => false,
         _ => json.is_some(),
     }
 }
 
-fn mark(lexeme: u32) -> &'static str {
-    match lexeme {
-        index::OPEN_OBJECT => "{",
-        index::OPEN_ARRAY => "[",
-        index::COMMA => ",",
-        index::CLOSE_EMPTY_OBJECT | index::CLOSE_OBJECT => "}",
-        index::CLOSE_EMPTY_ARRAY | index::CLOSE_ARRAY => "]",
+/// The text of a lexeme without white space, by its place.
+fn mark(place: Option<u32>) -> &'static str {
+    match place {
+        Some(index::OPEN_OBJECT) => "{",
+        Some(index::OPEN_ARRAY) => "[",
+        Some(index::COMMA) => ",",
+        Some(index::CLOSE_EMPTY_OBJECT | index::CLOSE_OBJECT) => "}",
+        Some(index::CLOSE_EMPTY_ARRAY | index::CLOSE_ARRAY) => "]",
         _ => ":",
     }
 }

@@ -35,6 +35,7 @@ impl Automaton {
             }
             return Ok(threads);
         };
+        let bracket = |place: u32| self.bracket(json, stack, place);
         match cell.frame {
             Frame::End => threads.push(Thread::END),
             Frame::Lexeme(lexeme) => threads.push(begin(lexeme, stack)),
@@ -45,29 +46,30 @@ impl Automaton {
                 }
                 match &starts.objects[..] {
                     [] => {}
-                    [_] => threads.push(begin(index::OPEN_OBJECT, stack)),
+                    [_] => threads.push(begin(bracket(index::OPEN_OBJECT), stack)),
                     groups => {
                         for &group in groups {
                             let part = self.push(Frame::Part(group), cell.parent)?;
-                            threads.push(begin(index::OPEN_OBJECT, part));
+                            threads.push(begin(bracket(index::OPEN_OBJECT), part));
                         }
                     }
                 }
                 if starts.arrays.is_some() {
-                    threads.push(begin(index::OPEN_ARRAY, stack));
+                    threads.push(begin(bracket(index::OPEN_ARRAY), stack));
                 }
             }
-            Frame::Part(_) => threads.push(begin(index::OPEN_OBJECT, stack)),
+            Frame::Part(_) => threads.push(begin(bracket(index::OPEN_OBJECT), stack)),
+            Frame::Colon => threads.push(begin(json.layouts.colon(cell.layout), stack)),
             Frame::ObjectOpen(state) => {
                 if self.object_verdict(json, state) != 0 {
-                    threads.push(begin(index::CLOSE_EMPTY_OBJECT, stack));
+                    threads.push(begin(bracket(index::CLOSE_EMPTY_OBJECT), stack));
                 }
-                match self.marks(json, stack)?.line {
-                    None => self.push_key(json, state, stack, &mut threads),
-                    Some(line) if self.object_may_go_on(json, state) => {
-                        threads.push(begin(line, stack));
-                    }
-                    Some(_) => {}
+                let marks = self.marks(json, stack)?;
+                if let Some(line) = marks.line.filter(|_| self.object_may_go_on(json, state)) {
+                    threads.push(begin(line, stack));
+                }
+                if marks.may_be_flat {
+                    self.push_key(json, state, stack, &mut threads);
                 }
             }
             Frame::ObjectKey(state) => self.push_key(json, state, stack, &mut threads),
@@ -82,12 +84,14 @@ impl Automaton {
             }
             Frame::ArrayOpen(state) => {
                 if self.array_verdict(json, state) != 0 {
-                    threads.push(begin(index::CLOSE_EMPTY_ARRAY, stack));
+                    threads.push(begin(bracket(index::CLOSE_EMPTY_ARRAY), stack));
                 }
-                if let Some(item) = self.item(json, state, cell.parent)? {
-                    match self.marks(json, stack)?.line {
-                        None => threads.extend_from_slice(self.starts(item)?),
-                        Some(line) => threads.push(begin(line, stack)),
+                let parent = self.flat(json, cell.parent)?;
+                if let Some(item) = self.item(json, state, parent)? {
+                    let marks = self.marks(json, stack)?;
+                    threads.extend(marks.line.map(|line| begin(line, stack)));
+                    if marks.may_be_flat {
+                        threads.extend_from_slice(self.starts(item)?);
                     }
                 }
             }
@@ -102,6 +106,7 @@ impl Automaton {
             }
             // A verdict is delivered to these, they never begin a lexeme.
             Frame::AwaitMember(_) | Frame::AwaitItem(_) | Frame::AwaitComparedItem(_) => {}
+            Frame::Layout(_) => {}
             // These are only ever below a lexeme that has begun, or have been expanded above.
             Frame::Symbol(_) | Frame::Count(_) | Frame::Union(_) | Frame::Limit(_) => {}
             Frame::Row(_) | Frame::Begun | Frame::Tokens(_) | Frame::Mark(_) => {}
@@ -144,25 +149,28 @@ impl Automaton {
             _ => {}
         }
         let Some(json) = self.json() else { return Ok(parent) };
-        let goes_on = match lexeme {
-            ThreadLexeme::Lexeme(mark) if frame.is_between_parts() => {
-                self.goes_on(json, stack, mark)?
-            }
-            _ => false,
+        let (mark, place) = match lexeme {
+            ThreadLexeme::Lexeme(lexeme) => (Some(lexeme), json.layouts.place(lexeme)),
+            _ => (None, None),
+        };
+        let goes_on = match mark.filter(|_| frame.is_between_parts()) {
+            Some(mark) => self.goes_on(json, stack, mark)?,
+            None => false,
         };
         match (frame, lexeme) {
+            (Frame::Colon, _) => self.decided(json, parent, mark, accept),
             (Frame::Part(group), _) => {
                 let state = self.object_start(json, group)?;
                 self.push(Frame::ObjectOpen(state), parent)
             }
             (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
                 let starts = self.value_starts(json, query)?;
-                match (lexeme, starts.objects.first(), starts.arrays) {
-                    (index::OPEN_OBJECT, Some(&group), _) => {
+                match (place, starts.objects.first(), starts.arrays) {
+                    (Some(index::OPEN_OBJECT), Some(&group), _) => {
                         let state = self.object_start(json, group)?;
                         self.push(Frame::ObjectOpen(state), parent)
                     }
-                    (index::OPEN_ARRAY, _, Some(group)) => {
+                    (Some(index::OPEN_ARRAY), _, Some(group)) => {
                         let state = self.array_start(json, group)?;
                         self.push(Frame::ArrayOpen(state), parent)
                     }
@@ -177,18 +185,20 @@ impl Automaton {
                 }
             }
             (Frame::ObjectOpen(state) | Frame::ObjectAfter(state), _) if goes_on => {
+                let parent = self.decided(json, parent, mark, accept)?;
                 self.push(Frame::ObjectKey(state), parent)
             }
             (Frame::ArrayOpen(state) | Frame::ArrayAfter(state), _) if goes_on => {
+                let parent = self.decided(json, parent, mark, accept)?;
                 Ok(self.item(json, state, parent)?.unwrap_or(parent))
             }
             (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
-                self.member(json, state, parent, text, None)
+                self.member(json, state, self.flat(json, parent)?, text, None)
             }
-            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Lexeme(lexeme))
-                if lexeme != index::CLOSE_EMPTY_OBJECT =>
+            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Lexeme(_))
+                if place != Some(index::CLOSE_EMPTY_OBJECT) =>
             {
-                self.member(json, state, parent, text, Some(accept))
+                self.member(json, state, self.flat(json, parent)?, text, Some(accept))
             }
             (Frame::ObjectOpen(state) | Frame::ObjectAfter(state), _) => {
                 let verdict = self.object_verdict(json, state);
@@ -218,9 +228,10 @@ impl Automaton {
         let cell = self.cell(thread.stack);
         let Some(json) = self.json().filter(|_| cell.ends_compared_item) else { return Ok(false) };
         let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(false) };
+        let place = json.layouts.place(lexeme);
         Ok(match cell.frame {
-            Frame::Value(_) => !matches!(lexeme, index::OPEN_OBJECT | index::OPEN_ARRAY),
-            Frame::ObjectOpen(_) => lexeme == index::CLOSE_EMPTY_OBJECT,
+            Frame::Value(_) => !matches!(place, Some(index::OPEN_OBJECT | index::OPEN_ARRAY)),
+            Frame::ObjectOpen(_) => place == Some(index::CLOSE_EMPTY_OBJECT),
             Frame::ObjectAfter(_) | Frame::ArrayOpen(_) | Frame::ArrayAfter(_) => {
                 !self.goes_on(json, thread.stack, lexeme)?
             }
@@ -246,6 +257,7 @@ impl Automaton {
                 let state = self.item_done(json, pending, verdict, text)?;
                 self.push(Frame::ArrayAfter(state), parent)
             }
+            Frame::Layout(_) => Ok(parent),
             _ => Ok(stack),
         }
     }

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::array::{ArrayPendingId, ArrayStateId};
 use super::keys::TextId;
+use super::layouts::LayoutId;
 use super::object::{ObjectPendingId, ObjectStateId};
 use super::object_group::ObjectGroupId;
 use super::thread::{Thread, ThreadLexeme};
@@ -44,6 +45,10 @@ pub enum Frame {
     Mark(NodeId),
     /// What is above belongs to a part with a limit.
     Limit(u32),
+    /// How the JSON value above is laid out.
+    Layout(LayoutId),
+    /// The colon between a key and its value.
+    Colon,
     /// A JSON value that answers a query; the verdict goes to the frame below.
     Value(QueryId),
     /// An object of one group, where the alternatives of a value are several.
@@ -136,6 +141,8 @@ pub struct Cell {
     pub height: u32,
     /// How many containers wait for the value above or inside this frame.
     pub depth: u32,
+    /// How the JSON value of this frame is laid out.
+    pub layout: LayoutId,
     /// Whether the text above is part of an item that later ones are compared with.
     pub transcribed: bool,
     /// Whether such an item ends with the value of this frame.

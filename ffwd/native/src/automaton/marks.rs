@@ -101,11 +101,17 @@ impl Automaton {
     fn mark_of_exit(&self, thread: &Thread) -> Result<Option<Mark>, EngineError> {
         let Some(json) = self.json() else { return Ok(None) };
         let goes_on = |mark: u32| self.goes_on(json, thread.stack, mark);
+        let place = match thread.lexeme {
+            ThreadLexeme::Lexeme(lexeme) => json.layouts.place(lexeme),
+            _ => None,
+        };
         Ok(match (self.cell(thread.stack).frame, thread.lexeme) {
-            (Frame::Value(_), ThreadLexeme::Lexeme(index::OPEN_OBJECT | index::OPEN_ARRAY)) => None,
-            (Frame::Value(_), _) => Some(Mark::ValueEnds),
+            (Frame::Value(_), _) => match place {
+                Some(index::OPEN_OBJECT | index::OPEN_ARRAY) => None,
+                _ => Some(Mark::ValueEnds),
+            },
             (Frame::ObjectOpen(_) | Frame::ObjectKey(_), ThreadLexeme::Key) => Some(Mark::KeyEnds),
-            (Frame::ObjectOpen(_), ThreadLexeme::Lexeme(index::CLOSE_EMPTY_OBJECT)) => {
+            (Frame::ObjectOpen(_), _) if place == Some(index::CLOSE_EMPTY_OBJECT) => {
                 Some(Mark::ValueEnds)
             }
             (Frame::ObjectOpen(_), ThreadLexeme::Lexeme(mark)) if goes_on(mark)? => None,
@@ -128,7 +134,7 @@ impl Automaton {
         Ok(match self.cell(thread.stack).frame {
             Frame::Value(_) | Frame::Part(_) => Some(Mark::ValueBegins),
             Frame::ObjectOpen(_) | Frame::ObjectKey(_)
-                if lexeme != index::CLOSE_EMPTY_OBJECT
+                if json.layouts.place(lexeme) != Some(index::CLOSE_EMPTY_OBJECT)
                     && !self.goes_on(json, thread.stack, lexeme)? =>
             {
                 Some(Mark::KeyBegins)
@@ -307,9 +313,16 @@ impl Automaton {
         if thread.stack == by.stack {
             return true;
         }
-        let (own, other) = (self.cell(thread.stack), self.cell(by.stack));
+        let (mut own, mut other) = (self.cell(thread.stack), self.cell(by.stack));
+        if matches!((own.frame, self.cell(own.parent).frame), (Frame::Value(_), Frame::Layout(_)))
+            && own.frame == other.frame
+        {
+            (own, other) = (self.cell(own.parent), self.cell(other.parent));
+        }
         match own.frame {
-            Frame::Lexeme(_) | Frame::Tokens(_) | Frame::Value(_) if own.frame == other.frame => {
+            Frame::Lexeme(_) | Frame::Tokens(_) | Frame::Value(_) | Frame::Layout(_)
+                if own.frame == other.frame =>
+            {
                 let all = self.members(other.parent);
                 self.members(own.parent).iter().all(|member| all.contains(member))
             }

@@ -26,6 +26,7 @@ pub mod intern;
 mod items;
 mod key_texts;
 pub mod keys;
+pub mod layouts;
 mod limit_bounds;
 pub mod limits;
 pub mod marks;
@@ -48,6 +49,7 @@ pub mod used_keys;
 pub mod value;
 mod whole_tokens;
 
+pub use crate::grammar::whitespace::{Layout, Whitespace, WhitespaceMode};
 pub use array::{Spare, SPARE_ITEMS};
 pub use completion::{EndingText, MAX_COMPLETION_STEPS};
 pub use config::{Automaton, StateId};
@@ -57,7 +59,6 @@ pub use frame::StackId;
 pub use items::last_value;
 pub use keys::{KeyBase, KeyNodeId, TextId};
 pub use memory::AutomatonBytes;
-pub use punctuation::{Layout, Whitespace, WhitespaceMode};
 pub use thread::{Thread, ThreadLexeme, Threads};
 
 /// What to compile.
@@ -75,8 +76,9 @@ pub enum Grammar {
 #[derive(Debug)]
 pub struct RuleSchemas {
     pub schema: Box<crate::json_schema::SchemaSet>,
-    pub roots: Vec<crate::json_schema::SchemaId>,
-    pub writing: Writing,
+    /// With the white space of each.
+    pub roots: Vec<(crate::json_schema::SchemaId, Whitespace)>,
+    pub property_order: PropertyOrder,
 }
 
 /// In which order the properties of an object come.

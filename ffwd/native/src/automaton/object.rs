@@ -15,7 +15,6 @@ use super::memory::Held;
 use super::monitor::{Exclusions, Key, Monitor, Place};
 use super::name_set::NameSet;
 use super::object_group::{ObjectGroup, ObjectGroupId, OpenKeys};
-use super::punctuation::index;
 use super::used_keys::UsedId;
 use super::value::Schemas;
 use crate::expr::Verdict;
@@ -298,7 +297,7 @@ impl Automaton {
         let pending = ObjectPendingId(json.object_pendings.intern(pending)?);
         let await_member = self.push(Frame::AwaitMember(pending), parent)?;
         let value = self.push(Frame::Value(query), await_member)?;
-        self.push(Frame::Lexeme(index::COLON), value)
+        self.push(Frame::Colon, value)
     }
 
     /// After a member's value: the object's next state.

@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::begun::Firsts;
-use super::config::Automaton;
+use super::config::{Automaton, RootValue};
 use super::dead_ends::DeadEnds;
 use super::error::EngineError;
 use super::frame::{Frame, StackId};
@@ -28,7 +28,6 @@ use super::rows::{families, Beginning, Families, Family, Row};
 use super::swallowed::Swallowing;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::unions::Union;
-use super::value::QueryId;
 use crate::expr::{LexState, LexemeSpec, Spelling, Verdict};
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
 use crate::grammar::{Lexing, Longest, NodeId, ScopeId, Span};
@@ -81,7 +80,7 @@ impl Held for Count {}
 #[derive(Debug)]
 pub struct Rules {
     pub(super) program: Arc<Program>,
-    pub(super) queries: Vec<QueryId>,
+    pub(super) values: Vec<RootValue>,
     pub(super) counts: Interner<Count>,
     pub(super) unions: Interner<Union>,
     pub(super) rows: Interner<Row>,
@@ -97,7 +96,7 @@ pub struct Rules {
 const MAX_PARTS: usize = 8_000_000;
 
 impl Rules {
-    pub(super) fn new(program: Arc<Program>, queries: Vec<QueryId>) -> Self {
+    pub(super) fn new(program: Arc<Program>, values: Vec<RootValue>) -> Self {
         let limit = "stacks of one grammar";
         let families = families(&program);
         let firsts = match families.values().next() {
@@ -110,7 +109,7 @@ impl Rules {
         let limits = (!program.limits.is_empty()).then(Limits::default);
         Self {
             program,
-            queries,
+            values,
             counts: Interner::new(limit, MAX_PARTS),
             unions: Interner::new(limit, MAX_PARTS),
             rows: Interner::new(limit, MAX_PARTS),
@@ -269,8 +268,9 @@ impl Automaton {
                 &Symbol::Part(part) => pending.add(symbols.meaning(part), parent),
                 Symbol::Leaf(node) => match leaves.get(node) {
                     Some(&Leaf::Json(schema)) => {
-                        if let Some(&query) = rules.queries.get(schema) {
-                            let value = self.push(Frame::Value(query), parent)?;
+                        if let Some(&value) = rules.values.get(schema) {
+                            let below = self.below_value(value, parent)?;
+                            let value = self.push(Frame::Value(value.query), below)?;
                             found.threads.extend_from_slice(self.starts(value)?);
                         }
                     }

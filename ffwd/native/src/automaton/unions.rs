@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use super::config::Automaton;
 use super::error::EngineError;
 use super::frame::{Frame, StackId};
+use super::layouts::LayoutId;
 use super::memory::Held;
 use super::rules::Rules;
 use super::thread::{Thread, Threads};
@@ -15,6 +16,9 @@ use crate::meter;
 /// How many stacks with different tops one union may have, and how deep unions are factored.
 const MAX_UNION: usize = 100_000;
 const FACTORED: usize = 200;
+
+/// What threads that are made one have on top: a frame, and the layout of the value below it.
+type Top = (Frame, Option<LayoutId>);
 
 /// Several stacks; sorted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -140,33 +144,50 @@ impl Automaton {
         let mut merged = Threads::new();
         meter::charge(threads.len())?;
         for run in threads.chunk_by(same) {
-            let mut of_frames: SmallVec<[(Frame, SmallVec<[StackId; 4]>); 2]> = SmallVec::new();
+            let mut of_frames: SmallVec<[(Top, SmallVec<[StackId; 4]>); 2]> = SmallVec::new();
             for thread in run {
                 let cell = self.cell(thread.stack);
-                let frame = match cell.frame {
+                let top: Top = match cell.frame {
                     // All rows of one lexeme have as many stacks.
-                    Frame::Row(_) => Frame::Row(0),
-                    Frame::Lexeme(_) | Frame::Tokens(_) | Frame::Value(_) | Frame::Begun => {
-                        cell.frame
-                    }
+                    Frame::Row(_) => (Frame::Row(0), None),
+                    Frame::Lexeme(_) | Frame::Tokens(_) | Frame::Begun => (cell.frame, None),
+                    // What waits for the verdict of a value must stay right below it.
+                    Frame::Value(_) => match self.cell(cell.parent).frame {
+                        Frame::AwaitMember(_)
+                        | Frame::AwaitItem(_)
+                        | Frame::AwaitComparedItem(_) => {
+                            merged.push(*thread);
+                            continue;
+                        }
+                        Frame::Layout(layout) => (cell.frame, Some(layout)),
+                        _ => (cell.frame, None),
+                    },
                     _ => {
                         merged.push(*thread);
                         continue;
                     }
                 };
-                match of_frames.iter_mut().find(|(known, _)| *known == frame) {
+                match of_frames.iter_mut().find(|(known, _)| *known == top) {
                     Some((_, stacks)) => stacks.push(thread.stack),
-                    None => of_frames.push((frame, SmallVec::from_slice(&[thread.stack]))),
+                    None => of_frames.push((top, SmallVec::from_slice(&[thread.stack]))),
                 }
             }
             for (frame, stacks) in of_frames {
+                let parent = |stack: StackId| self.cell(stack).parent;
                 let stack = match (frame, &stacks[..]) {
                     (_, &[one]) => one,
-                    (Frame::Row(_), all) => self.union_of_rows(rules, all)?,
-                    (frame, all) => {
-                        let below: SmallVec<[StackId; 4]> =
-                            all.iter().map(|&stack| self.cell(stack).parent).collect();
+                    ((Frame::Row(_), _), all) => self.union_of_rows(rules, all)?,
+                    ((frame, layout), all) => {
+                        let below = all.iter().map(|&stack| match layout {
+                            None => parent(stack),
+                            Some(_) => parent(parent(stack)),
+                        });
+                        let below: SmallVec<[StackId; 4]> = below.collect();
                         let below = self.union(rules, &below)?;
+                        let below = match layout {
+                            None => below,
+                            Some(layout) => self.push(Frame::Layout(layout), below)?,
+                        };
                         self.push(frame, below)?
                     }
                 };

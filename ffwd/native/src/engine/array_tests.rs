@@ -2,6 +2,7 @@
 
 use serde_json::{json, Value};
 
+use super::test_layouts::CONSISTENT;
 use super::tests::{engine, read, walk_and_compare, COMPACT, FLEXIBLE};
 use crate::vocabulary::testing::{seeded, vocabulary};
 
@@ -207,7 +208,7 @@ fn masks_in_arrays_are_what_brute_force_finds_and_lead_to_valid_texts() {
     for (number, (schema, _)) in CASES.iter().enumerate() {
         let judge: Value = serde_json::from_str(schema).unwrap();
         let mut rng = seeded(number as u8);
-        for whitespace in [COMPACT, FLEXIBLE] {
+        for whitespace in [COMPACT, FLEXIBLE, CONSISTENT] {
             let compiled = engine.compile_json_schema(schema, whitespace).unwrap();
             for _ in 0..4 {
                 if let Some(text) = walk_and_compare(&compiled, &mut rng, 16, schema) {

@@ -123,7 +123,12 @@ impl Engine {
             let options = self.schema_options(registry, policy);
             let (schema, roots) = SchemaSet::parse_all(&texts, options)
                 .map_err(|error| schema_error(grammar, &schemas, error))?;
-            Some(RuleSchemas { schema: Box::new(schema), roots, writing })
+            let Writing { whitespace, property_order } = writing;
+            let own = |id: &grammar::JsonId| grammar.json[id.0 as usize].whitespace.clone();
+            let whitespaces =
+                schemas.iter().map(|id| own(id).unwrap_or_else(|| whitespace.clone()));
+            let roots = roots.into_iter().zip(whitespaces).collect();
+            Some(RuleSchemas { schema: Box::new(schema), roots, property_order })
         };
         // What has begun is looked for in rows, so these have to be there.
         let eager_rows = eager_rows || !limits.is_empty();

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 
+use super::test_layouts::CONSISTENT;
 use super::*;
 use crate::automaton::{Layout, StateId, Whitespace, WhitespaceMode};
 use crate::json_schema::SchemaErrorKind;
@@ -219,7 +220,7 @@ fn masks_of_schemas_are_what_brute_force_finds() {
     let mut ended = 0;
     for (number, schema) in SCHEMAS.iter().enumerate() {
         let mut rng = seeded(number as u8);
-        for whitespace in [COMPACT, SPACED, FLEXIBLE, layout(",", ": ", Some("\t"))] {
+        for whitespace in [COMPACT, SPACED, FLEXIBLE, CONSISTENT, layout(",", ": ", Some("\t"))] {
             let what = format!("{schema} {whitespace:?}");
             let compiled = engine.compile_json_schema(schema, whitespace).unwrap();
             for _ in 0..3 {

@@ -25,6 +25,7 @@ mod test_fold;
 #[cfg(test)]
 mod tests;
 pub mod unused;
+pub mod whitespace;
 
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ pub use unused::UnusedRule;
 use crate::error::LimitExceeded;
 use crate::meter;
 use crate::regex::Ast;
+use whitespace::Whitespace;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
@@ -198,6 +200,8 @@ pub struct Rule {
 pub struct Json {
     pub schema: Arc<str>,
     pub place: Option<Place>,
+    /// As the options of the grammar say where it says nothing.
+    pub whitespace: Option<Whitespace>,
 }
 
 /// A piece of text that the matcher reports.
@@ -377,7 +381,17 @@ impl Grammar {
     }
 
     pub fn json(&mut self, schema: &str, place: Option<Place>) -> Result<NodeId, LimitExceeded> {
-        self.json.push(Json { schema: schema.into(), place });
+        self.json_with(schema, place, None)
+    }
+
+    /// With white space of its own.
+    pub fn json_with(
+        &mut self,
+        schema: &str,
+        place: Option<Place>,
+        whitespace: Option<Whitespace>,
+    ) -> Result<NodeId, LimitExceeded> {
+        self.json.push(Json { schema: schema.into(), place, whitespace });
         self.add(Node::Json(JsonId(self.json.len() as u32 - 1)))
     }
 

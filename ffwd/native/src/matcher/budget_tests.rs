@@ -13,6 +13,7 @@ use crate::vocabulary::testing::{seeded, vocabulary, vocabulary_of};
 use crate::vocabulary::Vocabulary;
 
 const COMPACT: Whitespace = Whitespace { mode: WhitespaceMode::Compact };
+const CONSISTENT: Whitespace = Whitespace { mode: WhitespaceMode::Consistent };
 const FLEXIBLE: Whitespace = Whitespace { mode: WhitespaceMode::Flexible { max_run: 4 } };
 
 const SCHEMAS: [&str; 28] = [
@@ -67,7 +68,7 @@ fn engine(vocabulary: Vocabulary) -> Arc<Engine> {
 fn grammars(engine: &Arc<Engine>) -> Vec<(String, Arc<Compiled>)> {
     let mut grammars = Vec::new();
     for (at, schema) in SCHEMAS.iter().enumerate() {
-        let whitespace = if at % 2 == 0 { COMPACT } else { FLEXIBLE };
+        let whitespace = [COMPACT, FLEXIBLE, CONSISTENT][at % 3].clone();
         let compiled = engine.compile_json_schema(schema, whitespace);
         grammars.push((schema.to_string(), Arc::new(compiled.unwrap())));
     }

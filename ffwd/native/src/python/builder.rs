@@ -3,6 +3,7 @@
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
+use super::grammar::whitespace_of;
 use super::limits::PyCompileMeter;
 use super::released::Released;
 use super::{errors, pattern};
@@ -255,10 +256,28 @@ impl PyGrammarBuilder {
         added(py, self.grammar.text(Ast::intersection(parts)))
     }
 
-    /// A JSON value that is valid against a schema, given as JSON text.
-    fn json_schema(&mut self, py: Python<'_>, schema: &str) -> PyResult<u32> {
+    /// A JSON value that is valid against a schema, given as JSON text. `whitespace`, `max_whitespace`,
+    /// `separators` and `indent` say how it is written, as for `compile_json_schema`; without any of
+    /// them it is written as the whole grammar is.
+    #[pyo3(signature = (schema, *, whitespace=None, max_whitespace=64, separators=None, indent=None))]
+    fn json_schema(
+        &mut self,
+        py: Python<'_>,
+        schema: &str,
+        whitespace: Option<&str>,
+        max_whitespace: u32,
+        separators: Option<(String, String)>,
+        indent: Option<&str>,
+    ) -> PyResult<u32> {
         self.read(py, schema.len())?;
-        added(py, self.grammar.json(schema, None))
+        let whitespace = match (whitespace, separators) {
+            (None, None) => None,
+            (whitespace, separators) => {
+                let mode = whitespace.unwrap_or_default();
+                Some(whitespace_of(mode, max_whitespace, separators, indent)?)
+            }
+        };
+        added(py, self.grammar.json_with(schema, None, whitespace))
     }
 
     /// One token of these, or, with `exclude`, any but these.

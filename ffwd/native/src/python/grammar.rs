@@ -255,7 +255,8 @@ fn given(py: Python<'_>, meter: Option<Py<PyCompileMeter>>) -> PyResult<Py<PyCom
 
 /// Compiles a JSON Schema, given as JSON text.
 ///
-/// `whitespace` is `"flexible"` (JSON white space where JSON allows it, each run at most
+/// `whitespace` is `"consistent"` (as `json.dumps` writes, with the separators and the indentation
+/// that the text begins with), `"flexible"` (JSON white space where JSON allows it, each run at most
 /// `max_whitespace` characters), `"compact"` or `"single-space"`. Where `separators` are given
 /// (between items, and between a key and its value), they and `indent` say it all. With `any_order`
 /// properties come in any order, otherwise in that in which they are declared. `registry` has
@@ -302,6 +303,18 @@ fn writing(
     indent: Option<&str>,
     any_order: bool,
 ) -> PyResult<Writing> {
+    let whitespace = whitespace_of(whitespace, max_whitespace, separators, indent)?;
+    let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
+    Ok(Writing { whitespace, property_order })
+}
+
+/// The white space of JSON; see [`compile_json_schema`].
+pub(super) fn whitespace_of(
+    whitespace: &str,
+    max_whitespace: u32,
+    separators: Option<(String, String)>,
+    indent: Option<&str>,
+) -> PyResult<Whitespace> {
     let mode = match (separators, whitespace) {
         (Some((item, key)), _) => {
             let layout = Layout::new(&item, &key, indent).ok_or_else(|| {
@@ -312,21 +325,22 @@ fn writing(
             })?;
             WhitespaceMode::Layout(Arc::new(layout))
         }
+        (None, "consistent") => WhitespaceMode::Consistent,
         (None, "flexible") => WhitespaceMode::Flexible { max_run: max_whitespace.min(1 << 16) },
         (None, "compact") => WhitespaceMode::Compact,
         (None, "single-space") => WhitespaceMode::SingleSpace,
         (None, other) => {
             return Err(PyValueError::new_err(format!(
-                "whitespace must be 'flexible', 'compact' or 'single-space', not {other:?}"
+                "whitespace must be 'consistent', 'flexible', 'compact' or 'single-space', \
+                 not {other:?}"
             )))
         }
     };
-    let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
-    Ok(Writing { whitespace: Whitespace { mode }, property_order })
+    Ok(Whitespace { mode })
 }
 
 /// Compiles what a builder holds, from one of its nodes on. The options of JSON are those of
-/// [`compile_json_schema`], for all schemas in it.
+/// [`compile_json_schema`], for all schemas in it; the white space, for those without their own.
 #[pyfunction]
 #[pyo3(signature = (builder, node, vocabulary, *, whitespace="flexible", max_whitespace=64,
                     separators=None, indent=None, any_order=false, registry=Vec::new(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::ast::{Languages, ReadLanguages};
 use super::bytes::{Reader, Writer};
+use super::recipe::{read_whitespace, write_whitespace};
 use super::SavedError;
 use crate::grammar::{
     Argument, BitRange, Change, Comparison, Condition, Grammar, Json, JsonId, Lexeme, Lexing, Node,
@@ -70,6 +71,10 @@ pub(super) fn write(writer: &mut Writer, grammar: &Grammar) -> Result<(), SavedE
     for json in &grammar.json {
         writer.text(&json.schema);
         write_place(writer, json.place);
+        writer.flag(json.whitespace.is_some());
+        if let Some(whitespace) = &json.whitespace {
+            write_whitespace(writer, whitespace);
+        }
     }
     writer.0.extend_from_slice(&spans.0);
     writer.length(grammar.rules.len());
@@ -271,8 +276,14 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
         let kind = SOURCES.iter().find(|known| **known == kind).copied().unwrap_or("grammar");
         Ok(Source { kind, text: reader.text()?.into() })
     })?;
-    grammar.json = reader
-        .list(|reader| Ok(Json { schema: reader.text()?.into(), place: read_place(reader)? }))?;
+    grammar.json = reader.list(|reader| {
+        let (schema, place) = (reader.text()?.into(), read_place(reader)?);
+        let whitespace = match reader.flag()? {
+            true => Some(read_whitespace(reader)?),
+            false => None,
+        };
+        Ok(Json { schema, place, whitespace })
+    })?;
     grammar.spans = reader.list(|reader| {
         let kind = pick(&KINDS, reader.byte()?)?;
         let part = read_part(reader, &languages)?;

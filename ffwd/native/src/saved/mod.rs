@@ -38,7 +38,7 @@ use crate::error::LimitExceeded;
 use crate::matcher::MatcherError;
 
 /// The version of the format. One that is not this one is not read.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 const MAGIC: &[u8; 4] = b"ffwd";
 const HEADER: usize = 4 + 1 + 2 + 16 + 8;
 const CHECKSUM: usize = 8;

@@ -80,7 +80,19 @@ fn read(reader: &mut Reader<'_>) -> Result<Recipe, SavedError> {
 
 fn write_options(writer: &mut Writer, options: &GrammarOptions) {
     let GrammarOptions { writing, registry, policy } = options;
-    match &writing.whitespace.mode {
+    write_whitespace(writer, &writing.whitespace);
+    writer.flag(writing.property_order == PropertyOrder::Any);
+    writer.flag(*policy == Policy::Lenient);
+    let uris: Vec<&str> = registry.uris().collect();
+    writer.length(uris.len());
+    for uri in uris {
+        writer.text(uri);
+        writer.text(registry.get(uri).unwrap_or_default());
+    }
+}
+
+pub(super) fn write_whitespace(writer: &mut Writer, whitespace: &Whitespace) {
+    match &whitespace.mode {
         WhitespaceMode::Flexible { max_run } => {
             writer.byte(0);
             writer.number(*max_run);
@@ -95,18 +107,11 @@ fn write_options(writer: &mut Writer, options: &GrammarOptions) {
             writer.flag(indent.is_some());
             writer.text(indent.unwrap_or_default());
         }
-    }
-    writer.flag(writing.property_order == PropertyOrder::Any);
-    writer.flag(*policy == Policy::Lenient);
-    let uris: Vec<&str> = registry.uris().collect();
-    writer.length(uris.len());
-    for uri in uris {
-        writer.text(uri);
-        writer.text(registry.get(uri).unwrap_or_default());
+        WhitespaceMode::Consistent => writer.byte(4),
     }
 }
 
-fn read_options(reader: &mut Reader<'_>) -> Result<GrammarOptions, SavedError> {
+pub(super) fn read_whitespace(reader: &mut Reader<'_>) -> Result<Whitespace, SavedError> {
     let malformed = || SavedError::Malformed("how JSON is written");
     let mode = match reader.byte()? {
         0 => WhitespaceMode::Flexible { max_run: reader.small()?.min(1 << 16) },
@@ -119,15 +124,21 @@ fn read_options(reader: &mut Reader<'_>) -> Result<GrammarOptions, SavedError> {
             let layout = Layout::new(item, key, indent).ok_or_else(malformed)?;
             WhitespaceMode::Layout(Arc::new(layout))
         }
+        4 => WhitespaceMode::Consistent,
         _ => return Err(malformed()),
     };
+    Ok(Whitespace { mode })
+}
+
+fn read_options(reader: &mut Reader<'_>) -> Result<GrammarOptions, SavedError> {
+    let whitespace = read_whitespace(reader)?;
     let any_order = reader.flag()?;
     let lenient = reader.flag()?;
     let documents =
         reader.list(|reader| Ok((reader.text()?.to_owned(), reader.text()?.to_owned())))?;
     Ok(GrammarOptions {
         writing: Writing {
-            whitespace: Whitespace { mode },
+            whitespace,
             property_order: if any_order { PropertyOrder::Any } else { PropertyOrder::Declared },
         },
         registry: Arc::new(Registry::new(documents)),

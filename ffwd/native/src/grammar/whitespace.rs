@@ -1,0 +1,55 @@
+//! Where white space stands in JSON.
+
+use std::sync::Arc;
+
+/// How values are set apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum WhitespaceMode {
+    /// As `json.dumps` writes a value with one pair of separators and one indentation, whichever
+    /// the text begins with.
+    Consistent,
+    /// JSON white space wherever JSON allows it (not around the root), each run bounded.
+    Flexible { max_run: u32 },
+    /// None at all.
+    Compact,
+    /// One space after each comma and each colon.
+    SingleSpace,
+    /// As a writer of JSON lays values out.
+    Layout(Arc<Layout>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Whitespace {
+    pub mode: WhitespaceMode,
+}
+
+/// The separators and the indentation of Python's `json.dumps`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    item_separator: Box<str>,
+    key_separator: Box<str>,
+    indent: Option<Box<str>>,
+}
+
+impl Layout {
+    /// `None` unless the separators are a comma and a colon with white space around them, and the
+    /// indentation is white space.
+    pub fn new(item_separator: &str, key_separator: &str, indent: Option<&str>) -> Option<Self> {
+        let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
+        let fits = item_separator.trim_matches(is_space) == ","
+            && key_separator.trim_matches(is_space) == ":"
+            && indent.is_none_or(|indent| indent.chars().all(is_space));
+        fits.then(|| Self {
+            item_separator: item_separator.into(),
+            key_separator: key_separator.into(),
+            indent: indent.map(Into::into),
+        })
+    }
+}
+
+impl Layout {
+    /// Between items, between a key and its value, and what one level is indented by.
+    pub fn parts(&self) -> (&str, &str, Option<&str>) {
+        (&self.item_separator, &self.key_separator, self.indent.as_deref())
+    }
+}

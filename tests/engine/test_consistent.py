@@ -1,0 +1,184 @@
+"""`whitespace="consistent"`: the texts of a schema are what `json.dumps` writes, in one layout each."""
+
+import json
+from collections.abc import Iterator
+from itertools import permutations, product
+from typing import Any
+
+import ffwd
+import numpy as np
+import pytest
+from engine.cases import mask_bits
+
+LAYOUTS: list[dict[str, Any]] = [
+    {"separators": (",", ":")},
+    {},
+    *({"indent": blanks} for blanks in range(1, 9)),
+    {"indent": "\t"},
+]
+# What a token may span: brackets, separators and blanks, where layouts differ and where values end.
+TOKENS = [
+    '{"', '":', '": ', '", "', '","', '":"', '": "', "[[", "]]", "],", "], ", "}}", "},", "}, ",
+    "[]", "{}", "[{", "}]", '["', '"]', '"}', ",true", ", true", "true,", "true, ", "true]", "\n  ",
+    "\n    ", "\n\t", "{\n", "[\n", ",\n", ",\n  ", "]\n", "}\n", "\n]", "\n}", "\n  ]", "  ",
+    "    ", "        ", '  "', '\t"', "\t\t", '"a"', '"a": ', '"a":true', '"a": true', ": [", ":[",
+    ": {", ':{"', "[true", "[true,", "[true, ", "[\n  true", "null", "true\n", " true", "\n ",
+    " \n", "\t ", " [", " {", ", [", ",[", "[\t", "{ ",
+]  # fmt: skip
+
+
+def texts_of(value: Any) -> set[str]:
+    return {json.dumps(value, ensure_ascii=False, **layout) for layout in LAYOUTS}
+
+
+def lists(items: list[Any], least: int, most: int) -> list[Any]:
+    return [
+        list(each) for length in range(least, most + 1) for each in product(items, repeat=length)
+    ]
+
+
+def objects(members: dict[str, list[Any]], required: set[str], any_order: bool) -> Iterator[Any]:
+    choices = [[*values, *([] if name in required else [None])] for name, values in members.items()]
+    absent = [name in required for name in members]
+    for chosen in product(*choices):
+        pairs = [
+            (name, value)
+            for name, value, is_required in zip(members, chosen, absent, strict=True)
+            if is_required or value is not None
+        ]
+        for order in permutations(pairs) if any_order else [pairs]:
+            yield dict(order)
+
+
+def array(items: Any, least: int, most: int, **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, "minItems": least, "maxItems": most, **more}
+
+
+def closed(properties: dict[str, Any], *required: str, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+        **more,
+    }
+
+
+ONE = {"enum": [True, "a b"]}
+SMALL = array({"const": True}, 0, 2)
+INNER = closed({"c": SMALL, "d": {"const": {}}})
+INNERS = list(objects({"c": lists([True], 0, 2), "d": [{}]}, set(), any_order=False))
+CASES: dict[str, tuple[dict[str, Any], list[Any]]] = {
+    "scalars": ({"enum": [True, "x", None, ", : [\n  1]"]}, [True, "x", None, ", : [\n  1]"]),
+    "array": (array(ONE, 0, 3), lists([True, "a b"], 0, 3)),
+    "nested arrays": (
+        array(array(SMALL, 0, 2), 0, 2),
+        lists(lists(lists([True], 0, 2), 0, 2), 0, 2),
+    ),
+    "object": (
+        closed({"a": ONE, "b": {"const": []}, "c": ONE}, "b"),
+        list(objects({"a": [True, "a b"], "b": [[]], "c": [True, "a b"]}, {"b"}, any_order=False)),
+    ),
+    "objects in arrays": (array(array(INNER, 0, 1), 0, 2), lists(lists(INNERS, 0, 1), 0, 2)),
+    "arrays in objects": (
+        closed({"x": SMALL, "y": array(SMALL, 1, 2)}, "y"),
+        list(
+            objects(
+                {"x": lists([True], 0, 2), "y": lists(lists([True], 0, 2), 1, 2)},
+                {"y"},
+                any_order=False,
+            )
+        ),
+    ),
+    "scalar or container": (
+        {"anyOf": [{"const": True}, SMALL, closed({"a": SMALL})]},
+        [True, *lists([True], 0, 2), *objects({"a": lists([True], 0, 2)}, set(), any_order=False)],
+    ),
+    "unique items": (
+        array({"anyOf": [SMALL, {"const": {"a": [True]}}]}, 0, 3, uniqueItems=True),
+        [
+            each
+            for each in lists([[], [True], [True, True], {"a": [True]}], 0, 3)
+            if all(each[i] != each[j] for i in range(len(each)) for j in range(i))
+        ],
+    ),
+    "contains": (
+        array(SMALL, 0, 3, contains={"const": [True]}, maxContains=1),
+        [each for each in lists([[], [True], [True, True]], 0, 3) if each.count([True]) == 1],
+    ),
+    "several alternatives": (
+        {
+            "oneOf": [
+                closed({"k": {"const": True}, "v": SMALL}, "k", "v"),
+                closed({"k": {"const": False}, "v": {"const": [[]]}}, "k", "v"),
+            ]
+        },
+        [
+            *({"k": True, "v": value} for value in lists([True], 0, 2)),
+            {"k": False, "v": [[]]},
+        ],
+    ),
+}
+ANY_ORDER = {
+    "two": (
+        closed({"a": SMALL, "b": {"const": [[]]}}, "a"),
+        {"a": lists([True], 0, 2), "b": [[[]]]},
+        {"a"},
+    ),
+    "three": (
+        closed({"a": {"const": True}, "b": {"const": {}}, "c": {"const": {"a": [True]}}}),
+        {"a": [True], "b": [{}], "c": [{"a": [True]}]},
+        set(),
+    ),
+}
+
+
+def wide_vocabulary() -> ffwd.Vocabulary:
+    tokens = [bytes([byte]) for byte in range(256)]
+    tokens += [token.encode() for token in dict.fromkeys(TOKENS)]
+    return ffwd.Vocabulary([*tokens, None], eos_token_ids=[len(tokens)])
+
+
+def check(schema: dict[str, Any], values: list[Any], order: Any) -> None:
+    """Along every text, the mask has exactly the tokens with which some text goes on."""
+    texts = {text.encode() for value in values for text in texts_of(value)}
+    prefixes = {text[:end] for text in texts for end in range(len(text) + 1)}
+    vocabulary = wide_vocabulary()
+    size = vocabulary.vocab_size
+    tokens = [vocabulary.token_bytes(token) for token in range(size)]
+    written = [(token, text) for token, text in enumerate(tokens) if text]
+    grammar = ffwd.compile(ffwd.json_schema(schema, property_order=order), vocabulary)
+    matcher = grammar.matcher()
+
+    def visit(prefix: bytes) -> None:
+        expected = np.zeros(size, dtype=np.bool_)
+        for token, text in written:
+            expected[token] = prefix + text in prefixes
+        expected[size - 1] = prefix in texts
+        found = mask_bits(matcher)
+        wrong = [tokens[token] for token in np.flatnonzero(found != expected)]
+        assert not wrong, (prefix, wrong)
+        forced = matcher.forced_bytes()
+        for byte in sorted({after[len(prefix)] for after in by_length.get(prefix, ())}):
+            assert matcher.accept_token(byte)
+            visit(prefix + bytes([byte]))
+            matcher.rollback(1)
+        assert prefix + forced in prefixes
+
+    by_length: dict[bytes, list[bytes]] = {}
+    for prefix in prefixes:
+        if prefix:
+            by_length.setdefault(prefix[:-1], []).append(prefix)
+    visit(b"")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_texts_and_masks_are_those_of_json_dumps(name: str) -> None:
+    schema, values = CASES[name]
+    check(schema, values, "declared")
+
+
+@pytest.mark.parametrize("name", ANY_ORDER)
+def test_texts_in_any_order_are_those_of_json_dumps(name: str) -> None:
+    schema, members, required = ANY_ORDER[name]
+    check(schema, list(objects(members, required, any_order=True)), "any")
