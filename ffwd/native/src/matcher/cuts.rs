@@ -105,14 +105,17 @@ impl Matcher {
                     let tokens = SmallVec::from_slice(&[token]);
                     let number = nodes.len();
                     nodes.push(Node { key: key.clone(), from: node, tokens });
-                    if closed {
-                        has_closed = true;
-                        let (state, ages) = &key;
-                        if let Some(rest) =
-                            self.ending_at_once(generation, *state, ages, position + 1)?
-                        {
-                            return Ok(Some(ending(&nodes, number, &rest)));
-                        }
+                    has_closed |= closed;
+                    let (state, ages) = &key;
+                    let rest = if automaton.is_accepting(*state) {
+                        Some(EndingText::default())
+                    } else if closed {
+                        self.ending_at_once(generation, *state, ages, position + 1)?
+                    } else {
+                        None
+                    };
+                    if let Some(rest) = rest {
+                        return Ok(Some(ending(&nodes, number, &rest)));
                     }
                     next.nodes.push(number);
                     next.of.insert(key, number);
