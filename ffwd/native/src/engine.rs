@@ -626,6 +626,11 @@ impl Engine {
         };
         let automaton = Automaton::new(grammar, self.lexemes.clone())?;
         if !automaton.is_satisfiable() {
+            if let (Recipe::Rules { grammar, .. }, Some(node)) =
+                (&recipe, automaton.taking_lexeme()?)
+            {
+                return Err(rules::swallowed(grammar, node).into());
+            }
             return Err(CompileError::Unsatisfiable(what));
         }
         let counters = Counters::default();

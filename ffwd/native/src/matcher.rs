@@ -18,6 +18,7 @@ use crate::vocabulary::TokenId;
 mod batch;
 mod begin;
 mod budget;
+mod cuts;
 mod events;
 mod history;
 mod masks;
@@ -32,7 +33,7 @@ use events::Tracker;
 use history::History;
 pub use preamble::{Close, Opening};
 use preamble::{Preamble, Rest, Stage, Step};
-use sections::settled;
+use sections::{settled, Settled};
 
 /// Where there is no room for another token, there is then for so much of all of them.
 const TOKENS_GROWTH: usize = 32;
@@ -74,6 +75,12 @@ pub enum MatcherError {
         "{part} cannot end within its limit of {max_tokens} tokens: a short text of it takes {needed}"
     )]
     Part { part: Described, needed: usize, max_tokens: usize },
+    #[error(
+        "{part} has at most {max_tokens} tokens, and no text ends where it has had them: what follows \
+         cannot come earlier, as terminals end at their longest match; allow another number of tokens, \
+         let something else follow, or make the part lazy"
+    )]
+    Ends { part: Described, max_tokens: usize },
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
@@ -342,7 +349,7 @@ impl Matcher {
             let next = match next {
                 Some(next) if automaton.has_limits() && is_read => {
                     let settled = settled(automaton, &next, &ages, position)?;
-                    settled.map(|(next, after)| {
+                    settled.map(|Settled { threads: next, ages: after, .. }| {
                         ages = after;
                         next
                     })

@@ -5,6 +5,10 @@
 //! which of its states it can end so that something follows that it does not take itself. What
 //! follows is other rows, so this is a search in a graph of rows, backwards from the end of the text.
 //!
+//! A row within a part that has a limit of tokens has a second way out: where the limit is met its lexemes
+//! end wherever they can, and what follows the part may begin with any byte. Rows know nothing of how
+//! many tokens came, so the search takes that to be possible at any time; the matcher looks at when.
+//!
 //! The graph may be infinite. Of at most [`MAX_ROWS`] rows it is exact: a state is dead if and only if
 //! no text goes on from it to an end, or to a lexeme of which that is ruled out. Beyond these, in what follows a lexeme that ends anywhere, in
 //! JSON, behind sets of tokens and with very large lexemes, a row is taken to be alive: then a dead
@@ -26,6 +30,7 @@ use super::swallowed::going_on;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use crate::error::LimitExceeded;
 use crate::expr::{ByteSet, LexState, Lexeme, Verdict};
+use crate::grammar::NodeId;
 use crate::meter;
 
 /// How many rows one search looks into.
@@ -163,6 +168,9 @@ struct Search {
     /// Of those that were looked into.
     shapes: FxHashMap<usize, Arc<Shape>>,
     exits: Vec<(usize, Exit)>,
+    /// Lexemes and the languages of them that ended where they take what could follow; and whether
+    /// that is all that could.
+    taking: Vec<(u32, Verdict, bool)>,
 }
 
 impl Automaton {
@@ -304,48 +312,114 @@ impl Automaton {
                 continue;
             }
             let ended = self.exit(stack, ThreadLexeme::Lexeme(lexeme), *verdict, TextId::NONE)?;
-            let mut exit = Exit { from: from.clone(), alive: false, to: Vec::new() };
-            for start in self.starts(ended)? {
-                let ThreadLexeme::Lexeme(index) = start.lexeme else {
-                    // The end of the text, a token, or the key of an object.
-                    exit.alive = true;
-                    break;
-                };
-                let next = self.lexeme(index).clone();
-                let begun = going_on(&next, start.lex_state())?;
-                let mut begun = begun.iter().filter(|&byte| !goes_on.contains(byte)).peekable();
-                if begun.peek().is_none() {
-                    continue;
-                }
-                if !self.is_row(start.stack) {
-                    exit.alive = true;
-                    break;
-                }
-                let key = (index, start.stack, start.lex_state());
-                let mut seen: FxHashSet<LexState> = FxHashSet::default();
-                for byte in begun {
-                    let Some(state) = next.next(start.lex_state(), byte)? else { continue };
-                    if !seen.insert(state) {
-                        continue;
-                    }
-                    if Safe::of(rules, index).among(&next, state).0 {
-                        exit.alive = true;
-                        break;
-                    }
-                    let place = (index, start.stack, state);
-                    let known = rules.dead_ends.known.lock().get(&place).copied();
-                    match known {
-                        Some(fate) => exit.alive |= !fate.dead,
-                        None => exit.to.push((self.add_row(rules, search, key), state)),
-                    }
-                }
-                if exit.alive {
-                    break;
-                }
+            let starts = self.starts(ended)?;
+            let mut exit = self.exit_to(rules, search, starts, goes_on)?;
+            exit.from.clone_from(from);
+            let takes = self.takes_first(starts, goes_on)?;
+            if takes && !exit.alive {
+                search.taking.push((lexeme, *verdict, exit.to.is_empty()));
             }
             search.exits.push((row, exit));
+            // Where a limit is met the lexemes below it end, whatever they could go on with.
+            for below in self.below_limits(rules, ended) {
+                let starts = self.starts(below)?;
+                let mut exit = self.exit_to(rules, search, starts, &ByteSet::EMPTY)?;
+                exit.from.clone_from(from);
+                search.exits.push((row, exit));
+            }
         }
         Ok(())
+    }
+
+    /// Where a row leads if the threads follow it that begin with none of some bytes.
+    fn exit_to(
+        &self,
+        rules: &Rules,
+        search: &mut Search,
+        starts: &[Thread],
+        goes_on: &ByteSet,
+    ) -> Result<Exit, EngineError> {
+        let mut exit = Exit { from: Vec::new(), alive: false, to: Vec::new() };
+        for start in starts {
+            let ThreadLexeme::Lexeme(index) = start.lexeme else {
+                // The end of the text, a token, or the key of an object.
+                exit.alive = true;
+                break;
+            };
+            let next = self.lexeme(index).clone();
+            let begun = going_on(&next, start.lex_state())?;
+            let mut begun = begun.iter().filter(|&byte| !goes_on.contains(byte)).peekable();
+            if begun.peek().is_none() {
+                continue;
+            }
+            if !self.is_row(start.stack) {
+                exit.alive = true;
+                break;
+            }
+            let key = (index, start.stack, start.lex_state());
+            let mut seen: FxHashSet<LexState> = FxHashSet::default();
+            for byte in begun {
+                let Some(state) = next.next(start.lex_state(), byte)? else { continue };
+                if !seen.insert(state) {
+                    continue;
+                }
+                if Safe::of(rules, index).among(&next, state).0 {
+                    exit.alive = true;
+                    break;
+                }
+                let place = (index, start.stack, state);
+                let known = rules.dead_ends.known.lock().get(&place).copied();
+                match known {
+                    Some(fate) => exit.alive |= !fate.dead,
+                    None => exit.to.push((self.add_row(rules, search, key), state)),
+                }
+            }
+            if exit.alive {
+                break;
+            }
+        }
+        Ok(exit)
+    }
+
+    /// Whether one of the threads can begin with one of some bytes.
+    fn takes_first(&self, starts: &[Thread], goes_on: &ByteSet) -> Result<bool, EngineError> {
+        for start in starts {
+            if let ThreadLexeme::Lexeme(index) = start.lexeme {
+                let begun = going_on(self.lexeme(index), start.lex_state())?;
+                if begun.iter().any(|byte| goes_on.contains(byte)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The first lexeme in the order of the grammar that was found to take all that could follow it,
+    /// on the way from the start of a grammar without texts.
+    pub fn taking_lexeme(&self) -> Result<Option<NodeId>, EngineError> {
+        let Some(rules) = self.rules() else { return Ok(None) };
+        let stack = self.push(Frame::Symbol(rules.program.symbols.start), StackId::END)?;
+        let mut search = Search::default();
+        for thread in self.starts(stack)? {
+            if let ThreadLexeme::Lexeme(lexeme) = thread.lexeme {
+                self.add_row(rules, &mut search, (lexeme, thread.stack, thread.lex_state()));
+            }
+        }
+        // What has been found already leads nowhere without saying why.
+        rules.dead_ends.known.lock().clear();
+        while let Some(Reverse((_, row))) = search.pending.pop() {
+            if search.looked_into >= MAX_ROWS {
+                break;
+            }
+            self.look_into(rules, &mut search, row)?;
+            search.looked_into += 1;
+        }
+        let nodes = search.taking.iter().filter_map(|&(lexeme, verdict, all)| {
+            let family =
+                rules.families.values().find(|family| family.lexeme.get() == Some(&lexeme))?;
+            Some((!all, family.first_of(verdict & !family.safe)?))
+        });
+        Ok(nodes.min().map(|(_, node)| node))
     }
 
     fn shape(

@@ -18,11 +18,11 @@ mod ages;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::completion::EndingText;
-use super::config::Automaton;
+use super::config::{Automaton, StateId};
 use super::error::EngineError;
 use super::frame::{Frame, StackId};
 use super::intern::Interner;
@@ -66,6 +66,8 @@ pub(super) struct Limits {
     opened: Mutex<FxHashMap<StackId, StackId>>,
     nothing: Arc<[u32]>,
     pub(super) bounds: OnceLock<Bounds>,
+    /// By state: see [`Automaton::keep_steady`].
+    steady: Mutex<FxHashMap<u32, Option<u32>>>,
     held: Bytes,
 }
 
@@ -77,6 +79,7 @@ impl Default for Limits {
             opened: Mutex::default(),
             nothing: Arc::from([]),
             bounds: OnceLock::new(),
+            steady: Mutex::default(),
             held: Bytes::default(),
         }
     }
@@ -217,6 +220,51 @@ impl Automaton {
         let &Limit { node, age } = limits.frames.get(limit);
         let max_tokens = rules.program.limits.get(&node).copied().unwrap_or(u32::MAX);
         OpenPart { node, max_tokens, age }
+    }
+
+    /// The stacks below limits that stand on a stack with nothing above that must still come.
+    pub(super) fn below_limits(&self, rules: &Rules, stack: StackId) -> SmallVec<[StackId; 2]> {
+        let mut found = SmallVec::new();
+        if rules.limits.is_none() {
+            return found;
+        }
+        let mut seen: FxHashSet<StackId> = FxHashSet::default();
+        let mut pending: SmallVec<[StackId; 4]> = SmallVec::from_slice(&[stack]);
+        while let Some(stack) = pending.pop() {
+            if !seen.insert(stack) {
+                continue;
+            }
+            let cell = self.cell(stack);
+            match cell.frame {
+                Frame::Union(_) => pending.extend(self.below(rules, stack)),
+                Frame::Limit(_) => found.push(cell.parent),
+                _ if self.may_be_empty(rules, stack) => pending.push(cell.parent),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Whether lexemes within parts that have limits may have to be ended by these: nothing else
+    /// may follow them.
+    pub fn limits_end_lexemes(&self) -> bool {
+        self.limits().is_some_and(|(rules, _)| rules.program.swallowing.is_possible())
+    }
+
+    /// How many tokens suffice in a state, if that was kept: see [`Automaton::keep_steady`].
+    #[allow(clippy::option_option)]
+    pub fn steady(&self, state: StateId) -> Option<Option<u32>> {
+        let (_, limits) = self.limits()?;
+        limits.steady.lock().get(&state.0).copied()
+    }
+
+    /// Keeps how many tokens all open parts must have left in a state so that any that may come can be
+    /// followed to an end; `None` where no number is known.
+    pub fn keep_steady(&self, state: StateId, tokens: Option<u32>) {
+        if let Some((_, limits)) = self.limits() {
+            limits.held.add(map_entry::<u32, Option<u32>>());
+            limits.steady.lock().insert(state.0, tokens);
+        }
     }
 
     /// The parts that have begun and not ended, for some thread.

@@ -100,6 +100,12 @@ impl Family {
     pub(super) fn place(&self, node: NodeId) -> Option<usize> {
         self.places.get(&node).copied()
     }
+
+    /// The first lexeme that is one of some languages.
+    pub(super) fn first_of(&self, languages: Verdict) -> Option<NodeId> {
+        let of = |&(_, &place): &(&NodeId, &usize)| languages >> place & 1 == 1;
+        self.places.iter().filter(of).map(|(&node, _)| node).min()
+    }
 }
 
 impl Automaton {

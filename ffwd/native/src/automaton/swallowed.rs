@@ -51,8 +51,6 @@ impl First {
 pub struct Swallowing {
     /// And those that nothing else can follow.
     lexemes: FxHashSet<NodeId>,
-    /// The first, in the order of the leaves, that takes what is no such one.
-    first: Option<NodeId>,
 }
 
 impl Swallowing {
@@ -65,11 +63,6 @@ impl Swallowing {
     /// with which another one of the others begins.
     pub fn has(&self, node: NodeId) -> bool {
         self.lexemes.contains(&node)
-    }
-
-    /// The first of them, in the order of the leaves, where it is not due to another one.
-    pub fn first(&self) -> Option<NodeId> {
-        self.first
     }
 
     /// Those of a grammar.
@@ -126,7 +119,6 @@ impl Swallowing {
             if swallowing.lexemes.len() == before {
                 return Ok(swallowing);
             }
-            swallowing.first = swallowing.first.or(swallowing.lexemes.iter().min().copied());
             for node in &swallowing.lexemes {
                 first.insert(*node, First::default());
             }

@@ -13,7 +13,8 @@ use crate::grammar::fold::fold_regular;
 use crate::grammar::graph::{Graph, LeafFacts, Vertex};
 use crate::grammar::symbols::{recursive_marks, Symbols};
 use crate::grammar::{
-    self, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, Rule, TokenItem, TokenSet,
+    self, Grammar, GrammarError, GrammarErrorKind, Lexing, Longest, Node, NodeId, TokenItem,
+    TokenSet,
 };
 use crate::json_schema::{Policy, Registry, SchemaError, SchemaSet};
 use crate::regex::Ast;
@@ -135,16 +136,8 @@ impl Engine {
         let spans = spans_of(grammar, &graph);
         let swallowing = Swallowing::of(&symbols, &leaves, &self.lexemes);
         let swallowing = swallowing.map_err(GrammarError::from)?;
-        let suspect = swallowing.first();
         let program = Arc::new(Program { symbols, leaves, spans, limits, eager_rows, swallowing });
-        let compiled =
-            self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar");
-        match (compiled, suspect) {
-            (Err(CompileError::Unsatisfiable(_)), Some(node)) => {
-                Err(swallowed(grammar, node).into())
-            }
-            (compiled, _) => compiled,
-        }
+        self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar")
     }
 
     /// The ids of a set of tokens, without those that end the output.
@@ -226,24 +219,52 @@ impl Engine {
 }
 
 /// The error of a grammar whose longest matches leave nothing that may come.
-fn swallowed(grammar: &Grammar, node: NodeId) -> GrammarError {
-    let whose = |rule: &&Rule| {
-        rule.body.is_some_and(|body| match grammar.node(body) {
-            Node::Seq(parts) => parts.first() == Some(&node),
-            _ => body == node,
-        })
+pub(super) fn swallowed(grammar: &Grammar, node: NodeId) -> GrammarError {
+    let own = grammar
+        .rules
+        .iter()
+        .find(|rule| rule.body.is_some_and(|body| is_lexeme_of(grammar, body, node)));
+    let around = || grammar.rule_with(node);
+    let which = match (own, around()) {
+        (Some(rule), _) => format!("the terminal {}", rule.name),
+        (None, Some(rule)) => format!("a terminal of the rule {}", rule.name),
+        (None, None) => "a terminal".to_owned(),
     };
-    let rule = grammar.rules.iter().find(whose);
-    let which = rule.map_or("a terminal".to_owned(), |rule| format!("the terminal {}", rule.name));
     GrammarError::of(
         grammar,
-        rule.and_then(|rule| rule.place),
+        own.or_else(around).and_then(|rule| rule.place),
         GrammarErrorKind::NonProductive,
         format!(
             "no text belongs to the grammar: {which} takes all that could follow it, as terminals end \
              at their longest match; let something come between, or make it lazy"
         ),
     )
+}
+
+/// Whether a body is a lexeme, with what is ignored behind it.
+fn is_lexeme_of(grammar: &Grammar, body: NodeId, lexeme: NodeId) -> bool {
+    let mut body = body;
+    loop {
+        body = match grammar.node(body) {
+            &Node::Limit { inner, .. } | &Node::Span(_, inner) => inner,
+            Node::Seq(parts) => match **parts {
+                [first, skip] if is_ignored(grammar, skip) => first,
+                _ => return false,
+            },
+            _ => return body == lexeme,
+        };
+    }
+}
+
+/// Whether a part is what is left out of what is read.
+fn is_ignored(grammar: &Grammar, part: NodeId) -> bool {
+    let mut part = part;
+    while let &Node::Repeat { inner, .. } = grammar.node(part) {
+        part = inner;
+    }
+    let ignored =
+        |lexing: &Lexing| matches!(lexing, Lexing::Longest { lexing: Longest::Ignored, .. });
+    matches!(grammar.node(part), Node::Lexeme(lexeme) if ignored(&lexeme.lexing))
 }
 
 /// The error of one of the schemas of a grammar, with the place of the schema if it is known.

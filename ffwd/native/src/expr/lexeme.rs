@@ -341,6 +341,25 @@ impl Lexeme {
         self.intern(&mut self.builder.lock(), StateKey::Inside(kept)).map(Some)
     }
 
+    /// A state, where some of the languages may not go on nor end any more; `None` if none is left. Not
+    /// of JSON strings.
+    ///
+    /// # Errors
+    /// The lexeme has too many states.
+    pub fn without(
+        &self,
+        state: LexState,
+        languages: Verdict,
+    ) -> Result<Option<LexState>, LimitExceeded> {
+        let StateKey::Inside(roots) = &self.data(state).key else { return Ok(Some(state)) };
+        let kept: Residuals =
+            roots.iter().copied().filter(|&(language, _)| languages >> language & 1 == 0).collect();
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        self.intern(&mut self.builder.lock(), StateKey::Inside(kept)).map(Some)
+    }
+
     /// Whether it is the state before any byte, of some of the languages or all.
     pub fn is_start(&self, state: LexState) -> bool {
         match (&self.data(state).key, &self.data(self.inside).key) {

@@ -38,9 +38,12 @@ impl fmt::Display for Described {
 impl Grammar {
     /// The first rule that has a node in its body, and its place.
     pub fn described(&self, node: NodeId) -> Described {
-        let rule =
-            self.rules.iter().find(|rule| rule.body.is_some_and(|body| self.has(body, node)));
-        self.described_rule(rule)
+        self.described_rule(self.rule_with(node))
+    }
+
+    /// The first rule that has a node in its body.
+    pub fn rule_with(&self, node: NodeId) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.body.is_some_and(|body| self.has(body, node)))
     }
 
     /// Of a grammar that is not known better: where it begins.

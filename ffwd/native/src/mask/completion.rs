@@ -44,6 +44,12 @@ impl Completion {
         Self::new(vocabulary, first, EndingText { text, tokens })
     }
 
+    /// What it writes, without tokens that come before that.
+    pub fn ending(&self) -> EndingText {
+        let tokens = self.whole.iter().map(|&(place, token)| (place, token.0)).collect();
+        EndingText { text: self.text.to_vec(), tokens }
+    }
+
     /// A number of tokens that there are at most, which is known at once: the bytes that they spell.
     pub fn most(&self) -> usize {
         let as_they_are = self.first.len() + self.whole.len();

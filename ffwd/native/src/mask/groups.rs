@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::lexeme_mask::Inner;
 use super::state_mask::Masker;
 use super::successors::is_unrecorded;
-use super::token_set::set_bits;
+use super::token_set::{bits, set_bits};
 use crate::automaton::{Automaton, EngineError, StateId, Thread, ThreadLexeme, Threads};
 use crate::expr::lexeme::Ends;
 use crate::expr::LexState;
@@ -24,6 +24,14 @@ pub struct Group {
 }
 
 impl Group {
+    /// One of its tokens.
+    pub fn first_token(&self) -> Option<TokenId> {
+        match &self.tokens {
+            Inner::Few(tokens) => tokens.first().copied(),
+            Inner::Many(bitmap) => bits(bitmap).next(),
+        }
+    }
+
     pub fn add_to(&self, row: &mut [u32]) {
         match &self.tokens {
             Inner::Few(tokens) => set_bits(row, tokens),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::preamble::{Rest, Stage, Step};
 use super::sections::{Ages, Course, Sections};
 use super::{Matcher, MatcherError, Place};
-use crate::automaton::EngineError;
+use crate::automaton::{EndingText, EngineError};
 use crate::engine::Generation;
 use crate::error::LimitExceeded;
 use crate::mask::token_set::{bits, set_bits};
@@ -41,6 +41,11 @@ impl Plan {
     pub(super) fn first(&self, vocabulary: &Vocabulary) -> Option<TokenId> {
         let rest = || self.completion.tokens(vocabulary).get(self.came);
         self.ahead.last().or_else(rest).copied()
+    }
+
+    /// What it writes, where none of it has come.
+    pub(super) fn ending(&self) -> EndingText {
+        self.completion.ending()
     }
 
     /// After its first token.
@@ -177,8 +182,13 @@ impl Matcher {
     ) -> Result<Option<Arc<Completion>>, EngineError> {
         let Generation { automaton, masker, .. } = generation;
         let Some(known) = masker.completion(automaton, place.state)? else { return Ok(None) };
+        Ok(Some(self.beginning_with(place, known)))
+    }
+
+    /// A completion of the grammar's text, behind what must come before it at a place.
+    pub(super) fn beginning_with(&self, place: &Place, known: Arc<Completion>) -> Arc<Completion> {
         if self.is_in_text(place) {
-            return Ok(Some(known));
+            return known;
         }
         let mut first: Box<[TokenId]> = [].into();
         let mut text = Vec::new();
@@ -190,7 +200,7 @@ impl Matcher {
         }
         text.extend_from_slice(&self.prefix[place.read..]);
         let vocabulary = self.compiled.engine.vocabulary();
-        Ok(Some(Arc::new(known.after(vocabulary, first, text))))
+        Arc::new(known.after(vocabulary, first, text))
     }
 
     /// The plan after a token that leads to a place; `None` where the text could not end in time then.

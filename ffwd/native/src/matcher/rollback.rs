@@ -2,7 +2,7 @@
 
 use super::budget::Budget;
 use super::preamble::{Stage, Step};
-use super::sections::settled;
+use super::sections::{settled, Settled};
 use super::{state_in, Begun, History, Matcher, MatcherError};
 use crate::engine::Generation;
 use crate::vocabulary::TokenId;
@@ -75,7 +75,9 @@ impl Matcher {
                         let automaton = &generation.automaton;
                         let settled =
                             settled(automaton, automaton.threads(state), &ages, position)?;
-                        let Some((next, after)) = settled else { break };
+                        let Some(Settled { threads: next, ages: after, .. }) = settled else {
+                            break;
+                        };
                         state = automaton.intern(next)?;
                         ages = after;
                     }

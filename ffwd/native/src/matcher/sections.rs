@@ -78,9 +78,17 @@ impl Sections {
 }
 
 /// How many more tokens a part may have, before the token at a position.
-fn left_of(part: &OpenPart, ages: &Ages, position: usize) -> usize {
+pub(super) fn left_of(part: &OpenPart, ages: &Ages, position: usize) -> usize {
     let begun = ages.get(part.age as usize).map_or(position, |&begun| begun as usize);
     (begun + part.max_tokens as usize).saturating_sub(position)
+}
+
+/// A configuration after a token, with its ages.
+pub(super) struct Settled {
+    pub threads: Threads,
+    pub ages: Ages,
+    /// Whether some part has had all of its tokens.
+    pub closed: bool,
 }
 
 /// What a token at a position has led to: which parts began with it, and which have had all of their
@@ -90,7 +98,7 @@ pub(super) fn settled(
     threads: &[Thread],
     ages: &Ages,
     position: usize,
-) -> Result<Option<(Threads, Ages)>, EngineError> {
+) -> Result<Option<Settled>, EngineError> {
     let aged = automaton.aged(threads)?;
     let mut now: Ages = kept(ages, &aged.kept);
     if aged.fresh {
@@ -98,7 +106,7 @@ pub(super) fn settled(
     }
     let parts = automaton.open_parts(&aged.threads);
     if parts.iter().all(|part| left_of(part, &now, position + 1) > 0) {
-        return Ok(Some((aged.threads, now)));
+        return Ok(Some(Settled { threads: aged.threads, ages: now, closed: false }));
     }
     let is_over = |part: &OpenPart| left_of(part, &now, position + 1) == 0;
     let closed = automaton.closed(&aged.threads, &is_over)?;
@@ -106,7 +114,8 @@ pub(super) fn settled(
         return Ok(None);
     }
     let aged = automaton.aged(&closed)?;
-    Ok(Some((aged.threads, kept(&now, &aged.kept))))
+    let ages = kept(&now, &aged.kept);
+    Ok(Some(Settled { threads: aged.threads, ages, closed: true }))
 }
 
 fn kept(ages: &Ages, kept: &[u32]) -> Ages {
@@ -133,7 +142,7 @@ impl Matcher {
         }
         let vocabulary = self.compiled.engine.vocabulary();
         let short = self.completion_at(&generation, &place)?;
-        let needed = short.map_or(0, |completion| completion.tokens(vocabulary).len());
+        let needed = short.as_ref().map_or(0, |completion| completion.tokens(vocabulary).len());
         if let Some(max_tokens) = self.max_tokens().filter(|&max| needed > max) {
             return Err(MatcherError::Budget { needed, max_tokens });
         }
@@ -149,6 +158,14 @@ impl Matcher {
         }
         match self.max_tokens() {
             Some(max_tokens) => Err(MatcherError::Budget { needed, max_tokens }),
+            None if short.is_none() => {
+                let part = generation.automaton.limited_parts().first().copied();
+                let (part, max_tokens) = match part {
+                    Some((part, max_tokens)) => (grammar.described(part), max_tokens),
+                    None => (grammar.described_limits(), 0),
+                };
+                Err(MatcherError::Ends { part, max_tokens: max_tokens as usize })
+            }
             None => {
                 let max_tokens = generation.automaton.least_limit() as usize;
                 let part = grammar.described_limits();
@@ -170,14 +187,14 @@ impl Matcher {
         }
         let automaton = &generation.automaton;
         let threads = automaton.threads(next.state);
-        let Some((settled, ages)) = settled(automaton, threads, ages, position)? else {
+        let Some(settled) = settled(automaton, threads, ages, position)? else {
             return Ok(None);
         };
-        let state = match settled.as_slice() == threads {
+        let state = match settled.threads.as_slice() == threads {
             true => next.state,
-            false => automaton.intern(settled)?,
+            false => automaton.intern(settled.threads)?,
         };
-        Ok(Some((Place { state, ..*next }, ages)))
+        Ok(Some((Place { state, ..*next }, settled.ages)))
     }
 
     /// The place after a token, and the course from there; `None` where the token may not come.
@@ -235,7 +252,9 @@ impl Matcher {
             return Ok(false);
         }
         let parts = automaton.open_parts(automaton.threads(place.state));
-        if self.max_tokens().is_none() && automaton.limits_are_roomy()? {
+        // Where a limit has to end a lexeme, bytes do not tell whether it can.
+        let ends_lexemes = automaton.limits_end_lexemes();
+        if self.max_tokens().is_none() && !ends_lexemes && automaton.limits_are_roomy()? {
             let mut ample = true;
             for part in &parts {
                 let bytes = automaton.bytes_to_end(part.node)?.map(|bytes| bytes as usize);
@@ -246,13 +265,23 @@ impl Matcher {
             }
         }
         let whole = self.max_tokens().map_or(usize::MAX, |max| max.saturating_sub(position));
-        let parts = parts.iter().map(|part| left_of(part, ages, position));
-        let least = parts.chain([whole, automaton.least_limit() as usize]).min().unwrap_or(whole);
+        let left = parts.iter().map(|part| left_of(part, ages, position));
+        let least = left.chain([whole, automaton.least_limit() as usize]).min().unwrap_or(whole);
         let most = match find && least > 1 {
             true => Some(masker.most_after(automaton, place.state)?),
             false => masker.known_most_after(place.state),
         };
-        Ok(most.is_some_and(|most| most < least))
+        if most.is_some_and(|most| most < least) {
+            return Ok(true);
+        }
+        if !ends_lexemes || self.max_tokens().is_some() {
+            return Ok(false);
+        }
+        let steady = match find && least > 1 {
+            true => self.steady_after(generation, place.state)?,
+            false => automaton.steady(place.state).flatten(),
+        };
+        Ok(steady.is_some_and(|tokens| (tokens as usize) < least))
     }
 
     /// A plan for a text at a place, before the token at a position; `None` where it is not known to
@@ -264,7 +293,25 @@ impl Matcher {
         ages: &Ages,
         position: usize,
     ) -> Result<Option<Plan>, EngineError> {
+        if let Some(plan) = self.in_time_at_once(generation, place, ages, position)? {
+            return Ok(Some(plan));
+        }
+        match generation.automaton.limits_end_lexemes() {
+            true => self.through_limits(generation, place, ages, position),
+            false => Ok(None),
+        }
+    }
+
+    /// As [`Self::in_time`], as far as no lexeme has to be ended by a limit on the way.
+    pub(super) fn in_time_at_once(
+        &self,
+        generation: &Generation,
+        place: &Place,
+        ages: &Ages,
+        position: usize,
+    ) -> Result<Option<Plan>, EngineError> {
         let Generation { automaton, .. } = generation;
+        let ends_lexemes = automaton.limits_end_lexemes();
         let left = self.max_tokens().map_or(usize::MAX, |max| max.saturating_sub(position));
         let mut state = place.state;
         loop {
@@ -275,8 +322,9 @@ impl Matcher {
                 least = least.min(left_of(part, ages, position));
             }
             if let Some(completion) = completion {
-                // Bytes are no fewer than tokens.
-                let plainly = completion.most() <= least;
+                // Bytes are no fewer than tokens. A lexeme that has been ended early might go on.
+                let is_whole = state == place.state || !ends_lexemes;
+                let plainly = completion.most() <= least && is_whole;
                 if plainly
                     || self.keeps_to_limits(generation, place, ages, position, &completion)?
                 {
@@ -295,7 +343,7 @@ impl Matcher {
     }
 
     /// Whether a text may go on with a completion and then end.
-    fn keeps_to_limits(
+    pub(super) fn keeps_to_limits(
         &self,
         generation: &Generation,
         place: &Place,

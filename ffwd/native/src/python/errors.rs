@@ -288,6 +288,13 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
                 None => raised,
             }
         }
+        MatcherError::Ends { part, .. } => {
+            let raised = GrammarError::new_err(error.to_string());
+            match part.line_and_column() {
+                Some(place) => at_place(py, raised, place),
+                None => raised,
+            }
+        }
         MatcherError::RollbackTooFar { .. } => PyIndexError::new_err(error.to_string()),
         MatcherError::Engine(error) => engine(py, error),
     }

@@ -8,6 +8,7 @@ use crate::automaton::error::EngineError;
 use crate::automaton::frame::{Frame, StackId};
 use crate::automaton::rules::Rules;
 use crate::automaton::thread::{Thread, ThreadLexeme, Threads};
+use crate::expr::Verdict;
 use crate::meter;
 
 use super::{Aged, Change, Limit, Limits, OpenPart, Rewritten, FRESH, UNOPENED};
@@ -200,7 +201,7 @@ impl Automaton {
                 continue;
             }
             if let Some(stack) = self.rewritten(all, thread.stack, &change, &mut known)? {
-                next.push(Thread { stack, ..*thread });
+                next.extend(self.without_ended(rules, thread, stack)?);
             }
             let ThreadLexeme::Lexeme(index) = thread.lexeme else { continue };
             if !thread.lex_state().accepts() {
@@ -236,5 +237,32 @@ impl Automaton {
         }
         self.settle(&mut next)?;
         Ok(next)
+    }
+
+    /// A thread on a stack on which some parts have ended: their lexemes compete with the others no more.
+    fn without_ended(
+        &self,
+        rules: &Rules,
+        thread: &Thread,
+        stack: StackId,
+    ) -> Result<Option<Thread>, EngineError> {
+        let now = Thread { stack, ..*thread };
+        let frames = (self.cell(thread.stack).frame, self.cell(stack).frame);
+        let (ThreadLexeme::Lexeme(index), (Frame::Row(before), Frame::Row(after))) =
+            (thread.lexeme, frames)
+        else {
+            return Ok(Some(now));
+        };
+        let (before, after) = (&rules.rows.get(before).0, &rules.rows.get(after).0);
+        let mut ended: Verdict = 0;
+        for (place, (&before, &after)) in before.iter().zip(after).enumerate() {
+            let ends = self.leads_nowhere(after) && !self.leads_nowhere(before);
+            ended |= Verdict::from(ends) << place;
+        }
+        if ended == 0 {
+            return Ok(Some(now));
+        }
+        let state = self.lexeme(index).without(thread.lex_state(), ended)?;
+        Ok(state.map(|state| Thread { state: state.0, ..now }))
     }
 }
