@@ -76,6 +76,7 @@ def compile(
             separators=grammar.layout_separators,
             indent=grammar.layout_indent,
             any_order=grammar.property_order == "any",
+            any_numbers=grammar.numbers == "any",
             registry=grammar.registry,
             lenient=grammar.policy == "lenient",
             meter=meter,

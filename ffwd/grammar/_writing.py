@@ -7,7 +7,8 @@ from ffwd.grammar._kinds import JsonSchema
 
 # All JSON of one grammar has the same ones.
 SHARED = (
-    "whitespace", "max_whitespace", "layout_separators", "layout_indent", "property_order", "policy"
+    "whitespace", "max_whitespace", "layout_separators", "layout_indent", "property_order", "numbers",
+    "policy"
 )  # fmt: skip
 
 
@@ -50,6 +51,7 @@ class Writing:
             "separators": schema.layout_separators,
             "indent": schema.layout_indent,
             "any_order": schema.property_order == "any",
+            "any_numbers": schema.numbers == "any",
             "registry": tuple(self._documents.items()),
             "lenient": schema.policy == "lenient",
         }

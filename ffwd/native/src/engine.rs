@@ -18,7 +18,7 @@ use crate::expr::lexeme::after_value;
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::grammar::source::Excerpt;
 use crate::grammar::{GrammarError, GrammarErrorKind};
-use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
+use crate::json_schema::{self, Numbers, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::limits::Limits;
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
 use crate::meter::{self, heap, Meter};
@@ -556,12 +556,17 @@ impl Engine {
                 policy,
             },
         };
-        let options = self.schema_options(registry, policy);
+        let options = self.schema_options(registry, policy, writing.numbers);
         let schema = Box::new(SchemaSet::parse(schema, options)?);
         self.compile(Grammar::Json { schema, writing }, recipe, "the schema")
     }
 
-    fn schema_options(&self, registry: Arc<Registry>, policy: Policy) -> SchemaOptions {
+    fn schema_options(
+        &self,
+        registry: Arc<Registry>,
+        policy: Policy,
+        numbers: Numbers,
+    ) -> SchemaOptions {
         let lexemes = self.lexemes.clone();
         let options = SchemaOptions::new(move |ast: &Ast| {
             // As the automaton has it where it is a number.
@@ -569,7 +574,7 @@ impl Engine {
             let spec = LexemeSpec { follow: Some(after_value()), ..spec };
             lexemes.get(&spec).map(|lexeme| (!lexeme.is_alive(), lexeme.effort() as u64))
         });
-        SchemaOptions { registry, policy, ..options }
+        SchemaOptions { registry, policy, numbers, ..options }
     }
 
     /// A whole text that a regular expression matches, in the dialect of the `regex` crate.

@@ -42,6 +42,8 @@ pub(super) struct Config {
 pub struct JsonParts {
     pub schema: Box<SchemaSet>,
     pub(super) property_order: PropertyOrder,
+    /// See [`Writing::narrows`].
+    pub(super) narrows: bool,
     pub keys: Keys,
     indentation: Option<Indentation>,
     pub(super) queries: Interner<Query>,
@@ -116,20 +118,20 @@ impl Automaton {
                 Frame::Lexeme(lexeme)
             }
             Grammar::Json { schema, writing } => {
-                let property_order = writing.property_order;
+                let narrows = writing.narrows();
                 let root = schema.root();
                 automaton.add_json(schema, writing)?;
-                let mut schemas = Schemas::new(property_order);
+                let mut schemas = Schemas::new(narrows);
                 schemas.require(root);
                 Frame::Value(automaton.root_query(schemas)?)
             }
             Grammar::Rules { program, json } => {
                 let mut queries = Vec::new();
                 if let Some(RuleSchemas { schema, roots, writing }) = json {
-                    let property_order = writing.property_order;
+                    let narrows = writing.narrows();
                     automaton.add_json(schema, writing)?;
                     for root in roots {
-                        let mut schemas = Schemas::new(property_order);
+                        let mut schemas = Schemas::new(narrows);
                         schemas.require(root);
                         queries.push(automaton.root_query(schemas)?);
                     }
@@ -158,7 +160,8 @@ impl Automaton {
 
     /// Begins with what JSON values have, whatever their schemas.
     fn add_json(&mut self, schema: Box<SchemaSet>, writing: Writing) -> Result<(), EngineError> {
-        let Writing { whitespace, property_order } = writing;
+        let narrows = writing.narrows();
+        let Writing { whitespace, property_order, .. } = writing;
         let lexemes = punctuation::lexemes(&whitespace, &self.lexeme_store)?;
         let any_string = lexemes[index::ANY_STRING as usize].clone();
         for lexeme in lexemes {
@@ -170,6 +173,7 @@ impl Automaton {
         self.json = Some(JsonParts {
             schema,
             property_order,
+            narrows,
             keys: Keys::new()?,
             indentation: Indentation::new(&whitespace),
             queries: Interner::new(frames, MAX_FRAMES),

@@ -48,6 +48,7 @@ pub mod used_keys;
 pub mod value;
 mod whole_tokens;
 
+pub use crate::json_schema::Numbers;
 pub use array::{Spare, SPARE_ITEMS};
 pub use completion::{EndingText, MAX_COMPLETION_STEPS};
 pub use config::{Automaton, StateId};
@@ -93,10 +94,18 @@ pub enum PropertyOrder {
 pub struct Writing {
     pub whitespace: Whitespace,
     pub property_order: PropertyOrder,
+    pub numbers: Numbers,
+}
+
+impl Writing {
+    /// Whether not every valid text is written: what is only observed is then kept apart.
+    pub fn narrows(&self) -> bool {
+        self.property_order == PropertyOrder::Declared || self.numbers == Numbers::Plain
+    }
 }
 
 impl From<Whitespace> for Writing {
     fn from(whitespace: Whitespace) -> Self {
-        Self { whitespace, property_order: PropertyOrder::default() }
+        Self { whitespace, property_order: PropertyOrder::default(), numbers: Numbers::default() }
     }
 }

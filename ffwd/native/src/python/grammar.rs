@@ -13,7 +13,7 @@ use super::matcher::PyMatcher;
 use super::pattern;
 use super::released::Released;
 use super::vocabulary::PyVocabulary;
-use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use crate::automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{CompileError, Compiled, GrammarOptions};
 use crate::json_schema::{self, Policy, Registry, SchemaOptions};
 use crate::limits::Limits;
@@ -258,13 +258,14 @@ fn given(py: Python<'_>, meter: Option<Py<PyCompileMeter>>) -> PyResult<Py<PyCom
 /// `whitespace` is `"flexible"` (JSON white space where JSON allows it, each run at most
 /// `max_whitespace` characters), `"compact"` or `"single-space"`. Where `separators` are given
 /// (between items, and between a key and its value), they and `indent` say it all. With `any_order`
-/// properties come in any order, otherwise in that in which they are declared. `registry` has
+/// properties come in any order, otherwise in that in which they are declared; with `any_numbers`
+/// numbers have all their spellings, otherwise plain ones. `registry` has
 /// the documents that references may lead to, by URI, as JSON text; `lenient` leaves out what is not
 /// supported. `meter` has the limits.
 #[pyfunction]
 #[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64,
-                    separators=None, indent=None, any_order=false, registry=Vec::new(),
-                    lenient=false, meter=None))]
+                    separators=None, indent=None, any_order=false, any_numbers=false,
+                    registry=Vec::new(), lenient=false, meter=None))]
 #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn compile_json_schema(
     py: Python<'_>,
@@ -275,11 +276,12 @@ pub fn compile_json_schema(
     separators: Option<(String, String)>,
     indent: Option<&str>, // only looked at where separators are given
     any_order: bool,
+    any_numbers: bool,
     registry: Vec<(String, String)>,
     lenient: bool,
     meter: Option<Py<PyCompileMeter>>,
 ) -> PyResult<PyCompiledGrammar> {
-    let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
+    let writing = writing(whitespace, max_whitespace, separators, indent, any_order, any_numbers)?;
     let engine = &vocabulary.get().engine;
     let meter = given(py, meter)?;
     let meter = meter.get();
@@ -301,6 +303,7 @@ fn writing(
     separators: Option<(String, String)>,
     indent: Option<&str>,
     any_order: bool,
+    any_numbers: bool,
 ) -> PyResult<Writing> {
     let mode = match (separators, whitespace) {
         (Some((item, key)), _) => {
@@ -322,15 +325,16 @@ fn writing(
         }
     };
     let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
-    Ok(Writing { whitespace: Whitespace { mode }, property_order })
+    let numbers = if any_numbers { Numbers::Any } else { Numbers::Plain };
+    Ok(Writing { whitespace: Whitespace { mode }, property_order, numbers })
 }
 
 /// Compiles what a builder holds, from one of its nodes on. The options of JSON are those of
 /// [`compile_json_schema`], for all schemas in it.
 #[pyfunction]
 #[pyo3(signature = (builder, node, vocabulary, *, whitespace="flexible", max_whitespace=64,
-                    separators=None, indent=None, any_order=false, registry=Vec::new(),
-                    lenient=false, meter=None))]
+                    separators=None, indent=None, any_order=false, any_numbers=false,
+                    registry=Vec::new(), lenient=false, meter=None))]
 #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn compile_grammar(
     py: Python<'_>,
@@ -342,11 +346,12 @@ pub fn compile_grammar(
     separators: Option<(String, String)>,
     indent: Option<&str>, // only looked at where separators are given
     any_order: bool,
+    any_numbers: bool,
     registry: Vec<(String, String)>,
     lenient: bool,
     meter: Option<Py<PyCompileMeter>>,
 ) -> PyResult<PyCompiledGrammar> {
-    let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
+    let writing = writing(whitespace, max_whitespace, separators, indent, any_order, any_numbers)?;
     let grammar = builder.borrow().starting(node)?;
     let engine = &vocabulary.get().engine;
     let meter = given(py, meter)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ast::{Languages, ReadLanguages};
 use super::bytes::{Reader, Writer};
 use super::{grammar, seal, unseal, Fingerprint, Kind, SavedError};
-use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use crate::automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{Compiled, Engine, GrammarOptions, Recipe};
 use crate::json_schema::{Policy, Registry};
 
@@ -97,6 +97,7 @@ fn write_options(writer: &mut Writer, options: &GrammarOptions) {
         }
     }
     writer.flag(writing.property_order == PropertyOrder::Any);
+    writer.flag(writing.numbers == Numbers::Any);
     writer.flag(*policy == Policy::Lenient);
     let uris: Vec<&str> = registry.uris().collect();
     writer.length(uris.len());
@@ -122,6 +123,7 @@ fn read_options(reader: &mut Reader<'_>) -> Result<GrammarOptions, SavedError> {
         _ => return Err(malformed()),
     };
     let any_order = reader.flag()?;
+    let any_numbers = reader.flag()?;
     let lenient = reader.flag()?;
     let documents =
         reader.list(|reader| Ok((reader.text()?.to_owned(), reader.text()?.to_owned())))?;
@@ -129,6 +131,7 @@ fn read_options(reader: &mut Reader<'_>) -> Result<GrammarOptions, SavedError> {
         writing: Writing {
             whitespace: Whitespace { mode },
             property_order: if any_order { PropertyOrder::Any } else { PropertyOrder::Declared },
+            numbers: if any_numbers { Numbers::Any } else { Numbers::Plain },
         },
         registry: Arc::new(Registry::new(documents)),
         policy: if lenient { Policy::Lenient } else { Policy::Strict },
