@@ -10,6 +10,7 @@ mod case;
 mod context;
 pub mod decimal;
 mod digit_range;
+mod earliest;
 pub mod ecma;
 mod ecma_class;
 pub mod error;
