@@ -74,6 +74,7 @@ def compile(
             vocabulary,
             **whitespace_of(grammar),
             any_order=grammar.property_order == "any",
+            any_numbers=grammar.numbers == "any",
             registry=grammar.registry,
             lenient=grammar.policy == "lenient",
             meter=meter,

@@ -109,6 +109,7 @@ def _read(
     language: str | None,
     whitespace: str,
     any_order: bool,
+    any_numbers: bool,
     lenient: bool,
     root: str,
     dialect: str,
@@ -121,6 +122,7 @@ def _read(
             text,
             whitespace=whitespace,  # type: ignore[arg-type]
             property_order="any" if any_order else "declared",
+            numbers="any" if any_numbers else "plain",
             policy="lenient" if lenient else "strict",
         )
     elif kind == "lark":
@@ -159,6 +161,9 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         "one space after each separator.",
     ),
     click.option("--any-order", is_flag=True, help="Of properties, not only the declared one."),
+    click.option(
+        "--any-numbers", is_flag=True, help="1.0 and 1e3 for integers, and numbers like 1e999."
+    ),
     click.option("--lenient", is_flag=True, help="Leave out keywords that are not supported."),
     click.option("--root", default="root", show_default=True, help="The rule of GBNF and EBNF."),
     click.option(
@@ -181,6 +186,7 @@ def takes_grammar(function: Callable[..., Any]) -> Callable[..., Any]:
         language: str | None,
         whitespace: str,
         any_order: bool,
+        any_numbers: bool,
         lenient: bool,
         root: str,
         dialect: str,
@@ -191,6 +197,7 @@ def takes_grammar(function: Callable[..., Any]) -> Callable[..., Any]:
             language=language,
             whitespace=whitespace,
             any_order=any_order,
+            any_numbers=any_numbers,
             lenient=lenient,
             root=root,
             dialect=dialect,

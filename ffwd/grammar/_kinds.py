@@ -21,6 +21,9 @@ Policy: TypeAlias = Literal["strict", "lenient"]
 PropertyOrder: TypeAlias = Literal["declared", "any"]
 """In which order the properties of objects come; see `json_schema`."""
 
+Numbers: TypeAlias = Literal["plain", "any"]
+"""Which spellings of numbers are written; see `json_schema`."""
+
 MAX_WHITESPACE = 4096
 # Of one separator or of one step of indentation.
 MAX_LAYOUT = 64
@@ -29,6 +32,7 @@ JSON_WHITESPACE = " \t\n\r"
 WHITESPACES: tuple[Whitespace, ...] = get_args(Whitespace)
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 PROPERTY_ORDERS: tuple[PropertyOrder, ...] = get_args(PropertyOrder)
+NUMBERS: tuple[Numbers, ...] = get_args(Numbers)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +46,7 @@ class JsonSchema(Grammar):
         separators: Between items, and between a key and its value; see `json_schema`.
         indent: How far each level is indented; see `json_schema`.
         property_order: In which order properties come; see `json_schema`.
+        numbers: Which spellings of numbers are written; see `json_schema`.
         registry: The documents that references may lead to: pairs of a URI and JSON text.
         policy: What happens to a keyword that is not supported; see `json_schema`.
 
@@ -53,6 +58,7 @@ class JsonSchema(Grammar):
     separators: tuple[str, str] | None = None
     indent: int | str | None = None
     property_order: PropertyOrder = "declared"
+    numbers: Numbers = "plain"
     registry: tuple[tuple[str, str], ...] = ()
     policy: Policy = "strict"
 
@@ -89,6 +95,8 @@ class JsonSchema(Grammar):
                 f"property_order must be one of {', '.join(PROPERTY_ORDERS)}, "
                 f"not {self.property_order!r}"
             )
+        if self.numbers not in NUMBERS:
+            raise ValueError(f"numbers must be one of {', '.join(NUMBERS)}, not {self.numbers!r}")
         if self.policy not in POLICIES:
             raise ValueError(f"policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
         _check_registry(self.registry)
@@ -116,6 +124,7 @@ def json_schema(
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
     property_order: PropertyOrder = "declared",
+    numbers: Numbers = "plain",
     registry: Mapping[str, str | bool | dict[str, Any]] | None = None,
     policy: Policy = "strict",
 ) -> JsonSchema: ...
@@ -130,6 +139,7 @@ def json_schema(
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
     property_order: PropertyOrder = "declared",
+    numbers: Numbers = "plain",
     registry: Mapping[str, str | bool | dict[str, Any]] | None = None,
     policy: Policy = "strict",
 ) -> "TypedSchema[T]": ...
@@ -144,6 +154,7 @@ def json_schema(
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
     property_order: PropertyOrder = "declared",
+    numbers: Numbers = "plain",
     registry: Mapping[str, str | bool | dict[str, Any]] | None = None,
     policy: Policy = "strict",
 ) -> JsonSchema: ...
@@ -157,6 +168,7 @@ def json_schema(
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
     property_order: PropertyOrder = "declared",
+    numbers: Numbers = "plain",
     registry: Mapping[str, str | bool | dict[str, Any]] | None = None,
     policy: Policy = "strict",
 ) -> JsonSchema:
@@ -183,6 +195,10 @@ def json_schema(
             around it. The separators are then `(",", ": ")` unless given.
         property_order: `"declared"` asks for properties in the order in which the schema declares
             them, those that it does not declare after them; `"any"` takes every order.
+        numbers: `"plain"` writes integers as integers (`21`, neither `21.0` nor `2.1e1`) where the
+            schema allows nothing else, and no number that is infinite as a double, such as `1e999`,
+            unless a bound or a listed value of the schema is one. `"any"` writes every number that
+            is valid.
         registry: The documents that `$ref` and its like may lead to, and metaschemas that `$schema`
             may name, by their absolute URIs; each as JSON text or Python values. Nothing is
             fetched. The metaschemas of all drafts are known without it.
@@ -216,6 +232,7 @@ def json_schema(
                 separators=separators,
                 indent=indent,
                 property_order=property_order,
+                numbers=numbers,
                 policy=policy,
             )
     return JsonSchema(
@@ -225,6 +242,7 @@ def json_schema(
         separators=separators,
         indent=indent,
         property_order=property_order,
+        numbers=numbers,
         registry=tuple(
             (uri, _schema_text(document, f"the document {uri!r}"))
             for uri, document in documents.items()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from ffwd.grammar._kinds import JsonSchema, Policy, PropertyOrder, Whitespace
+from ffwd.grammar._kinds import JsonSchema, Numbers, Policy, PropertyOrder, Whitespace
 from ffwd.grammar._text import schema_text
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def schema_of(  # type: ignore[overload-overlap]  # a class can be called, too, 
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
     property_order: PropertyOrder = "declared",
+    numbers: Numbers = "plain",
     policy: Policy = "strict",
 ) -> TypedSchema[T]: ...
 
@@ -99,6 +100,7 @@ def schema_of(
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
     property_order: PropertyOrder = "declared",
+    numbers: Numbers = "plain",
     policy: Policy = "strict",
 ) -> TypedSchema[inspect.BoundArguments]: ...
 
@@ -114,6 +116,7 @@ def schema_of(
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
     property_order: PropertyOrder = "declared",
+    numbers: Numbers = "plain",
     policy: Policy = "strict",
 ) -> TypedSchema[Any]: ...
 
@@ -128,6 +131,7 @@ def schema_of(
     separators: tuple[str, str] | None = None,
     indent: int | str | None = None,
     property_order: PropertyOrder = "declared",
+    numbers: Numbers = "plain",
     policy: Policy = "strict",
 ) -> TypedSchema[Any]:
     """JSON text that is a value of a Python type, and the way back: `schema_of(T).parse(text)`.
@@ -158,6 +162,7 @@ def schema_of(
         separators: Between items, and between keys and values.
         indent: How far each level is indented.
         property_order: In which order properties come.
+        numbers: Which spellings of numbers are written.
         policy: What happens to a keyword that is not supported.
 
     Raises:
@@ -180,6 +185,7 @@ def schema_of(
         separators=separators,
         indent=indent,
         property_order=property_order,
+        numbers=numbers,
         policy=policy,
         type=type,
         require_all=require_all,

@@ -6,7 +6,7 @@ from ffwd.grammar._errors import grammar_error
 from ffwd.grammar._kinds import JsonSchema
 
 # All JSON of one grammar has the same ones.
-SHARED = ("property_order", "policy")
+SHARED = ("property_order", "numbers", "policy")
 
 
 def whitespace_of(schema: JsonSchema) -> dict[str, Any]:
@@ -58,6 +58,7 @@ class Writing:
         return {
             **whitespace_of(schema),
             "any_order": schema.property_order == "any",
+            "any_numbers": schema.numbers == "any",
             "registry": tuple(self._documents.items()),
             "lenient": schema.policy == "lenient",
         }

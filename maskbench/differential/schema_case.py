@@ -49,7 +49,11 @@ class SchemaCase:
         self._report = report
         self._source = source
         self._text = json.dumps(drawn.schema, ensure_ascii=False)
-        self._options = {"whitespace": whitespace.value, "property_order": "declared"}
+        self._options = {
+            "whitespace": whitespace.value,
+            "property_order": "declared",
+            "numbers": "any",
+        }
         self._peer: Contestant | None = None
         self._known: dict[bytes, Judgement] = {}
 
@@ -281,6 +285,7 @@ class SchemaCase:
         grammar = ffwd.json_schema(
             schema,
             property_order=order,
+            numbers="any",
             whitespace=self._whitespace.value,
         )
         try:
@@ -301,7 +306,7 @@ class SchemaCase:
             self._report.classes["judges differ"] += report.disagreements + len(report.disputed)
         for failure in report.failures:
             text = failure.instance.encode()
-            options = {"whitespace": "compact", "property_order": "any"}
+            options = {"whitespace": "compact", "property_order": "any", "numbers": "any"}
             if failure.expected:
                 if fuzz.accepts(self._formatless_compact, failure.instance):
                     self._report.add("ffwd narrower: format")

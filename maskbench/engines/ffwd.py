@@ -44,6 +44,8 @@ class FfwdEngine(Engine):
         self._options = {
             "whitespace": setup.whitespace.value,
             "property_order": self.property_order or setup.property_order,
+            # Verdicts are compared with validators, for which 1.0 is an integer.
+            "numbers": "any",
         }
         self._cold_store = setup.cold_store
         self._rows = ffwd.allocate_bitmask(1, spec.vocab_size)

@@ -62,7 +62,7 @@ class FuzzReport:
 
 def compile_schema(schema: Any, tokens: VocabularyTokens) -> ffwd.CompiledGrammar | None:
     """The schema with properties in any order; None if nothing is valid against it."""
-    grammar = ffwd.json_schema(schema, property_order="any", whitespace="compact")
+    grammar = ffwd.json_schema(schema, property_order="any", numbers="any", whitespace="compact")
     try:
         return ffwd.compile(grammar, tokens.vocabulary)
     except ffwd.UnsatisfiableSchemaError:

@@ -15,6 +15,7 @@ from ffwd.grammar import (
     Choice,
     Dispatch,
     Grammar,
+    Intersection,
     JsonSchema,
     Limit,
     Regex,
@@ -69,6 +70,9 @@ class Recogniser:
                 return {start + len(grammar.text)} if fits else set()
             case Seq():
                 return self._all(grammar.parts, {start}, scope)
+            case Intersection():
+                ends = [self.ends(part, start, scope) for part in grammar.parts]
+                return set.intersection(*ends)
             case Choice():
                 found: set[int] = set()
                 for option in grammar.options:

@@ -183,3 +183,42 @@ for _style, _texts in {
     ],
 }.items():
     CASES[f"{_style}, nested"] = (schema(NESTED, style=_style), _texts)
+
+# What XGrammar writes for Kimi K3 itself: no marks within values.
+MARKS = ["<|open|>", "<|close|>", "<|sep|>"]
+OPENED, CLOSED = '<|open|>argument key="', "<|close|>argument<|sep|>"
+EXCLUDING = {
+    "type": "object",
+    "properties": {
+        "s": {"type": "string"},
+        "e": {"enum": ["ab", "a<|sep|>b"]},
+        "n": {"type": "integer"},
+        "l": {"type": "array", "items": {"type": "string"}},
+    },
+}
+CASES["kimi_k3_xml, without"] = (
+    schema({**EXCLUDING, "additionalProperties": False}, style="kimi_k3_xml", excludes=MARKS),
+    [
+        f'{OPENED}s" type="string"<|sep|>ab{CLOSED}{OPENED}n" type="number"<|sep|>1{CLOSED}',
+        f'{OPENED}e" type="string"<|sep|>ab{CLOSED}',
+        f'{OPENED}l" type="array"<|sep|>["ab"]{CLOSED}',
+    ],
+)
+CASES["qwen_xml, without"] = (
+    schema({**EXCLUDING, "additionalProperties": False}, style="qwen_xml", excludes=["ab", "<|"]),
+    [
+        "<parameter=s>ba</parameter><parameter=n>1</parameter>",
+        '<parameter=l>["ba", "a"]</parameter>',
+    ],
+)
+# XGrammar takes free text in such a tag only where something is excluded from it.
+ENDLESS = tag("<x>", {"type": "any_text", "excludes": ["k"]}, "")
+CASES["any text to the end"] = (ENDLESS, ["<x>ab", "<x>", "<x>a<x>b"])
+CASES["any text at the end"] = (
+    {"type": "sequence", "elements": [const("a"), ENDLESS]},
+    ["a<x>ab", "a<x>"],
+)
+CASES["any text before a text"] = (
+    {"type": "sequence", "elements": [ENDLESS, const("z")]},
+    ["<x>abz", "<x>zz"],
+)

@@ -3,7 +3,9 @@
 import json
 from typing import Any
 
+import compiled
 import pytest
+from compiled import byte_vocabulary
 from recognise import accepts
 from structuraltags import ANY, CASES, PLACE, const, schema, tag
 
@@ -130,7 +132,6 @@ def test_tokens_that_trigger() -> None:
         ({"type": "token", "token": -1}, "/format/token", "no token has the id"),
         ({"type": "token", "token": 1.0}, "/format/token", "an id or a name"),
         (tag("a", ANY, []), "/format/end", "must not be empty"),
-        (tag("a", ANY, ""), "/format/content", "would never end"),
         (tag({"type": "any_text"}, ANY, "b"), "/format/begin/type", "the format 'token'"),
         (tag("a", {"type": "q"}, "b"), "/format/content/type", "no format 'q'"),
         ({"type": "triggered_tags", "triggers": [], "tags": []}, "/format/triggers", "a trigger"),
@@ -170,7 +171,6 @@ def test_tokens_that_trigger() -> None:
         ({"type": "dispatch", "rules": [["a"]]}, "/format/rules/0", "a pattern and a format"),
         (schema(3), "/format/json_schema", "an object or a boolean"),
         (schema({}, style="xml"), "/format/style", "no style 'xml'"),
-        (schema({}, excludes=["a"], style="glm_xml"), "/format/excludes", "not supported"),
         (schema({}, excludes=['"']), "/format/excludes", "escapes"),
         (schema(False, style="qwen_xml"), "/format/json_schema", "no such value"),
         (
@@ -179,9 +179,39 @@ def test_tokens_that_trigger() -> None:
             "cannot be written",
         ),
         (
-            schema({"type": "object", "patternProperties": {}}, style="glm_xml"),
-            "/format/json_schema/patternProperties",
-            "not supported",
+            schema(
+                {
+                    "type": "object",
+                    "properties": {"xa": {"type": "integer"}},
+                    "patternProperties": {"^x": {"minimum": 3}},
+                },
+                style="glm_xml",
+            ),
+            "/format/json_schema/patternProperties/^x",
+            "the declared name 'xa' matches",
+        ),
+        (
+            schema({"type": "object", "propertyNames": {"not": {}}}, style="glm_xml"),
+            "/format/json_schema/propertyNames/not",
+            "'not' of names",
+        ),
+        (
+            schema(
+                {
+                    "type": "object",
+                    "properties": {"a": {}},
+                    "required": ["a"],
+                    "propertyNames": {"enum": ["b"]},
+                },
+                style="glm_xml",
+            ),
+            "/format/json_schema/required",
+            "'a' is required and cannot be a name",
+        ),
+        (
+            schema({"enum": ["ab", "b"]}, style="glm_xml", excludes=["b"]),
+            "/format/json_schema",
+            "each of the listed strings",
         ),
         (
             schema(
@@ -360,3 +390,70 @@ def test_xml_that_contains_itself() -> None:
     assert accepts(grammar, leaf)
     assert accepts(grammar, node)
     assert not accepts(grammar, f"{leaf}{mark}<l>{mark}<item>{mark}</item>{mark}</l>")
+
+
+def member(name: str, value: str) -> str:
+    return f"<parameter={name}>{value}</parameter>"
+
+
+BOOLEANS = {"^x": {"type": "boolean"}, "y$": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("value", "good", "bad"),
+    [
+        (
+            {"patternProperties": BOOLEANS, "additionalProperties": False},
+            [member("x", "true"), member("ay", "1"), member("x1", "true") + member("y", "2")],
+            # `xy` would have to be both.
+            [member("x", "1"), member("ay", "true"), member("a", "1"), member("xy", "1")],
+        ),
+        (
+            {"patternProperties": {"^x": False, "^z": {}}, "properties": {"a": {"const": 1}}},
+            [member("a", "1"), member("zz", "q")],
+            [member("x", "1"), member("xx", "q"), member("a", "2")],
+        ),
+        (
+            {"propertyNames": {"pattern": "^x", "maxLength": 3}, "properties": {"a": {}, "xa": {}}},
+            [member("xa", "q"), member("xb", "q"), member("xa", "q") + member("xbc", "1"), ""],
+            [member("a", "q"), member("b", "q"), member("xbcd", "1")],
+        ),
+        (
+            {"propertyNames": {"enum": ["p", "q", "a"]}, "properties": {"a": {}, "b": {}}},
+            [member("a", "1"), member("p", "1"), member("a", "1") + member("q", "1")],
+            [member("b", "1"), member("c", "1")],
+        ),
+        ({"propertyNames": False, "properties": {"a": {}}}, [""], [member("a", "1")]),
+    ],
+)
+def test_names_of_arguments_in_xml(value: Any, good: list[str], bad: list[str]) -> None:
+    """As JSON Schema has them: declared names have to fit as well."""
+    value = {"type": "object", **value}
+    grammar = read(schema(value, style="qwen_xml"), closed_objects=False)
+    native = ffwd.compile(grammar, byte_vocabulary())
+    for text in [*good, *bad]:
+        assert accepts(grammar, text) == compiled.accepts(native, text) == (text in good), text
+
+
+def test_lists_of_several_kinds_in_nested_xml() -> None:
+    """`oneOf` and `anyOf` of lists, written as elements."""
+    lists = [{"type": "array", "items": {"type": name}, "minItems": 1} for name in ("integer", "null")]
+    value = {"type": "object", "properties": {"l": {"oneOf": lists}}, "additionalProperties": False}
+    grammar = read(schema(value, style="cohere_xml"))
+    item = '<cofl:value type="json">{}</cofl:value>'.format
+    whole = '<cofl:value name="l" type="list">{}</cofl:value>'.format
+    assert accepts(grammar, whole(item(1) + item(2)))
+    assert accepts(grammar, whole(item("null")))
+    assert not accepts(grammar, whole(item(1) + item("null")))
+    assert not accepts(grammar, whole(item("true")))
+    assert not accepts(grammar, whole(""))
+
+
+def test_free_text_in_a_tag_without_an_end() -> None:
+    """It goes on to what follows the tag, or to the end."""
+    endless = tag("<x>", ANY, "")
+    grammar = read({"type": "sequence", "elements": [const("a"), endless]})
+    assert all(accepts(grammar, text) for text in ("a<x>", "a<x>any\n<x>"))
+    assert not accepts(grammar, "b<x>")
+    between = read({"type": "sequence", "elements": [endless, const("z")]})
+    assert accepts(between, "<x>abz") and not accepts(between, "<x>ab")

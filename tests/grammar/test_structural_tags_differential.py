@@ -3,10 +3,13 @@
 Where they differ is listed, with the reason.
 """
 
+import itertools
+
 import pytest
 from recognise import accepts
 from structuraltags import CASES, triggered
 from tagpeers import Peer, variants
+from xgrammar import builtin_structural_tag as builtin
 
 import ffwd
 
@@ -46,3 +49,39 @@ def test_random_texts_of_triggers() -> None:
     pieces = ["<f1>q</f>", "<f2>", "</f>", "</g>", "<", "f", "q", "x"]
     texts = [a + b + c for a in pieces for b in pieces for c in pieces]
     assert [text for text in texts if accepts(grammar, text) != peer.accepts(text)] == []
+
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "integer", "minimum": 1},
+        "kind": {"enum": ["a", "b"]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "unit": {"anyOf": [{"type": "string", "minLength": 2}, {"type": "null"}]},
+        "place": {"type": "object", "properties": {"x": {"type": "number"}}},
+    },
+    "required": ["city"],
+}
+TOOLS = [
+    {"type": "function", "function": {"name": name, "strict": True, "parameters": parameters}}
+    for name, parameters in (("add", PARAMETERS), ("none", {"type": "object", "properties": {}}))
+]
+
+
+@pytest.mark.parametrize("model", sorted(builtin._structural_tag_registry))
+def test_what_xgrammar_writes_for_each_model_is_read(model: str) -> None:
+    """For all choices of tools, with and without reasoning."""
+    choices = ["auto", "required", "none", {"type": "function", "function": {"name": "add"}}]
+    for choice, reasoning, excluding, any_order in itertools.product(
+        choices, ("enabled", "disabled", "auto"), (True, False), (False, True)
+    ):
+        tag = builtin.get_model_structural_tag(
+            model,
+            TOOLS,
+            choice,
+            reasoning,
+            exclude_special_tokens=excluding,
+            any_order=any_order,
+        )
+        assert ffwd.structural_tag(tag.model_dump_json())

@@ -47,7 +47,9 @@ class Judge:
         if case.schema != self._schema:
             self._schema = case.schema
             try:
-                grammar = ffwd.json_schema(case.schema, property_order="any", registry=remotes())
+                grammar = ffwd.json_schema(
+                    case.schema, property_order="any", numbers="any", registry=remotes()
+                )
                 self._compiled = ffwd.compile(grammar, vocabulary())
             except ffwd.FfwdError as error:
                 self._compiled = error

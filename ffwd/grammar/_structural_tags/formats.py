@@ -29,14 +29,12 @@ class Around:
     Attributes:
         ends: The texts that end the tag around it; free text stops before them.
         end_tokens: The tokens that do.
-        endless: The tag around it ends with the empty text alone.
         nesting: How many formats there are.
 
     """
 
     ends: tuple[str, ...] = ()
     end_tokens: tuple[int | str, ...] = ()
-    endless: bool = False
     nesting: int = 0
 
 
@@ -100,7 +98,7 @@ class Reader:
             marks = [self._mark(end, fields.place("end"))]
         texts = tuple(mark for mark in marks if isinstance(mark, str) and mark)
         ids = tuple(mark[0] for mark in marks if isinstance(mark, tuple))
-        inside = Around(texts, ids, not texts and not ids, around.nesting)
+        inside = Around(texts, ids, around.nesting)
         tag = Tag(begin, self.content(fields, inside), marks)
         self.check_unread(fields)
         return tag
@@ -173,10 +171,6 @@ def _any_text(reader: Reader, fields: Fields, around: Around) -> Grammar:
 
 def _without(fields: Fields, name: str, around: Around) -> tuple[str, ...]:
     """What free text does not have in it: what the format says, and the end of the tag around."""
-    if around.endless:
-        raise StructuralTagError.at(
-            fields.pointer, f"{fields.kind} would never end in a tag whose 'end' is empty"
-        )
     return tuple(dict.fromkeys(fields.texts(name, []) + around.ends))
 
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from ffwd.grammar._grammar import Grammar
-from ffwd.grammar._kinds import Policy, PropertyOrder, Whitespace
+from ffwd.grammar._kinds import Numbers, Policy, PropertyOrder, Whitespace
 from ffwd.grammar._structural_tags.errors import StructuralTagError
 from ffwd.grammar._structural_tags.fields import Fields
 from ffwd.grammar._structural_tags.formats import Around, Reader
@@ -20,6 +20,7 @@ def structural_tag(
     *,
     whitespace: Whitespace = "flexible",
     property_order: PropertyOrder = "declared",
+    numbers: Numbers = "plain",
     closed_objects: bool = True,
     policy: Policy = "strict",
 ) -> Grammar:
@@ -34,6 +35,7 @@ def structural_tag(
         tag: The structural tag, as JSON text or Python values.
         whitespace: Where whitespace may stand in JSON; see `json_schema`.
         property_order: In which order properties come where a format does not say `any_order`.
+        numbers: Which spellings of numbers are written in JSON; see `json_schema`.
         closed_objects: Whether objects that declare their properties have no others unless their
             schemas say so, as XGrammar reads them. Without it, they may, as JSON Schema has it.
         policy: `"strict"` refuses fields of formats that are not known, and keywords of schemas
@@ -52,6 +54,7 @@ def structural_tag(
     schemas = Schemas(
         whitespace=whitespace,
         property_order=property_order,
+        numbers=numbers,
         closed_objects=closed_objects,
         policy=policy,
     )

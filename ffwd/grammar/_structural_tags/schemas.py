@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ffwd.grammar._grammar import Grammar
-from ffwd.grammar._kinds import Policy, PropertyOrder, Whitespace, json_schema
+from ffwd.grammar._kinds import JsonSchema, Numbers, Policy, PropertyOrder, Whitespace, json_schema
 from ffwd.grammar._structural_tags.closed import closed
 from ffwd.grammar._structural_tags.document import Document
 from ffwd.grammar._structural_tags.errors import StructuralTagError
@@ -23,6 +23,7 @@ class Schemas:
 
     whitespace: Whitespace = "flexible"
     property_order: PropertyOrder = "declared"
+    numbers: Numbers = "plain"
     closed_objects: bool = True
     policy: Policy = "strict"
 
@@ -42,11 +43,6 @@ class Schemas:
         most = None if deprecated else fields.count("max_whitespace_cnt", None)
         any_order = not deprecated and fields.flag("any_order", False)
         excluding = () if deprecated else fields.texts("excludes", [])
-        if excluding and style != "json":
-            # Names and values are elements there, and what is between them is not a string.
-            raise StructuralTagError.at(
-                fields.place("excludes"), "'excludes' is not supported in styles of XML"
-            )
         for text in excluding:
             if re.search(r'["\\\x00-\x1f]', text):
                 raise StructuralTagError.at(
@@ -54,8 +50,6 @@ class Schemas:
                 )
         if self.closed_objects:
             schema = closed(schema)
-        if excluding:
-            schema = without(schema, excluding)
         options: dict[str, Any] = {
             # A bound on runs of whitespace is about runs.
             "whitespace": "flexible"
@@ -63,12 +57,18 @@ class Schemas:
             else self.whitespace,
             "max_whitespace": MAX_WHITESPACE if most is None else most,
             "property_order": "any" if any_order else self.property_order,
+            "numbers": self.numbers,
             "policy": self.policy,
         }
+
+        def json_text(inner: Any, known: dict[str, Any]) -> JsonSchema:
+            if excluding:
+                inner = without(inner, excluding)
+                known = {uri: without(document, excluding) for uri, document in known.items()}
+            return json_schema(inner, registry=known, **options)
+
         if style == "json":
-            made: Grammar = json_schema(schema, **options)
-            return made
-        document = Document(
-            schema, pointer, lambda inner, known: json_schema(inner, registry=known, **options)
-        )
-        return arguments(STYLES[style], document, options["max_whitespace"], any_order)
+            return json_text(schema, {})
+        document = Document(schema, pointer, json_text)
+        space = options["max_whitespace"]
+        return arguments(STYLES[style], document, space, any_order, excluding)

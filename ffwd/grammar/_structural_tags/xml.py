@@ -10,8 +10,15 @@ from ffwd.grammar._regex import regex
 from ffwd.grammar._repeat import optional, repeat
 from ffwd.grammar._rules import rule, rules
 from ffwd.grammar._sequence import lit, seq
-from ffwd.grammar._string import StringText
-from ffwd.grammar._structural_tags.document import KINDS, Document, branches, escaped
+from ffwd.grammar._structural_tags.document import ANNOTATIONS, KINDS, Document, branches, escaped
+from ffwd.grammar._structural_tags.xml_names import (
+    ANY_NAME,
+    Names,
+    avoiding,
+    matches,
+    patterns_of,
+    read_names,
+)
 from ffwd.grammar._structural_tags.xml_strings import strings
 from ffwd.grammar._structural_tags.xml_styles import STYLES as STYLES
 from ffwd.grammar._structural_tags.xml_styles import Bodies, Style
@@ -21,13 +28,19 @@ NAME = r"^[a-zA-Z_][a-zA-Z0-9_]*$"
 # What says more of an object than what is written here.
 REFUSED = (
     "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies",
-    "patternProperties", "propertyNames", "$dynamicRef", "$recursiveRef",
+    "$dynamicRef", "$recursiveRef",
 )  # fmt: skip
 # The place of a value of which nothing is said.
 ANYTHING = None
 
 
-def arguments(style: Style, document: Document, max_whitespace: int, any_order: bool) -> Grammar:
+def arguments(
+    style: Style,
+    document: Document,
+    max_whitespace: int,
+    any_order: bool,
+    excluding: tuple[str, ...] = (),
+) -> Grammar:
     """The arguments that a schema describes; or one value, written like that of an argument.
 
     Raises:
@@ -35,7 +48,7 @@ def arguments(style: Style, document: Document, max_whitespace: int, any_order: 
 
     """
     space: Grammar = regex(rf"[ \t\n\r]{{0,{max_whitespace}}}")
-    writer = Writer(style, document, space, any_order)
+    writer = Writer(style, document, space, any_order, excluding)
     start = writer.members("") if writer.may_be_object() else writer.value()
     return rules({"arguments": start, **writer.named}) if writer.named else start
 
@@ -49,6 +62,7 @@ class Writer:
         document: The schema.
         space: The whitespace between elements.
         any_order: Members come in any order, and only their number is checked.
+        excluding: Texts that come neither in strings nor in names.
         named: The objects and lists in it, where they are not written as JSON.
 
     """
@@ -57,6 +71,7 @@ class Writer:
     document: Document
     space: Grammar
     any_order: bool
+    excluding: tuple[str, ...] = ()
     named: dict[str, Grammar] = field(default_factory=dict)
 
     def may_be_object(self) -> bool:
@@ -68,21 +83,29 @@ class Writer:
         """The value of the schema itself, which is no object."""
         return choice([body for _, body in self._bodies(self.document.resolve(""))])
 
-    def element(self, name: str | Grammar | None, place: str | None) -> Grammar:
+    def element(
+        self, name: str | Grammar | None, place: str | None, names: Names = ANY_NAME
+    ) -> Grammar:
         """One argument, or an item of a list, whose value is at a place."""
-        written = self._name(name, place or "") if isinstance(name, str) else name
+        written = self._name(name, place or "", names) if isinstance(name, str) else name
         opened = self.style.write(written, self._bodies(place), self.space)
         closing: Grammar = lit(self.style.close, controls=True)
         if self.style.tight:
             closing = seq(closing, "</", written or "", ">")
         return seq(opened, closing)
 
-    def _name(self, name: str, place: str) -> Grammar:
+    def _name(self, name: str, place: str, names: Names) -> Grammar:
         written = self.style.escaped(name)
         forbidden = self.style.forbidden
         if (forbidden and forbidden in written) or (self.style.tight and not name.strip(" /")):
             raise self.document.error(place, f"the name {name!r} cannot be written in this style")
-        return lit(written)
+        if names.is_free:
+            return lit(written)
+        if written != name:
+            raise self.document.error(
+                place, f"'propertyNames' beside the name {name!r}, which is escaped, is not supported"
+            )
+        return names.among([name])
 
     def _bodies(self, place: str | None) -> Bodies:
         """What may stand in an element."""
@@ -93,14 +116,15 @@ class Writer:
             )
         bodies: Bodies = []
         if "string" in kinds:
-            close = self.style.close
+            close, excluding = self.style.close, self.excluding
+            free_text = any_text(excluding=(close, *excluding))
             text = (
-                any_text(excluding=close)
+                free_text
                 if place is ANYTHING
-                else strings(self.document, place, close)
+                else strings(self.document, place, close, excluding)
             )
             # Whitespace around free text belongs to it.
-            free = text == any_text(excluding=close)
+            free = text == free_text
             bodies.append(("string", text if free else self._spaced(text)))
         others = [frozenset({kind}) for kind in KINDS[1:] if kind in kinds]
         if not self.style.typed and not self.style.nested and others:
@@ -142,7 +166,7 @@ class Writer:
                 raise self.document.error(place or "", "there is no such value")
             if place is not ANYTHING and "object" not in self.document.kinds(place):
                 raise self.document.error(place, "arguments must be an object")
-            return seq(repeat(seq(self.space, self._other((), ANYTHING))), self.space)
+            return seq(repeat(seq(self.space, self._other(ANY_NAME.but((), self.excluding, (NAME,)), ANYTHING))), self.space)
         return self._members(place, schema)
 
     def _members(self, place: str, schema: dict[str, Any]) -> Grammar:
@@ -177,12 +201,20 @@ class Writer:
             raise self.document.error(
                 f"{place}/required", f"{missing[0]!r} is required and not declared"
             )
-        members = [
-            (self.element(name, f"{place}/properties/{escaped(name)}"), name in required)
-            for name, value in properties.items()
-            if value is not False
-        ]
-        other = self._others(place, schema, tuple(properties))
+        names = read_names(self.document, place, schema)
+        members = []
+        for name, value in properties.items():
+            written = self.style.escaped(name)
+            refused = any(text in written for text in self.excluding) or not names.allows(name)
+            if refused and name in required:
+                raise self.document.error(
+                    f"{place}/required", f"{name!r} is required and cannot be a name here"
+                )
+            self._check_patterns(place, schema, name, value)
+            if value is not False and not refused:
+                inner = f"{place}/properties/{escaped(name)}"
+                members.append((self.element(name, inner, names), name in required))
+        other = self._others(place, schema, tuple(properties), names)
         least, most = schema.get("minProperties", 0), schema.get("maxProperties")
         if self.any_order:
             ways = [element for element, _ in members] + ([] if other is None else [other])
@@ -192,22 +224,50 @@ class Writer:
             return seq(repeat(seq(self.space, choice(ways)), least, most), self.space)
         return seq(self._in_order(members, other, least, most, place), self.space)
 
-    def _others(self, place: str, schema: dict[str, Any], names: tuple[str, ...]) -> Grammar | None:
-        """A member that is not declared, if there may be any."""
-        for keyword in ("additionalProperties", "unevaluatedProperties"):
-            if keyword in schema:
-                if schema[keyword] is False:
-                    return None
-                inner = f"{place}/{keyword}"
-                return self._other(names, ANYTHING if schema[keyword] in (True, {}) else inner)
-        return self._other(names, ANYTHING)
+    def _check_patterns(
+        self, place: str, schema: dict[str, Any], name: str, value: object
+    ) -> None:
+        """Refuse a declared name of which a pattern says something as well."""
+        for pattern, inner in patterns_of(self.document, place, schema).items():
+            says = inner not in (True, {}) and value is not False
+            if says and matches(pattern, name):
+                raise self.document.error(
+                    f"{place}/patternProperties/{escaped(pattern)}",
+                    f"a pattern that the declared name {name!r} matches is not supported in XML",
+                )
 
-    def _other(self, names: tuple[str, ...], place: str | None) -> Grammar:
+    def _others(
+        self, place: str, schema: dict[str, Any], declared: tuple[str, ...], names: Names
+    ) -> Grammar | None:
+        """A member that is not declared, if there may be any.
+
+        A name that several patterns match does not come.
+        """
+        patterns = patterns_of(self.document, place, schema)
+        ways = []
+        for pattern, value in patterns.items():
+            if value is not False:
+                inner = f"{place}/patternProperties/{escaped(pattern)}"
+                apart = [avoiding(other) for other in patterns if other != pattern]
+                fits = names.but(declared, self.excluding, (NAME, pattern, *apart))
+                ways.append(self._other(fits, ANYTHING if value in (True, {}) else inner))
+        keywords = ("additionalProperties", "unevaluatedProperties")
+        keyword = next((one for one in keywords if one in schema), None)
+        value = True if keyword is None else schema[keyword]
+        if value is not False:
+            fits = names.but(declared, self.excluding, (NAME, *map(avoiding, patterns)))
+            open_value = value in (True, {})
+            ways.append(self._other(fits, ANYTHING if open_value else f"{place}/{keyword}"))
+        if not ways or names.is_nothing:
+            return None
+        return ways[0] if len(ways) == 1 else choice(ways)
+
+    def _other(self, name: Grammar, place: str | None) -> Grammar:
         if self.style.tight:
             raise self.document.error(
                 place or "", "members that are not declared cannot be written in this style"
             )
-        return self.element(StringText(other_than=names, patterns=(NAME,)), place)
+        return self.element(name, place)
 
     def _in_order(
         self,
@@ -253,6 +313,11 @@ class Writer:
         schema = True if place is ANYTHING else self.document.at(place)
         if place is ANYTHING or isinstance(schema, bool):
             return repeat(self.element(None, ANYTHING))
+        choices = [keyword for keyword in ("anyOf", "oneOf") if keyword in schema]
+        if len(choices) == 1 and not schema.keys() - ANNOTATIONS - {"type", *choices}:
+            places = [f"{place}/{one}" for one in branches(schema, choices[0])]
+            lists = [one for one in places if "array" in self.document.kinds(one)]
+            return choice([self._items(self.document.resolve(one)) for one in lists])
         for keyword in ("prefixItems", "contains", "uniqueItems", "unevaluatedItems", "not", "if",
                         "anyOf", "oneOf", "allOf", "enum", "const", "additionalItems"):  # fmt: skip
             if schema.get(keyword, False) is not False:

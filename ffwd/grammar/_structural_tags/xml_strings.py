@@ -1,5 +1,6 @@
 """Strings of a schema as XML has them: without quotes and escapes."""
 
+from dataclasses import replace
 from typing import Any
 
 from ffwd.grammar._choice import choice
@@ -14,8 +15,12 @@ CONSTRAINTS = ("pattern", "format", "minLength", "maxLength")
 REFUSED = ("not", "if", "then", "else", "$dynamicRef", "$recursiveRef")
 
 
-def strings(document: Document, place: str, close: str) -> Grammar:
-    """The strings at a place, without the text that closes them.
+def strings(
+    document: Document, place: str, close: str, excluding: tuple[str, ...] = ()
+) -> Grammar:
+    """The strings at a place, without the text that closes them and without excluded texts.
+
+    Strings with a `pattern` or `format` may have excluded texts in them, as XGrammar has it.
 
     Raises:
         StructuralTagError: The schema says something of strings that is not supported, or that a
@@ -25,7 +30,7 @@ def strings(document: Document, place: str, close: str) -> Grammar:
     place = document.resolve(place)
     schema = document.at(place)
     if isinstance(schema, bool):
-        return any_text(excluding=close)
+        return any_text(excluding=(close, *excluding))
     for keyword in REFUSED:
         if keyword in schema:
             raise document.error(
@@ -46,12 +51,15 @@ def strings(document: Document, place: str, close: str) -> Grammar:
         for text in texts:
             if close in text:
                 raise document.error(place, f"the string {text!r} has {close!r} in it")
-        return choice([lit(text) for text in texts])
+        kept = [text for text in texts if not any(other in text for other in excluding)]
+        if not kept:
+            raise document.error(place, "each of the listed strings has an excluded text in it")
+        return choice([lit(text) for text in kept])
     if inner:
-        return choice([strings(document, one, close) for one in inner])
+        return choice([strings(document, one, close, excluding) for one in inner])
     if constrained:
-        return _constrained(document, place, schema, close)
-    return any_text(excluding=close)
+        return _constrained(document, place, schema, close, excluding)
+    return any_text(excluding=(close, *excluding))
 
 
 def _inner(document: Document, place: str, schema: dict[str, Any]) -> list[str]:
@@ -88,7 +96,16 @@ def _listed(document: Document, place: str) -> bool:
     return isinstance(schema, dict) and "const" in schema
 
 
-def _constrained(document: Document, place: str, schema: dict[str, Any], close: str) -> Grammar:
+def _constrained(
+    document: Document, place: str, schema: dict[str, Any], close: str, excluding: tuple[str, ...]
+) -> Grammar:
+    made = string_text(document, place, schema)
+    free = not made.patterns and not made.formats
+    return replace(made, excluding=(close, *(excluding if free else ())))
+
+
+def string_text(document: Document, place: str, schema: dict[str, Any]) -> StringText:
+    """What `pattern`, `format` and the lengths at a place say of a text."""
     numbers = {}
     for keyword, name in (("minLength", "min_chars"), ("maxLength", "max_chars")):
         value = schema.get(keyword)
@@ -107,7 +124,6 @@ def _constrained(document: Document, place: str, schema: dict[str, Any], close: 
                 raise document.error(f"{place}/{keyword}", f"{keyword!r} must be a string")
             texts[name] = (schema[keyword],)
     return StringText(
-        excluding=(close,),
         patterns=texts.get("patterns", ()),
         formats=texts.get("formats", ()),
         min_chars=max(numbers.get("min_chars", 0), 0),

@@ -10,8 +10,7 @@ use thiserror::Error;
 
 use crate::automaton::rules::Program;
 use crate::automaton::{
-    Automaton, EngineError, Grammar, PropertyOrder, RuleSchemas, Whitespace, WhitespaceMode,
-    Writing,
+    Automaton, EngineError, Grammar, RuleSchemas, Whitespace, WhitespaceMode, Writing,
 };
 use crate::canonical::{CanonicalMasks, Canonicality};
 use crate::error::LimitExceeded;
@@ -20,7 +19,7 @@ use crate::expr::texts::{texts, TextCounter};
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::grammar::source::Excerpt;
 use crate::grammar::{GrammarError, GrammarErrorKind};
-use crate::json_schema::{self, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
+use crate::json_schema::{self, Numbers, Policy, Registry, SchemaError, SchemaOptions, SchemaSet};
 use crate::limits::Limits;
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
 use crate::meter::{self, heap, Meter};
@@ -145,9 +144,9 @@ enum Source {
     Rules { program: Arc<Program>, json: Option<RuleValues> },
 }
 
-/// The schemas of the values of a grammar of rules, with their white space, and the order of
-/// properties.
-type RuleValues = (Vec<(json_schema::SchemaId, Whitespace)>, PropertyOrder);
+/// The schemas of the values of a grammar of rules with their white space, and how values are
+/// written.
+type RuleValues = (Vec<(json_schema::SchemaId, Whitespace)>, Writing);
 
 /// Counters of one compiled grammar, whatever it has let go of.
 #[derive(Debug, Default)]
@@ -289,10 +288,10 @@ impl Compiled {
             (Source::Text(ast), _) => Grammar::Text(ast.clone()),
             (Source::Rules { program, json }, parts) => {
                 let json = match (json, parts) {
-                    (Some((roots, property_order)), Some(parts)) => Some(RuleSchemas {
+                    (Some((roots, writing)), Some(parts)) => Some(RuleSchemas {
                         schema: Box::new(parts.schema.renewed()?),
                         roots: roots.clone(),
-                        property_order: *property_order,
+                        writing: writing.clone(),
                     }),
                     _ => None,
                 };
@@ -562,12 +561,17 @@ impl Engine {
                 policy,
             },
         };
-        let options = self.schema_options(registry, policy);
+        let options = self.schema_options(registry, policy, writing.numbers);
         let schema = Box::new(SchemaSet::parse(schema, options)?);
         self.compile(Grammar::Json { schema, writing }, recipe, "the schema")
     }
 
-    fn schema_options(&self, registry: Arc<Registry>, policy: Policy) -> SchemaOptions {
+    fn schema_options(
+        &self,
+        registry: Arc<Registry>,
+        policy: Policy,
+        numbers: Numbers,
+    ) -> SchemaOptions {
         let lexemes = self.lexemes.clone();
         let options = SchemaOptions::new(move |ast: &Ast| {
             // As the automaton has it where it is a number.
@@ -582,7 +586,7 @@ impl Engine {
             let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
             Ok(listed.map(|texts| texts.into_iter().map(text).collect()))
         });
-        SchemaOptions { registry, policy, ..options }
+        SchemaOptions { registry, policy, numbers, ..options }
     }
 
     /// A whole text that a regular expression matches, in the dialect of the `regex` crate.
@@ -621,7 +625,7 @@ impl Engine {
             Grammar::Json { writing, .. } => Source::Json(writing.clone()),
             Grammar::Rules { program, json } => Source::Rules {
                 program: program.clone(),
-                json: json.as_ref().map(|json| (json.roots.clone(), json.property_order)),
+                json: json.as_ref().map(|json| (json.roots.clone(), json.writing.clone())),
             },
         };
         let automaton = Automaton::new(grammar, self.lexemes.clone())?;

@@ -11,7 +11,7 @@ use std::hash::Hasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
-use ffwd_native::automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_native::automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use ffwd_native::bpe::{Base, BpeSpec, BpeTable, Merges};
 use ffwd_native::canonical::Canonicality;
 use ffwd_native::engine::{Compiled, Engine, EngineConfig, GrammarOptions};
@@ -130,7 +130,8 @@ const KINDS: usize = SCHEMAS.len() + 2;
 
 fn compile(engine: &Arc<Engine>, kind: usize, max_bytes: usize) -> Arc<Compiled> {
     let whitespace = Whitespace { mode: WhitespaceMode::Compact };
-    let writing = Writing { whitespace, property_order: PropertyOrder::Any };
+    let writing =
+        Writing { whitespace, property_order: PropertyOrder::Any, numbers: Numbers::default() };
     let compiled = match SCHEMAS.get(kind) {
         Some(schema) => engine.compile_json_schema(schema, writing),
         None if kind == SCHEMAS.len() => engine.compile_regex(REGEX),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ffwd_native::automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_native::automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use ffwd_native::engine::{Compiled, Engine, GrammarOptions};
 use ffwd_native::json_schema::{Policy, Registry};
 use ffwd_native::{ebnf, gbnf, lark};
@@ -86,7 +86,7 @@ pub fn compile(number: usize, engine: &Arc<Engine>) -> Compiled {
     let known = &GRAMMARS[number % COUNT];
     let whitespace = Whitespace { mode: WhitespaceMode::Compact };
     let options = |property_order| GrammarOptions {
-        writing: Writing { whitespace: whitespace.clone(), property_order },
+        writing: Writing { whitespace: whitespace.clone(), property_order, numbers: Numbers::Any },
         registry: Arc::new(Registry::default()),
         policy: Policy::Strict,
     };

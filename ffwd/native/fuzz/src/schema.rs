@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ffwd_native::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_native::automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use ffwd_native::engine::CompileError;
 use ffwd_native::json_schema::{Policy, Registry};
 use serde_json::Value;
@@ -24,7 +24,8 @@ pub fn writing(driver: &mut Driver<'_>) -> Writing {
         _ => WhitespaceMode::Compact,
     };
     let property_order = if driver.flag() { PropertyOrder::Any } else { PropertyOrder::Declared };
-    Writing { whitespace: Whitespace { mode }, property_order }
+    let numbers = if driver.flag() { Numbers::Any } else { Numbers::Plain };
+    Writing { whitespace: Whitespace { mode }, property_order, numbers }
 }
 
 /// An error says something, and where.

@@ -360,7 +360,7 @@ impl Automaton {
         if state.containers >= MAX_DISTINCT_CONTAINERS && self.array_verdict(json, id) != 0 {
             return Ok(None);
         }
-        let mut schemas = Schemas::new(json.property_order);
+        let mut schemas = Schemas::new(json.narrows);
         let mut going_on = Vec::with_capacity(state.live.len());
         let mut compared = false;
         for progress in state.live.iter() {

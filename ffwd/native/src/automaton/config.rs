@@ -51,6 +51,8 @@ pub(super) struct RootValue {
 pub struct JsonParts {
     pub schema: Box<SchemaSet>,
     pub(super) property_order: PropertyOrder,
+    /// See [`Writing::narrows`].
+    pub(super) narrows: bool,
     pub keys: Keys,
     pub(super) layouts: Layouts,
     pub(super) queries: Interner<Query>,
@@ -125,22 +127,21 @@ impl Automaton {
                 Frame::Lexeme(lexeme)
             }
             Grammar::Json { schema, writing } => {
-                let Writing { whitespace, property_order } = writing;
                 let root = schema.root();
-                automaton.add_json(schema, property_order, &[&whitespace])?;
-                let mut schemas = Schemas::new(property_order);
+                automaton.add_json(schema, &writing, &[&writing.whitespace])?;
+                let mut schemas = Schemas::new(writing.narrows());
                 schemas.require(root);
-                let root = automaton.root_value(schemas, &whitespace)?;
+                let root = automaton.root_value(schemas, &writing.whitespace)?;
                 let below = automaton.below_value(root, StackId::END)?;
                 return automaton.starting(Frame::Value(root.query), below);
             }
             Grammar::Rules { program, json } => {
                 let mut values = Vec::new();
-                if let Some(RuleSchemas { schema, roots, property_order }) = json {
+                if let Some(RuleSchemas { schema, roots, writing }) = json {
                     let whitespaces: Vec<&Whitespace> = roots.iter().map(|(_, own)| own).collect();
-                    automaton.add_json(schema, property_order, &whitespaces)?;
+                    automaton.add_json(schema, &writing, &whitespaces)?;
                     for (root, whitespace) in &roots {
-                        let mut schemas = Schemas::new(property_order);
+                        let mut schemas = Schemas::new(writing.narrows());
                         schemas.require(*root);
                         values.push(automaton.root_value(schemas, whitespace)?);
                     }
@@ -196,7 +197,7 @@ impl Automaton {
     fn add_json(
         &mut self,
         schema: Box<SchemaSet>,
-        property_order: PropertyOrder,
+        writing: &Writing,
         whitespaces: &[&Whitespace],
     ) -> Result<(), EngineError> {
         let mut different: Vec<&Whitespace> = Vec::new();
@@ -225,7 +226,8 @@ impl Automaton {
         let frames = "frames of one grammar";
         self.json = Some(JsonParts {
             schema,
-            property_order,
+            property_order: writing.property_order,
+            narrows: writing.narrows(),
             keys: Keys::new()?,
             layouts,
             queries: Interner::new(frames, MAX_FRAMES),

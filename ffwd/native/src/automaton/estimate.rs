@@ -282,7 +282,7 @@ impl Fixpoint<'_> {
         if let Some(&known) = self.scalars.get(&schema) {
             return Ok(known);
         }
-        let mut schemas = Schemas::new(self.json.property_order);
+        let mut schemas = Schemas::new(self.json.narrows);
         schemas.require(schema);
         let query = self.automaton.query(self.json, schemas)?;
         let starts = self.automaton.value_starts(self.json, query)?;

@@ -50,6 +50,7 @@ pub mod value;
 mod whole_tokens;
 
 pub use crate::grammar::whitespace::{Layout, Whitespace, WhitespaceMode};
+pub use crate::json_schema::Numbers;
 pub use array::{Spare, SPARE_ITEMS};
 pub use completion::{EndingText, MAX_COMPLETION_STEPS};
 pub use config::{Automaton, StateId};
@@ -78,7 +79,7 @@ pub struct RuleSchemas {
     pub schema: Box<crate::json_schema::SchemaSet>,
     /// With the white space of each.
     pub roots: Vec<(crate::json_schema::SchemaId, Whitespace)>,
-    pub property_order: PropertyOrder,
+    pub writing: Writing,
 }
 
 /// In which order the properties of an object come.
@@ -95,10 +96,18 @@ pub enum PropertyOrder {
 pub struct Writing {
     pub whitespace: Whitespace,
     pub property_order: PropertyOrder,
+    pub numbers: Numbers,
+}
+
+impl Writing {
+    /// Whether not every valid text is written: what is only observed is then kept apart.
+    pub fn narrows(&self) -> bool {
+        self.property_order == PropertyOrder::Declared || self.numbers == Numbers::Plain
+    }
 }
 
 impl From<Whitespace> for Writing {
     fn from(whitespace: Whitespace) -> Self {
-        Self { whitespace, property_order: PropertyOrder::default() }
+        Self { whitespace, property_order: PropertyOrder::default(), numbers: Numbers::default() }
     }
 }

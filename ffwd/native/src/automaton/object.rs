@@ -250,7 +250,7 @@ impl Automaton {
             Some(_) => None,
         };
         let languages = accept.map_or(0, |accept| state.open.of_verdict(accept));
-        let mut schemas = Schemas::new(json.property_order);
+        let mut schemas = Schemas::new(json.narrows);
         let mut demands: Vec<(u32, Demand)> = Vec::with_capacity(state.live.len());
         let mut remembers = false;
         for &Live { monitor: at, place } in state.live.iter() {

@@ -11,7 +11,6 @@ use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::memory::{map_entry, Held};
 use super::object_group::ObjectGroupId;
-use super::PropertyOrder;
 use crate::expr::lexeme::{after_value, first_bits, Ends};
 use crate::expr::{LexemeSpec, Spelling, Verdict};
 use crate::json_schema::{Normal, SchemaId, StringSpec};
@@ -72,9 +71,9 @@ impl Query {
 pub(super) struct Schemas {
     schemas: Vec<SchemaId>,
     required: Option<usize>,
-    /// Whether a required schema asks for an order of properties, which an observed one never
-    /// does: what is observed must be exact.
-    in_order: bool,
+    /// Whether a required schema asks for an order of properties or for spellings of numbers, which
+    /// an observed one never does: what is observed must be exact.
+    narrows: bool,
     /// Whether later values are compared with this one: numbers are then written with exponents of
     /// at most three digits.
     pub compared: bool,
@@ -84,9 +83,9 @@ pub(super) struct Schemas {
 }
 
 impl Schemas {
-    pub fn new(property_order: PropertyOrder) -> Self {
-        let in_order = property_order == PropertyOrder::Declared;
-        Self { schemas: Vec::new(), required: None, in_order, compared: false, exact: false }
+    /// For a grammar that narrows (see [`super::Writing::narrows`]) or does not.
+    pub fn new(narrows: bool) -> Self {
+        Self { schemas: Vec::new(), required: None, narrows, compared: false, exact: false }
     }
 
     pub fn is_any_required(&self) -> bool {
@@ -113,7 +112,7 @@ impl Schemas {
     pub fn observe(&mut self, schema: SchemaId) -> usize {
         self.exact = true;
         let required = *self.required.get_or_insert(self.schemas.len());
-        let from = if self.in_order { required } else { 0 };
+        let from = if self.narrows { required } else { 0 };
         match self.schemas[from..].iter().position(|&known| known == schema) {
             Some(place) => from + place,
             None => {
@@ -173,14 +172,17 @@ impl Automaton {
         }
         let asked = Asked { normals: &normals, required: query.required() };
         let mut starts = ValueStarts::default();
-        self.add_scalar(&mut starts, Spelling::Utf8, asked, literals)?;
+        self.add_scalar(&mut starts, Spelling::Utf8, asked, |normal, _| literals(normal))?;
         let numbers_of = |normal: &Normal| {
             Ast::alternation(normal.numbers.iter().map(|number| number.text.clone()))
         };
+        let written = |normal: &Normal| {
+            Ast::alternation(normal.numbers.iter().map(|number| number.written().clone()))
+        };
         let narrow = |numbers: Ast| numbers != Ast::Empty && numbers != numbers::unconstrained();
         let plain = query.exact && normals.iter().any(|normal| narrow(numbers_of(normal)));
-        self.add_scalar(&mut starts, Spelling::Utf8, asked, |normal| {
-            let numbers = numbers_of(normal);
+        self.add_scalar(&mut starts, Spelling::Utf8, asked, |normal, required| {
+            let numbers = if required { written(normal) } else { numbers_of(normal) };
             if numbers == Ast::Empty {
                 numbers
             } else if plain {
@@ -199,7 +201,7 @@ impl Automaton {
             let strings = normals.iter().map(|normal| strings_of(normal));
             decided.extend(strings.filter(Ast::is_approximate).map(|ast| ast.decided()));
         }
-        self.add_scalar(&mut starts, Spelling::JsonString, asked, |normal| {
+        self.add_scalar(&mut starts, Spelling::JsonString, asked, |normal, _| {
             let strings = strings_of(normal);
             if decided.is_empty() || strings == Ast::Empty {
                 strings
@@ -235,12 +237,12 @@ impl Automaton {
         starts: &mut ValueStarts,
         spelling: Spelling,
         asked: Asked<'_>,
-        language: impl Fn(&Normal) -> Ast,
+        language: impl Fn(&Normal, bool) -> Ast,
     ) -> Result<(), EngineError> {
         let mut languages: Vec<Ast> = Vec::new();
         let mut schemas: Vec<Verdict> = Vec::new();
         for (bit, normal) in asked.normals.iter().enumerate() {
-            let ast = language(normal);
+            let ast = language(normal, asked.required >> bit & 1 == 1);
             if ast == Ast::Empty {
                 continue;
             }

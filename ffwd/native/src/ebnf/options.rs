@@ -6,7 +6,7 @@ use super::in_name;
 use crate::gbnf::text::Cursor;
 use crate::grammar::fold::visit_rules;
 use crate::grammar::{Grammar, GrammarError, GrammarErrorKind, RuleId, SpanKind};
-use crate::regex::{Ast, CharClass};
+use crate::regex::Ast;
 
 /// How far ahead a list of options is looked for.
 const MAX_LOOK: usize = 4096;
@@ -171,10 +171,10 @@ fn shorten(
         let Some(options) = options.get(&rule) else { return Some(language.clone()) };
         let mut language = language.clone();
         if options.lazy {
-            language = earliest(&language, 0);
+            language = language.earliest(0);
         }
         if let Some(max_chars) = options.max_chars {
-            language = earliest(&language, max_chars);
+            language = language.earliest(max_chars);
         }
         languages.insert(rule, language.clone());
         // What is captured or counted in tokens is more than its text.
@@ -203,25 +203,4 @@ fn shorten(
         grammar.define(id, body);
     }
     Ok(())
-}
-
-/// The texts of a language of so many characters at most, and of the longer ones those that could
-/// not end after so many characters and before their own end.
-fn earliest(language: &Ast, characters: u32) -> Ast {
-    let any = || Ast::Class(CharClass::any());
-    if let Ast::Repeat { inner, min, max } = language {
-        // Characters that may end anywhere from the least number on.
-        if matches!(**inner, Ast::Class(_)) {
-            let most = characters.max(*min);
-            let max = max.map_or(most, |max| max.min(most));
-            return Ast::repeat((**inner).clone(), *min, Some(max));
-        }
-    }
-    let long = Ast::repeat(any(), characters, None);
-    let ended = match characters {
-        0 => language.clone(),
-        _ => Ast::intersection([language.clone(), long]),
-    };
-    let ended_before = Ast::concat([ended, any(), Ast::any_text()]);
-    Ast::intersection([language.clone(), Ast::complement(ended_before)])
 }

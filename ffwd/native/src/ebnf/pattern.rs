@@ -35,9 +35,14 @@ pub(super) fn regex(
             _ => return Err(cursor.fault(value.offset, "flags must be a string, such as \"is\"")),
         }
     }
+    let portable = Portable::read(pattern);
+    if portable.ignore_case && !flags.contains('i') {
+        flags.push('i');
+    }
     let options = PatternOptions::new(Dialect::Ecma).with_flags(&flags);
-    let language = regex::parse(pattern, &options).map_err(|error| {
-        let message = format!("{} (at character {} of the pattern)", error.message, error.offset);
+    let language = regex::parse(&portable.pattern, &options).map_err(|error| {
+        let character = portable.given(error.offset);
+        let message = format!("{} (at character {character} of the pattern)", error.message);
         let kind = match error.kind {
             PatternErrorKind::Invalid => GrammarErrorKind::Pattern,
             PatternErrorKind::Unsupported(feature) => GrammarErrorKind::Unsupported(feature),
@@ -51,6 +56,53 @@ pub(super) fn regex(
     // What stands as itself in a JSON string.
     let plain = CharClass::new([(0, 0x1f), (0x22, 0x22), (0x5c, 0x5c)]).negate();
     Ok(Ast::intersection([language, Ast::repeat(Ast::class(plain), 0, None)]))
+}
+
+/// A pattern as ECMAScript has it. XGrammar writes two things of other dialects itself: `(?i)` before
+/// the whole pattern, and names of groups as `(?P<name>`.
+struct Portable {
+    pattern: String,
+    ignore_case: bool,
+    /// Before which characters of the pattern some were left out, and how many.
+    left_out: Vec<(usize, usize)>,
+}
+
+impl Portable {
+    fn read(given: &str) -> Self {
+        const IGNORE_CASE: &str = "(?i)";
+        let rest = given.strip_prefix(IGNORE_CASE);
+        let mut portable =
+            Self { pattern: String::new(), ignore_case: rest.is_some(), left_out: Vec::new() };
+        if portable.ignore_case {
+            portable.left_out.push((0, IGNORE_CASE.len()));
+        }
+        let mut rest = rest.unwrap_or(given);
+        let mut in_class = false;
+        while let Some(character) = rest.chars().next() {
+            let mut length = character.len_utf8();
+            match character {
+                '\\' => length += rest[length..].chars().next().map_or(0, char::len_utf8),
+                '[' => in_class = true,
+                ']' => in_class = false,
+                '(' if !in_class && rest.starts_with("(?P<") => {
+                    portable.pattern.push_str("(?");
+                    portable.left_out.push((portable.pattern.chars().count(), 1));
+                    rest = &rest["(?P".len()..];
+                    continue;
+                }
+                _ => {}
+            }
+            portable.pattern.push_str(&rest[..length]);
+            rest = &rest[length..];
+        }
+        portable
+    }
+
+    /// The place in the given pattern of one in this.
+    fn given(&self, offset: usize) -> usize {
+        let before = self.left_out.iter().filter(|(at, _)| *at <= offset);
+        offset + before.map(|(_, count)| count).sum::<usize>()
+    }
 }
 
 /// The runs of neighbours in a list of texts, and the empty one.

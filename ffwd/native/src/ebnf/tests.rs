@@ -64,6 +64,13 @@ const SYNTAX: &[Case] = &[
     (r#"root ::= Regex("a.c|\\d{2}")"#, &["abc", "a\nc", "12"], &["a", "abcd", "1"]),
     (r#"root ::= "x" Regex("a.", flags="iu") "y""#, &["xaby", "xABy"], &["xa\ny"]),
     (r#"root ::= Regex("a.", flags="si")"#, &["A\n"], &["a"]),
+    (r#"root ::= Regex("(?i)ab|c.")"#, &["aB", "C\n"], &["c", "a"]),
+    (r#"root ::= Regex("(?i)[(?P<]x", flags="i")"#, &["(X", "px", "?x"], &["x"]),
+    (
+        r#"root ::= Regex("(?P<n>ab)c(?<m>\\(?P<o>d|)(?:[(?P<n>]))")"#,
+        &["abc(d<", "abc(P"],
+        &["abcd"],
+    ),
     (r#"root ::= Regex(".+", json_string=true)"#, &["aé"], &["\"", "\\", "\n", ""]),
     (
         r#"root ::= "x" Substring("ab", "", "c", "ab") "y""#,
@@ -291,6 +298,8 @@ const REFUSED: &[Refused] = &[
     ("root ::= Regex(1)", 1, 10, "one string"),
     ("root ::= Regex(\"(\")", 1, 16, "of the pattern"),
     ("root ::= Regex(\"a\", flags=\"m\")", 1, 27, "no flag 'm'"),
+    ("root ::= Regex(\"(?i)(?P<n>a)(\")", 1, 16, "at character 12 of the pattern"),
+    ("root ::= Regex(\"a(?i)b\")", 1, 16, "at character 1 of the pattern"),
     ("root ::= Regex(\"a\", json_string=1)", 1, 33, "true or false"),
     ("root ::= Substring(1)", 1, 20, "a string"),
 ];

@@ -31,9 +31,10 @@ pub struct GrammarOptions {
 impl GrammarOptions {
     /// JSON without white space, its properties in declared order.
     pub(crate) fn compact() -> Self {
-        use crate::automaton::{PropertyOrder, Whitespace, WhitespaceMode};
+        use crate::automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode};
         let whitespace = Whitespace { mode: WhitespaceMode::Compact };
-        let writing = Writing { whitespace, property_order: PropertyOrder::Declared };
+        let property_order = PropertyOrder::Declared;
+        let writing = Writing { whitespace, property_order, numbers: Numbers::default() };
         Self { writing, registry: Arc::default(), policy: Policy::default() }
     }
 }
@@ -121,15 +122,14 @@ impl Engine {
         } else {
             let texts: Vec<&str> =
                 schemas.iter().map(|id| &*grammar.json[id.0 as usize].schema).collect();
-            let options = self.schema_options(registry, policy);
+            let options = self.schema_options(registry, policy, writing.numbers);
             let (schema, roots) = SchemaSet::parse_all(&texts, options)
                 .map_err(|error| schema_error(grammar, &schemas, error))?;
-            let Writing { whitespace, property_order } = writing;
             let own = |id: &grammar::JsonId| grammar.json[id.0 as usize].whitespace.clone();
             let whitespaces =
-                schemas.iter().map(|id| own(id).unwrap_or_else(|| whitespace.clone()));
+                schemas.iter().map(|id| own(id).unwrap_or_else(|| writing.whitespace.clone()));
             let roots = roots.into_iter().zip(whitespaces).collect();
-            Some(RuleSchemas { schema: Box::new(schema), roots, property_order })
+            Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
         // What has begun is looked for in rows, so these have to be there.
         let eager_rows = eager_rows || !limits.is_empty();

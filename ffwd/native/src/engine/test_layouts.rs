@@ -100,7 +100,7 @@ fn the_texts_of_a_value_are_those_of_the_layouts() {
     for value in VALUES {
         let value: Value = serde_json::from_str(value).unwrap();
         for order in [PropertyOrder::Declared, PropertyOrder::Any] {
-            let writing = Writing { whitespace: CONSISTENT, property_order: order };
+            let writing = Writing { property_order: order, ..Writing::from(CONSISTENT) };
             let schema = serde_json::json!({ "const": value }).to_string();
             let compiled = engine.compile_json_schema(&schema, writing).unwrap();
             let mut found = BTreeSet::new();

@@ -7,7 +7,7 @@ use proptest::test_runner::TestRng;
 
 use super::tests::{assert_mask, engine, read, walk_and_compare};
 use super::{Compiled, Engine, GrammarOptions};
-use crate::automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use crate::automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::grammar::{Grammar, Node, NodeId, ScopeId, TokenItem, TokenSet};
 use crate::json_schema::Policy;
 use crate::regex::{rust_dialect, Ast};
@@ -18,6 +18,7 @@ fn options() -> GrammarOptions {
         writing: Writing {
             whitespace: Whitespace { mode: WhitespaceMode::Compact },
             property_order: PropertyOrder::Declared,
+            numbers: Numbers::default(),
         },
         registry: Arc::default(),
         policy: Policy::default(),

@@ -73,6 +73,7 @@ fn write(language: &Ast, depth: usize, out: &mut String) {
             }
         }
         Ast::Magnitude(_) => out.push_str("(?:number within bounds)"),
+        Ast::Finite(_) => out.push_str("(?:finite number)"),
         Ast::Substring(_) => out.push_str("(?:part of a given text)"),
         Ast::Concat(parts) => {
             for part in parts.iter() {

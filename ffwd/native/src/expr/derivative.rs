@@ -54,6 +54,9 @@ impl ByteClasses {
                     alone.insert(b'.');
                     (b'0'..=b'9').for_each(|digit| alone.insert(digit));
                 }
+                Expr::Finite(finite) => {
+                    finite.alphabet().iter().for_each(|&byte| alone.insert(byte));
+                }
                 Expr::Listed(listed) => alone = alone.union(&listed.occurring()),
                 Expr::Substring(part) => alone = alone.union(&part.occurring()),
                 Expr::Concat(head, tail) => pending.extend([*head, *tail]),
@@ -152,6 +155,10 @@ impl Derivatives {
             Expr::Empty | Expr::Epsilon | Expr::Bytes(_) => ExprId::EMPTY,
             Expr::Magnitude(magnitude) => match magnitude.derive(byte) {
                 Some(next) => store.magnitude(Arc::new(next))?,
+                None => ExprId::EMPTY,
+            },
+            Expr::Finite(finite) => match finite.derive(byte) {
+                Some(next) => store.finite(next)?,
                 None => ExprId::EMPTY,
             },
             Expr::Listed(listed) => match listed.next(byte) {

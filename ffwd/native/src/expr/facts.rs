@@ -81,6 +81,22 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
             first: ByteSet::ALL,
             ..Facts::default()
         },
+        Expr::Finite(finite) => {
+            let mut first = ByteSet::EMPTY;
+            for &byte in finite.alphabet() {
+                if finite.derive(byte).is_some() {
+                    first.insert(byte);
+                }
+            }
+            Facts {
+                nullable: finite.accepts(),
+                min_len: u32::from(!finite.accepts()),
+                max_len: u32::MAX,
+                may_have: ANY_ASCII,
+                first,
+                ..Facts::default()
+            }
+        }
         Expr::Listed(listed) => {
             let extent = listed.extent();
             Facts {

@@ -35,6 +35,7 @@ impl Derivatives {
             | Expr::Epsilon
             | Expr::Bytes(_)
             | Expr::Magnitude(_)
+            | Expr::Finite(_)
             | Expr::Listed(_)
             | Expr::Substring(_) => id,
             Expr::Concat(head, tail) => {

@@ -96,6 +96,7 @@ impl<'s> Lowering<'s> {
             Ast::Epsilon => Ok(ExprId::EPSILON),
             Ast::Class(class) => self.class(class),
             Ast::Magnitude(magnitude) => self.store.magnitude(magnitude.clone()),
+            Ast::Finite(finite) => self.store.finite(*finite),
             Ast::Substring(chunks) => {
                 let texts = chunks.texts().iter();
                 let spelled: Vec<Vec<u8>> = texts.map(|text| spell(text, self.spelling)).collect();

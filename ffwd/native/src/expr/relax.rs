@@ -49,9 +49,12 @@ fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
                 let copies = store.min_len(*inner).saturating_mul(min.saturating_sub(1));
                 pending.push((*inner, after.saturating_add(copies)));
             }
-            Expr::And(_) | Expr::Not(_) | Expr::Magnitude(_) | Expr::Before(_) | Expr::After(_) => {
-                return u32::MAX
-            }
+            Expr::And(_)
+            | Expr::Not(_)
+            | Expr::Magnitude(_)
+            | Expr::Finite(_)
+            | Expr::Before(_)
+            | Expr::After(_) => return u32::MAX,
         }
     }
     bound
@@ -140,6 +143,7 @@ pub fn relax(
         | Expr::Substring(_)
         | Expr::Not(_)
         | Expr::Magnitude(_)
+        | Expr::Finite(_)
         | Expr::Before(_)
         | Expr::After(_) => (id, u32::MAX),
     };

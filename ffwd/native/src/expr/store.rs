@@ -17,7 +17,7 @@ use super::listed::{Listed, TextTable};
 use super::substring::{Substring, SubstringTable};
 use crate::error::LimitExceeded;
 use crate::meter;
-use crate::regex::Magnitude;
+use crate::regex::{Finite, Magnitude};
 
 /// An expression of an [`ExprStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +44,8 @@ pub enum Expr {
     Bytes(ByteSet),
     /// Never empty.
     Magnitude(Arc<Magnitude>),
+    /// Never over.
+    Finite(Finite),
     /// Many texts. Never only one that is over.
     Listed(Listed),
     /// Never over.
@@ -276,6 +278,13 @@ impl ExprStore {
 
     pub fn magnitude(&mut self, magnitude: Arc<Magnitude>) -> Result<ExprId, LimitExceeded> {
         self.intern(Expr::Magnitude(magnitude))
+    }
+
+    pub fn finite(&mut self, finite: Finite) -> Result<ExprId, LimitExceeded> {
+        if finite.is_over() {
+            return Ok(ExprId::EPSILON);
+        }
+        self.intern(Expr::Finite(finite))
     }
 
     /// The texts of a table.

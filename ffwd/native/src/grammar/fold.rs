@@ -77,7 +77,7 @@ fn weight(language: &Ast) -> (usize, usize) {
     const RANGES: usize = 4;
     const BYTES: usize = 16;
     match language {
-        Ast::Empty | Ast::Epsilon | Ast::Magnitude(_) => (1, 1),
+        Ast::Empty | Ast::Epsilon | Ast::Magnitude(_) | Ast::Finite(_) => (1, 1),
         Ast::Class(class) => (1 + class.ranges().len() / RANGES, 1),
         Ast::Literal(text) => (1 + text.len() / BYTES, 1),
         Ast::Substring(chunks) => (1 + chunks.texts().len() + chunks.num_bytes() / BYTES, 1),

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use super::error::LimitExceeded;
 use super::lattice::common_step;
 use super::number_range::NumberRange;
-use super::options::SchemaOptions;
-use super::StringSpec;
+use super::options::{Numbers, SchemaOptions};
+use super::{NumberSpec, StringSpec};
 use crate::regex::decimal::MAX_DIGITS;
 use crate::regex::magnitude::MAX_EXCLUDED_STEPS;
 use crate::regex::numbers::{self, Bound, NumberConstraint, NumberError};
@@ -94,16 +94,16 @@ impl Emptiness<'_> {
         Ok((!kept.is_empty()).then(|| StringSpec::values(kept)))
     }
 
-    /// The spellings of the numbers; [`Ast::Empty`] if there are none.
-    pub fn spellings(&self, range: &NumberRange) -> Result<Ast, LimitExceeded> {
+    /// The spellings of the numbers; none if there are no numbers.
+    pub fn number_spec(&self, range: &NumberRange) -> Result<Option<NumberSpec>, LimitExceeded> {
         let bound = |end: &super::number_range::RangeEnd| Bound {
             value: end.value.clone(),
             exclusive: end.exclusive,
         };
         if range.is_empty()? {
-            return Ok(Ast::Empty);
+            return Ok(None);
         }
-        let constraint = NumberConstraint {
+        let mut constraint = NumberConstraint {
             kinds: range.kinds,
             minimum: range.minimum.as_ref().map(bound),
             maximum: range.maximum.as_ref().map(bound),
@@ -111,23 +111,36 @@ impl Emptiness<'_> {
             multiple_of: if range.multiple_of.is_empty() { None } else { common_step(range)? },
             not_multiple_of: range.not_multiple_of.clone(),
             none_of: range.none_of.clone(),
+            plain: false,
         };
-        match numbers::spellings(&constraint) {
-            Ok(text) => Ok(text),
-            Err(NumberError::TooManySteps) => {
-                Err(LimitExceeded { limit: "excluded_steps", maximum: MAX_EXCLUDED_STEPS as u64 })
+        let text = spellings(&constraint)?;
+        let narrow = match self.options.numbers {
+            Numbers::Any => None,
+            Numbers::Plain => {
+                constraint.plain = true;
+                Some(spellings(&constraint)?).filter(|narrow| *narrow != text)
             }
-            Err(NumberError::StepTooLong) => {
-                Err(LimitExceeded { limit: "number_digits", maximum: MAX_DIGITS as u64 })
-            }
-            Err(NumberError::ListTooLong) => {
-                Err(LimitExceeded { limit: "number_list_characters", maximum: MAX_LISTED })
-            }
-        }
+        };
+        Ok((text != Ast::Empty).then_some(NumberSpec { text, narrow }))
     }
 
     pub fn number(&self, range: &NumberRange) -> Result<bool, LimitExceeded> {
         range.is_empty()
+    }
+}
+
+fn spellings(constraint: &NumberConstraint) -> Result<Ast, LimitExceeded> {
+    match numbers::spellings(constraint) {
+        Ok(text) => Ok(text),
+        Err(NumberError::TooManySteps) => {
+            Err(LimitExceeded { limit: "excluded_steps", maximum: MAX_EXCLUDED_STEPS as u64 })
+        }
+        Err(NumberError::StepTooLong) => {
+            Err(LimitExceeded { limit: "number_digits", maximum: MAX_DIGITS as u64 })
+        }
+        Err(NumberError::ListTooLong) => {
+            Err(LimitExceeded { limit: "number_list_characters", maximum: MAX_LISTED })
+        }
     }
 }
 
@@ -156,6 +169,7 @@ fn shortest(language: &Ast) -> Option<u64> {
         | Ast::After(_) => None,
         Ast::Approximate { known, .. } => shortest(known),
         Ast::Epsilon | Ast::Substring(_) => Some(0),
+        Ast::Finite(finite) => Some(u64::from(!finite.accepts())),
         Ast::Class(class) => (!class.is_empty()).then_some(1),
         Ast::Literal(text) => Some(text.chars().count() as u64),
         Ast::Concat(parts) => {

@@ -4,7 +4,7 @@ use super::alternatives::Alternatives;
 use super::intern::Interner;
 use super::number_range::NumberRange;
 use super::values::{Constant, Values};
-use super::{ArraySpec, Normal, ObjectSpec, StringSpec};
+use super::{ArraySpec, Normal, NumberSpec, ObjectSpec, StringSpec};
 use crate::regex::{Ast, Decimal};
 
 use std::mem::{size_of, size_of_val};
@@ -58,7 +58,10 @@ impl Alternatives {
 impl Normal {
     /// Beside what it shares with the alternatives.
     pub(super) fn memory_bytes(&self) -> usize {
-        let numbers = self.numbers.iter().map(|spec| size_of::<Ast>() + spec.text.memory_bytes());
+        let narrow = |spec: &NumberSpec| spec.narrow.as_ref().map_or(0, Ast::memory_bytes);
+        let number =
+            |spec: &NumberSpec| size_of::<NumberSpec>() + spec.text.memory_bytes() + narrow(spec);
+        let numbers = self.numbers.iter().map(number);
         size_of::<Self>()
             + numbers.sum::<usize>()
             + self.strings.iter().map(StringSpec::memory_bytes).sum::<usize>()

@@ -84,6 +84,6 @@ pub use fidelity::{fidelity_report, Fidelity, KeywordFidelity};
 pub use normal::{
     ArraySpec, Contains, KeyClass, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec,
 };
-pub use options::{LanguageIsEmpty, Limits, ListLanguage, Policy, SchemaOptions};
+pub use options::{LanguageIsEmpty, Limits, ListLanguage, Numbers, Policy, SchemaOptions};
 pub use registry::Registry;
 pub use set::{SchemaSet, PARTS};

@@ -26,6 +26,15 @@ pub struct Normal {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NumberSpec {
     pub text: Ast,
+    /// Those that are written, where they are fewer.
+    pub narrow: Option<Ast>,
+}
+
+impl NumberSpec {
+    /// The spellings that are written.
+    pub fn written(&self) -> &Ast {
+        self.narrow.as_ref().unwrap_or(&self.text)
+    }
 }
 
 /// The allowed strings, as decoded text. All of it must hold.

@@ -8,7 +8,7 @@ use super::error::SchemaError;
 use super::evidence::Way;
 use super::merge::settle_array;
 use super::satisfy::{Context, Solver};
-use super::{ArraySpec, Normal, NumberSpec, ObjectSpec, SchemaId};
+use super::{ArraySpec, Normal, ObjectSpec, SchemaId};
 
 impl Solver {
     pub fn normal(
@@ -28,10 +28,8 @@ impl Solver {
             ..Normal::default()
         };
         for range in &alternatives.numbers {
-            let text = emptiness.spellings(range).map_err(|e| self.exceeded(context, id, e))?;
-            if text != crate::regex::Ast::Empty {
-                normal.numbers.push(NumberSpec { text });
-            }
+            let spec = emptiness.number_spec(range);
+            normal.numbers.extend(spec.map_err(|e| self.exceeded(context, id, e))?);
         }
         for spec in &alternatives.strings {
             let pruned = emptiness.prune_string(spec);

@@ -62,6 +62,7 @@ impl Oracle {
 pub struct SchemaOptions {
     pub limits: Limits,
     pub policy: Policy,
+    pub numbers: Numbers,
     /// What references may lead to.
     pub registry: Arc<Registry>,
     /// Only asked about languages whose emptiness is not plain from their syntax.
@@ -76,6 +77,7 @@ impl SchemaOptions {
         Self {
             limits: Limits::default(),
             policy: Policy::default(),
+            numbers: Numbers::Any,
             registry: Arc::default(),
             languages: Oracle { is_empty: Arc::new(is_empty), list: None, spent: Arc::default() },
         }
@@ -109,6 +111,17 @@ pub enum Policy {
     Strict,
     /// The keyword is left out, and the fidelity report says so.
     Lenient,
+}
+
+/// Which spellings of numbers are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Numbers {
+    /// Integers as digits alone where nothing else is allowed, and only numbers that are finite in
+    /// double precision; see [`crate::regex::numbers::NumberConstraint::plain`].
+    #[default]
+    Plain,
+    /// All that are valid.
+    Any,
 }
 
 /// Budgets. Passing one is an error that names it.

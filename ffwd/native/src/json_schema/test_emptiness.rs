@@ -42,6 +42,10 @@ fn collect_borders(language: &Ast, borders: &mut BTreeSet<u32>) {
         Ast::Empty | Ast::Epsilon => {}
         Ast::Substring(_) => panic!("no schema has parts of a text"),
         Ast::Magnitude(_) => borders.extend((b'.'..=b'9' + 1).map(u32::from)),
+        Ast::Finite(finite) => {
+            let bytes = finite.alphabet().iter();
+            borders.extend(bytes.flat_map(|&byte| [u32::from(byte), u32::from(byte) + 1]));
+        }
         Ast::Class(class) => {
             borders.extend(class.ranges().iter().flat_map(|&(low, high)| [low, high + 1]));
         }
@@ -63,6 +67,7 @@ fn accepts_nothing_more(language: &Ast) -> bool {
         Ast::Empty | Ast::Class(_) | Ast::Literal(_) => false,
         Ast::Epsilon => true,
         Ast::Magnitude(magnitude) => magnitude.accepts(),
+        Ast::Finite(finite) => finite.accepts(),
         Ast::Concat(parts) | Ast::Intersection(parts) => parts.iter().all(accepts_nothing_more),
         Ast::Alternation(parts) => parts.iter().any(accepts_nothing_more),
         Ast::Repeat { inner, min, .. } => *min == 0 || accepts_nothing_more(inner),
@@ -93,6 +98,10 @@ fn derivative(language: &Ast, letter: char) -> Ast {
         Ast::Magnitude(magnitude) => {
             let next = u8::try_from(letter).ok().and_then(|byte| magnitude.derive(byte));
             next.map_or(Ast::Empty, |next| Ast::Magnitude(next.into()))
+        }
+        Ast::Finite(finite) => {
+            let next = u8::try_from(letter).ok().and_then(|byte| finite.derive(byte));
+            next.map_or(Ast::Empty, Ast::Finite)
         }
         Ast::Literal(text) => {
             let mut rest = text.chars();

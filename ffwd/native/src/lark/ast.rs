@@ -46,6 +46,8 @@ pub(super) struct Attributes<'t> {
     /// The name under which the ending is reported.
     pub stop_capture: Option<String>,
     pub max_tokens: Option<u64>,
+    /// Characters after which the rule ends where it can.
+    pub max_chars: Option<u32>,
     pub temperature: bool,
 }
 

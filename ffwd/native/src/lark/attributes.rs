@@ -14,16 +14,19 @@ pub(super) fn read<'t>(
 ) -> Result<(), Fault> {
     let attributes = &mut definition.attributes;
     cursor.expect_sign("[", "")?;
+    let mut seen: Vec<&str> = Vec::new();
     while !cursor.is_sign("]") {
         let at = cursor.at();
         let name = cursor.expect_name("the name of an attribute")?;
+        if seen.contains(&name) {
+            return Err(Fault::syntax(at, format!("the attribute `{name}` is given twice")));
+        }
+        seen.push(name);
         match name {
             "lazy" => attributes.lazy = true,
             "capture" => {
                 let given = if cursor.take_sign("=") { Some(text(cursor)?) } else { None };
-                attributes.capture = given
-                    .or_else(|| attributes.capture.take())
-                    .or_else(|| Some(definition.name.into()));
+                attributes.capture = given.or_else(|| Some(definition.name.into()));
             }
             "suffix" | "stop" => {
                 if attributes.ending.is_some() {
@@ -48,6 +51,14 @@ pub(super) fn read<'t>(
                 };
                 attributes.max_tokens = Some(tokens);
             }
+            "max_chars" => {
+                equals(cursor)?;
+                let at = cursor.at();
+                let Ok(characters) = number(cursor)?.parse() else {
+                    return Err(Fault::syntax(at, "`max_chars` is a whole number from 0 on"));
+                };
+                attributes.max_chars = Some(characters);
+            }
             "temperature" => {
                 equals(cursor)?;
                 let at = cursor.at();
@@ -59,7 +70,7 @@ pub(super) fn read<'t>(
             _ => {
                 let message = format!(
                     "`{name}` is no attribute; there are `capture`, `lazy`, `suffix`, `stop`, \
-                     `stop_capture`, `max_tokens`, `temperature`"
+                     `stop_capture`, `max_tokens`, `max_chars`, `temperature`"
                 );
                 return Err(Fault::syntax(at, message));
             }
@@ -74,7 +85,13 @@ pub(super) fn read<'t>(
     if attributes.stop_capture.is_some() && attributes.ending.is_none() {
         return Err(Fault::syntax(at, "`stop_capture` goes with `suffix` or `stop`"));
     }
-    let lexical = attributes.lazy || attributes.ending.is_some();
+    if attributes.max_chars.is_some() && attributes.ending.is_some() {
+        let message =
+            "`max_chars` beside `suffix` or `stop` is not supported: repeat the characters \
+                       of the rule so many times at most, as in /[a-z]{0,8}/";
+        return Err(Fault::unsupported(at, "a limit of characters beside an ending", message));
+    }
+    let lexical = attributes.lazy || attributes.ending.is_some() || attributes.max_chars.is_some();
     if definition.parametric
         && (lexical || attributes.max_tokens.is_some() || attributes.temperature)
     {

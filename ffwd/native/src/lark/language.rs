@@ -191,6 +191,7 @@ fn depth(ast: &Ast) -> usize {
         | Ast::Class(_)
         | Ast::Literal(_)
         | Ast::Magnitude(_)
+        | Ast::Finite(_)
         | Ast::Substring(_) => 0,
     }
 }

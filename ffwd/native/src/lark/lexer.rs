@@ -10,7 +10,7 @@ const SIGNS: [&str; 21] = [
     "+", "!", "_",
 ];
 
-const DIRECTIVES: [&str; 10] = [
+const DIRECTIVES: [&str; 11] = [
     "%ignore",
     "%import",
     "%declare",
@@ -19,6 +19,7 @@ const DIRECTIVES: [&str; 10] = [
     "%json",
     "%regex",
     "%llguidance",
+    "%grammar_options",
     "%lark",
     "%if",
 ];
@@ -32,7 +33,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Spanned<'_>>, Fault> {
         if !newline || !matches!(tokens.last(), Some(Spanned { token: Token::Newline, .. })) {
             tokens.push(token);
         }
-        if matches!(token.token, Token::Directive("%json" | "%regex" | "%llguidance")) {
+        let before_json = ["%json", "%regex", "%llguidance", "%grammar_options"];
+        if matches!(token.token, Token::Directive(name) if before_json.contains(&name)) {
             tokens.push(lexer.json()?);
         }
     }

@@ -268,6 +268,9 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         if attributes.max_tokens == Some(0) {
             return self.grammar.seq(Vec::new()).map_err(limit);
         }
+        if let Some(characters) = attributes.max_chars {
+            return self.shortened(scope, definition, characters);
+        }
         if attributes.lazy || attributes.ending.is_some() {
             return self.ending(scope, definition);
         }
@@ -292,6 +295,35 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         } else {
             Ok(node)
         }
+    }
+
+    /// The body of a rule that ends after so many characters where it can: one lexeme.
+    fn shortened(
+        &mut self,
+        scope: &mut Scope<'g, 't>,
+        definition: &'g Definition<'t>,
+        characters: u32,
+    ) -> Result<NodeId, Fault> {
+        let at = definition.at;
+        if !scope.is_terminal(&definition.body) {
+            let feature = "a limit of characters of a rule that is not regular";
+            let message = format!(
+                "`max_chars`: the rule `{}` can be made of strings, patterns and terminals only",
+                definition.name
+            );
+            return Err(Fault::unsupported(at, feature, message));
+        }
+        let Scope { definitions, terminals, .. } = scope;
+        let body = terminals.inline(definitions, &mut self.languages, &definition.body)?;
+        let language = body.ast.earliest(characters);
+        let lazy = definition.attributes.lazy;
+        let node = self
+            .grammar
+            .terminal(language, scope.id, lazy)
+            .map_err(|limit| Fault::limit(at, limit))?;
+        let node = self.limited(definition, node)?;
+        let node = self.captured(definition, node, SpanPart::Whole)?;
+        self.skipping(scope, at, node)
     }
 
     /// The body of a rule that ends as soon as it can, or with an ending: one lexeme.

@@ -1,4 +1,4 @@
-//! `%llguidance`: options of a grammar.
+//! `%llguidance`, and `%grammar_options` as XGrammar has it: options of a grammar.
 
 use serde_json::Value;
 
@@ -15,11 +15,12 @@ pub(super) struct Options {
 impl Options {
     /// Merges the options of a JSON object that begins at a byte of the grammar.
     pub fn merge(&mut self, at: usize, text: &str) -> Result<(), Fault> {
-        let unreadable =
-            |error: serde_json::Error| Fault::syntax(at, format!("`%llguidance`: {error}"));
+        let unreadable = |error: serde_json::Error| {
+            Fault::syntax(at, format!("the options of the grammar: {error}"))
+        };
         let value: Value = serde_json::from_str(text).map_err(unreadable)?;
         let Value::Object(options) = value else {
-            return Err(Fault::syntax(at, "`%llguidance` is followed by a JSON object"));
+            return Err(Fault::syntax(at, "the options of a grammar are a JSON object"));
         };
         for (name, value) in options {
             let flag = || match value {

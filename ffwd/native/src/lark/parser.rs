@@ -53,7 +53,7 @@ fn statement<'t>(cursor: &mut Cursor<'t>, items: &mut Vec<Item<'t>>) -> Result<(
                 return Err(cursor.unexpected("the names of terminals"));
             }
         }
-        "%llguidance" => {
+        "%llguidance" | "%grammar_options" => {
             let (at, Some(Token::Json(text))) = (cursor.at(), cursor.peek()) else {
                 return Err(cursor.unexpected("a JSON object with options"));
             };

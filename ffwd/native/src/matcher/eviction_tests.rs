@@ -6,7 +6,7 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 
 use super::*;
-use crate::automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use crate::automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{Engine, EngineConfig};
 use crate::mask::token_set::bits;
 use crate::vocabulary::testing::{seeded, vocabulary};
@@ -27,7 +27,11 @@ const SCHEMAS: &[&str] = &[
 
 fn both(engine: &Arc<Engine>, schema: &str, bytes: usize) -> (Arc<Compiled>, Arc<Compiled>) {
     let compile = || {
-        let writing = Writing { whitespace: COMPACT, property_order: PropertyOrder::Any };
+        let writing = Writing {
+            whitespace: COMPACT,
+            property_order: PropertyOrder::Any,
+            numbers: Numbers::default(),
+        };
         engine.compile_json_schema(schema, writing).unwrap()
     };
     (Arc::new(compile()), Arc::new(compile().limited_to(bytes)))

@@ -13,7 +13,7 @@ use super::matcher::PyMatcher;
 use super::pattern;
 use super::released::Released;
 use super::vocabulary::PyVocabulary;
-use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use crate::automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{CompileError, Compiled, GrammarOptions};
 use crate::json_schema::{self, Policy, Registry, SchemaOptions};
 use crate::limits::Limits;
@@ -259,13 +259,14 @@ fn given(py: Python<'_>, meter: Option<Py<PyCompileMeter>>) -> PyResult<Py<PyCom
 /// that the text begins with), `"flexible"` (JSON white space where JSON allows it, each run at most
 /// `max_whitespace` characters), `"compact"` or `"single-space"`. Where `separators` are given
 /// (between items, and between a key and its value), they and `indent` say it all. With `any_order`
-/// properties come in any order, otherwise in that in which they are declared. `registry` has
+/// properties come in any order, otherwise in that in which they are declared; with `any_numbers`
+/// numbers have all their spellings, otherwise plain ones. `registry` has
 /// the documents that references may lead to, by URI, as JSON text; `lenient` leaves out what is not
 /// supported. `meter` has the limits.
 #[pyfunction]
 #[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64,
-                    separators=None, indent=None, any_order=false, registry=Vec::new(),
-                    lenient=false, meter=None))]
+                    separators=None, indent=None, any_order=false, any_numbers=false,
+                    registry=Vec::new(), lenient=false, meter=None))]
 #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn compile_json_schema(
     py: Python<'_>,
@@ -276,11 +277,12 @@ pub fn compile_json_schema(
     separators: Option<(String, String)>,
     indent: Option<&str>, // only looked at where separators are given
     any_order: bool,
+    any_numbers: bool,
     registry: Vec<(String, String)>,
     lenient: bool,
     meter: Option<Py<PyCompileMeter>>,
 ) -> PyResult<PyCompiledGrammar> {
-    let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
+    let writing = writing(whitespace, max_whitespace, separators, indent, any_order, any_numbers)?;
     let engine = &vocabulary.get().engine;
     let meter = given(py, meter)?;
     let meter = meter.get();
@@ -302,10 +304,12 @@ fn writing(
     separators: Option<(String, String)>,
     indent: Option<&str>,
     any_order: bool,
+    any_numbers: bool,
 ) -> PyResult<Writing> {
     let whitespace = whitespace_of(whitespace, max_whitespace, separators, indent)?;
     let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
-    Ok(Writing { whitespace, property_order })
+    let numbers = if any_numbers { Numbers::Any } else { Numbers::Plain };
+    Ok(Writing { whitespace, property_order, numbers })
 }
 
 /// The white space of JSON; see [`compile_json_schema`].
@@ -343,8 +347,8 @@ pub(super) fn whitespace_of(
 /// [`compile_json_schema`], for all schemas in it; the white space, for those without their own.
 #[pyfunction]
 #[pyo3(signature = (builder, node, vocabulary, *, whitespace="flexible", max_whitespace=64,
-                    separators=None, indent=None, any_order=false, registry=Vec::new(),
-                    lenient=false, meter=None))]
+                    separators=None, indent=None, any_order=false, any_numbers=false,
+                    registry=Vec::new(), lenient=false, meter=None))]
 #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn compile_grammar(
     py: Python<'_>,
@@ -356,11 +360,12 @@ pub fn compile_grammar(
     separators: Option<(String, String)>,
     indent: Option<&str>, // only looked at where separators are given
     any_order: bool,
+    any_numbers: bool,
     registry: Vec<(String, String)>,
     lenient: bool,
     meter: Option<Py<PyCompileMeter>>,
 ) -> PyResult<PyCompiledGrammar> {
-    let writing = writing(whitespace, max_whitespace, separators, indent, any_order)?;
+    let writing = writing(whitespace, max_whitespace, separators, indent, any_order, any_numbers)?;
     let grammar = builder.borrow().starting(node)?;
     let engine = &vocabulary.get().engine;
     let meter = given(py, meter)?;

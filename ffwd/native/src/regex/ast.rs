@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::finite::Finite;
 use super::magnitude::{Magnitude, MagnitudeConstraint};
 use super::substring::Chunks;
 
@@ -114,6 +115,8 @@ pub enum Ast {
     Literal(Arc<str>),
     /// Unsigned decimals that satisfy arithmetic constraints.
     Magnitude(Arc<Magnitude>),
+    /// Unsigned numbers that are finite in double precision.
+    Finite(Finite),
     /// Runs of neighbouring pieces of a text.
     Substring(Arc<Chunks>),
     Concat(Arc<[Ast]>),
@@ -268,6 +271,7 @@ impl Ast {
             | Self::Class(_)
             | Self::Literal(_)
             | Self::Magnitude(_)
+            | Self::Finite(_)
             | Self::Substring(_) => Look::Nowhere,
             Self::Before(_) => Look::Behind,
             Self::After(_) => Look::Ahead,
@@ -309,6 +313,7 @@ impl Ast {
             | Self::Class(_)
             | Self::Literal(_)
             | Self::Magnitude(_)
+            | Self::Finite(_)
             | Self::Substring(_) => false,
             Self::Concat(parts) | Self::Alternation(parts) | Self::Intersection(parts) => {
                 parts.iter().any(Self::is_approximate)

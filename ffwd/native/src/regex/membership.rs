@@ -4,7 +4,7 @@
 //! as a set of bits. Only intersections and complements are asked one beginning at a time.
 
 use super::substring::Chunks;
-use super::{Ast, CharClass, Magnitude};
+use super::{Ast, CharClass, Finite, Magnitude};
 use crate::error::LimitExceeded;
 use crate::meter;
 
@@ -135,6 +135,11 @@ impl Matcher<'_> {
                     self.magnitude(magnitude, start, &mut ends)?;
                 }
             }
+            Ast::Finite(finite) => {
+                for start in starts.iter() {
+                    self.finite(*finite, start, &mut ends)?;
+                }
+            }
             Ast::Substring(chunks) => {
                 for start in starts.iter() {
                     self.substrings(chunks, start, &mut ends)?;
@@ -205,6 +210,26 @@ impl Matcher<'_> {
         let mut position = start;
         while let Some(now) = state {
             self.charge(64)?;
+            if now.accepts() {
+                ends.insert(position);
+            }
+            let byte = self.text.get(position).and_then(|&c| u8::try_from(c).ok());
+            state = byte.and_then(|byte| now.derive(byte));
+            position += 1;
+        }
+        Ok(())
+    }
+
+    fn finite(
+        &mut self,
+        finite: Finite,
+        start: usize,
+        ends: &mut Positions,
+    ) -> Result<(), LimitExceeded> {
+        let mut state = Some(finite);
+        let mut position = start;
+        while let Some(now) = state {
+            self.charge(1)?;
             if now.accepts() {
                 ends.insert(position);
             }

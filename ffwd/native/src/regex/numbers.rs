@@ -5,6 +5,8 @@
 //! exponent, it has: all spellings where a number is bounded by its sign alone; otherwise the
 //! normalised ones (one digit that is not zero before the point), and for integers those whose
 //! mantissa is an integer and whose exponent is not negative.
+//!
+//! Where it is asked for, numbers are *plain*: see [`NumberConstraint::plain`].
 
 use std::collections::BTreeMap;
 
@@ -12,6 +14,7 @@ use num_bigint::BigUint;
 use thiserror::Error;
 
 use super::digit_range::{digit, digits, naturals};
+use super::finite::{self, Finite, FiniteKind};
 use super::magnitude::MAX_EXCLUDED_STEPS;
 use super::stepped_numbers::{is_stepped, stepped};
 use super::{Ast, CharClass, Decimal, NumberKinds};
@@ -31,7 +34,14 @@ pub struct NumberConstraint {
     pub multiple_of: Option<Decimal>,
     pub not_multiple_of: Vec<Decimal>,
     pub none_of: Vec<Decimal>,
+    /// Whether integers, where only they satisfy the constraint, are written as digits alone, and
+    /// whether numbers are finite in double precision. A bound beyond the greatest double lifts
+    /// that on its side, and steps of [`HUGE_STEP`] do.
+    pub plain: bool,
 }
+
+/// The power of ten of steps of which only few multiples are finite.
+const HUGE_STEP: i64 = 290;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
@@ -72,6 +82,36 @@ impl NumberConstraint {
             && self.maximum.as_ref().is_none_or(below)
     }
 
+    /// The constraint with what being plain adds to it. Sides without a bound stay without one: see
+    /// [`Interval::spellings`].
+    fn plainly(&self) -> Self {
+        let mut narrow = self.clone();
+        let whole = !self.kinds.overlaps(NumberKinds::FRACTIONS)
+            || self.one_of.as_ref().is_some_and(|values| values.iter().all(Decimal::is_integer));
+        if whole && self.kinds.overlaps(NumberKinds::DIGITS) {
+            narrow.kinds = NumberKinds::DIGITS;
+        }
+        let huge = |step: &Decimal| step.leading_exponent() >= HUGE_STEP;
+        if self.one_of.is_some() || self.multiple_of.as_ref().is_some_and(huge) {
+            return narrow;
+        }
+        let greatest = finite::greatest();
+        let stepped = is_stepped(&narrow);
+        // Whether a side ends somewhere on the way to infinity, given where it begins.
+        let ends = |start: Option<Decimal>| match start {
+            Some(start) if start > Decimal::zero() => start <= greatest,
+            _ => stepped,
+        };
+        let limit = |value| Some(Bound { value, exclusive: true });
+        if self.maximum.is_none() && ends(self.minimum.as_ref().map(|low| low.value.clone())) {
+            narrow.maximum = limit(finite::limit());
+        }
+        if self.minimum.is_none() && ends(self.maximum.as_ref().map(|high| high.value.negated())) {
+            narrow.minimum = limit(finite::limit().negated());
+        }
+        narrow
+    }
+
     fn style(&self) -> Style {
         match self.kinds {
             NumberKinds::DIGITS => Style::Digits,
@@ -95,13 +135,15 @@ pub fn without_exponent() -> Ast {
 
 /// The spellings of the numbers that satisfy the constraint; [`Ast::Empty`] if there are none.
 pub fn spellings(constraint: &NumberConstraint) -> Result<Ast, NumberError> {
+    let plain = constraint.plain.then(|| constraint.plainly());
+    let constraint = plain.as_ref().unwrap_or(constraint);
     if let Some(values) = &constraint.one_of {
         return listed(constraint, values);
     }
     if is_stepped(constraint) {
         return stepped(constraint);
     }
-    let style = constraint.style();
+    let (style, finite) = (constraint.style(), constraint.plain);
     // Magnitudes of the positive and of the negative numbers.
     let positive = Interval::of(&constraint.minimum, &constraint.maximum, false);
     let negative = Interval::of(&constraint.maximum, &constraint.minimum, true);
@@ -110,18 +152,18 @@ pub fn spellings(constraint: &NumberConstraint) -> Result<Ast, NumberError> {
     let free = |interval: &Option<Interval>| interval.as_ref().is_some_and(Interval::is_free);
     let mut parts = Vec::new();
     if zero && free(&positive) && free(&negative) {
-        return Ok(Ast::concat([Ast::optional(minus()), style.naturals_and_more()]));
+        return Ok(Ast::concat([Ast::optional(minus()), style.all(finite)]));
     }
     if zero && free(&positive) {
-        parts.push(style.naturals_and_more());
+        parts.push(style.all(finite));
     } else {
-        parts.extend(positive.map(|interval| interval.spellings(style)));
+        parts.extend(positive.map(|interval| interval.spellings(style, finite)));
         parts.extend(zero.then(|| style.zero()));
     }
     if zero && free(&negative) {
-        parts.push(Ast::concat([minus(), style.naturals_and_more()]));
+        parts.push(Ast::concat([minus(), style.all(finite)]));
     } else {
-        let magnitudes = negative.map(|interval| interval.spellings(style));
+        let magnitudes = negative.map(|interval| interval.spellings(style, finite));
         let magnitudes = magnitudes.into_iter().chain(zero.then(|| style.zero()));
         parts.push(Ast::concat([minus(), Ast::alternation(magnitudes)]));
     }
@@ -257,6 +299,24 @@ impl Style {
     /// All spellings without a sign.
     fn naturals_and_more(self) -> Ast {
         Ast::concat([naturals(None, None), self.fraction(), self.exponent()])
+    }
+
+    /// All spellings without a sign, or those of finite numbers.
+    fn all(self, finite: bool) -> Ast {
+        match finite {
+            true => self.finite(false),
+            false => self.naturals_and_more(),
+        }
+    }
+
+    /// Those of finite numbers, or of those above zero.
+    fn finite(self, positive: bool) -> Ast {
+        let all =
+            Ast::Finite(Finite::new(FiniteKind { digits_only: self == Self::Digits, positive }));
+        match self {
+            Self::Any | Self::Digits => all,
+            Self::ZeroFraction => Ast::intersection([self.naturals_and_more(), all]),
+        }
     }
 
     /// Zero without its sign.
@@ -404,8 +464,11 @@ impl Interval {
         self.low.value.is_zero() && self.high.is_none()
     }
 
-    fn spellings(&self, style: Style) -> Ast {
-        if style == Style::Any {
+    /// Those of finite numbers where no bound says how large they are.
+    fn spellings(&self, style: Style, finite: bool) -> Ast {
+        if finite && self.is_free() {
+            style.finite(true)
+        } else if style == Style::Any {
             self.number_spellings()
         } else {
             self.integer_spellings(style)

@@ -180,6 +180,85 @@ fn spellings_agree_with_values_near_random_bounds() {
         .unwrap();
 }
 
+/// What a plain constraint must have beside being narrower: texts that are plain themselves.
+fn is_plainly_written(constraint: &NumberConstraint, text: &str) -> bool {
+    let kinds = constraint.kinds;
+    let whole = kinds.overlaps(NumberKinds::DIGITS) && !kinds.overlaps(NumberKinds::FRACTIONS);
+    let digits = !text.contains(['.', 'e', 'E']);
+    (digits || !whole) && text.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+#[test]
+fn plain_spellings_are_those_of_finite_numbers() {
+    let nines = "9".repeat(308);
+    let long = [format!("{nines}9"), format!("-{nines}9"), nines.clone(), format!("-{nines}.5")];
+    let huge = ["1e307", "1e308", "1.7976931348623157e308", "1.8e308", "1e309", "1e400", "9e4845"];
+    let signed = huge.iter().flat_map(|text| [text.to_string(), format!("-{text}")]);
+    let texts: Vec<String> =
+        TEXTS.iter().map(|text| text.to_string()).chain(long).chain(signed).collect();
+    let bounds = ["", "0", "0!", "1", "-1!", "99.9", "-100", "1e300", "-1e300", "1e308"];
+    let kinds = [
+        NumberKinds::ALL,
+        NumberKinds::INTEGERS,
+        NumberKinds::DIGITS,
+        NumberKinds::FRACTIONS,
+        NumberKinds::MARKED_INTEGERS,
+    ];
+    let steps = [None, Some("0.5"), Some("3")];
+    let mut kept = 0;
+    for (minimum, maximum) in bounds.iter().flat_map(|low| bounds.map(|high| (*low, high))) {
+        for (kinds, step) in kinds.iter().flat_map(|kinds| steps.map(|step| (*kinds, step))) {
+            let multiple_of = step.map(decimal);
+            let all = NumberConstraint { kinds, multiple_of, ..between(minimum, maximum) };
+            let plain = NumberConstraint { plain: true, ..all.clone() };
+            let (all_texts, ast) = (spellings(&all).unwrap(), spellings(&plain).unwrap());
+            for text in &texts {
+                let accepted = matches(&ast, text);
+                let may = matches(&all_texts, text) && is_plainly_written(&all, text);
+                assert!(!accepted || may, "{plain:?} accepts {text}");
+                let must = is_plain(text) || (is_normalised(text) && !is_stepped(&plain));
+                assert!(accepted || !(may && must), "{plain:?} rejects {text}");
+                kept += usize::from(accepted);
+            }
+        }
+    }
+    assert!(kept > 10_000, "{kept}");
+}
+
+#[test]
+fn bounds_beyond_the_doubles_ask_for_more() {
+    let plain = |minimum: &str, maximum: &str| {
+        let constraint = NumberConstraint { plain: true, ..between(minimum, maximum) };
+        spellings(&constraint).unwrap()
+    };
+    for (minimum, maximum, text, accepted) in [
+        ("1e400", "", "1e401", true),
+        ("", "-1e400", "-1e400", true),
+        ("", "1e400", "1e400", true),
+        ("", "1e400", "-1e309", false),
+        ("1.7976931348623157e308", "", "1.79769313486231575e308", true),
+        ("1", "", "1e309", false),
+    ] {
+        assert_eq!(matches(&plain(minimum, maximum), text), accepted, "{minimum} {maximum} {text}");
+    }
+    let list = |values: &[&str]| NumberConstraint {
+        one_of: Some(values.iter().map(|text| decimal(text)).collect()),
+        plain: true,
+        ..NumberConstraint::default()
+    };
+    let ast = spellings(&list(&["1e400", "7"])).unwrap();
+    for (text, accepted) in [("7", true), ("7.0", false), ("7e0", false)] {
+        assert_eq!(matches(&ast, text), accepted, "{text}");
+    }
+    assert!(matches(&ast, &format!("1{}", "0".repeat(400))));
+    let ast = spellings(&list(&["1", "2.5"])).unwrap();
+    assert!(["1", "1.0", "1e0", "2.5"].iter().all(|text| matches(&ast, text)));
+    let step =
+        NumberConstraint { multiple_of: Some(decimal("1e400")), plain: true, ..between("", "") };
+    assert!(matches(&spellings(&step).unwrap(), &format!("2{}", "0".repeat(400))));
+    assert!(size(&spellings(&NumberConstraint { plain: true, ..between("", "") }).unwrap()) < 8);
+}
+
 #[test]
 fn without_bounds_the_whole_grammar_is_there() {
     let ast = spellings(&NumberConstraint::default()).unwrap();

@@ -23,6 +23,7 @@ pub fn size(ast: &Ast) -> usize {
         | Ast::Class(_)
         | Ast::Literal(_)
         | Ast::Magnitude(_)
+        | Ast::Finite(_)
         | Ast::Substring(_) => 1,
         Ast::Concat(parts) | Ast::Alternation(parts) | Ast::Intersection(parts) => {
             1 + parts.iter().map(size).sum::<usize>()
@@ -75,6 +76,17 @@ impl Matcher<'_> {
             }
             Ast::Magnitude(magnitude) => {
                 let mut state = Some((**magnitude).clone());
+                for position in from..=self.text.len() {
+                    let Some(now) = state else { break };
+                    if now.accepts() {
+                        insert(&mut ends, position);
+                    }
+                    let byte = self.text.get(position).and_then(|&c| u8::try_from(c).ok());
+                    state = byte.and_then(|byte| now.derive(byte));
+                }
+            }
+            Ast::Finite(finite) => {
+                let mut state = Some(*finite);
                 for position in from..=self.text.len() {
                     let Some(now) = state else { break };
                     if now.accepts() {

@@ -157,7 +157,12 @@ fn total(parts: &[Piece]) -> usize {
 
 pub(super) fn size(ast: &Ast) -> usize {
     match ast {
-        Ast::Empty | Ast::Epsilon | Ast::Literal(_) | Ast::Magnitude(_) | Ast::Substring(_) => 1,
+        Ast::Empty
+        | Ast::Epsilon
+        | Ast::Literal(_)
+        | Ast::Magnitude(_)
+        | Ast::Finite(_)
+        | Ast::Substring(_) => 1,
         Ast::Class(class) => 1 + class.ranges().len() / 8,
         Ast::Concat(parts) | Ast::Alternation(parts) | Ast::Intersection(parts) => {
             parts.iter().fold(1, |sum, part| sum.saturating_add(size(part)))
@@ -173,7 +178,7 @@ pub(super) fn size(ast: &Ast) -> usize {
 /// Whether the empty text belongs to the language.
 pub(super) fn nullable(ast: &Ast) -> bool {
     match ast {
-        Ast::Empty | Ast::Class(_) | Ast::Literal(_) | Ast::Magnitude(_) => false,
+        Ast::Empty | Ast::Class(_) | Ast::Literal(_) | Ast::Magnitude(_) | Ast::Finite(_) => false,
         Ast::Epsilon | Ast::Substring(_) => true,
         Ast::Concat(parts) | Ast::Intersection(parts) => parts.iter().all(nullable),
         Ast::Alternation(parts) => parts.iter().any(nullable),

@@ -15,7 +15,7 @@ impl Ast {
                 + parts.iter().map(Self::memory_bytes).sum::<usize>()
         };
         match self {
-            Self::Empty | Self::Epsilon => 0,
+            Self::Empty | Self::Epsilon | Self::Finite(_) => 0,
             Self::Class(class) => COUNTS + std::mem::size_of_val(class.ranges()),
             Self::Literal(text) => COUNTS + text.len(),
             Self::Magnitude(magnitude) => COUNTS + std::mem::size_of_val(&**magnitude),

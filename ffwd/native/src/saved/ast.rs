@@ -75,7 +75,7 @@ impl Languages {
             Ast::Complement(inner) => all(self, 9, one(inner))?,
             Ast::Before(inner) => all(self, 10, one(inner))?,
             Ast::After(inner) => all(self, 11, one(inner))?,
-            Ast::Approximate { .. } | Ast::Magnitude(_) => {
+            Ast::Approximate { .. } | Ast::Magnitude(_) | Ast::Finite(_) => {
                 return Err(SavedError::Unsupported("a language of numbers"));
             }
         }

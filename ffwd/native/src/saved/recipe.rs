@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ast::{Languages, ReadLanguages};
 use super::bytes::{Reader, Writer};
 use super::{grammar, seal, unseal, Fingerprint, Kind, SavedError};
-use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use crate::automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{Compiled, Engine, GrammarOptions, Recipe};
 use crate::json_schema::{Policy, Registry};
 
@@ -82,6 +82,7 @@ fn write_options(writer: &mut Writer, options: &GrammarOptions) {
     let GrammarOptions { writing, registry, policy } = options;
     write_whitespace(writer, &writing.whitespace);
     writer.flag(writing.property_order == PropertyOrder::Any);
+    writer.flag(writing.numbers == Numbers::Any);
     writer.flag(*policy == Policy::Lenient);
     let uris: Vec<&str> = registry.uris().collect();
     writer.length(uris.len());
@@ -133,6 +134,7 @@ pub(super) fn read_whitespace(reader: &mut Reader<'_>) -> Result<Whitespace, Sav
 fn read_options(reader: &mut Reader<'_>) -> Result<GrammarOptions, SavedError> {
     let whitespace = read_whitespace(reader)?;
     let any_order = reader.flag()?;
+    let any_numbers = reader.flag()?;
     let lenient = reader.flag()?;
     let documents =
         reader.list(|reader| Ok((reader.text()?.to_owned(), reader.text()?.to_owned())))?;
@@ -140,6 +142,7 @@ fn read_options(reader: &mut Reader<'_>) -> Result<GrammarOptions, SavedError> {
         writing: Writing {
             whitespace,
             property_order: if any_order { PropertyOrder::Any } else { PropertyOrder::Declared },
+            numbers: if any_numbers { Numbers::Any } else { Numbers::Plain },
         },
         registry: Arc::new(Registry::new(documents)),
         policy: if lenient { Policy::Lenient } else { Policy::Strict },

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::automaton::{Layout, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use crate::automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use crate::engine::{Compiled, Engine, EngineConfig, GrammarOptions, Recipe};
 use crate::grammar::{
     Argument, BitRange, Change, Comparison, Condition, Grammar, Lexing, Node, Operand, Place,
@@ -29,6 +29,7 @@ fn options() -> GrammarOptions {
         writing: Writing {
             whitespace: Whitespace { mode: WhitespaceMode::Layout(Arc::new(layout)) },
             property_order: PropertyOrder::Any,
+            numbers: Numbers::Any,
         },
         registry: Arc::new(Registry::new([("http://a/b".into(), r#"{"type":"null"}"#.into())])),
         policy: Policy::Lenient,

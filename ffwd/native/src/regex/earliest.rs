@@ -1,0 +1,27 @@
+//! Texts that end as early as they can.
+
+use super::{Ast, CharClass};
+
+impl Ast {
+    /// The texts of so many characters at most, and of the longer ones those that could not end
+    /// after so many characters and before their own end.
+    #[must_use]
+    pub fn earliest(&self, characters: u32) -> Self {
+        let any = || Self::Class(CharClass::any());
+        if let Self::Repeat { inner, min, max } = self {
+            // Characters that may end anywhere from the least number on.
+            if matches!(**inner, Self::Class(_)) {
+                let most = characters.max(*min);
+                let max = max.map_or(most, |max| max.min(most));
+                return Self::repeat((**inner).clone(), *min, Some(max));
+            }
+        }
+        let long = Self::repeat(any(), characters, None);
+        let ended = match characters {
+            0 => self.clone(),
+            _ => Self::intersection([self.clone(), long]),
+        };
+        let ended_before = Self::concat([ended, any(), Self::any_text()]);
+        Self::intersection([self.clone(), Self::complement(ended_before)])
+    }
+}
