@@ -7,8 +7,8 @@ from ffwd.grammar._kinds import JsonSchema
 
 # All JSON of one grammar has the same ones.
 SHARED = (
-    "whitespace", "max_whitespace", "layout_separators", "layout_indent", "property_order", "numbers",
-    "policy"
+    "whitespace", "max_whitespace", "layout_separators", "layout_indent", "property_order",
+    "numbers", "policy"
 )  # fmt: skip
 
 
