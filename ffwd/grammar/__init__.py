@@ -20,8 +20,8 @@ from ffwd.grammar._front_ends import lark as lark
 from ffwd.grammar._grammar import Grammar as Grammar
 from ffwd.grammar._grammar import GrammarLike as GrammarLike
 from ffwd.grammar._kinds import JsonSchema as JsonSchema
-from ffwd.grammar._kinds import Policy as Policy
 from ffwd.grammar._kinds import Numbers as Numbers
+from ffwd.grammar._kinds import Policy as Policy
 from ffwd.grammar._kinds import PropertyOrder as PropertyOrder
 from ffwd.grammar._kinds import Whitespace as Whitespace
 from ffwd.grammar._kinds import json_schema as json_schema

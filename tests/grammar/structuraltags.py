@@ -191,7 +191,7 @@ EXCLUDING = {
     "type": "object",
     "properties": {
         "s": {"type": "string"},
-        "e": {"enum": ["ab", "a<|sep|>b"]},
+        "e": {"enum": ["ab", "a<|sep|>b", "c"]},
         "n": {"type": "integer"},
         "l": {"type": "array", "items": {"type": "string"}},
     },

@@ -437,7 +437,9 @@ def test_names_of_arguments_in_xml(value: Any, good: list[str], bad: list[str]) 
 
 def test_lists_of_several_kinds_in_nested_xml() -> None:
     """`oneOf` and `anyOf` of lists, written as elements."""
-    lists = [{"type": "array", "items": {"type": name}, "minItems": 1} for name in ("integer", "null")]
+    lists = [
+        {"type": "array", "items": {"type": name}, "minItems": 1} for name in ("integer", "null")
+    ]
     value = {"type": "object", "properties": {"l": {"oneOf": lists}}, "additionalProperties": False}
     grammar = read(schema(value, style="cohere_xml"))
     item = '<cofl:value type="json">{}</cofl:value>'.format
@@ -456,4 +458,5 @@ def test_free_text_in_a_tag_without_an_end() -> None:
     assert all(accepts(grammar, text) for text in ("a<x>", "a<x>any\n<x>"))
     assert not accepts(grammar, "b<x>")
     between = read({"type": "sequence", "elements": [endless, const("z")]})
-    assert accepts(between, "<x>abz") and not accepts(between, "<x>ab")
+    assert accepts(between, "<x>abz")
+    assert not accepts(between, "<x>ab")

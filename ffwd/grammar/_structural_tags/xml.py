@@ -103,7 +103,8 @@ class Writer:
             return lit(written)
         if written != name:
             raise self.document.error(
-                place, f"'propertyNames' beside the name {name!r}, which is escaped, is not supported"
+                place,
+                f"'propertyNames' beside the name {name!r}, which is escaped, is not supported",
             )
         return names.among([name])
 
@@ -119,9 +120,7 @@ class Writer:
             close, excluding = self.style.close, self.excluding
             free_text = any_text(excluding=(close, *excluding))
             text = (
-                free_text
-                if place is ANYTHING
-                else strings(self.document, place, close, excluding)
+                free_text if place is ANYTHING else strings(self.document, place, close, excluding)
             )
             # Whitespace around free text belongs to it.
             free = text == free_text
@@ -166,7 +165,14 @@ class Writer:
                 raise self.document.error(place or "", "there is no such value")
             if place is not ANYTHING and "object" not in self.document.kinds(place):
                 raise self.document.error(place, "arguments must be an object")
-            return seq(repeat(seq(self.space, self._other(ANY_NAME.but((), self.excluding, (NAME,)), ANYTHING))), self.space)
+            return seq(
+                repeat(
+                    seq(
+                        self.space, self._other(ANY_NAME.but((), self.excluding, (NAME,)), ANYTHING)
+                    )
+                ),
+                self.space,
+            )
         return self._members(place, schema)
 
     def _members(self, place: str, schema: dict[str, Any]) -> Grammar:
@@ -224,9 +230,7 @@ class Writer:
             return seq(repeat(seq(self.space, choice(ways)), least, most), self.space)
         return seq(self._in_order(members, other, least, most, place), self.space)
 
-    def _check_patterns(
-        self, place: str, schema: dict[str, Any], name: str, value: object
-    ) -> None:
+    def _check_patterns(self, place: str, schema: dict[str, Any], name: str, value: object) -> None:
         """Refuse a declared name of which a pattern says something as well."""
         for pattern, inner in patterns_of(self.document, place, schema).items():
             says = inner not in (True, {}) and value is not False

@@ -1,7 +1,7 @@
 """Names of arguments: what `propertyNames` and `patternProperties` say of them."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ffwd.grammar._choice import choice
@@ -23,7 +23,7 @@ class Names:
 
     """
 
-    text: StringText = StringText()
+    text: StringText = field(default_factory=StringText)
     listed: tuple[str, ...] | None = None
 
     @property

@@ -15,9 +15,7 @@ CONSTRAINTS = ("pattern", "format", "minLength", "maxLength")
 REFUSED = ("not", "if", "then", "else", "$dynamicRef", "$recursiveRef")
 
 
-def strings(
-    document: Document, place: str, close: str, excluding: tuple[str, ...] = ()
-) -> Grammar:
+def strings(document: Document, place: str, close: str, excluding: tuple[str, ...] = ()) -> Grammar:
     """The strings at a place, without the text that closes them and without excluded texts.
 
     Strings with a `pattern` or `format` may have excluded texts in them, as XGrammar has it.
