@@ -21,7 +21,7 @@ import numpy as np
 import ffwd
 from maskbench.gates.walks import VocabularyTokens
 
-MAX_CANDIDATES = 3000
+MAX_CANDIDATES = 250
 """Candidates of one schema; one with more is left out."""
 
 MAX_ROUNDS = 3
@@ -71,6 +71,25 @@ def key(value: Any) -> str:
 
 def draw(source: random.Random) -> Any:
     """A schema, of which a definition may contain itself."""
+    schema = _draw_document(source)
+    # A number has many texts, so that only without numbers all are known.
+    return schema if source.random() < 0.3 else _without_numbers(schema)
+
+
+def _without_numbers(value: Any, *, constant: bool = False) -> Any:
+    if isinstance(value, list):
+        return [_without_numbers(item, constant=constant) for item in value]
+    if isinstance(value, dict):
+        if not constant and value.get("type") == "integer":
+            return {"enum": [f"n{n}" for n in range(value["minimum"], value["maximum"] + 1)]}
+        return {
+            name: _without_numbers(member, constant=constant or name in ("enum", "const"))
+            for name, member in value.items()
+        }
+    return f"n{value}" if constant and type(value) is int else value
+
+
+def _draw_document(source: random.Random) -> Any:
     if source.random() < 0.25:
         inner = _draw_array(source, 2, recursive=True)
         base = [_draw(source, 0) for _ in range(source.randint(1, 2))]
@@ -98,9 +117,10 @@ def _draw(source: random.Random, depth: int, *, recursive: bool = False) -> Any:
         schema = {"anyOf": [_draw(source, depth - 1, recursive=recursive) for _ in range(2)]}
     if source.random() < 0.15:
         other = _draw(source, min(depth, 1))
-        schema[source.choice(("not", "not", "allOf"))] = other
-        if "allOf" in schema:
-            schema["allOf"] = [schema["allOf"]]
+        if source.random() < 0.7:
+            schema["not"] = other
+        else:
+            schema["allOf"] = [*schema.get("allOf", ()), other]
     return schema
 
 
@@ -151,7 +171,7 @@ def _draw_array(source: random.Random, depth: int, *, recursive: bool = False) -
     if unique:
         schema["uniqueItems"] = True
     if source.random() < 0.6:
-        schema["minItems"] = source.randint(0, 4)
+        schema["minItems"] = source.choice((0, 1, 2, 2, 3, 3, 4))
     if not unique or source.random() < 0.5:
         schema["maxItems"] = source.randint(
             schema.get("minItems", 1) if source.random() < 0.9 else 0, 4
