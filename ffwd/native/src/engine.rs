@@ -648,6 +648,8 @@ mod test_enums;
 #[cfg(test)]
 mod test_objects;
 #[cfg(test)]
+mod test_parameters;
+#[cfg(test)]
 mod test_rules;
 #[cfg(test)]
 mod tests;

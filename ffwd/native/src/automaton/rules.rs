@@ -30,6 +30,7 @@ use super::thread::{Thread, ThreadLexeme, Threads};
 use super::unions::Union;
 use super::value::QueryId;
 use crate::expr::{LexState, LexemeSpec, Spelling, Verdict};
+use crate::grammar::live::Live;
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
 use crate::grammar::{Lexing, Longest, NodeId, ScopeId, Span};
 use crate::meter;
@@ -49,7 +50,7 @@ pub enum Leaf {
 /// A grammar as the automaton follows it.
 #[derive(Debug)]
 pub struct Program {
-    pub symbols: Symbols,
+    pub symbols: Arc<Symbols>,
     pub leaves: FxHashMap<NodeId, Leaf>,
     /// The parts that are reported.
     pub spans: FxHashMap<NodeId, Span>,
@@ -81,6 +82,7 @@ impl Held for Count {}
 #[derive(Debug)]
 pub struct Rules {
     pub(super) program: Arc<Program>,
+    pub(super) symbols: Live,
     pub(super) queries: Vec<QueryId>,
     pub(super) counts: Interner<Count>,
     pub(super) unions: Interner<Union>,
@@ -109,6 +111,7 @@ impl Rules {
         let has_tokens = program.leaves.values().any(|leaf| matches!(leaf, Leaf::Tokens(_)));
         let limits = (!program.limits.is_empty()).then(Limits::default);
         Self {
+            symbols: Live::new(program.symbols.clone()),
             program,
             queries,
             counts: Interner::new(limit, MAX_PARTS),
@@ -129,7 +132,9 @@ impl Rules {
 
     pub(super) fn memory_bytes(&self) -> usize {
         let limits = self.limits.as_ref().map_or(0, Limits::memory_bytes);
-        self.counts.memory_bytes() + self.unions.memory_bytes() + self.rows.memory_bytes() + limits
+        let interned =
+            self.counts.memory_bytes() + self.unions.memory_bytes() + self.rows.memory_bytes();
+        interned + limits + self.symbols.memory_bytes()
     }
 }
 
@@ -162,7 +167,7 @@ impl<'r> Expanding<'r> {
                 return;
             }
         }
-        let rank = self.rules.program.symbols.rank(symbol);
+        let rank = self.rules.symbols.rank(symbol);
         self.pending.entry((rank, symbol)).or_default().push(after);
     }
 }
@@ -207,7 +212,7 @@ impl Automaton {
                     pending.extend(rules.unions.get(union).0.iter().rev().copied());
                 }
                 Frame::Symbol(symbol) => {
-                    if rules.program.symbols.is_nullable(symbol) {
+                    if rules.symbols.is_nullable(symbol) {
                         pending.push(parent);
                     }
                     symbols.add(symbol, parent);
@@ -236,7 +241,7 @@ impl Automaton {
         mut pending: Expanding<'_>,
         found: &mut Beginnings,
     ) -> Result<(), EngineError> {
-        let Program { symbols, leaves, .. } = &*rules.program;
+        let (symbols, leaves) = (&rules.symbols, &rules.program.leaves);
         while let Some(((_, symbol), stacks)) = pending.pending.pop_last() {
             meter::charge(1 + stacks.len())?;
             let parent = self.union(rules, &stacks)?;
@@ -267,6 +272,7 @@ impl Automaton {
                 }
                 &Symbol::NonEmpty(inner) => pending.add(inner, parent),
                 &Symbol::Part(part) => pending.add(symbols.meaning(part), parent),
+                &Symbol::Later(part) => pending.add(symbols.later(part)?, parent),
                 Symbol::Leaf(node) => match leaves.get(node) {
                     Some(&Leaf::Json(schema)) => {
                         if let Some(&query) = rules.queries.get(schema) {
@@ -369,7 +375,7 @@ impl Automaton {
         symbol: SymbolId,
         parent: StackId,
     ) -> Result<StackId, EngineError> {
-        let symbols = &rules.program.symbols;
+        let symbols = &rules.symbols;
         let mut symbol = symbol;
         while let &Symbol::Part(part) = symbols.get(symbol) {
             symbol = symbols.meaning(part);
