@@ -11,7 +11,7 @@ class Peer:
 
     def __init__(self) -> None:
         llguidance: Any = pytest.importorskip("llguidance", reason="llguidance is not installed")
-        bytes_alone = type("Bytes", (), {})()
+        bytes_alone: Any = type("Bytes", (), {})()
         bytes_alone.eos_token_id, bytes_alone.bos_token_id = END, None
         bytes_alone.special_token_ids = [END]
         bytes_alone.tokens = [bytes([byte]) for byte in range(END)] + [b"<end>"]

@@ -91,7 +91,7 @@ def test_a_condition_that_never_holds_is_a_limit_with_its_rule() -> None:
     text = counters(7, 50, '"X" %if gt([0:8], 200)')
     with pytest.raises(ffwd.LimitExceededError, match="rule lst") as caught:
         ffwd.compile(ffwd.lark(text), byte_vocabulary(), limits=ffwd.Limits(compile_steps=None))
-    assert caught.value.line == 2  # type: ignore[attr-defined]
+    assert caught.value.line == 2
 
 
 def test_what_begins_with_itself_is_expanded_beforehand() -> None:
