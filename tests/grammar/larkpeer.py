@@ -6,16 +6,20 @@ import pytest
 from compiled import END
 
 
+def _encode(_: Any, text: str) -> list[int]:
+    return list(text.encode())
+
+
 class Peer:
     """llguidance on a vocabulary of the 256 bytes."""
 
     def __init__(self) -> None:
         llguidance: Any = pytest.importorskip("llguidance", reason="llguidance is not installed")
-        bytes_alone = type("Bytes", (), {})()
+        bytes_alone: Any = type("Bytes", (), {})()
         bytes_alone.eos_token_id, bytes_alone.bos_token_id = END, None
         bytes_alone.special_token_ids = [END]
         bytes_alone.tokens = [bytes([byte]) for byte in range(END)] + [b"<end>"]
-        type(bytes_alone).__call__ = lambda _, text: list(text.encode())
+        type(bytes_alone).__call__ = _encode
         wrapper = llguidance.TokenizerWrapper(bytes_alone)
         self.module, self.tokenizer = llguidance, llguidance.LLTokenizer(wrapper)
 

@@ -67,9 +67,7 @@ class Lexer:
 
     def is_end(self, threads: Threads) -> bool:
         """Whether the text may end here."""
-        return any(
-            () in (self.after(left, text) if text else left) for text, _, left in threads
-        )
+        return any(() in (self.after(left, text) if text else left) for text, _, left in threads)
 
     def _alive(self, threads: Threads) -> bool:
         if self.is_end(threads) or not threads:
@@ -145,7 +143,7 @@ def test_masks_are_what_can_end_within_the_limits(seed: int) -> None:
 
 # Terminals of which each beginning is a text, so that a limit can always end them.
 GREEDY = ["/[ab]+/", "/[abc]+/", "/a+/", "/[ab]{1,5}/", "/(a|b|c)+/"]
-# llguidance counts the token of a lexeme of one byte as one of the part behind it, so there is none.
+# llguidance counts the token of a lexeme of one byte for the part behind it, so there is none.
 LITERALS = ['"bc"', '"ab"', '"ca"', '"<<"', "A"]
 
 

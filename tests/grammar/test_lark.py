@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from compiled import END, accepts, byte_vocabulary
+from compiled import accepts, byte_vocabulary
 from larkcases import CASES, DIFFERENCES
 from larkpeer import Peer
 

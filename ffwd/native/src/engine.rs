@@ -667,6 +667,8 @@ mod test_layouts;
 #[cfg(test)]
 mod test_objects;
 #[cfg(test)]
+mod test_parameters;
+#[cfg(test)]
 mod test_rules;
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,8 @@ use super::TextId;
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::{Ends, MAX_LANGUAGES};
 use crate::expr::{LexemeSpec, Spelling, Verdict};
-use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
+use crate::grammar::live::Live;
+use crate::grammar::symbols::{Symbol, SymbolId};
 use crate::grammar::{Lexing, Longest, NodeId, ScopeId, Span};
 use crate::meter;
 use crate::regex::Ast;
@@ -85,51 +86,53 @@ struct Found {
 }
 
 impl Found {
-    fn add(&mut self, symbols: &Symbols, symbol: SymbolId, label: Label, after: StackId) {
+    fn add(&mut self, symbols: &Live, symbol: SymbolId, label: Label, after: StackId) {
         let key = (symbols.rank(symbol), symbol, label);
         self.symbols.entry(key).or_default().push(after);
     }
 }
 
 /// The marks of the empty text of a symbol.
-fn marks_of_empty(program: &Program, symbol: SymbolId) -> SmallVec<[Mark; 4]> {
+fn marks_of_empty(rules: &Rules, symbol: SymbolId) -> Result<SmallVec<[Mark; 4]>, EngineError> {
     fn find(
-        program: &Program,
+        rules: &Rules,
         symbol: SymbolId,
         seen: &mut FxHashSet<SymbolId>,
         marks: &mut SmallVec<[Mark; 4]>,
-    ) {
-        let symbols = &program.symbols;
+    ) -> Result<(), EngineError> {
+        let (program, symbols) = (&rules.program, &rules.symbols);
         // Each part once: longer ways would only repeat it.
         if !symbols.is_nullable(symbol) || !seen.insert(symbol) {
-            return;
+            return Ok(());
         }
         match symbols.get(symbol) {
             &Symbol::Seq(first, then) => {
-                find(program, first, seen, marks);
-                find(program, then, seen, marks);
+                find(rules, first, seen, marks)?;
+                find(rules, then, seen, marks)?;
             }
             Symbol::Choice(parts) => {
                 if let Some(&part) = parts.iter().find(|&&part| symbols.is_nullable(part)) {
-                    find(program, part, seen, marks);
+                    find(rules, part, seen, marks)?;
                 }
             }
             &Symbol::Marked(node, inner) => {
                 let is_span = program.spans.contains_key(&node);
                 marks.extend(is_span.then_some(Mark::Open(node)));
-                find(program, inner, seen, marks);
+                find(rules, inner, seen, marks)?;
                 marks.extend(is_span.then_some(Mark::Close(node)));
             }
-            &Symbol::Part(part) => find(program, symbols.meaning(part), seen, marks),
+            &Symbol::Part(part) => find(rules, symbols.meaning(part), seen, marks)?,
+            &Symbol::Later(part) => find(rules, symbols.later(part)?, seen, marks)?,
             Symbol::Empty | Symbol::Star(_) | Symbol::Repeat { .. } => {}
             Symbol::Leaf(_) | Symbol::NonEmpty(_) => {}
         }
+        Ok(())
     }
     let mut marks = SmallVec::new();
-    if !program.spans.is_empty() {
-        find(program, symbol, &mut FxHashSet::default(), &mut marks);
+    if !rules.program.spans.is_empty() {
+        find(rules, symbol, &mut FxHashSet::default(), &mut marks)?;
     }
-    marks
+    Ok(marks)
 }
 
 /// Where a lexeme stands among those that compete with it.
@@ -189,8 +192,7 @@ impl Automaton {
         rules: &Rules,
         stack: StackId,
     ) -> Result<Vec<Beginning>, EngineError> {
-        let program = &*rules.program;
-        let symbols = &program.symbols;
+        let symbols = &rules.symbols;
         let mut found = Found::default();
         let none = found.labels.id(SmallVec::new())?;
         let mut pending: Vec<(StackId, Label)> = vec![(stack, none)];
@@ -212,7 +214,7 @@ impl Automaton {
                 }
                 Frame::Symbol(symbol) => {
                     if symbols.is_nullable(symbol) {
-                        let empty = marks_of_empty(program, symbol);
+                        let empty = marks_of_empty(rules, symbol)?;
                         pending.push((parent, found.labels.and(label, &empty)?));
                     }
                     found.add(symbols, symbol, label, parent);
@@ -237,8 +239,8 @@ impl Automaton {
 
     /// As [`Automaton::expand`], with marks.
     fn expand_marked(&self, rules: &Rules, found: &mut Found) -> Result<(), EngineError> {
-        let program = &*rules.program;
-        let Program { symbols, leaves, spans, .. } = program;
+        let Program { leaves, spans, .. } = &*rules.program;
+        let symbols = &rules.symbols;
         while let Some(((_, symbol, label), stacks)) = found.symbols.pop_last() {
             meter::charge(1 + stacks.len())?;
             let parent = self.union(rules, &stacks)?;
@@ -246,7 +248,7 @@ impl Automaton {
                 Symbol::Empty => {}
                 &Symbol::Seq(first, then) => {
                     if symbols.is_nullable(first) {
-                        let empty = marks_of_empty(program, first);
+                        let empty = marks_of_empty(rules, first)?;
                         let label = found.labels.and(label, &empty)?;
                         found.add(symbols, then, label, parent);
                     }
@@ -274,6 +276,9 @@ impl Automaton {
                 }
                 &Symbol::Part(part) => {
                     found.add(symbols, symbols.meaning(part), label, parent);
+                }
+                &Symbol::Later(part) => {
+                    found.add(symbols, symbols.later(part)?, label, parent);
                 }
                 Symbol::Leaf(node) => match leaves.get(node) {
                     Some(&Leaf::Json(schema)) => {

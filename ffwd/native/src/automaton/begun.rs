@@ -73,6 +73,8 @@ impl Firsts {
                 | &Symbol::Marked(_, inner)
                 | &Symbol::NonEmpty(inner) => add(inner),
                 &Symbol::Part(part) => add(symbols.meaning(part)),
+                // Grammars with such parts have rows that know what follows.
+                Symbol::Later(_) => first.others = true,
             }
             of_symbols[id.0 as usize] = first;
         }
@@ -116,7 +118,7 @@ impl Automaton {
                     }
                     continue;
                 }
-                Frame::Symbol(symbol) => (symbol, rules.program.symbols.is_nullable(symbol)),
+                Frame::Symbol(symbol) => (symbol, rules.symbols.is_nullable(symbol)),
                 Frame::Count(count) => {
                     let count = rules.counts.get(count);
                     (count.inner, count.min == 0)

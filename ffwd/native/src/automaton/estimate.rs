@@ -122,7 +122,7 @@ impl Automaton {
     /// Of a frame of rules.
     fn estimate_rule(&self, frame: Frame, depth: usize) -> Result<u32, EngineError> {
         let Some(rules) = self.rules() else { return Ok(0) };
-        let symbols = &rules.program.symbols;
+        let symbols = &rules.symbols;
         let of = |symbol: SymbolId| match symbols.is_nullable(symbol) {
             true => 0,
             false => self.shortest_symbols(rules).get(symbol.0 as usize).copied().unwrap_or(0),
@@ -181,6 +181,7 @@ impl Automaton {
                             of(inner).saturating_add(more)
                         }
                         &Symbol::Part(part) => of(symbols.meaning(part)),
+                        Symbol::Later(_) => 1,
                         Symbol::Leaf(node) => match leaves.get(node) {
                             Some(Leaf::Json(_)) => 2,
                             _ => 1,

@@ -153,7 +153,7 @@ impl Automaton {
                 Some(self.items_left(self.json()?, state))
             }
             Frame::Count(count) => Some(self.rules()?.counts.get(count).min.into()),
-            Frame::Symbol(symbol) => match *self.rules()?.program.symbols.get(symbol) {
+            Frame::Symbol(symbol) => match *self.rules()?.symbols.get(symbol) {
                 Symbol::Repeat { min, .. } => Some(min.into()),
                 _ => None,
             },

@@ -81,7 +81,7 @@ impl Automaton {
 
     fn find_bounds(&self, program: &Program) -> Result<Bounds, EngineError> {
         let Program { symbols, leaves, limits, .. } = program;
-        if symbols.len() > MAX_SYMBOLS {
+        if symbols.len() > MAX_SYMBOLS || symbols.values().is_some() {
             return Ok(Bounds::default());
         }
         let ids = || (0..symbols.len() as u32).map(SymbolId);
@@ -114,7 +114,7 @@ impl Automaton {
                         _ => Bound { whole: UNKNOWN, inside: UNKNOWN, longest: false },
                     };
                 }
-                Symbol::Empty => {}
+                Symbol::Empty | Symbol::Later(_) => {}
             }
         }
         let mut round = 0;
@@ -211,6 +211,6 @@ fn bound(program: &Program, bounds: &[Bound], id: SymbolId) -> Bound {
         }
         &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => of(inner),
         &Symbol::Part(part) => of(symbols.meaning(part)),
-        Symbol::Leaf(_) => of(id),
+        Symbol::Leaf(_) | Symbol::Later(_) => of(id),
     }
 }

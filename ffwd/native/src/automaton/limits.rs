@@ -251,6 +251,12 @@ impl Automaton {
         self.limits().is_some_and(|(rules, _)| rules.program.swallowing.is_possible())
     }
 
+    /// Whether parts have limits and lexemes end at their longest match, so that what follows a lexeme
+    /// depends on whether a limit has ended it.
+    pub fn limits_may_end_lexemes(&self) -> bool {
+        self.limits().is_some_and(|(rules, _)| !rules.families.is_empty())
+    }
+
     /// How many tokens suffice in a state, if that was kept: see [`Automaton::keep_steady`].
     #[allow(clippy::option_option)]
     pub fn steady(&self, state: StateId) -> Option<Option<u32>> {

@@ -29,6 +29,7 @@ use super::swallowed::Swallowing;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::unions::Union;
 use crate::expr::{LexState, LexemeSpec, Spelling, Verdict};
+use crate::grammar::live::Live;
 use crate::grammar::symbols::{Symbol, SymbolId, Symbols};
 use crate::grammar::{Lexing, Longest, NodeId, ScopeId, Span};
 use crate::meter;
@@ -48,7 +49,7 @@ pub enum Leaf {
 /// A grammar as the automaton follows it.
 #[derive(Debug)]
 pub struct Program {
-    pub symbols: Symbols,
+    pub symbols: Arc<Symbols>,
     pub leaves: FxHashMap<NodeId, Leaf>,
     /// The parts that are reported.
     pub spans: FxHashMap<NodeId, Span>,
@@ -80,6 +81,7 @@ impl Held for Count {}
 #[derive(Debug)]
 pub struct Rules {
     pub(super) program: Arc<Program>,
+    pub(super) symbols: Live,
     pub(super) values: Vec<RootValue>,
     pub(super) counts: Interner<Count>,
     pub(super) unions: Interner<Union>,
@@ -108,6 +110,7 @@ impl Rules {
         let has_tokens = program.leaves.values().any(|leaf| matches!(leaf, Leaf::Tokens(_)));
         let limits = (!program.limits.is_empty()).then(Limits::default);
         Self {
+            symbols: Live::new(program.symbols.clone()),
             program,
             values,
             counts: Interner::new(limit, MAX_PARTS),
@@ -128,7 +131,9 @@ impl Rules {
 
     pub(super) fn memory_bytes(&self) -> usize {
         let limits = self.limits.as_ref().map_or(0, Limits::memory_bytes);
-        self.counts.memory_bytes() + self.unions.memory_bytes() + self.rows.memory_bytes() + limits
+        let interned =
+            self.counts.memory_bytes() + self.unions.memory_bytes() + self.rows.memory_bytes();
+        interned + limits + self.symbols.memory_bytes()
     }
 }
 
@@ -161,7 +166,7 @@ impl<'r> Expanding<'r> {
                 return;
             }
         }
-        let rank = self.rules.program.symbols.rank(symbol);
+        let rank = self.rules.symbols.rank(symbol);
         self.pending.entry((rank, symbol)).or_default().push(after);
     }
 }
@@ -206,7 +211,7 @@ impl Automaton {
                     pending.extend(rules.unions.get(union).0.iter().rev().copied());
                 }
                 Frame::Symbol(symbol) => {
-                    if rules.program.symbols.is_nullable(symbol) {
+                    if rules.symbols.is_nullable(symbol) {
                         pending.push(parent);
                     }
                     symbols.add(symbol, parent);
@@ -235,7 +240,7 @@ impl Automaton {
         mut pending: Expanding<'_>,
         found: &mut Beginnings,
     ) -> Result<(), EngineError> {
-        let Program { symbols, leaves, .. } = &*rules.program;
+        let (symbols, leaves) = (&rules.symbols, &rules.program.leaves);
         while let Some(((_, symbol), stacks)) = pending.pending.pop_last() {
             meter::charge(1 + stacks.len())?;
             let parent = self.union(rules, &stacks)?;
@@ -266,6 +271,7 @@ impl Automaton {
                 }
                 &Symbol::NonEmpty(inner) => pending.add(inner, parent),
                 &Symbol::Part(part) => pending.add(symbols.meaning(part), parent),
+                &Symbol::Later(part) => pending.add(symbols.later(part)?, parent),
                 Symbol::Leaf(node) => match leaves.get(node) {
                     Some(&Leaf::Json(schema)) => {
                         if let Some(&value) = rules.values.get(schema) {
@@ -369,7 +375,7 @@ impl Automaton {
         symbol: SymbolId,
         parent: StackId,
     ) -> Result<StackId, EngineError> {
-        let symbols = &rules.program.symbols;
+        let symbols = &rules.symbols;
         let mut symbol = symbol;
         while let &Symbol::Part(part) = symbols.get(symbol) {
             symbol = symbols.meaning(part);

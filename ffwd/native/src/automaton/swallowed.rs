@@ -95,6 +95,9 @@ impl Swallowing {
         if scopes.is_empty() {
             return Ok(swallowing);
         }
+        if symbols.values().is_some() {
+            return Self::whatever_follows(&scopes, &first);
+        }
         let mut contexts = Contexts::of(symbols);
         let mut taken: Vec<(NodeId, SymbolId, FxHashSet<ByteSet>)> = Vec::new();
         for lexemes in scopes.values() {
@@ -123,6 +126,32 @@ impl Swallowing {
                 first.insert(*node, First::default());
             }
         }
+    }
+}
+
+impl Swallowing {
+    /// Those of a grammar of which it is not known beforehand what follows what. If each goes on only
+    /// with bytes that no lexeme begins with, whatever follows can come; else any may be taken.
+    fn whatever_follows(
+        scopes: &FxHashMap<ScopeId, Vec<Longer>>,
+        first: &FxHashMap<NodeId, First>,
+    ) -> Result<Self, LimitExceeded> {
+        let mut begins = First::default();
+        first.values().for_each(|&first| begins.join(first));
+        let json = begins.json.then_some(JSON).into_iter().flatten();
+        json.for_each(|&byte| begins.bytes.insert(byte));
+        let mut is_safe = true;
+        for lexemes in scopes.values() {
+            for (node, lexing, lexeme) in lexemes {
+                if *lexing != Longest::Lazy {
+                    let taken = taken_after(lexeme, *node, lexemes, first)?;
+                    let apart = |set: &ByteSet| !set.iter().any(|byte| begins.bytes.contains(byte));
+                    is_safe &= taken.iter().all(apart);
+                }
+            }
+        }
+        let all = scopes.values().flatten().map(|(node, ..)| *node);
+        Ok(Self { lexemes: all.filter(|_| !is_safe).collect() })
     }
 }
 
@@ -253,6 +282,7 @@ impl<'s> Contexts<'s> {
                 }
                 &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => stands(inner, Place::Last),
                 &Symbol::Part(part) => stands(symbols.meaning(part), Place::Last),
+                Symbol::Later(_) => {}
             }
         }
         // What a symbol can begin with has a smaller rank.
@@ -267,7 +297,7 @@ impl<'s> Contexts<'s> {
             let mut begins = First::default();
             let mut join = |inner: SymbolId| begins.join(first[&inner]);
             match self.symbols.get(id) {
-                Symbol::Empty => {}
+                Symbol::Empty | Symbol::Later(_) => {}
                 Symbol::Leaf(node) => begins = leaves.get(node).copied().unwrap_or_default(),
                 &Symbol::Seq(one, then) => {
                     join(one);

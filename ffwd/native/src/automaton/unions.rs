@@ -85,7 +85,7 @@ impl Automaton {
     /// Whether the top of a stack may be the empty text.
     pub(super) fn may_be_empty(&self, rules: &Rules, stack: StackId) -> bool {
         match self.cell(stack).frame {
-            Frame::Symbol(symbol) => rules.program.symbols.is_nullable(symbol),
+            Frame::Symbol(symbol) => rules.symbols.is_nullable(symbol),
             Frame::Count(count) => rules.counts.get(count).min == 0,
             _ => false,
         }

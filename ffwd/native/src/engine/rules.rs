@@ -10,7 +10,7 @@ use crate::automaton::swallowed::Swallowing;
 use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use crate::expr::{LexemeSpec, Spelling};
 use crate::grammar::fold::fold_regular;
-use crate::grammar::graph::{Graph, LeafFacts, Vertex};
+use crate::grammar::graph::{Expanded, Expansion, Graph, LeafFacts};
 use crate::grammar::symbols::{recursive_marks, Symbols};
 use crate::grammar::{
     self, Grammar, GrammarError, GrammarErrorKind, Lexing, Longest, Node, NodeId, TokenItem,
@@ -52,7 +52,7 @@ impl Engine {
     ) -> Result<Compiled, CompileError> {
         let mut folded = grammar.clone();
         fold_regular(&mut folded).map_err(GrammarError::from)?;
-        self.compile_as_it_is(&folded, options, false)
+        self.compile_as_it_is(&folded, options, false, Expansion::AsNeeded)
     }
 
     /// A grammar whose lexemes are those that it has. `eager_rows`: see [`Program`].
@@ -61,10 +61,12 @@ impl Engine {
         grammar: &Grammar,
         options: GrammarOptions,
         eager_rows: bool,
+        expansion: Expansion,
     ) -> Result<Compiled, CompileError> {
         let mut leaves: FxHashMap<NodeId, Leaf> = FxHashMap::default();
         let mut schemas: Vec<grammar::JsonId> = Vec::new();
-        let graph = Graph::of(grammar, |node| match grammar.node(node) {
+        let shared = Arc::new(grammar.clone());
+        let expanded = Graph::expanded(&shared, expansion, |node| match grammar.node(node) {
             Node::Lexeme(lexeme) => {
                 let spec = LexemeSpec::new(Spelling::Utf8, [lexeme.language.clone()]);
                 let known = self.lexemes.get(&spec)?;
@@ -90,12 +92,16 @@ impl Engine {
                 Ok(LeafFacts { alive, nullable: false })
             }
             &Node::Json(json) => {
-                leaves.insert(node, Leaf::Json(schemas.len()));
-                schemas.push(json);
+                // With parameters a leaf may be asked for twice.
+                leaves.entry(node).or_insert_with(|| {
+                    schemas.push(json);
+                    Leaf::Json(schemas.len() - 1)
+                });
                 Ok(LeafFacts { alive: true, nullable: false })
             }
             _ => Ok(LeafFacts { alive: false, nullable: false }),
         })?;
+        let Expanded { graph, values, used } = expanded;
         let limits = (0..grammar.num_nodes() as u32).map(NodeId).filter_map(|node| match *grammar
             .node(node)
         {
@@ -114,8 +120,9 @@ impl Engine {
                 return Err(GrammarError { kind, message, place: place.place }.into());
             }
         }
-        let symbols = Symbols::of(&graph).map_err(GrammarError::from)?;
-        let recipe = Recipe::Rules { grammar: Arc::new(grammar.clone()), options: options.clone() };
+        let symbols = Symbols::with_values(&graph, values.as_ref(), &used);
+        let symbols = Arc::new(symbols.map_err(GrammarError::from)?);
+        let recipe = Recipe::Rules { grammar: shared.clone(), options: options.clone() };
         let GrammarOptions { writing, registry, policy } = options;
         let json = if schemas.is_empty() {
             None
@@ -132,7 +139,7 @@ impl Engine {
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
         // What has begun is looked for in rows, so these have to be there.
-        let eager_rows = eager_rows || !limits.is_empty();
+        let eager_rows = eager_rows || !limits.is_empty() || values.is_some();
         let spans = spans_of(grammar, &graph);
         let swallowing = Swallowing::of(&symbols, &leaves, &self.lexemes);
         let swallowing = swallowing.map_err(GrammarError::from)?;
@@ -289,11 +296,7 @@ fn schema_error(
 
 /// The parts of a grammar that are reported, by their nodes.
 fn spans_of(grammar: &Grammar, graph: &Graph) -> FxHashMap<NodeId, grammar::Span> {
-    let marked = graph.vertices.iter().filter_map(|vertex| match vertex {
-        Vertex::Marked(node, _) => Some(*node),
-        _ => None,
-    });
-    let spans = marked.filter_map(|node| match grammar.node(node) {
+    let spans = graph.marked.iter().copied().filter_map(|node| match grammar.node(node) {
         Node::Span(span, _) => Some((node, grammar.spans.get(span.0 as usize)?.clone())),
         _ => None,
     });

@@ -8,12 +8,13 @@ use proptest::test_runner::TestRng;
 use super::tests::{assert_mask, engine, read, walk_and_compare};
 use super::{Compiled, Engine, GrammarOptions};
 use crate::automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use crate::grammar::graph::Expansion;
 use crate::grammar::{Grammar, Node, NodeId, ScopeId, TokenItem, TokenSet};
 use crate::json_schema::Policy;
 use crate::regex::{rust_dialect, Ast};
 use crate::vocabulary::testing::{vocabulary, vocabulary_of};
 
-fn options() -> GrammarOptions {
+pub(super) fn options() -> GrammarOptions {
     GrammarOptions {
         writing: Writing {
             whitespace: Whitespace { mode: WhitespaceMode::Compact },
@@ -129,7 +130,7 @@ const VALUES: &[(&str, &[&str])] = &[
 ];
 
 /// Two ways to compile a grammar have the same masks, wherever texts go.
-fn assert_same_masks(compiled: [&Compiled; 2], rng: &mut TestRng, what: &str) {
+pub(super) fn assert_same_masks(compiled: [&Compiled; 2], rng: &mut TestRng, what: &str) {
     for _ in 0..12 {
         let mut states = compiled.map(|compiled| compiled.generation().automaton.start());
         for _ in 0..20 {
@@ -159,7 +160,8 @@ fn folding_keeps_the_masks() {
         for seed in 0..3 {
             let engine = engine(vocabulary(seed, 300));
             let folded = compile(&engine, &grammar);
-            let plain = engine.compile_as_it_is(&grammar, options(), false).unwrap();
+            let plain =
+                engine.compile_as_it_is(&grammar, options(), false, Expansion::AsNeeded).unwrap();
             assert_same_masks([&folded, &plain], &mut rng, "folding");
         }
     }
@@ -172,8 +174,9 @@ fn rows_need_not_know_what_follows() {
         let grammar = longest(rules, ignored);
         for seed in 0..4 {
             let engine = engine(vocabulary(seed, 300));
-            let [lazy, eager] = [false, true]
-                .map(|eager| engine.compile_as_it_is(&grammar, options(), eager).unwrap());
+            let [lazy, eager] = [false, true].map(|eager| {
+                engine.compile_as_it_is(&grammar, options(), eager, Expansion::AsNeeded).unwrap()
+            });
             assert_same_masks([&lazy, &eager], &mut rng, "rows");
         }
     }
@@ -209,7 +212,8 @@ fn runs_that_come_back_to_where_they_began() {
             for _ in 0..6 {
                 walk_and_compare(&compiled, &mut rng, 12, "runs");
             }
-            let eager = engine.compile_as_it_is(&grammar, options(), true).unwrap();
+            let eager =
+                engine.compile_as_it_is(&grammar, options(), true, Expansion::AsNeeded).unwrap();
             assert_same_masks([&compiled, &eager], &mut rng, "runs");
         }
     }

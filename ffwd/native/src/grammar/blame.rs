@@ -74,6 +74,7 @@ fn cause(grammar: &Grammar, vertex: &Vertex) -> Cause {
             Node::Tokens(set) => Cause { why: without_tokens(set), place: set.place },
             _ => because("its text would have to satisfy conditions that contradict each other"),
         },
+        Vertex::Later(_) => because("no value that its parameter comes to leads to an end"),
         Vertex::Never => because("the condition of none of its alternatives holds"),
         _ => because("it is a choice of nothing"),
     }

@@ -1,11 +1,14 @@
 //! What a grammar's start reaches, as one graph: rules and parameters are resolved, and for each
 //! vertex it is known whether any text belongs to it, and whether the empty one does.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::parameter::{apply, holds};
+use super::values::{too_many_values, Facts, Key, Question, Values};
 use super::{Argument, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, RuleId};
-use crate::error::LimitExceeded;
+use crate::error::{LimitExceeded, COMPILE_STEPS};
 use crate::meter;
 
 /// A part of a grammar, with the parameter of the rule around it.
@@ -35,6 +38,8 @@ pub enum Vertex {
     Marked(NodeId, VertexId),
     /// No text.
     Never,
+    /// A part that depends on a parameter, with its value: what it is made of is found later.
+    Later(Key),
 }
 
 impl Vertex {
@@ -44,7 +49,7 @@ impl Vertex {
             Self::Repeat { inner, .. } | Self::Same(inner) | Self::Marked(_, inner) => {
                 std::slice::from_ref(inner)
             }
-            Self::Leaf(_) | Self::Never => &[],
+            Self::Leaf(_) | Self::Never | Self::Later(_) => &[],
         }
     }
 }
@@ -73,25 +78,106 @@ pub struct Graph {
     /// The rules of a vertex.
     pub(super) rules: FxHashMap<VertexId, RuleId>,
     pub start: VertexId,
+    /// The nodes of parts that are reported or limited.
+    pub marked: Vec<NodeId>,
 }
 
-struct Building<'g> {
+/// When rules with a parameter are expanded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expansion {
+    /// Few values beforehand, many when a text comes to them.
+    #[default]
+    AsNeeded,
+    Beforehand,
+    Later,
+}
+
+/// How many parts with values are expanded beforehand where they need not be.
+const FEW_VALUES: usize = 5_000;
+/// The steps of a part with a value.
+const STEPS: usize = 16;
+
+/// How parameters are read.
+#[derive(Clone, Copy)]
+enum Mode<'g> {
+    /// Each value is looked at. So many parts may have one.
+    Beforehand(usize),
+    /// Parts that depend on one are not looked into.
+    Later(&'g Values),
+    /// Each part once, and every condition is taken to hold.
+    WithoutValues,
+}
+
+pub(super) struct Building<'g> {
     grammar: &'g Grammar,
-    vertices: Vec<Vertex>,
-    ids: FxHashMap<(NodeId, Option<u64>), VertexId>,
-    rules: FxHashMap<VertexId, RuleId>,
+    mode: Mode<'g>,
+    pub vertices: Vec<Vertex>,
+    pub ids: FxHashMap<(NodeId, Option<u64>), VertexId>,
+    pub rules: FxHashMap<VertexId, RuleId>,
     pending: Vec<(VertexId, NodeId, Option<u64>)>,
+    with_value: usize,
+    /// The part that is being read.
+    reading: Option<NodeId>,
 }
 
-impl Building<'_> {
+impl<'g> Building<'g> {
+    fn new(grammar: &'g Grammar, mode: Mode<'g>) -> Self {
+        Self {
+            grammar,
+            mode,
+            vertices: Vec::new(),
+            ids: FxHashMap::default(),
+            rules: FxHashMap::default(),
+            pending: Vec::new(),
+            with_value: 0,
+            reading: None,
+        }
+    }
+
+    pub fn without_values(grammar: &'g Grammar) -> Self {
+        Self::new(grammar, Mode::WithoutValues)
+    }
+
+    pub fn read_all(&mut self) -> Result<(), GrammarError> {
+        while let Some((id, node, parameter)) = self.pending.pop() {
+            self.reading = Some(node);
+            let vertex = self.read(node, parameter);
+            self.vertices[id.index()] = vertex.map_err(|error| match error.kind {
+                GrammarErrorKind::Limit(limit) if parameter.is_some() && is_of_input(limit) => {
+                    too_many_values(self.grammar, self.grammar.rule_with(node), limit)
+                }
+                _ => error,
+            })?;
+        }
+        Ok(())
+    }
+
     /// The vertex of a node. What it is made of is looked at later.
-    fn vertex(&mut self, node: NodeId, parameter: Option<u64>) -> Result<VertexId, LimitExceeded> {
+    pub fn vertex(
+        &mut self,
+        node: NodeId,
+        parameter: Option<u64>,
+    ) -> Result<VertexId, LimitExceeded> {
+        let parameter = match self.mode {
+            Mode::Beforehand(_) => parameter,
+            Mode::Later(values) => values.key(node, parameter).1,
+            Mode::WithoutValues => None,
+        };
         if let Some(&known) = self.ids.get(&(node, parameter)) {
             return Ok(known);
         }
         meter::charge(1)?;
         if self.vertices.len() >= MAX_VERTICES {
             return Err(LimitExceeded::new("parts of one grammar", MAX_VERTICES));
+        }
+        if parameter.is_some() {
+            meter::charge(STEPS)?;
+            self.with_value += 1;
+            if let Mode::Beforehand(most) = self.mode {
+                if self.with_value > most {
+                    return Err(LimitExceeded::new(VALUES, most));
+                }
+            }
         }
         let id = VertexId(self.vertices.len() as u32);
         self.vertices.push(Vertex::Never);
@@ -110,6 +196,11 @@ impl Building<'_> {
 
     fn read(&mut self, node: NodeId, parameter: Option<u64>) -> Result<Vertex, GrammarError> {
         let grammar = self.grammar;
+        if let Mode::Later(values) = self.mode {
+            if values.depends(node) {
+                return Ok(Vertex::Later((node, parameter)));
+            }
+        }
         Ok(match grammar.node(node) {
             Node::Seq(parts) => Vertex::Seq(self.all(parts, parameter)?),
             Node::Choice(parts) => Vertex::Choice(self.all(parts, parameter)?),
@@ -144,6 +235,9 @@ impl Building<'_> {
                 self.rules.insert(body, rule);
                 Vertex::Same(body)
             }
+            Node::Guard(_, inner) if matches!(self.mode, Mode::WithoutValues) => {
+                Vertex::Same(self.vertex(*inner, None)?)
+            }
             Node::Guard(condition, inner) => match holds(condition, parameter.unwrap_or(0)) {
                 true => Vertex::Same(self.vertex(*inner, parameter)?),
                 false => Vertex::Never,
@@ -156,7 +250,67 @@ impl Building<'_> {
     }
 }
 
+/// Whether a limit is passed by what the input asks for, and not by a clock or by somebody.
+fn is_of_input(limit: LimitExceeded) -> bool {
+    !limit.is_interruption() || limit.limit == COMPILE_STEPS
+}
+
+/// The limit on parts with values that are expanded beforehand.
+const VALUES: &str = "parts of rules by their values";
+
+/// A graph, and where rules with a parameter come later what is known of these: the parts that they
+/// use, with their vertices.
+#[derive(Debug)]
+pub struct Expanded {
+    pub graph: Graph,
+    pub values: Option<Arc<Values>>,
+    pub used: Vec<(NodeId, VertexId)>,
+}
+
 impl Graph {
+    /// As [`Self::of`], with rules with a parameter expanded when that is said.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn expanded(
+        grammar: &Arc<Grammar>,
+        expansion: Expansion,
+        mut leaf: impl FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
+    ) -> Result<Expanded, GrammarError> {
+        let plain = |graph: Self| Expanded { graph, values: None, used: Vec::new() };
+        if expansion != Expansion::Later {
+            let most = if expansion == Expansion::AsNeeded { FEW_VALUES } else { MAX_VERTICES };
+            match Self::read(grammar, Mode::Beforehand(most), &mut leaf, Vec::new()) {
+                Err(GrammarError { kind: GrammarErrorKind::Limit(limit), .. })
+                    if limit.limit == VALUES && expansion == Expansion::AsNeeded => {}
+                found => return found.map(|(graph, _)| plain(graph)),
+            }
+        }
+        let values = match grammar.start {
+            Some(start) => Values::of(grammar, start, &mut leaf)?,
+            None => None,
+        };
+        let Some(values) = values.filter(Values::has_ranks) else {
+            // Where parts begin with themselves, each value is a part of its own.
+            let mode = Mode::Beforehand(MAX_VERTICES);
+            let (graph, _) = Self::read(grammar, mode, &mut leaf, Vec::new())?;
+            return Ok(plain(graph));
+        };
+        let mut used: Vec<NodeId> = Vec::new();
+        for node in values.dependent() {
+            let children = match *grammar.node(node) {
+                Node::Rule(rule, argument) => values.body(rule, argument, None).map(|key| key.0),
+                _ => None,
+            };
+            used.extend(children.iter().chain(grammar.node(node).children()));
+        }
+        used.retain(|&node| !values.depends(node));
+        used.sort_unstable();
+        used.dedup();
+        let (graph, used) = Self::read(grammar, Mode::Later(&values), &mut leaf, used)?;
+        Ok(Expanded { graph, values: Some(Arc::new(values)), used })
+    }
+
     /// Reads what the start of a grammar reaches. `leaf` knows lexemes, sets of tokens and schemas.
     ///
     /// # Errors
@@ -165,13 +319,18 @@ impl Graph {
         grammar: &Grammar,
         mut leaf: impl FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
     ) -> Result<Self, GrammarError> {
-        let mut building = Building {
-            grammar,
-            vertices: Vec::new(),
-            ids: FxHashMap::default(),
-            rules: FxHashMap::default(),
-            pending: Vec::new(),
-        };
+        let mode = Mode::Beforehand(MAX_VERTICES);
+        Self::read(grammar, mode, &mut leaf, Vec::new()).map(|(graph, _)| graph)
+    }
+
+    /// `used`: further parts that are read, whose vertices are handed back.
+    fn read(
+        grammar: &Grammar,
+        mode: Mode<'_>,
+        leaf: &mut dyn FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
+        used: Vec<NodeId>,
+    ) -> Result<(Self, Vec<(NodeId, VertexId)>), GrammarError> {
+        let mut building = Building::new(grammar, mode);
         let Some(start) = grammar.start else {
             return Err(GrammarError::of(
                 grammar,
@@ -181,39 +340,73 @@ impl Graph {
             ));
         };
         let start = building.vertex(start, None)?;
-        while let Some((id, node, parameter)) = building.pending.pop() {
-            building.vertices[id.index()] = building.read(node, parameter)?;
+        let mut vertices_of = Vec::with_capacity(used.len());
+        for node in used {
+            vertices_of.push((node, building.vertex(node, None)?));
         }
+        building.read_all()?;
         let Building { vertices, rules, .. } = building;
+        let mut marked: Vec<NodeId> = Vec::new();
+        let mut known = Facts::default();
+        let mut later: FxHashMap<Key, [bool; 3]> = FxHashMap::default();
         let mut facts = Vec::with_capacity(vertices.len());
         for vertex in &vertices {
             facts.push(match vertex {
                 Vertex::Leaf(node) => leaf(*node)?,
                 _ => LeafFacts { alive: false, nullable: false },
             });
+            match (vertex, mode) {
+                (Vertex::Marked(node, _), _) => marked.push(*node),
+                (&Vertex::Later(key), Mode::Later(values)) => {
+                    let mut answers = [false; 3];
+                    let questions = [Question::Nullable, Question::Productive, Question::Nonempty];
+                    for question in questions {
+                        answers[question as usize] = known.holds(values, question, key).map_err(
+                            |limit| match is_of_input(limit) {
+                                true => values.blamed(key.0, limit),
+                                false => limit.into(),
+                            },
+                        )?;
+                    }
+                    later.insert(key, answers);
+                }
+                _ => {}
+            }
         }
-        let facts = &facts;
-        let leaves = |fact: fn(&LeafFacts) -> bool| {
+        if let Mode::Later(values) = mode {
+            let is_mark =
+                |node: &NodeId| matches!(grammar.node(*node), Node::Span(..) | Node::Limit { .. });
+            marked.extend(values.dependent().into_iter().filter(is_mark));
+        }
+        let answer = |question: Question, key: &Key| match later.get(key) {
+            Some(answers) if answers[question as usize] => Need::Nothing,
+            _ => Need::Never,
+        };
+        let (facts, answer) = (&facts, &answer);
+        let leaves = |question: Question, fact: fn(&LeafFacts) -> bool| {
             move |id: usize, vertex: &Vertex| match vertex {
                 Vertex::Seq(_) => Need::All,
                 Vertex::Repeat { min: 0, .. } => Need::Nothing,
                 Vertex::Leaf(_) if fact(&facts[id]) => Need::Nothing,
                 Vertex::Leaf(_) | Vertex::Never => Need::Never,
+                Vertex::Later(key) => answer(question, key),
                 _ => Need::Any,
             }
         };
-        let nullable = fixpoint(&vertices, leaves(|leaf| leaf.nullable));
-        let productive = fixpoint(&vertices, leaves(|leaf| leaf.nullable || leaf.alive));
+        let nullable = fixpoint(&vertices, leaves(Question::Nullable, |leaf| leaf.nullable));
+        let productive =
+            fixpoint(&vertices, leaves(Question::Productive, |leaf| leaf.nullable || leaf.alive));
         let nonempty = fixpoint(&vertices, |id, vertex| match vertex {
             Vertex::Seq(parts) if !parts.iter().all(|part| productive[part.index()]) => Need::Never,
             Vertex::Repeat { max: Some(0), .. } | Vertex::Never => Need::Never,
             Vertex::Leaf(_) if !facts[id].alive => Need::Never,
             Vertex::Leaf(_) => Need::Nothing,
+            Vertex::Later(key) => answer(Question::Nonempty, key),
             _ => Need::Any,
         });
-        let graph = Self { vertices, nullable, productive, nonempty, rules, start };
+        let graph = Self { vertices, nullable, productive, nonempty, rules, start, marked };
         graph.check(grammar)?;
-        Ok(graph)
+        Ok((graph, vertices_of))
     }
 
     /// Refuses rules to which no text belongs. With a parameter, only some value need have texts.
@@ -233,7 +426,7 @@ impl Graph {
 }
 
 /// Of which children something must hold so that it does of a vertex.
-enum Need {
+pub(super) enum Need {
     Nothing,
     Any,
     All,
@@ -242,6 +435,12 @@ enum Need {
 
 /// The vertices of which something holds, where nothing does without a reason. Linear.
 fn fixpoint(vertices: &[Vertex], need: impl Fn(usize, &Vertex) -> Need) -> Vec<bool> {
+    proven(vertices, need).into_iter().map(|order| order != u32::MAX).collect()
+}
+
+/// As [`fixpoint`], with the order in which it is seen, the nearest reason first; `u32::MAX` where it
+/// does not hold.
+pub(super) fn proven(vertices: &[Vertex], need: impl Fn(usize, &Vertex) -> Need) -> Vec<u32> {
     let mut users: Vec<Vec<u32>> = vec![Vec::new(); vertices.len()];
     // How many children are still missing.
     let mut missing: Vec<u32> = Vec::with_capacity(vertices.len());
@@ -264,11 +463,14 @@ fn fixpoint(vertices: &[Vertex], need: impl Fn(usize, &Vertex) -> Need) -> Vec<b
             }
         }
     }
-    let mut holds = vec![false; vertices.len()];
-    while let Some(id) = pending.pop() {
-        if std::mem::replace(&mut holds[id as usize], true) {
+    let mut order = vec![u32::MAX; vertices.len()];
+    let mut next = 0;
+    while let Some(&id) = pending.get(next) {
+        next += 1;
+        if order[id as usize] != u32::MAX {
             continue;
         }
+        order[id as usize] = next as u32;
         for &user in &users[id as usize] {
             let left = &mut missing[user as usize];
             *left = left.saturating_sub(1);
@@ -277,5 +479,5 @@ fn fixpoint(vertices: &[Vertex], need: impl Fn(usize, &Vertex) -> Need) -> Vec<b
             }
         }
     }
-    holds
+    order
 }

@@ -3,7 +3,7 @@
 use super::graph::{Graph, Vertex, VertexId};
 
 /// What a vertex can begin with.
-fn corners(graph: &Graph, vertex: VertexId) -> &[VertexId] {
+pub(super) fn corners(graph: &Graph, vertex: VertexId) -> &[VertexId] {
     match &graph.vertices[vertex.index()] {
         Vertex::Seq(parts) => {
             let fixed = parts.iter().position(|part| !graph.nullable[part.index()]);

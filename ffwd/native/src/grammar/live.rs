@@ -147,7 +147,8 @@ impl Table for Grow<'_> {
     fn intern(&mut self, symbol: Symbol, nullable: bool) -> Result<SymbolId, LimitExceeded> {
         meter::charge(1)?;
         let fixed = &self.live.fixed;
-        if let Some(known) = fixed.find(&symbol).or_else(|| self.growing.ids.get(&symbol).copied()) {
+        if let Some(known) = fixed.find(&symbol).or_else(|| self.growing.ids.get(&symbol).copied())
+        {
             return Ok(known);
         }
         if self.growing.ids.len() >= MAX_GROWN {

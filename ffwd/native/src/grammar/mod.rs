@@ -14,6 +14,7 @@ pub mod free_text;
 pub mod graph;
 mod include;
 mod left_corners;
+pub mod live;
 #[cfg(test)]
 pub(crate) mod oracle;
 mod parameter;
@@ -25,6 +26,7 @@ mod test_fold;
 #[cfg(test)]
 mod tests;
 pub mod unused;
+pub mod values;
 pub mod whitespace;
 
 use std::sync::Arc;

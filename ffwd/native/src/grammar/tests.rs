@@ -130,6 +130,7 @@ fn texts_of_symbols(grammar: &Grammar, symbols: &Symbols) -> Texts {
                 &Symbol::Leaf(node) => Texts::from([letter(grammar, node)]),
                 &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => whole(inner),
                 &Symbol::Part(part) => whole(symbols.meaning(part)),
+                Symbol::Later(_) => panic!("no parameters here"),
             };
             let nullable = now.remove("");
             assert!(
@@ -169,7 +170,7 @@ fn assert_no_left_recursion(symbols: &Symbols) {
             &Symbol::Star(inner) | &Symbol::Repeat { inner, .. } => visit(symbols, inner, state),
             &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => visit(symbols, inner, state),
             &Symbol::Part(part) => visit(symbols, symbols.meaning(part), state),
-            Symbol::Leaf(_) | Symbol::Empty => {}
+            Symbol::Leaf(_) | Symbol::Empty | Symbol::Later(_) => {}
         }
         state[id.0 as usize] = 2;
     }

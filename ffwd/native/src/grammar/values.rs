@@ -178,12 +178,8 @@ impl Values {
 
     /// The parts that depend on a parameter, sorted.
     pub fn dependent(&self) -> Vec<NodeId> {
-        let mut found: Vec<NodeId> = self
-            .parts
-            .iter()
-            .filter(|(_, known)| known.depends)
-            .map(|(&node, _)| node)
-            .collect();
+        let mut found: Vec<NodeId> =
+            self.parts.iter().filter(|(_, known)| known.depends).map(|(&node, _)| node).collect();
         found.sort_unstable();
         found
     }
@@ -319,7 +315,12 @@ impl Facts {
                             let number = *ids.entry(child).or_insert(fresh);
                             if number == fresh {
                                 let waiting = Vec::new();
-                                looked.push(Looked { key: child, missing: 0, shown: false, waiting });
+                                looked.push(Looked {
+                                    key: child,
+                                    missing: 0,
+                                    shown: false,
+                                    waiting,
+                                });
                                 pending.push(number);
                             }
                             looked[number as usize].waiting.push(id);

@@ -296,7 +296,7 @@ impl Matcher {
         if let Some(plan) = self.in_time_at_once(generation, place, ages, position)? {
             return Ok(Some(plan));
         }
-        match generation.automaton.limits_end_lexemes() {
+        match generation.automaton.limits_may_end_lexemes() {
             true => self.through_limits(generation, place, ages, position),
             false => Ok(None),
         }
@@ -311,7 +311,7 @@ impl Matcher {
         position: usize,
     ) -> Result<Option<Plan>, EngineError> {
         let Generation { automaton, .. } = generation;
-        let ends_lexemes = automaton.limits_end_lexemes();
+        let ends_lexemes = automaton.limits_may_end_lexemes();
         let left = self.max_tokens().map_or(usize::MAX, |max| max.saturating_sub(position));
         let mut state = place.state;
         loop {
