@@ -119,7 +119,8 @@ impl Finite {
         }
         match (self.place, byte) {
             (Place::Start, b'0') => {
-                (!(self.kind.digits_only && self.kind.positive)).then(|| at(Place::Zero))
+                let zero = if self.kind.digits_only { Place::Over } else { Place::Zero };
+                (!(self.kind.digits_only && self.kind.positive)).then(|| at(zero))
             }
             (Place::Start, b'1'..=b'9') => at(Place::Integer).significant(byte),
             (Place::Integer, b'0'..=b'9') => {
