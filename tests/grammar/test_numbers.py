@@ -29,10 +29,10 @@ def made(schema: Any, **options: Any) -> ffwd.CompiledGrammar:
         (
             {"type": "integer"},
             ["21", "-0", "9" * 308, "1" * 309],
-            ["21.0", "2.1e1", "2e1", "-0.0", "1" * 310],
+            ["21.0", "2e1", "-0.0", "1" * 310],
         ),
         ({"type": ["integer", "string"], "minimum": 3}, ["3", '"a"'], ["3.0", "3e0", "1e400"]),
-        ({"type": "number", "multipleOf": 5}, ["10"], ["10.0", "1e1"]),
+        ({"type": "number", "multipleOf": 5}, ["10"], ["10.0", "5e1"]),
         ({"type": "number", "multipleOf": 0.5}, ["10", "10.0", "1.5", "5e3"], ["5e400"]),
         ({"enum": [1, 2]}, ["1"], ["1.0", "1e0"]),
         ({"const": 3, "type": "integer"}, ["3"], ["3.0"]),
@@ -59,8 +59,8 @@ def test_spellings(schema: Any, plain: list[str], only_any: list[str]) -> None:
         assert accepts(other, text), text[:40]
 
 
-ITEMS = ["0", "1", "-1", "2", "3", "1.5", "-0.5", "100", "1e22", "1.5e-7"]
-SPELLED = [*ITEMS, "1.0", "2.0", "1e0", "10e-1", "3.00", "1e400", "0.0", '"1"', "null"]
+ITEMS = ["0", "1", "-1", "2", "3", "1.5", "-0.5", "100", "1.5e-7"]
+SPELLED = [*ITEMS, "1.0", "2.0", "1e0", "10e-1", "3.00", "1e22", "1e400", "0.0", '"1"', "null"]
 # Schemas in which something depends on what a number is not.
 SCHEMAS: list[Any] = [
     {"contains": {"type": "integer"}, "minContains": 1, "maxContains": 1},

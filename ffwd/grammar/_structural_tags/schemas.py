@@ -65,7 +65,8 @@ class Schemas:
             if excluding:
                 inner = without(inner, excluding)
                 known = {uri: without(document, excluding) for uri, document in known.items()}
-            return json_schema(inner, registry=known, **options)
+            made: JsonSchema = json_schema(inner, registry=known, **options)
+            return made
 
         if style == "json":
             return json_text(schema, {})

@@ -67,9 +67,9 @@ const SYNTAX: &[Case] = &[
     (r#"root ::= Regex("(?i)ab|c.")"#, &["aB", "C\n"], &["c", "a"]),
     (r#"root ::= Regex("(?i)[(?P<]x", flags="i")"#, &["(X", "px", "?x"], &["x"]),
     (
-        r#"root ::= Regex("(?P<n>ab)c(?<m>\\(?P<o>d|)(?:[(?P<n>]))")"#,
-        &["abc(d<", "abc(P"],
-        &["abcd"],
+        r#"root ::= Regex("(?P<n>ab)c(?<m>\\(?P<o>d|)(?:[(?P<n>])")"#,
+        &["abc<", "abcP<o>dn", "abc(P<o>d("],
+        &["abcd", "ab<"],
     ),
     (r#"root ::= Regex(".+", json_string=true)"#, &["aé"], &["\"", "\\", "\n", ""]),
     (

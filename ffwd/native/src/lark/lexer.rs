@@ -240,7 +240,7 @@ impl<'t> Lexer<'t> {
 
     fn directive(&mut self) -> Result<Token<'t>, Fault> {
         let at = self.at;
-        self.run(1, |byte| byte.is_ascii_alphabetic());
+        self.run(1, |byte| byte.is_ascii_alphabetic() || byte == b'_');
         let name = &self.text[at..self.at];
         if DIRECTIVES.contains(&name) {
             return Ok(Token::Directive(name));

@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use super::Decimal;
 
 /// The digits of 1.7976931348623158e308. It rounds to the greatest double, 1.7976931348623157e308,
-/// and so does what lies between; from 7e291 above it on, numbers round to infinity.
+/// and so does what lies between; from about 8e291 above it on, numbers round to infinity.
 const LIMIT_DIGITS: &[u8] = b"17976931348623158";
 const LIMIT_EXPONENT: i16 = 308;
 /// Zeros of a fraction that are counted.
@@ -119,7 +119,8 @@ impl Finite {
         }
         match (self.place, byte) {
             (Place::Start, b'0') => {
-                (!(self.kind.digits_only && self.kind.positive)).then(|| at(Place::Zero))
+                let zero = if self.kind.digits_only { Place::Over } else { Place::Zero };
+                (!(self.kind.digits_only && self.kind.positive)).then(|| at(zero))
             }
             (Place::Start, b'1'..=b'9') => at(Place::Integer).significant(byte),
             (Place::Integer, b'0'..=b'9') => {
