@@ -1,14 +1,15 @@
-"""`whitespace="consistent"`: the texts of a schema are what `json.dumps` writes, in one layout each."""
+"""`whitespace="consistent"`: texts are what `json.dumps` writes, each in one layout."""
 
 import json
 from collections.abc import Iterator
 from itertools import permutations, product
 from typing import Any
 
-import ffwd
 import numpy as np
 import pytest
 from engine.cases import mask_bits
+
+import ffwd
 
 LAYOUTS: list[dict[str, Any]] = [
     {"separators": (",", ":")},

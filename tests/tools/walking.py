@@ -58,11 +58,12 @@ class Model:
 
     def ids(self, grammar: ffwd.CompiledGrammar, rng: random.Random, most: int = 600) -> list[int]:
         """The tokens of a whole text, without what ends it."""
-        matcher = grammar.matcher()
+        # Numbers would go on for long, whose ends are few of many tokens.
+        matcher = grammar.matcher(max_tokens=most)
         bitmask = ffwd.allocate_bitmask(1, self.vocabulary.vocab_size)
         ends = set(self.vocabulary.eos_token_ids)
         ids: list[int] = []
-        while len(ids) < most:
+        while len(ids) <= most:
             matcher.fill_bitmask(bitmask, 0)
             bits = np.unpackbits(bitmask.view(np.uint8), bitorder="little")
             allowed = np.flatnonzero(bits[: self.vocabulary.vocab_size])
