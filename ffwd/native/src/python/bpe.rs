@@ -471,20 +471,23 @@ impl PyBpe {
 
     /// A text, prepared so that the tokens of any stretch of it can be counted.
     ///
-    /// Takes time and memory linear in the text's length.
+    /// Takes time and memory linear in the text's length. With `prefix_space` a stretch is counted
+    /// as a text of its own, with the space that the tokenizer writes before a text; without, as a
+    /// stretch in the middle of a longer text.
     ///
     /// Raises:
     ///     TextError: Not UTF-8, text that the tokenizer normalizes, or a tokenizer that cannot
     ///         encode parts of a text exactly.
-    #[pyo3(signature = (text, *, pretokenize=true, normalize=true))]
+    #[pyo3(signature = (text, *, pretokenize=true, normalize=true, prefix_space=true))]
     fn interval_counter<'py>(
         &self,
         py: Python<'py>,
         text: TextArgument<'py>,
         pretokenize: bool,
         normalize: bool,
+        prefix_space: bool,
     ) -> PyResult<PyIntervalCounter> {
-        let options = part_options(pretokenize, normalize, false);
+        let options = part_options(pretokenize, normalize, prefix_space);
         let text = text.bytes()?;
         let tokenizer = Arc::clone(&self.tokenizer);
         let counter = detached(py, text, || IntervalCounter::new(tokenizer, text, options));

@@ -122,8 +122,7 @@ impl PyPrependEncoder {
 
 /// A text, prepared so that the tokens of any stretch of it can be counted.
 ///
-/// The count is that of encoding the stretch on its own, without a space before it. Made by
-/// `Bpe.interval_counter`.
+/// The count is that of encoding the stretch on its own. Made by `Bpe.interval_counter`.
 #[pyclass(name = "IntervalCounter", module = "ffwd", frozen)]
 pub struct PyIntervalCounter {
     pub counter: IntervalCounter,
