@@ -352,7 +352,12 @@ class Bpe:
         self, *, pretokenize: bool = True, normalize: bool = True, prefix_space: bool = True
     ) -> PrependEncoder: ...
     def interval_counter(
-        self, text: str | bytes, *, pretokenize: bool = True, normalize: bool = True
+        self,
+        text: str | bytes,
+        *,
+        pretokenize: bool = True,
+        normalize: bool = True,
+        prefix_space: bool = True,
     ) -> IntervalCounter: ...
     def is_canonical(self, token_ids: Sequence[int]) -> bool: ...
     def first_noncanonical(self, token_ids: Sequence[int]) -> int | None: ...

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ffwd._native import FfwdError, VocabularyError
+from ffwd._native import FfwdError, TextError, VocabularyError
 
 FORMATS = (
     "a Hugging Face tokenizer (tokenizer.json, a directory with one, or an object)",
@@ -28,6 +28,28 @@ class UnsupportedTokenizerError(VocabularyError):
 
 class CorruptTokenizerError(VocabularyError):
     """A tokenizer of a known format that is cut off, contradicts itself or cannot be read."""
+
+
+def check_encodable(text: str) -> None:
+    """Raises `TextError` for a lone surrogate, as the native tokenizer does."""
+    if not isinstance(text, str):
+        raise TypeError(f"a text must be str, not {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise lone_surrogate(text, error.start) from error
+
+
+def lone_surrogate(text: str, index: int) -> TextError:
+    """The error for the lone surrogate at an index of a text, with the place in bytes."""
+    byte = len(text[:index].encode())
+    error = TextError(
+        f"the text's character at index {index} (byte {byte}) is the lone surrogate "
+        f"U+{ord(text[index]):04X}, which UTF-8 cannot represent: replace it, for instance by "
+        "U+FFFD"
+    )
+    error.byte = byte
+    return error
 
 
 @contextmanager

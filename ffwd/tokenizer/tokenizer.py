@@ -13,6 +13,7 @@ from ffwd._native import Decoder, TextError, TokenError, Vocabulary, VocabularyE
 from ffwd.tokenizer.audit import Finding, audit
 from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.definition import Kind, Model, Special, TokenizerParts
+from ffwd.tokenizer.errors import check_encodable
 from ffwd.tokenizer.roles import SpecialTokens
 from ffwd.tokenizer.table import (
     MAX_WIDTH,
@@ -225,8 +226,8 @@ class Tokenizer:
             batch = _native.encode_batch(bpe, listed, special=special, threads=threads)
         else:
             assert library is not None
-            for text in listed:
-                _check_encodable(text)
+            for index, text in enumerate(listed):
+                _check_in_batch(index, text)
             batch = library.encode_batch(listed, special=special)
         if not add_special_tokens:
             return batch
@@ -245,7 +246,7 @@ class Tokenizer:
         if bpe is not None:
             return Encoding(*_native.encode_with_offsets(bpe, text, special=special))
         assert library is not None
-        _check_encodable(text)
+        check_encodable(text)
         ids, characters = library.encode_with_offsets(text, special=special)
         return Encoding(ids, _in_bytes(text, characters), characters)
 
@@ -257,7 +258,8 @@ class Tokenizer:
         it does, and a space is put before those texts before which the tokenizer puts one. (To
         SentencePiece every text between control tokens is a text of its own.)
 
-        Raises `TokenError` for an id that the vocabulary does not have.
+        Raises `TokenError` for an id that the vocabulary does not have, and `TextError` for a lone
+        surrogate, at `byte` of its part.
         """
         parts = list(parts)
         for part in parts:
@@ -273,7 +275,7 @@ class Tokenizer:
                 ids.extend(part for part in group if isinstance(part, int))
                 continue
             text = "".join(part for part in group if isinstance(part, str))
-            _check_encodable(text)
+            check_encodable(text)
             first = not ids or self.kind == "sentencepiece"
             ids.extend(library.encode(text, special="text", first=first))
         return ids
@@ -297,7 +299,7 @@ class Tokenizer:
         if bpe is not None:
             return bpe.encode(text, special=special, prefix_space=prefix_space)
         assert library is not None
-        _check_encodable(text)
+        check_encodable(text)
         return library.encode(text, special=special, first=prefix_space)
 
     # -------------------------------------------------------------------------------- decoding
@@ -433,13 +435,13 @@ def _in_bytes(text: str, characters: Iterable[tuple[int, int]]) -> list[tuple[in
     return [(starts[start], starts[end]) for start, end in characters]
 
 
-def _check_encodable(text: str) -> None:
-    if not isinstance(text, str):
-        raise TypeError(f"a text must be str, not {type(text).__name__}")
+def _check_in_batch(index: int, text: str) -> None:
     try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise TextError(f"character {error.start} is a lone surrogate: not a text") from error
+        check_encodable(text)
+    except TextError as error:
+        told = TextError(f"text {index} of the batch: {error}")
+        told.byte = error.byte
+        raise told from error
 
 
 def _unknown(token_id: int, size: int) -> TokenError:

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from ffwd._bitmask import allocate_bitmask
-from ffwd._native import CompiledGrammar, Matcher, TextError
+from ffwd._native import CompiledGrammar, Matcher
+from ffwd.tokenizer.errors import lone_surrogate
 from ffwd.view.recorder import Recorder
 from ffwd.view.recording import Recording
 
@@ -48,8 +49,7 @@ def replay(
         try:
             text = text.encode()
         except UnicodeEncodeError as error:
-            message = f"character {error.start} is a lone surrogate: not a text"
-            raise TextError(message) from error
+            raise lone_surrogate(text, error.start) from error
     ids = list(vocabulary.encode(text) if isinstance(text, bytes) else text)
     follower = grammar.matcher() if matcher is None else matcher
     controls = {i: names(i) for i in ids if vocabulary.token_bytes(i) is None} if names else None

@@ -249,8 +249,12 @@ def test_stops_that_cannot_be_used() -> None:
     assert limit.value.maximum == 65_536
     with pytest.raises(TypeError):
         StopSequenceDecoder(tokens, stop_strings="ab")
-    with pytest.raises(UnicodeEncodeError):
-        StopSequenceDecoder(tokens, stop_strings=["\ud800"])
+    for stops in ("stop_strings", "visible_stop_strings"):
+        with pytest.raises(
+            StopSequenceError, match="string 1 has a lone surrogate at index 2"
+        ) as of:
+            StopSequenceDecoder(tokens, **{stops: ["b", "ab\ud800"]})
+        assert of.value.index == 1
 
 
 def test_unknown_ids_change_nothing() -> None:

@@ -100,7 +100,7 @@ def test_unknown_characters() -> None:
 def test_lone_surrogates() -> None:
     own = realencodings.load("gpt2")
     assert own.decode(own.encode("a\ud800")) == "a\ufffd"
-    with pytest.raises((TextError, UnicodeEncodeError)):
+    with pytest.raises(TextError):
         peer("tiktoken:gpt2").bpe.encode("a\ud800")
 
 

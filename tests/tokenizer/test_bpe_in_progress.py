@@ -1,6 +1,7 @@
 """Texts that grow, and stretches of texts: counts are those of whole texts, at every place."""
 
 import random
+from itertools import combinations_with_replacement
 
 import pytest
 from bpepeers import PEERS, Peer, peer
@@ -75,19 +76,28 @@ def test_prepending(bpe: Bpe, options: dict[str, bool]) -> None:
             assert encoder.count() == len(expected)
 
 
-@pytest.mark.parametrize("pretokenize", [True, False])
-def test_intervals(bpe: Bpe, pretokenize: bool) -> None:
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_intervals(bpe: Bpe, options: dict[str, bool]) -> None:
     generator = random.Random(SEED)
-    options = {"pretokenize": pretokenize, "normalize": False}
     for text in texts():
-        counter = bpe.interval_counter(text, **options)
+        counter = bpe.interval_counter(text, normalize=False, **options)
         assert len(counter) == len(text.encode())
         for _ in range(60):
             start = generator.randint(0, len(text))
             end = generator.randint(start, len(text))
             place = len(text[:start].encode())
             found = counter.count(place, place + len(text[start:end].encode()))
-            assert found == bpe.count(text[start:end], prefix_space=False, **options)
+            assert found == bpe.count(text[start:end], normalize=False, **options)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_all_intervals(bpe: Bpe, options: dict[str, bool]) -> None:
+    for text in ("Hello world, this is", " naïve 日本  x\n y ", "a" * 40, "   "):
+        counter = bpe.interval_counter(text, normalize=False, **options)
+        places = [len(text[:end].encode()) for end in range(len(text) + 1)]
+        for start, end in combinations_with_replacement(range(len(text) + 1), 2):
+            expected = bpe.count(text[start:end], normalize=False, **options)
+            assert counter.count(places[start], places[end]) == expected, text[start:end]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

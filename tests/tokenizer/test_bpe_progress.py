@@ -101,12 +101,12 @@ def test_prepending_and_rolling_back(real: Peer) -> None:
             assert encoder.count() == count("".join(parts)), parts
 
 
-def test_intervals(real: Peer) -> None:
-    """Without the space before a text: a stretch has something before it."""
+@pytest.mark.parametrize("prefix_space", [True, False])
+def test_intervals(real: Peer, prefix_space: bool) -> None:
     rng = random.Random(SEED)
-    count = partial(real.bpe.count, normalize=False, prefix_space=False)
+    count = partial(real.bpe.count, normalize=False, prefix_space=prefix_space)
     for text in [*texts(), "".join(rng.choices(ATOMS, k=400)), " " * 300 + "x" + "\n" * 300]:
-        counter = real.bpe.interval_counter(text, normalize=False)
+        counter = real.bpe.interval_counter(text, normalize=False, prefix_space=prefix_space)
         assert isinstance(counter, IntervalCounter)
         places = [len(text[:n].encode()) for n in range(len(text) + 1)]
         for _ in range(40):

@@ -4,6 +4,8 @@ import base64
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from smalltokenizers import LETTERS, byte_level, fallback
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from ffwd import TextError, TokenError, VocabularyError
+from ffwd import TextError, TokenError, VocabularyError, _native
 from ffwd.tokenizer import Bpe
 
 BYTES = {bytes((byte,)): byte for byte in range(256)}
@@ -215,12 +217,39 @@ def test_ids_out_of_range(token_id: int) -> None:
         bpe.token_bytes(token_id)
 
 
-@pytest.mark.parametrize("text", ["\ud800", "a\udc00b"])
+@pytest.mark.parametrize("text", ["\ud800", "a\udc00b", "é日\udfff\ud800", "🙂" * 300 + "\udbff"])
 def test_text_that_is_none(text: str) -> None:
+    """Whatever takes a text says where a lone surrogate stands."""
     bpe = Bpe.from_huggingface(byte_level())
-    for call in (bpe.encode, bpe.count):
-        with pytest.raises((TextError, UnicodeEncodeError)):
+    append, prepend = bpe.append_encoder(), bpe.prepend_encoder()
+    calls: list[Callable[[str], object]] = [
+        bpe.encode,
+        bpe.count,
+        partial(bpe.count_up_to, limit=0),
+        partial(bpe.split_at, num_tokens=1),
+        bpe.interval_counter,
+        append.push,
+        prepend.push,
+        partial(_native.encode_with_offsets, bpe),
+        lambda text: _native.encode_batch(bpe, ["ok", text]),
+        lambda text: _native.encode_parts(bpe, ["ok", 97, text]),
+    ]
+    index = next(i for i, character in enumerate(text) if "\ud800" <= character <= "\udfff")
+    place = len(text[:index].encode())
+    told = rf"character at index {index} .*U\+{ord(text[index]):04X}"
+    for call in calls:
+        with pytest.raises(TextError, match=told) as raised:
             call(text)
+        assert raised.value.byte == place
+    append.push("é")
+    with pytest.raises(TextError, match=told) as raised:
+        append.push(text)
+    assert raised.value.byte == 2 + place
+    assert (append.text, prepend.text) == ("é".encode(), b"")
+    with pytest.raises(TextError, match="no special token"):
+        bpe.encode("a", special={text})
+    with pytest.raises(ValueError, match="special must be"):
+        bpe.encode("a", special=text)
 
 
 @pytest.mark.parametrize("text", [None, 3, ["a"]])

@@ -281,8 +281,9 @@ def test_batches_of_long_texts() -> None:
     wrong: Any = [*batch, 3]
     with pytest.raises(TypeError):
         tokenizer.encode_batch(wrong)
-    with pytest.raises(UnicodeEncodeError):
-        tokenizer.encode_batch(["\ud800"])
+    with pytest.raises(TextError, match=r"text 1 of the batch.*U\+D800") as raised:
+        tokenizer.encode_batch(["a", "é\ud800"])
+    assert raised.value.byte == 2
 
 
 def test_threads_share_a_tokenizer() -> None:

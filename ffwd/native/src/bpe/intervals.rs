@@ -11,6 +11,9 @@ use super::append::PieceAppender;
 use super::table::BpeTable;
 use crate::vocabulary::TokenId;
 
+/// How much of an interval is read at first to find where its encoding falls in with the piece's.
+const FIRST_BYTES: usize = 64;
+
 /// A place in the piece, as a node of the tree.
 #[derive(Clone, Copy, Debug)]
 struct Node {
@@ -78,15 +81,53 @@ impl PieceIntervals {
         let mut tokens = Vec::new();
         let mut rest = 0;
         table.encode_until(interval, longest, &mut tokens, |at, token| {
-            let node = &self.nodes[start + at];
-            let is_above = node.number <= last.number && last.number < node.end;
-            let meets = node.last == token && is_above;
-            if meets {
-                rest = last.depth - node.depth;
-            }
-            meets
+            let below = self.tokens_between(start + at, token, last);
+            rest = below.unwrap_or(0);
+            below.is_some()
         });
-        tokens.len() + rest as usize
+        tokens.len() + rest
+    }
+
+    /// How many tokens an interval has, encoded alone after a space. What is outside of the piece
+    /// counts as nothing.
+    pub fn count_after_space(&self, table: &BpeTable, range: Range<usize>) -> usize {
+        let end = range.end.min(self.text.len());
+        let start = range.start.min(end);
+        let interval = &self.text[start..end];
+        let spaced = || std::iter::once(b' ').chain(interval.iter().copied());
+        if table.begin(spaced()).1.is_some() {
+            return 1;
+        }
+        let last = self.nodes[end];
+        // Mostly the first few bytes show where the encoding falls in with that of the piece.
+        let mut read = FIRST_BYTES;
+        loop {
+            let is_all = read >= interval.len();
+            let text: Vec<u8> = spaced().take(read.saturating_add(1)).collect();
+            let (longest, _) = table.begin(text.iter().copied());
+            let mut tokens = Vec::new();
+            let mut rest = None;
+            table.encode_until(&text, longest, &mut tokens, |at, token| {
+                rest = self.tokens_between(start + at - 1, token, last);
+                rest.is_some()
+            });
+            match rest {
+                Some(rest) => return tokens.len() + rest,
+                None if is_all => return tokens.len(),
+                None => read = read.saturating_mul(4),
+            }
+        }
+    }
+
+    /// How many tokens the piece has from a place to a node, if its encoding up to the node has
+    /// this token before that place.
+    #[inline]
+    fn tokens_between(&self, at: usize, token: TokenId, to: Node) -> Option<usize> {
+        let node = &self.nodes[at];
+        let is_above = node.number <= to.number && to.number < node.end;
+        // Before the beginning there is no token.
+        let meets = at > 0 && node.last == token && is_above;
+        meets.then(|| (to.depth - node.depth) as usize)
     }
 
     pub fn memory_bytes(&self) -> usize {

@@ -213,6 +213,9 @@ proptest! {
             for start in 0..length {
                 let expected = definition.encode(&text[start..length]).len();
                 prop_assert_eq!(intervals.count(&table, start..length), expected);
+                let spaced = [b" ", &text[start..length]].concat();
+                let expected = definition.encode(&spaced).len();
+                prop_assert_eq!(intervals.count_after_space(&table, start..length), expected);
             }
         }
     }

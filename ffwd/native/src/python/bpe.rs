@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
@@ -11,6 +11,7 @@ use super::bpe_model::PyBpeModel;
 use super::bpe_parts::{self, AddedTokenArgument};
 use super::errors::{self, VocabularyError};
 use super::released::Released;
+use super::text_argument::{detached, lone_surrogate, utf8, TextArgument};
 use crate::bpe::Method;
 use crate::canonical::{Canonicality, Choice};
 use crate::tokenizer::{
@@ -18,51 +19,6 @@ use crate::tokenizer::{
     PrependEncoder, Scope, SpecialPolicy, TextError, Tokenizer, TokenizerParts,
 };
 use crate::vocabulary::{ByteTrie, TokenId};
-
-/// A text, as `str` or as UTF-8 bytes.
-pub enum TextArgument<'py> {
-    Text(Bound<'py, PyString>),
-    Bytes(Bound<'py, PyBytes>),
-}
-
-impl<'py> FromPyObject<'_, 'py> for TextArgument<'py> {
-    type Error = PyErr;
-
-    fn extract(text: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(text) = text.cast::<PyString>() {
-            return Ok(Self::Text(text.to_owned()));
-        }
-        match text.cast::<PyBytes>() {
-            Ok(bytes) => Ok(Self::Bytes(bytes.to_owned())),
-            Err(_) => Err(PyTypeError::new_err(format!(
-                "a text must be str or bytes, not {}",
-                text.get_type()
-            ))),
-        }
-    }
-}
-
-impl TextArgument<'_> {
-    pub fn bytes(&self) -> PyResult<&[u8]> {
-        match self {
-            Self::Text(text) => Ok(text.to_str()?.as_bytes()),
-            Self::Bytes(bytes) => Ok(bytes.as_bytes()),
-        }
-    }
-}
-
-/// Texts shorter than this are encoded without releasing the interpreter lock, which would take
-/// longer than the work.
-const SHORT: usize = 512;
-
-/// Runs something with the interpreter lock released, if the text is long.
-pub fn detached<T: Send>(py: Python<'_>, text: &[u8], f: impl FnOnce() -> T + Send) -> T {
-    if text.len() < SHORT {
-        f()
-    } else {
-        py.released(f)
-    }
-}
 
 pub fn token_list<'py>(py: Python<'py>, tokens: &[TokenId]) -> PyResult<Bound<'py, PyList>> {
     PyList::new(py, tokens.iter().map(|token| token.0))
@@ -76,7 +32,7 @@ impl<'py> FromPyObject<'_, 'py> for SpecialArgument {
 
     fn extract(special: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(name) = special.cast::<PyString>() {
-            return match name.to_str()? {
+            return match &*name.to_string_lossy() {
                 "text" => Ok(Self(SpecialPolicy::Text)),
                 "forbidden" => Ok(Self(SpecialPolicy::Forbidden)),
                 "allowed" => Ok(Self(SpecialPolicy::Allowed)),
@@ -86,8 +42,22 @@ impl<'py> FromPyObject<'_, 'py> for SpecialArgument {
                 ))),
             };
         }
-        let names = special.try_iter()?.map(|name| name?.extract()).collect::<PyResult<_>>()?;
+        let names =
+            special.try_iter()?.map(|name| special_name(&name?)).collect::<PyResult<_>>()?;
         Ok(Self(SpecialPolicy::Only(names)))
+    }
+}
+
+/// The name of a special token. No token's name has a lone surrogate.
+fn special_name(name: &Bound<'_, PyAny>) -> PyResult<String> {
+    let name = name.cast::<PyString>()?;
+    match name.to_str() {
+        Ok(text) => Ok(text.to_owned()),
+        Err(error) if lone_surrogate(name, &error).is_some() => {
+            let unknown = TextError::UnknownSpecial(name.to_string_lossy().into_owned());
+            Err(errors::text(name.py(), &unknown))
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -287,8 +257,8 @@ impl PyBpe {
     ///         False is for a stretch in the middle of a longer text.
     ///
     /// Raises:
-    ///     TextError: A forbidden special token, an unknown name, or bytes that are not UTF-8 and
-    ///         would have to be normalized.
+    ///     TextError: A forbidden special token, an unknown name, a lone surrogate, or bytes that
+    ///         are not UTF-8 and would have to be normalized.
     #[pyo3(signature = (
         text,
         *,
@@ -409,7 +379,7 @@ impl PyBpe {
             .map_err(|error| errors::text(py, &error))?;
         let (head, rest) = bytes.split_at(at);
         match &text {
-            TextArgument::Text(text) => text.to_str()?.split_at(at).into_pyobject(py),
+            TextArgument::Text(text) => utf8(text)?.split_at(at).into_pyobject(py),
             TextArgument::Bytes(_) => {
                 (PyBytes::new(py, head), PyBytes::new(py, rest)).into_pyobject(py)
             }
@@ -471,20 +441,23 @@ impl PyBpe {
 
     /// A text, prepared so that the tokens of any stretch of it can be counted.
     ///
-    /// Takes time and memory linear in the text's length.
+    /// Takes time and memory linear in the text's length. With `prefix_space` a stretch is counted
+    /// as a text of its own, with the space that the tokenizer writes before a text; without, as a
+    /// stretch in the middle of a longer text.
     ///
     /// Raises:
     ///     TextError: Not UTF-8, text that the tokenizer normalizes, or a tokenizer that cannot
     ///         encode parts of a text exactly.
-    #[pyo3(signature = (text, *, pretokenize=true, normalize=true))]
+    #[pyo3(signature = (text, *, pretokenize=true, normalize=true, prefix_space=true))]
     fn interval_counter<'py>(
         &self,
         py: Python<'py>,
         text: TextArgument<'py>,
         pretokenize: bool,
         normalize: bool,
+        prefix_space: bool,
     ) -> PyResult<PyIntervalCounter> {
-        let options = part_options(pretokenize, normalize, false);
+        let options = part_options(pretokenize, normalize, prefix_space);
         let text = text.bytes()?;
         let tokenizer = Arc::clone(&self.tokenizer);
         let counter = detached(py, text, || IntervalCounter::new(tokenizer, text, options));

@@ -4,9 +4,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use super::bpe::{detached, token_list, TextArgument};
+use super::bpe::token_list;
 use super::errors;
 use super::released::Released;
+use super::text_argument::{detached, TextArgument};
 use crate::tokenizer::{AppendEncoder, IntervalCounter, PrependEncoder};
 
 /// A text that grows at its end, and how many tokens it has at every moment.
@@ -26,7 +27,8 @@ impl PyAppendEncoder {
     ///     TextError: Not UTF-8, or text that the tokenizer normalizes; `byte` is the place in the
     ///         whole text. Then nothing has been appended.
     fn push(&mut self, py: Python<'_>, text: TextArgument<'_>) -> PyResult<()> {
-        let text = text.bytes()?;
+        let before = self.encoder.len();
+        let text = text.bytes_or(|error| error.shifted(before))?;
         let encoder = &mut self.encoder;
         detached(py, text, || encoder.push(text)).map_err(|error| errors::text(py, &error))
     }
@@ -122,8 +124,7 @@ impl PyPrependEncoder {
 
 /// A text, prepared so that the tokens of any stretch of it can be counted.
 ///
-/// The count is that of encoding the stretch on its own, without a space before it. Made by
-/// `Bpe.interval_counter`.
+/// The count is that of encoding the stretch on its own. Made by `Bpe.interval_counter`.
 #[pyclass(name = "IntervalCounter", module = "ffwd", frozen)]
 pub struct PyIntervalCounter {
     pub counter: IntervalCounter,

@@ -127,7 +127,7 @@ impl PyBpeModel {
     ))]
     fn from_json(
         py: Python<'_>,
-        text: super::bpe::TextArgument<'_>,
+        text: super::text_argument::TextArgument<'_>,
         byte_level: bool,
         replacements: Vec<(String, String)>,
         exclude: Vec<u32>,

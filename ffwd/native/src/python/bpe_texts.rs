@@ -4,10 +4,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-use super::bpe::{detached, token_list, PyBpe, SpecialArgument, TextArgument};
+use super::bpe::{token_list, PyBpe, SpecialArgument};
 use super::errors;
 use super::released::Released;
-use crate::tokenizer::{in_characters, EncodeOptions, PromptPart, SpecialPolicy};
+use super::text_argument::{detached, utf8, TextArgument};
+use crate::tokenizer::{in_characters, EncodeOptions, PromptPart, SpecialPolicy, TextError};
 use crate::vocabulary::TokenId;
 
 type Places = Vec<(usize, usize)>;
@@ -37,7 +38,11 @@ pub fn encode_batch<'py>(
         return Err(PyValueError::new_err("threads must be at least 1"));
     }
     let options = EncodeOptions { special: special.0, ..EncodeOptions::default() };
-    let texts = texts.iter().map(TextArgument::bytes).collect::<PyResult<Vec<_>>>()?;
+    let in_batch = |index, error| TextError::InBatch { index, error: Box::new(error) };
+    let texts = texts.iter().enumerate();
+    let texts = texts
+        .map(|(index, text)| text.bytes_or(|error| in_batch(index, error)))
+        .collect::<PyResult<Vec<_>>>()?;
     let batch = py
         .released(|| bpe.tokenizer.encode_batch(&texts, &options, threads))
         .map_err(|error| errors::text(py, &error))?;
@@ -67,7 +72,7 @@ pub fn encode_with_offsets<'py>(
     special: SpecialArgument,
 ) -> PyResult<(Bound<'py, PyList>, Places, Places)> {
     let options = EncodeOptions { special: special.0, ..EncodeOptions::default() };
-    let text = text.to_str()?.as_bytes();
+    let text = utf8(text)?.as_bytes();
     let (located, characters) = detached(py, text, || {
         let located = bpe.tokenizer.encode_with_offsets(text, &options)?;
         let characters = in_characters(text, &located.offsets);
@@ -103,7 +108,7 @@ impl<'py> FromPyObject<'_, 'py> for PartArgument<'py> {
 ///
 /// Raises:
 ///     TokenError: An id outside the vocabulary.
-///     TextError: As `Bpe.encode`.
+///     TextError: As `Bpe.encode`; of a lone surrogate `byte` is the place in its part.
 #[pyfunction]
 pub fn encode_parts<'py>(
     py: Python<'py>,

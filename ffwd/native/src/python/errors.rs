@@ -339,7 +339,9 @@ pub fn saved(py: Python<'_>, error: &SavedError) -> PyErr {
 
 pub fn stop(py: Python<'_>, error: &StopError) -> PyErr {
     match error {
-        StopError::Empty { index, .. } | StopError::HiddenAndVisible { index, .. } => {
+        StopError::Empty { index, .. }
+        | StopError::LoneSurrogate { index, .. }
+        | StopError::HiddenAndVisible { index, .. } => {
             with(py, StopSequenceError::new_err(error.to_string()), "index", *index)
         }
         StopError::TokenHiddenAndVisible { .. } => StopSequenceError::new_err(error.to_string()),

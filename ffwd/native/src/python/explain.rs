@@ -1,11 +1,12 @@
 //! `Matcher.explain`: the data, for `ffwd._explain` to make classes of.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::errors;
 use super::released::Released;
+use super::text_argument::TextArgument;
 use crate::explain::{
     explain, Answer, Explanation, Item, Kind, Question, Reason, RulePlace, Stage,
 };
@@ -16,12 +17,12 @@ pub fn explained<'py>(
     py: Python<'py>,
     matcher: &Matcher,
     token: Option<u32>,
-    text: Option<&Bound<'py, PyAny>>,
+    text: Option<&TextArgument<'py>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let question = match (token, text) {
         (None, None) => None,
         (Some(token), None) => Some(Question::Token(TokenId(token))),
-        (None, Some(text)) => Some(Question::Text(bytes_of(text)?)),
+        (None, Some(text)) => Some(Question::Text(text.bytes()?.to_vec())),
         (Some(_), Some(_)) => {
             return Err(PyValueError::new_err("explain takes a token or a text, not both"))
         }
@@ -31,16 +32,6 @@ pub fn explained<'py>(
     let explanation = explanation.map_err(|error| errors::matcher(py, &error))?;
     let data = data(py, &explanation)?;
     py.import("ffwd._explain")?.getattr("explanation")?.call1((data,))
-}
-
-fn bytes_of(text: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    if let Ok(text) = text.extract::<String>() {
-        return Ok(text.into_bytes());
-    }
-    match text.cast::<PyBytes>() {
-        Ok(bytes) => Ok(bytes.as_bytes().to_vec()),
-        Err(_) => Err(PyTypeError::new_err("text must be str or bytes")),
-    }
 }
 
 fn data<'py>(py: Python<'py>, explanation: &Explanation) -> PyResult<Bound<'py, PyDict>> {

@@ -9,6 +9,7 @@ use super::errors;
 use super::grammar::PyCompiledGrammar;
 use super::limits::{flag, PyCancellation};
 use super::released::Released;
+use super::text_argument::TextArgument;
 use super::{events, explain};
 use crate::fast_forward::{
     default_method, fast_forward_tokens, forced_bytes, nothing_forced, Backoff, FastForward, Method,
@@ -340,14 +341,15 @@ impl PyMatcher {
     /// Raises:
     ///     TokenError: An id outside the vocabulary.
     ///     ValueError: Both a token and a text.
+    ///     TextError: A text with a lone surrogate.
     #[pyo3(signature = (token=None, text=None))]
     fn explain<'py>(
         &self,
         py: Python<'py>,
         token: Option<u32>,
-        text: Option<&Bound<'py, PyAny>>,
+        text: Option<TextArgument<'py>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        explain::explained(py, &self.matcher, token, text)
+        explain::explained(py, &self.matcher, token, text.as_ref())
     }
 
     /// What has become certain of the spans of the text since the last call.

@@ -20,6 +20,7 @@ mod released;
 mod stop_decoder;
 mod stream_events;
 mod streaming;
+mod text_argument;
 mod vocabulary;
 
 use pyo3::prelude::*;

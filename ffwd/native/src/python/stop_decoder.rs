@@ -12,7 +12,9 @@ use super::decoder::{detached, TokenArgument, TokensArgument};
 use super::errors;
 use super::stream_events;
 use super::streaming::{stream_after, Exclusive, Source};
-use crate::streaming::{Output, Stop, StopDecoder, StopOptions, Stops};
+use super::text_argument::lone_surrogate;
+use crate::streaming::{Output, Stop, StopDecoder, StopError, StopOptions, Stops};
+use crate::tokenizer::TextError;
 
 /// Text that can be shown.
 #[pyclass(name = "Text", module = "ffwd.streaming", frozen)]
@@ -31,6 +33,23 @@ pub struct PyHeld;
 #[pyclass(name = "Stopped", module = "ffwd.streaming", frozen, eq)]
 #[derive(PartialEq)]
 pub struct PyStopped;
+
+/// The strings of a list as UTF-8.
+fn texts(
+    py: Python<'_>,
+    list: &'static str,
+    strings: &[Bound<'_, PyString>],
+) -> PyResult<Vec<String>> {
+    let text = |(index, string): (usize, &Bound<'_, PyString>)| {
+        string.to_str().map(str::to_owned).map_err(|error| match lone_surrogate(string, &error) {
+            Some(TextError::LoneSurrogate { character, .. }) => {
+                errors::stop(py, &StopError::LoneSurrogate { list, index, character })
+            }
+            _ => error,
+        })
+    };
+    strings.iter().enumerate().map(text).collect()
+}
 
 macro_rules! with_text {
     ($class:ident, $name:literal, $stopped:literal) => {
@@ -193,17 +212,17 @@ impl PyStopDecoder {
         py: Python<'_>,
         source: Source,
         stop_tokens: TokensArgument,
-        stop_strings: Vec<String>,
+        stop_strings: Vec<Bound<'_, PyString>>,
         visible_stop_tokens: TokensArgument,
-        visible_stop_strings: Vec<String>,
+        visible_stop_strings: Vec<Bound<'_, PyString>>,
         prompt_ids: TokensArgument,
         skip_special_tokens: bool,
     ) -> PyResult<Self> {
         let options = StopOptions {
             tokens: stop_tokens.0,
-            strings: stop_strings,
+            strings: texts(py, "stop", &stop_strings)?,
             visible_tokens: visible_stop_tokens.0,
-            visible_strings: visible_stop_strings,
+            visible_strings: texts(py, "visible stop", &visible_stop_strings)?,
         };
         let stops = Stops::new(&source.decoder, skip_special_tokens, options)
             .map_err(|error| errors::stop(py, &error))?;

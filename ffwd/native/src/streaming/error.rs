@@ -42,6 +42,11 @@ impl UnknownToken {
 pub enum StopError {
     #[error("the {list} string {index} is empty: it would stop every text at once")]
     Empty { list: &'static str, index: usize },
+    #[error(
+        "the {list} string {index} has a lone surrogate at index {character}, which no text has: \
+         replace or remove it"
+    )]
+    LoneSurrogate { list: &'static str, index: usize, character: usize },
     #[error("{text:?} is both a hidden and a visible stop string (visible string {index})")]
     HiddenAndVisible { text: String, index: usize },
     #[error("token {token} is both a hidden and a visible stop token")]

@@ -49,6 +49,11 @@ pub enum TextError {
     OutOfRange { start: usize, end: usize, length: usize },
     #[error("no token spells the byte 0x{byte:02X}, which stands at byte {at} of the text")]
     NoByteToken { byte: u8, at: usize },
+    #[error(
+        "the text's character at index {character} (byte {at}) is the lone surrogate \
+         U+{code:04X}, which UTF-8 cannot represent: replace it, for instance by U+FFFD"
+    )]
+    LoneSurrogate { character: usize, code: u32, at: usize },
     #[error("byte {at} is inside a character")]
     InsideCharacter { at: usize },
     #[error("token {token} is outside the vocabulary of {size} ids")]
@@ -64,6 +69,7 @@ impl TextError {
             Self::ForbiddenSpecial { at, .. }
             | Self::NoByteToken { at, .. }
             | Self::NotUtf8 { at }
+            | Self::LoneSurrogate { at, .. }
             | Self::Normalized { at }
             | Self::InsideCharacter { at } => Some(*at),
             Self::InBatch { error, .. } => error.byte(),
@@ -72,7 +78,7 @@ impl TextError {
     }
 
     /// The same about a text that begins so many bytes earlier.
-    pub(super) fn shifted(self, by: usize) -> Self {
+    pub fn shifted(self, by: usize) -> Self {
         self.moved(|at| at + by)
     }
 
@@ -85,6 +91,7 @@ impl TextError {
         if let Self::ForbiddenSpecial { at, .. }
         | Self::NoByteToken { at, .. }
         | Self::NotUtf8 { at }
+        | Self::LoneSurrogate { at, .. }
         | Self::Normalized { at }
         | Self::InsideCharacter { at } = &mut self
         {

@@ -20,8 +20,8 @@ const LONG: usize = 64;
 
 /// A text, prepared so that the tokens of any of its stretches can be counted.
 ///
-/// The count is that of encoding the stretch on its own, special tokens as text and without a
-/// dummy space.
+/// The count is that of encoding the stretch on its own, special tokens as text and, unless that
+/// is switched off, with the dummy space that the tokenizer writes before it.
 ///
 /// The pieces of a stretch soon are those of the whole text, whatever stands before it: from
 /// where the hypotheses about both are the same, the two counts grow alike. And near the end of
@@ -105,11 +105,17 @@ impl IntervalCounter {
         if start == end {
             return Ok(0);
         }
+        let dummy = self.tokenizer.dummy_space.filter(|_| self.options.dummy_space);
+        let spaced = dummy.is_some_and(|dummy| dummy.is_before(self.text[start]));
         match &self.prepared {
+            Prepared::OnePiece(intervals) if spaced => {
+                Ok(intervals.count_after_space(table, start..end))
+            }
             Prepared::OnePiece(intervals) => Ok(intervals.count(table, start..end)),
             Prepared::Pieces(pieces) => {
                 let boundaries = self.tokenizer.boundaries(self.options.pretokenize)?;
-                pieces.count(boundaries, &self.tokenizer, &self.text, start, end)
+                let stretch = Stretch::new(&self.tokenizer, &self.text[..end], start, spaced);
+                pieces.count(boundaries, &self.tokenizer, stretch)
             }
         }
     }
@@ -169,27 +175,30 @@ impl Pieces {
         &self,
         boundaries: &Boundaries,
         tokenizer: &Tokenizer,
-        text: &[u8],
-        start: usize,
-        end: usize,
+        mut stretch: Stretch<'_>,
     ) -> Result<usize, TextError> {
         // The stretch on its own, until it goes on as the whole text does.
-        let mut recent = LongPieces::default();
+        let (text, start) = (stretch.text, stretch.start);
+        let end = text.len();
         let mut lives = beginning(boundaries, start);
         let mut next = Vec::new();
+        if stretch.spaced {
+            advance(boundaries, &lives, start, b' ', &mut next, |_| 0);
+            next.iter_mut().for_each(|live| live.start = SPACE);
+            std::mem::swap(&mut lives, &mut next);
+        }
         for (at, &byte) in (0..end).zip(text).skip(start) {
             if at % MARK == 0 {
-                if let Some(behind) = same(&lives, self.at_mark(at / MARK)) {
-                    return Ok(self.count_to(boundaries, tokenizer, text, end)? - behind);
+                if let Some((before, behind)) = same(&lives, self.at_mark(at / MARK)) {
+                    let whole = self.count_to(boundaries, tokenizer, text, end)?;
+                    return Ok(before + (whole - behind));
                 }
             }
-            advance(boundaries, &lives, at, byte, &mut next, |start| {
-                recent.count(tokenizer, text, start, at)
-            });
+            advance(boundaries, &lives, at, byte, &mut next, |start| stretch.piece(start, at));
             std::mem::swap(&mut lives, &mut next);
         }
         let live = ending(boundaries, &lives).ok_or(TextError::InsideCharacter { at: end })?;
-        Ok(live.before + recent.count(tokenizer, text, live.start, end))
+        Ok(live.before + stretch.piece(live.start, end))
     }
 
     /// How many tokens the text has up to a place, if it ends there.
@@ -216,12 +225,58 @@ impl Pieces {
     }
 }
 
-/// Whether the hypotheses about a stretch are those about the whole text, and how many more tokens
-/// the whole text then has before it.
-fn same(stretch: &[Live], whole: &[Live]) -> Option<usize> {
-    let behind = whole.first()?.before.checked_sub(stretch.first()?.before)?;
+/// Where a piece begins that begins with the dummy space.
+const SPACE: usize = usize::MAX;
+
+/// A stretch at the end of a text, and the counts of its pieces.
+struct Stretch<'t> {
+    tokenizer: &'t Tokenizer,
+    text: &'t [u8],
+    start: usize,
+    /// Whether it is written after a dummy space.
+    spaced: bool,
+    recent: LongPieces,
+    /// The piece with the dummy space as far as it was read, and what is known of it.
+    head: Vec<u8>,
+    head_recent: LongPieces,
+}
+
+impl<'t> Stretch<'t> {
+    fn new(tokenizer: &'t Tokenizer, text: &'t [u8], start: usize, spaced: bool) -> Self {
+        Self {
+            tokenizer,
+            text,
+            start,
+            spaced,
+            recent: LongPieces::default(),
+            head: Vec::new(),
+            head_recent: LongPieces::default(),
+        }
+    }
+
+    /// How many tokens the piece between two places has.
+    fn piece(&mut self, start: usize, end: usize) -> usize {
+        if start != SPACE {
+            return self.recent.count(self.tokenizer, self.text, start, end);
+        }
+        if self.head.is_empty() {
+            self.head.push(b' ');
+        }
+        let read = self.start + self.head.len() - 1;
+        if read < end {
+            self.head.extend_from_slice(&self.text[read..end]);
+        }
+        self.head_recent.count(self.tokenizer, &self.head, 0, end - self.start + 1)
+    }
+}
+
+/// Whether the hypotheses about a stretch are those about the whole text, and how many tokens the
+/// stretch and the whole text then have before the first of them.
+fn same(stretch: &[Live], whole: &[Live]) -> Option<(usize, usize)> {
+    let (before, behind) = (stretch.first()?.before, whole.first()?.before);
     let alike = |(a, b): (&Live, &Live)| {
-        a.hypothesis == b.hypothesis && a.start == b.start && a.before + behind == b.before
+        a.hypothesis == b.hypothesis && a.start == b.start && a.before + behind == b.before + before
     };
-    (stretch.len() == whole.len() && stretch.iter().zip(whole).all(alike)).then_some(behind)
+    let same = stretch.len() == whole.len() && stretch.iter().zip(whole).all(alike);
+    same.then_some((before, behind))
 }

@@ -199,8 +199,9 @@ proptest! {
     #[test]
     fn intervals_count_as_texts_of_their_own(text in texts(), seed in any::<u64>()) {
         for (name, _, tokenizer) in kinds() {
-            for pretokenize in [true, false] {
-                let part = PartOptions { pretokenize, dummy_space: false, ..Default::default() };
+            let options = [true, false].map(|cut| [true, false].map(|space| (cut, space)));
+            for (pretokenize, dummy_space) in options.into_iter().flatten() {
+                let part = PartOptions { pretokenize, dummy_space, ..Default::default() };
                 let counter =
                     IntervalCounter::new(tokenizer.clone(), text.as_bytes(), part).unwrap();
                 let places = places(&text);
@@ -209,7 +210,7 @@ proptest! {
                     prop_assert_eq!(
                         counter.count(start..end).unwrap(),
                         count(&tokenizer, &text[start..end], part),
-                        "{} {}..{}", name, start, end
+                        "{} {:?} {}..{}", name, part, start, end
                     );
                 }
             }
