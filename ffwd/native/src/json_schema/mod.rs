@@ -18,6 +18,7 @@
 //!    that some value has are the [`Normal`] form.
 
 mod alternatives;
+mod clauses;
 mod combine;
 mod dialect;
 mod distinct;
@@ -41,6 +42,7 @@ mod one_of;
 mod options;
 mod own;
 mod parser;
+mod parts;
 mod plain;
 mod program;
 mod read_arrays;
@@ -80,3 +82,4 @@ pub use normal::{
 pub use options::{LanguageIsEmpty, Limits, Policy, SchemaOptions};
 pub use registry::Registry;
 pub use set::{SchemaSet, PARTS};
+pub use values::ValueId;
