@@ -3,13 +3,15 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{smallvec, SmallVec};
 
+use super::cases::Cases;
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
+use super::exclusion_set::ExclusionSet;
 use super::keys::decoded;
-use super::monitor::{Ask, Exclusions, Key, Place};
+use super::monitor::{Ask, Key, Place};
 use super::name_set::NameSet;
 use super::object::Members;
 use super::object_group::ObjectGroupId;
@@ -43,9 +45,11 @@ pub struct Demand {
     /// only observed.
     pub required: SmallVec<[SchemaId; 1]>,
     /// Exclusions that the member suits whatever its value is.
-    pub kept: Exclusions,
+    pub kept: ExclusionSet,
+    /// Exclusions of which the class of the value decides whether the member suits them.
+    pub told_apart: ExclusionSet,
     /// Other exclusions, and when the member suits them.
-    pub watched: SmallVec<[(u8, SchemaId); 2]>,
+    pub watched: SmallVec<[(u32, SchemaId); 2]>,
 }
 
 impl Automaton {
@@ -55,7 +59,7 @@ impl Automaton {
         json: &JsonParts,
         group: ObjectGroupId,
         at: u32,
-        place: Place,
+        place: &Place,
         members: &Members,
         key: Key,
     ) -> Result<Option<Demand>, EngineError> {
@@ -65,30 +69,44 @@ impl Automaton {
         let Some((schema, ordered)) = monitor.child(&json.schema, place, seen, key)? else {
             return Ok(None);
         };
-        let mut demand =
-            Demand { schema, ordered, required: smallvec![], kept: 0, watched: smallvec![] };
-        for exclusion in (0..monitor.exclusions.len()).filter(|at| place.pending >> at & 1 == 1) {
+        let (asking, kept) = monitor.split(&place.pending, key);
+        let told_apart = asking.none();
+        let (required, watched) = (smallvec![], smallvec![]);
+        let mut demand = Demand { schema, ordered, required, kept, told_apart, watched };
+        let cases = match key {
+            Key::Name(name) if !asking.is_empty() => monitor.cases.get(&name),
+            _ => None,
+        };
+        for exclusion in asking.iter() {
+            if cases.is_some_and(|cases| cases.decided.contains(exclusion)) {
+                demand.told_apart.insert(exclusion);
+                continue;
+            }
             match monitor.ask(exclusion, key) {
                 Ask::Forbids => {}
                 Ask::Value(asked) if asked == SchemaId::ANY || asked == schema => {
-                    demand.kept |= 1 << exclusion;
+                    demand.kept.insert(exclusion);
                 }
-                Ask::Value(asked) => demand.watched.push((exclusion as u8, asked)),
+                Ask::Value(asked) => demand.watched.push((exclusion as u32, asked)),
             }
         }
         if !monitors.is_required(monitor) {
             return Ok(Some(demand));
         }
         let count = count.saturating_add(1).min(monitors.cap);
-        if place.pending == 0 {
+        if place.pending.is_empty() {
             let coming = match key {
                 Key::Name(name) => Some(name),
                 Key::Unnamed(_) => None,
             };
-            let next = Place { ordered, ..place };
-            if !monitor.counts_suffice(&json.schema, next, seen, coming, count)? {
+            let next = Place { ordered, pending: place.pending.clone() };
+            if !monitor.counts_suffice(&json.schema, &next, seen, coming, count)? {
                 return Ok(None);
             }
+            demand.required.push(schema);
+            return Ok(Some(demand));
+        }
+        if monitor.is_indifferent(place, key, ordered) {
             demand.required.push(schema);
             return Ok(Some(demand));
         }
@@ -98,9 +116,12 @@ impl Automaton {
         };
         let next = |pending| {
             let place = monitor.settle(Place { ordered, pending }, seen, count);
-            self.is_feasible(json, group, at, place, seen, count)
+            self.is_feasible(json, group, at, &place, seen, count)
         };
-        demand.required = self.ways(json, &demand, next)?;
+        demand.required = match cases.filter(|_| !demand.told_apart.is_empty()) {
+            Some(cases) => self.ways_of_cases(json, &demand, cases, next)?,
+            None => self.ways(json, &demand, next)?,
+        };
         Ok(if demand.required.is_empty() { None } else { Some(demand) })
     }
 }
@@ -112,7 +133,7 @@ impl Automaton {
         json: &JsonParts,
         group: ObjectGroupId,
         at: u32,
-        place: Place,
+        place: &Place,
         seen: &NameSet,
         count: u64,
     ) -> Result<bool, EngineError> {
@@ -121,19 +142,22 @@ impl Automaton {
         if !monitor.counts_suffice(&json.schema, place, seen, None, count)? {
             return Ok(false);
         }
-        if place.pending == 0 || monitor.may_close(place, seen, count) {
+        if place.pending.is_empty() || monitor.may_close(place, seen, count) {
             return Ok(true);
         }
-        let key = Feasibility { group, monitor: at, place, seen: seen.clone(), count };
+        let key =
+            Feasibility { group, monitor: at, place: place.clone(), seen: seen.clone(), count };
         if let Some(&known) = json.feasible.lock().get(&key) {
             return Ok(known);
         }
+        meter::charge(1 + names.len() / 16 + place.pending.len() / 4)?;
         let name = |name: u32| decoded(&names[name as usize]);
         // Most exclusions are avoided by leaving out a name, which mostly does no harm.
         let (pending, without) = monitor.avoiding(place, seen);
         let mut feasible = false;
         if pending != place.pending {
-            let left = monitor.left(Place { pending, ..place }, &without, count, name);
+            let place = Place { pending, ..place.clone() };
+            let left = monitor.left(&place, &without, count, name);
             feasible = json.schema.object_is_satisfiable(&left)?;
         }
         if !feasible {
@@ -155,58 +179,115 @@ impl Automaton {
         &self,
         json: &JsonParts,
         demand: &Demand,
-        mut is_feasible: impl FnMut(Exclusions) -> Result<bool, EngineError>,
+        is_feasible: impl FnMut(ExclusionSet) -> Result<bool, EngineError>,
     ) -> Result<SmallVec<[SchemaId; 1]>, EngineError> {
-        let bit = |at: u8| -> Exclusions { 1 << at };
-        let watched = demand.watched.iter().fold(0, |bits, &(at, _)| bits | bit(at));
-        let all = demand.kept | watched;
-        if is_feasible(all)? {
-            return Ok(smallvec![demand.schema]);
-        }
         let mut ways = SmallVec::new();
-        if watched == 0 || !is_feasible(demand.kept)? {
-            return Ok(ways);
-        }
-        // The more exclusions are pending, the harder it is: what cannot stay pending even alone
-        // is left out first, and sets of more exclusions only where none of fewer does.
-        let mut must_leave: Exclusions = 0;
-        for &(at, _) in &demand.watched {
-            if !is_feasible(demand.kept | bit(at))? {
-                must_leave |= bit(at);
+        for leaving in leaving(&demand.kept, &demand.watched, is_feasible)? {
+            if leaving.is_empty() {
+                return Ok(smallvec![demand.schema]);
             }
-        }
-        let mut left_out: Vec<Exclusions> = Vec::new();
-        let mut seen: FxHashSet<Exclusions> = FxHashSet::default();
-        let mut pending = VecDeque::from([must_leave]);
-        while let Some(leaving) = pending.pop_front() {
-            meter::charge(1 + left_out.len())?;
-            if left_out.iter().any(|&fewer| fewer & !leaving == 0) {
-                continue;
-            }
-            if is_feasible(all & !leaving)? {
-                left_out.push(leaving);
-                continue;
-            }
-            for &(at, _) in demand.watched.iter().filter(|&&(at, _)| leaving & bit(at) == 0) {
-                if seen.insert(leaving | bit(at)) {
-                    pending.push_back(leaving | bit(at));
-                }
-            }
-            if seen.len() > MAX_WAYS {
-                let what = "ways to complete an object without what is excluded";
-                return Err(LimitExceeded::new(what, MAX_WAYS).into());
-            }
-        }
-        for leaving in left_out {
-            let mut parts: Vec<SchemaId> = vec![demand.schema];
-            for &(_, schema) in demand.watched.iter().filter(|&&(at, _)| leaving & bit(at) != 0) {
-                parts.push(json.schema.negation(schema)?);
-            }
-            let way = json.schema.conjunction(&parts)?;
-            if json.schema.is_satisfiable(way)? {
-                ways.push(way);
-            }
+            add_way(json, demand, &leaving, None, &mut ways)?;
         }
         Ok(ways)
     }
+
+    /// The same where the class of the value decides about some exclusions.
+    fn ways_of_cases(
+        &self,
+        json: &JsonParts,
+        demand: &Demand,
+        cases: &Cases,
+        mut is_feasible: impl FnMut(ExclusionSet) -> Result<bool, EngineError>,
+    ) -> Result<SmallVec<[SchemaId; 1]>, EngineError> {
+        let mut classes: Vec<(ExclusionSet, Vec<usize>)> = Vec::new();
+        let mut places: FxHashMap<ExclusionSet, usize> = FxHashMap::default();
+        for (suited, alike) in cases.alike(&demand.told_apart)? {
+            let kept = demand.kept.union(&suited);
+            for leaving in leaving(&kept, &demand.watched, &mut is_feasible)? {
+                let place = *places.entry(leaving.clone()).or_insert_with(|| {
+                    classes.push((leaving, Vec::new()));
+                    classes.len() - 1
+                });
+                classes[place].1.extend(&alike);
+            }
+        }
+        let mut ways = SmallVec::new();
+        for (leaving, classes) in classes {
+            let schema = cases.schema(&json.schema, classes)?;
+            if leaving.is_empty() && schema.is_none() {
+                return Ok(smallvec![demand.schema]);
+            }
+            add_way(json, demand, &leaving, schema, &mut ways)?;
+        }
+        Ok(ways)
+    }
+}
+
+/// Adds the way to leave exclusions, with values of a schema only.
+fn add_way(
+    json: &JsonParts,
+    demand: &Demand,
+    leaving: &ExclusionSet,
+    schema: Option<SchemaId>,
+    ways: &mut SmallVec<[SchemaId; 1]>,
+) -> Result<(), EngineError> {
+    let mut parts: Vec<SchemaId> = vec![demand.schema];
+    parts.extend(schema);
+    for &(_, schema) in demand.watched.iter().filter(|&&(at, _)| leaving.contains(at as usize)) {
+        parts.push(json.schema.negation(schema)?);
+    }
+    let way = json.schema.conjunction(&parts)?;
+    if !ways.contains(&way) && json.schema.is_satisfiable(way)? {
+        ways.push(way);
+    }
+    Ok(())
+}
+
+/// The smallest sets of watched exclusions that a member must not suit, so that the object can be
+/// completed with those that are `kept`.
+fn leaving(
+    kept: &ExclusionSet,
+    watched: &[(u32, SchemaId)],
+    mut is_feasible: impl FnMut(ExclusionSet) -> Result<bool, EngineError>,
+) -> Result<Vec<ExclusionSet>, EngineError> {
+    let mut all = kept.clone();
+    watched.iter().for_each(|&(at, _)| all.insert(at as usize));
+    if is_feasible(all.clone())? {
+        return Ok(vec![kept.none()]);
+    }
+    if watched.is_empty() || !is_feasible(kept.clone())? {
+        return Ok(Vec::new());
+    }
+    // The more exclusions are pending, the harder it is: what cannot stay pending even alone
+    // is left out first, and sets of more exclusions only where none of fewer does.
+    let mut must_leave = kept.none();
+    for &(at, _) in watched {
+        if !is_feasible(kept.with(at as usize))? {
+            must_leave.insert(at as usize);
+        }
+    }
+    let mut left_out: Vec<ExclusionSet> = Vec::new();
+    let mut seen: FxHashSet<ExclusionSet> = FxHashSet::default();
+    let mut pending = VecDeque::from([must_leave]);
+    while let Some(leaving) = pending.pop_front() {
+        meter::charge(1 + left_out.len())?;
+        if left_out.iter().any(|fewer| fewer.is_subset(&leaving)) {
+            continue;
+        }
+        if is_feasible(all.minus(&leaving))? {
+            left_out.push(leaving);
+            continue;
+        }
+        for &(at, _) in watched.iter().filter(|&&(at, _)| !leaving.contains(at as usize)) {
+            let more = leaving.with(at as usize);
+            if seen.insert(more.clone()) {
+                pending.push_back(more);
+            }
+        }
+        if seen.len() > MAX_WAYS {
+            let what = "ways to complete an object without what is excluded";
+            return Err(LimitExceeded::new(what, MAX_WAYS).into());
+        }
+    }
+    Ok(left_out)
 }

@@ -12,12 +12,14 @@
 pub mod array;
 mod beginnings;
 mod begun;
+mod cases;
 mod completion;
 pub mod config;
 mod dead_ends;
 pub mod error;
 mod estimate;
 mod exclusion;
+mod exclusion_set;
 pub mod expected;
 mod flow;
 mod forget;

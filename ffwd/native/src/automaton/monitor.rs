@@ -3,17 +3,15 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
+use super::cases::Cases;
 use super::error::EngineError;
+use super::exclusion_set::ExclusionSet;
 use super::name_set::NameSet;
 use crate::expr::Verdict;
 use crate::json_schema::{ObjectSpec, Property, SchemaId, SchemaSet};
 use crate::meter;
-
-/// Excluded alternatives of a monitor, one bit each.
-pub type Exclusions = u128;
-
-/// How many exclusions one alternative may have.
-pub const MAX_EXCLUSIONS: usize = Exclusions::BITS as usize;
 
 /// Whether a schema has valid values, found out once.
 #[derive(Debug, Default)]
@@ -71,12 +69,39 @@ impl Unnamed {
     }
 }
 
+/// What an excluded alternative asks of the names of the group.
+#[derive(Debug)]
+pub enum Asks {
+    /// It asks nothing of names but these, which are sorted.
+    Few(Vec<(u32, Ask)>),
+    /// For each name of the group.
+    All(Vec<Ask>),
+}
+
+impl Asks {
+    fn of(&self, name: u32) -> Ask {
+        match self {
+            Self::Few(few) => match few.binary_search_by_key(&name, |&(name, _)| name) {
+                Ok(place) => few[place].1,
+                Err(_) => Ask::Value(SchemaId::ANY),
+            },
+            Self::All(all) => all[name as usize],
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Few(few) => std::mem::size_of_val(&**few),
+            Self::All(all) => std::mem::size_of_val(&**all),
+        }
+    }
+}
+
 /// An alternative that the object must not meet.
 #[derive(Debug)]
 pub struct Exclusion {
     pub spec: Arc<ObjectSpec>,
-    /// For each name of the group.
-    pub asks: Vec<Ask>,
+    pub asks: Asks,
     /// For each of its properties the name of the group.
     pub name_of: Vec<u32>,
     /// The names that it requires.
@@ -102,12 +127,12 @@ pub enum Key {
 }
 
 /// Where a monitor stands between the members of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// How far it has come in the properties that have an order.
     pub ordered: u32,
     /// The exclusions that all members so far suited.
-    pub pending: Exclusions,
+    pub pending: ExclusionSet,
 }
 
 /// A specification with these properties and exclusions, for all but `count` members.
@@ -144,6 +169,12 @@ pub struct Monitor {
     required_free: Vec<u32>,
     /// Whether the number of members makes a difference.
     is_counted: bool,
+    /// The names of the properties that have an order.
+    ordered_names: Vec<u32>,
+    /// For each name of which some exclusion asks something, those that do.
+    touching: FxHashMap<u32, ExclusionSet>,
+    /// The names whose values many exclusions tell apart by constants.
+    pub cases: FxHashMap<u32, Cases>,
     satisfiable: Vec<Satisfiable>,
 }
 
@@ -153,7 +184,7 @@ impl Monitor {
         let asks = self.unnamed.iter().map(|class| std::mem::size_of_val(&*class.asks));
         let exclusions = self.exclusions.iter().map(|exclusion| {
             std::mem::size_of::<Exclusion>()
-                + std::mem::size_of_val(&*exclusion.asks)
+                + exclusion.asks.memory_bytes()
                 + (exclusion.name_of.len() + exclusion.required.len()) * 4
         });
         std::mem::size_of::<Self>()
@@ -163,11 +194,15 @@ impl Monitor {
             + exclusions.sum::<usize>()
             + (self.next_required.len() + self.required_from.len() + self.required_free.len()) * 4
             + std::mem::size_of_val(&*self.satisfiable)
+            + self.ordered_names.len() * 4
+            + self.touching.len() * (64 + self.exclusions.len() / 8)
+            + self.cases.values().map(Cases::memory_bytes).sum::<usize>()
     }
 
     /// `roles` and what follows belong to the names of the group, `name_of` has the name of each
     /// property.
     pub fn new(
+        set: &SchemaSet,
         spec: Arc<ObjectSpec>,
         owners: Verdict,
         in_order: bool,
@@ -175,7 +210,7 @@ impl Monitor {
         name_of: &[u32],
         unnamed: Vec<Unnamed>,
         exclusions: Vec<Exclusion>,
-    ) -> Self {
+    ) -> Result<Self, EngineError> {
         let ordered = match in_order {
             true => spec.properties.iter().take_while(|property| !property.free).count(),
             false => 0,
@@ -190,7 +225,31 @@ impl Monitor {
         let free = spec.properties.iter().zip(name_of).skip(ordered);
         let required_free =
             free.filter(|(property, _)| property.required).map(|(_, &name)| name).collect();
-        Self {
+        let mut touching: FxHashMap<u32, ExclusionSet> = FxHashMap::default();
+        let mut asked: FxHashMap<u32, Vec<(u32, SchemaId)>> = FxHashMap::default();
+        for (at, exclusion) in exclusions.iter().enumerate() {
+            let mut touch = |name: u32, ask: Ask| {
+                let none = || ExclusionSet::all(exclusions.len()).none();
+                touching.entry(name).or_insert_with(none).insert(at);
+                if let Ask::Value(schema) = ask {
+                    asked.entry(name).or_default().push((at as u32, schema));
+                }
+            };
+            match &exclusion.asks {
+                Asks::Few(few) => few.iter().for_each(|&(name, ask)| touch(name, ask)),
+                Asks::All(all) => (0..).zip(all).for_each(|(name, &ask)| touch(name, ask)),
+            }
+        }
+        let mut cases = FxHashMap::default();
+        for (name, asks) in asked {
+            if let Some(table) = Cases::new(set, exclusions.len(), &asks)? {
+                cases.insert(name, table);
+            }
+        }
+        Ok(Self {
+            ordered_names: name_of[..ordered].to_vec(),
+            touching,
+            cases,
             owners,
             ordered: ordered as u32,
             next_required,
@@ -202,7 +261,7 @@ impl Monitor {
             roles,
             unnamed,
             exclusions,
-        }
+        })
     }
 
     /// The key of a class, of which the group's languages that it belongs to are known.
@@ -213,11 +272,7 @@ impl Monitor {
 
     /// Before any member.
     pub fn start(&self) -> Place {
-        let pending = match self.exclusions.len() {
-            MAX_EXCLUSIONS.. => Exclusions::MAX,
-            count => (1 << count) - 1,
-        };
-        Place { ordered: 0, pending }
+        Place { ordered: 0, pending: ExclusionSet::all(self.exclusions.len()) }
     }
 
     /// From this many members on their number makes no difference to the monitor.
@@ -239,7 +294,7 @@ impl Monitor {
     pub fn child(
         &self,
         set: &SchemaSet,
-        place: Place,
+        place: &Place,
         seen: &NameSet,
         key: Key,
     ) -> Result<Option<(SchemaId, u32)>, EngineError> {
@@ -279,9 +334,44 @@ impl Monitor {
     /// What an exclusion says of a key.
     pub fn ask(&self, exclusion: usize, key: Key) -> Ask {
         match key {
-            Key::Name(name) => self.exclusions[exclusion].asks[name as usize],
+            Key::Name(name) => self.exclusions[exclusion].asks.of(name),
             Key::Unnamed(class) => self.unnamed[class as usize].asks[exclusion],
         }
+    }
+
+    /// Of the pending exclusions those that ask something of a key, and the others.
+    pub fn split(&self, pending: &ExclusionSet, key: Key) -> (ExclusionSet, ExclusionSet) {
+        match key {
+            Key::Name(name) => match self.touching.get(&name) {
+                Some(touching) => {
+                    let others = pending.minus(touching);
+                    (pending.minus(&others), others)
+                }
+                None => (pending.none(), pending.clone()),
+            },
+            Key::Unnamed(class) => {
+                let asks = &self.unnamed[class as usize].asks;
+                let mut others = pending.clone();
+                for at in pending.iter().filter(|&at| asks[at] != Ask::Value(SchemaId::ANY)) {
+                    others.remove(at);
+                }
+                (pending.minus(&others), others)
+            }
+        }
+    }
+
+    /// Whether no pending exclusion says anything of a key and of those that can come no more once
+    /// it has come, and nothing is counted: then an object that could be completed still can.
+    pub fn is_indifferent(&self, place: &Place, key: Key, ordered: u32) -> bool {
+        let skipped = || &self.ordered_names[place.ordered as usize..ordered as usize];
+        let is_asked = |name: &u32| {
+            self.touching
+                .get(name)
+                .is_some_and(|touching| place.pending.minus(touching) != place.pending)
+        };
+        self.cap() == 0
+            && self.split(&place.pending, key).0.is_empty()
+            && !skipped().iter().any(is_asked)
     }
 
     /// The required property that a name of the group is, if it is one.
@@ -307,23 +397,26 @@ impl Monitor {
     }
 
     /// Whether the object may end here as far as this monitor goes.
-    pub fn may_close(&self, place: Place, seen: &NameSet, count: u64) -> bool {
+    pub fn may_close(&self, place: &Place, seen: &NameSet, count: u64) -> bool {
         self.next_required[place.ordered as usize] == self.ordered
             && count >= self.spec.min_properties
             && self.spec.max_properties.is_none_or(|max| count <= max)
             && self.required_free.iter().all(|&name| seen.contains(name))
-            && self.pending(place.pending).all(|exclusion| !exclusion.is_met(seen, count))
+            && self.pending(&place.pending).all(|exclusion| !exclusion.is_met(seen, count))
     }
 
-    fn pending(&self, pending: Exclusions) -> impl Iterator<Item = &Exclusion> {
-        let is_pending = move |at: &usize| pending >> at & 1 == 1;
-        (0..self.exclusions.len()).filter(is_pending).map(|at| &self.exclusions[at])
+    fn pending<'m>(
+        &'m self,
+        pending: &'m ExclusionSet,
+    ) -> impl Iterator<Item = &'m Exclusion> + 'm {
+        pending.iter().map(|at| &self.exclusions[at])
     }
 
     /// Without the exclusions that no object from here on can meet any more.
     pub fn settle(&self, place: Place, seen: &NameSet, count: u64) -> Place {
-        let mut pending = place.pending;
-        for (at, exclusion) in self.exclusions.iter().enumerate() {
+        let mut pending = place.pending.clone();
+        for at in place.pending.iter() {
+            let exclusion = &self.exclusions[at];
             let may_come = |&name: &u32| {
                 seen.contains(name)
                     || match self.roles[name as usize] {
@@ -334,7 +427,7 @@ impl Monitor {
             };
             let too_many = exclusion.spec.max_properties.is_some_and(|max| count > max);
             if too_many || !exclusion.required.iter().all(may_come) {
-                pending &= !(1 << at);
+                pending.remove(at);
             }
         }
         Place { pending, ..place }
@@ -342,8 +435,8 @@ impl Monitor {
 
     /// The pending exclusions that no name avoids, and the names that came together with those
     /// that avoid the others: an exclusion requires them, and the alternative does not.
-    pub fn avoiding(&self, place: Place, seen: &NameSet) -> (Exclusions, NameSet) {
-        let mut pending = place.pending;
+    pub fn avoiding(&self, place: &Place, seen: &NameSet) -> (ExclusionSet, NameSet) {
+        let mut pending = place.pending.clone();
         let mut without = seen.clone();
         let is_free = |&&name: &&u32| {
             let is_required = match self.roles[name as usize] {
@@ -352,12 +445,10 @@ impl Monitor {
             };
             !is_required && !seen.contains(name)
         };
-        for (at, exclusion) in self.exclusions.iter().enumerate() {
-            if pending >> at & 1 == 1 {
-                if let Some(&name) = exclusion.required.iter().find(is_free) {
-                    pending &= !(1 << at);
-                    without = without.with(name);
-                }
+        for at in place.pending.iter() {
+            if let Some(&name) = self.exclusions[at].required.iter().find(is_free) {
+                pending.remove(at);
+                without = without.with(name);
             }
         }
         (pending, without)
@@ -367,7 +458,7 @@ impl Monitor {
     /// `decoded` has the names of the group.
     pub fn left(
         &self,
-        place: Place,
+        place: &Place,
         seen: &NameSet,
         count: u64,
         decoded: impl Fn(u32) -> Arc<str>,
@@ -390,7 +481,7 @@ impl Monitor {
         }
         came.retain(|&name| !matches!(self.roles[name as usize], Role::Property(_)));
         properties.extend(came.into_iter().map(|name| gone(&decoded(name), true)));
-        let excluded = self.pending(place.pending).map(|exclusion| {
+        let excluded = self.pending(&place.pending).map(|exclusion| {
             let mut properties = exclusion.spec.properties.clone();
             for (property, &name) in properties.iter_mut().zip(&exclusion.name_of) {
                 if seen.contains(name) {
@@ -408,7 +499,7 @@ impl Monitor {
     pub fn counts_suffice(
         &self,
         set: &SchemaSet,
-        place: Place,
+        place: &Place,
         seen: &NameSet,
         coming: Option<u32>,
         count: u64,

@@ -8,11 +8,12 @@ use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::estimate;
 use super::exclusion::Demand;
+use super::exclusion_set::ExclusionSet;
 use super::frame::{Frame, StackId};
 use super::intern::ShortHash;
 use super::keys::{KeyNodeId, KeySet, OtherKeys, TextId};
 use super::memory::Held;
-use super::monitor::{Exclusions, Key, Monitor, Place};
+use super::monitor::{Key, Monitor, Place};
 use super::name_set::NameSet;
 use super::object_group::{ObjectGroup, ObjectGroupId, OpenKeys};
 use super::used_keys::UsedId;
@@ -30,7 +31,7 @@ pub struct ObjectStateId(pub u32);
 pub struct ObjectPendingId(pub u32);
 
 /// A monitor that has not failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Live {
     pub monitor: u32,
     pub place: Place,
@@ -96,20 +97,38 @@ struct Entry {
     /// The schema of the query that must hold.
     bit: u8,
     /// Exclusions that the member suits whatever its value is.
-    kept: Exclusions,
+    kept: ExclusionSet,
     /// Other exclusions, each with the schema of the query that must hold for the member to suit.
-    watched: Box<[(u8, u8)]>,
+    watched: Box<[(u32, u8)]>,
+    told: Option<Box<ToldApart>>,
+}
+
+/// Exclusions that are decided by the class of the value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct ToldApart {
+    name: u32,
+    exclusions: ExclusionSet,
+    /// The schemas of the query that have the digits of the class.
+    digits: Box<[u8]>,
 }
 
 impl Held for ObjectState {
     fn held_bytes(&self) -> usize {
-        std::mem::size_of_val(&*self.live) + self.members.seen.bytes()
+        let pending = self.live.iter().map(|live| live.place.pending.bytes());
+        std::mem::size_of_val(&*self.live) + pending.sum::<usize>() + self.members.seen.bytes()
     }
 }
 
 impl Held for ObjectPending {
     fn held_bytes(&self) -> usize {
-        let watched = self.entries.iter().map(|entry| std::mem::size_of_val(&*entry.watched));
+        let told = |told: &ToldApart| {
+            std::mem::size_of::<ToldApart>() + told.exclusions.bytes() + told.digits.len()
+        };
+        let watched = self.entries.iter().map(|entry| {
+            std::mem::size_of_val(&*entry.watched)
+                + entry.kept.bytes()
+                + entry.told.as_deref().map_or(0, told)
+        });
         let entries = std::mem::size_of_val(&*self.entries) + watched.sum::<usize>();
         entries + self.members.seen.bytes()
     }
@@ -153,7 +172,7 @@ impl Automaton {
     ) -> Result<ObjectStateId, EngineError> {
         let group = self.group(json, id);
         let mut open = OpenKeys::default();
-        for &Live { monitor: at, place } in &live {
+        for &Live { monitor: at, ref place } in &live {
             let monitor = &group.monitors[at as usize];
             for (class, unnamed) in monitor.unnamed.iter().enumerate() {
                 let bit = 1 << unnamed.language;
@@ -202,7 +221,7 @@ impl Automaton {
         name: u32,
     ) -> Result<bool, EngineError> {
         let group = self.group(json, id);
-        for &Live { monitor, place } in live {
+        for &Live { monitor, ref place } in live {
             if group.is_required(&group.monitors[monitor as usize])
                 && self.demand(json, id, monitor, place, members, Key::Name(name))?.is_some()
             {
@@ -218,7 +237,7 @@ impl Automaton {
         let group = self.group(json, *group);
         let closes = |live: &&Live| {
             let monitor = &group.monitors[live.monitor as usize];
-            monitor.may_close(live.place, &members.seen, members.count)
+            monitor.may_close(&live.place, &members.seen, members.count)
         };
         let holds = live
             .iter()
@@ -253,7 +272,7 @@ impl Automaton {
         let mut schemas = Schemas::new(json.narrows);
         let mut demands: Vec<(u32, Demand)> = Vec::with_capacity(state.live.len());
         let mut remembers = false;
-        for &Live { monitor: at, place } in state.live.iter() {
+        for &Live { monitor: at, ref place } in state.live.iter() {
             let monitor = &group.monitors[at as usize];
             let key = match name {
                 Some(name) => Some(Key::Name(name)),
@@ -279,8 +298,18 @@ impl Automaton {
                 let watched =
                     watched.map(|(exclusion, schema)| (exclusion, schemas.observe(schema) as u8));
                 let watched = watched.collect();
+                let cases = name.and_then(|name| {
+                    let cases = group.monitors[monitor as usize].cases.get(&name);
+                    cases.map(|cases| (name, cases))
+                });
+                let cases = cases.filter(|_| !demand.told_apart.is_empty());
+                let told = cases.map(|(name, cases)| {
+                    let digits = cases.digits.iter();
+                    let digits = digits.map(|&digit| schemas.observe(digit) as u8).collect();
+                    Box::new(ToldApart { name, exclusions: demand.told_apart, digits })
+                });
                 let (ordered, kept) = (demand.ordered, demand.kept);
-                Entry { monitor, ordered, bit: bit as u8, kept, watched }
+                Entry { monitor, ordered, bit: bit as u8, kept, watched, told }
             })
             .collect();
         let query = self.query(json, schemas)?;
@@ -314,15 +343,22 @@ impl Automaton {
         let mut live = Vec::with_capacity(pending.entries.len());
         for entry in pending.entries.iter().filter(|entry| holds(entry.bit)) {
             let monitor = &group.monitors[entry.monitor as usize];
-            let watched = entry.watched.iter().filter(|&&(_, bit)| holds(bit));
-            let place = Place {
-                ordered: entry.ordered,
-                pending: watched.fold(entry.kept, |bits, &(exclusion, _)| bits | 1 << exclusion),
-            };
+            let mut suited = entry.kept.clone();
+            for &(exclusion, _) in entry.watched.iter().filter(|&&(_, bit)| holds(bit)) {
+                suited.insert(exclusion as usize);
+            }
+            if let Some(told) = &entry.told {
+                let digits = told.digits.iter().enumerate().filter(|(_, &bit)| holds(bit));
+                let class = digits.fold(0, |class, (digit, _)| class | 1 << digit);
+                if let Some(cases) = monitor.cases.get(&told.name) {
+                    suited = suited.union(&cases.suited(class, &told.exclusions));
+                }
+            }
+            let place = Place { ordered: entry.ordered, pending: suited };
             let Members { seen, count, .. } = &pending.members;
             let place = monitor.settle(place, seen, *count);
             if !group.is_required(monitor)
-                || self.is_feasible(json, before.group, entry.monitor, place, seen, *count)?
+                || self.is_feasible(json, before.group, entry.monitor, &place, seen, *count)?
             {
                 live.push(Live { monitor: entry.monitor, place });
             }
@@ -349,7 +385,7 @@ impl Automaton {
         let group = self.group(json, *id);
         let mut facts = ObjectFacts { group: *id, owners: 0, missing: Vec::new(), members: 0 };
         let mut fewest = usize::MAX;
-        for &Live { monitor, place } in live.iter() {
+        for &Live { monitor, ref place } in live.iter() {
             let monitor = &group.monitors[monitor as usize];
             if !group.is_required(monitor) {
                 continue;

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::keys::{written, Names};
-use super::monitor::{Ask, Exclusion, Monitor, Role, Unnamed, MAX_EXCLUSIONS};
+use super::monitor::{Ask, Asks, Exclusion, Monitor, Role, Unnamed};
 use super::object::ObjectStateId;
 use super::punctuation::{index, spec as lexeme_spec};
 use super::PropertyOrder;
@@ -223,10 +223,6 @@ impl Builder<'_> {
 
     /// The classes of the keys without a name. Where these are few the keys become names.
     fn classes(&mut self, spec: &ObjectSpec) -> Result<Vec<Unnamed>, EngineError> {
-        if spec.excluded.len() > MAX_EXCLUSIONS {
-            let what = "alternatives that one object must not meet";
-            return Err(LimitExceeded::new(what, MAX_EXCLUSIONS).into());
-        }
         let mut classes: Vec<Class> = spec
             .others
             .iter()
@@ -365,19 +361,29 @@ impl Builder<'_> {
         let mut exclusions = Vec::with_capacity(spec.excluded.len());
         for excluded in &spec.excluded {
             let name_of = names_of(excluded);
-            let roles = self.roles(excluded, names, &name_of)?;
-            let asks = roles.into_iter().map(|role| match role {
-                Role::Forbidden => Ask::Forbids,
-                Role::Property(at) => ask(excluded.properties[at as usize].schema),
-                Role::Class(at) => ask(excluded.others[at as usize].schema),
-            });
+            let asks = if matches!(&excluded.others[..], [class] if class.is_any()) {
+                let few = excluded.properties.iter().zip(&name_of);
+                let mut few: Vec<(u32, Ask)> =
+                    few.map(|(property, &name)| (name, ask(property.schema))).collect();
+                few.sort_unstable_by_key(|&(name, _)| name);
+                Asks::Few(few)
+            } else {
+                let roles = self.roles(excluded, names, &name_of)?;
+                let asks = roles.into_iter().map(|role| match role {
+                    Role::Forbidden => Ask::Forbids,
+                    Role::Property(at) => ask(excluded.properties[at as usize].schema),
+                    Role::Class(at) => ask(excluded.others[at as usize].schema),
+                });
+                Asks::All(asks.collect())
+            };
             let required = excluded.properties.iter().zip(&name_of);
             let required =
                 required.filter(|(property, _)| property.required).map(|(_, &name)| name).collect();
-            let (spec, asks) = (excluded.clone(), asks.collect());
+            let spec = excluded.clone();
             exclusions.push(Exclusion { spec, asks, name_of, required });
         }
-        Ok(Monitor::new(spec, owners, in_order, roles, &name_of, unnamed, exclusions))
+        let set = &self.json.schema;
+        Monitor::new(set, spec, owners, in_order, roles, &name_of, unnamed, exclusions)
     }
 }
 

@@ -20,6 +20,9 @@ pub struct Alternatives {
     pub strings: Vec<StringSpec>,
     pub objects: Vec<Arc<ObjectSpec>>,
     pub arrays: Vec<Arc<ArraySpec>>,
+    /// The same objects in one specification, whose exclusions say what the alternatives do: what
+    /// conjunctions are made of where alternatives would multiply.
+    pub joined: Option<Arc<ObjectSpec>>,
 }
 
 impl StringSpec {
@@ -80,6 +83,13 @@ impl Property {
     /// A name that must come, where the schema does not say in which place.
     pub(super) fn required(name: Arc<str>) -> Self {
         Self { name, schema: SchemaId::ANY, required: true, free: true }
+    }
+}
+
+impl KeyClass {
+    /// Whether it has all keys, with any value.
+    pub fn is_any(&self) -> bool {
+        self.keys.is_none() && self.schema == SchemaId::ANY
     }
 }
 
@@ -154,6 +164,7 @@ impl Alternatives {
             strings: vec![StringSpec::any()],
             objects: vec![Arc::new(ObjectSpec::any())],
             arrays: vec![Arc::new(ArraySpec::any())],
+            joined: None,
         }
     }
 
@@ -182,6 +193,7 @@ impl Alternatives {
         self.strings.extend_from_slice(&other.strings);
         self.objects.extend_from_slice(&other.objects);
         self.arrays.extend_from_slice(&other.arrays);
+        self.joined = None;
     }
 
     /// Merges lists of values, and drops alternatives that repeat or are covered by one that has

@@ -44,6 +44,7 @@ impl Expander {
         let mut union = self.without(program, otherwise, test)?;
         union.add(&passed);
         union.simplify();
+        self.join_implication(program, &mut union, &test.objects, then, otherwise)?;
         Ok(union)
     }
 
@@ -62,6 +63,7 @@ impl Expander {
             strings: self.strings_without(left.strings.clone(), right)?,
             objects: self.objects_without(program, left.objects.clone(), right)?,
             arrays: self.arrays_without(program, left.arrays.clone(), right)?,
+            joined: None,
         };
         rest.simplify();
         Ok(rest)
@@ -241,7 +243,17 @@ impl Expander {
         if members.len() > MAX_DEPENDENT_ALTERNATIVES {
             return vec![many_dependent_names(program, &lists)];
         }
-        lists.into_iter().map(|(name, names)| dependent_names(program, name, names)).collect()
+        let mut parts = Vec::with_capacity(lists.len());
+        for list in lists {
+            let (name, names) = list;
+            let mut part = dependent_names(program, name, names);
+            if part.objects.len() > 1 {
+                let joined = many_dependent_names(program, &[list]);
+                part.joined = joined.objects.into_iter().next();
+            }
+            parts.push(part);
+        }
+        parts
     }
 
     /// If the property is there, the whole object must be as `needed` says.
@@ -259,7 +271,10 @@ impl Expander {
         for spec in &needed.objects {
             objects.extend(self.conjoin_objects(program, &[spec, &present])?.map(Arc::new));
         }
-        Ok(dependent(name, objects))
+        let mut union = dependent(name, objects);
+        let any = Alternatives::any();
+        self.join_implication(program, &mut union, &[Arc::new(present)], needed, &any)?;
+        Ok(union)
     }
 }
 

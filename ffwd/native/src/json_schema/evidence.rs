@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
+use super::clauses::Cases;
 use super::error::LimitExceeded;
 use super::expand::Expander;
 use super::filling::MAX_CONTAINS;
@@ -30,6 +31,8 @@ pub enum Way {
     Needs(Needs),
     Object(ObjectWay),
     Array(ArrayWay),
+    /// An object of which one name has one of some values.
+    Cases(Cases),
 }
 
 /// An object, and members with further keys that it needs besides: the place of their class and
@@ -54,6 +57,11 @@ impl ObjectWay {
     /// Whether it needs no members with further keys.
     pub fn needs_no_extra(&self) -> bool {
         self.extra.is_empty()
+    }
+
+    /// Another object with the same further members.
+    pub(super) fn with(&self, spec: Arc<ObjectSpec>) -> Self {
+        Self { spec, extra: self.extra.clone() }
     }
 }
 
@@ -87,6 +95,10 @@ impl Expander {
     ) -> Result<Vec<Way>, LimitExceeded> {
         self.charge(1 + way.spec.properties.len())?;
         if let Some((exclusion, others)) = way.spec.excluded.split_last() {
+            let (at_once, complete) = self.ways_at_once(program, &way)?;
+            if complete {
+                return Ok(at_once);
+            }
             let rest = ObjectSpec { excluded: others.to_vec(), ..ObjectSpec::clone(&way.spec) };
             let mut ways = self.violations(program, &rest, exclusion)?;
             for violation in &mut ways {
@@ -95,7 +107,7 @@ impl Expander {
                 violation.extra = extra;
             }
             ways.reverse();
-            return Ok(ways.into_iter().map(Way::Object).collect());
+            return Ok(ways.into_iter().map(Way::Object).chain(at_once).collect());
         }
         let ObjectWay { spec, extra } = way;
         let mut needs = Needs {

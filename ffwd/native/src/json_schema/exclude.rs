@@ -13,7 +13,7 @@ use super::program::Program;
 use super::{KeyClass, ObjectSpec, Property, SchemaId};
 
 /// How many others one object may have to differ from.
-const MAX_EXCLUSIONS: usize = 100;
+const MAX_EXCLUSIONS: usize = 4096;
 
 /// What an exclusion comes to beside the rest of an object.
 enum Exclusion {
@@ -186,7 +186,26 @@ impl Expander {
         }
         while !positive.is_empty() {
             let mut again: BTreeSet<usize> = BTreeSet::new();
+            // All that is known of a name at once: its values may be told apart by hundreds of
+            // constants.
+            let mut together: Vec<(Property, Vec<SchemaId>)> = Vec::new();
+            let mut names: FxHashMap<Arc<str>, usize> = FxHashMap::default();
             for property in positive.drain(..).flat_map(|spec| spec.properties) {
+                let place = *names.entry(property.name.clone()).or_insert(together.len());
+                match together.get_mut(place) {
+                    Some((known, schemas)) => {
+                        known.required |= property.required;
+                        known.free &= property.free;
+                        schemas.push(property.schema);
+                    }
+                    None => {
+                        let schemas = vec![property.schema];
+                        together.push((property, schemas));
+                    }
+                }
+            }
+            for (mut property, schemas) in together {
+                property.schema = self.both(program, &schemas)?;
                 again.extend(having.get(&property.name).into_iter().flatten());
                 let place = mine.entry(property.name.clone()).or_insert(spec.properties.len());
                 let Some(known) = spec.properties.get_mut(*place) else {

@@ -12,11 +12,12 @@ use super::error::{LimitExceeded, SchemaError};
 use super::intern::{Atom, Demand, Interner};
 use super::languages::Languages;
 use super::options::SchemaOptions;
+use super::parts::Parts;
 use super::plain::PlainMemo;
 use super::program::Program;
 use super::schema::{InPlace, Meaning, Schema};
 use super::shape::Shapes;
-use super::values::Values;
+use super::values::{ValueId, Values};
 use super::{ArraySpec, ObjectSpec, SchemaId};
 use crate::meter;
 
@@ -28,6 +29,7 @@ pub struct Expander {
     pub(super) languages: Languages,
     pub(super) plain: PlainMemo,
     pub(super) shapes: Shapes,
+    pub(super) parts: Parts,
     known: Vec<Option<Arc<Alternatives>>>,
     /// How many bytes of memory the alternatives hold.
     held: usize,
@@ -47,6 +49,7 @@ impl Expander {
             languages: Languages::new(options),
             plain: PlainMemo::default(),
             shapes: Shapes::default(),
+            parts: Parts::default(),
             known: Vec::new(),
             held: 0,
             max_alternatives: limits.alternatives,
@@ -62,6 +65,7 @@ impl Expander {
             + self.interner.memory_bytes()
             + self.values.memory_bytes()
             + self.languages.memory_bytes()
+            + self.parts.memory_bytes()
     }
 
     /// Takes steps from the budget of the current call.
@@ -126,7 +130,9 @@ impl Expander {
                     return origin.map(|node| program.pointer(node)).unwrap_or_default();
                 }
                 Some(Demand::Not(inner)) => id = inner,
-                Some(Demand::Never) | None => return String::new(),
+                Some(Demand::Listed(_) | Demand::Object(_) | Demand::Never) | None => {
+                    return String::new()
+                }
             }
         }
     }
@@ -139,7 +145,7 @@ impl Expander {
                 Demand::Schema(node) => Some(program.pointer(node)),
                 Demand::Equal(value) => self.values.origin(value).map(|node| program.pointer(node)),
                 Demand::Not(inner) => Some(self.place(program, inner)),
-                Demand::Never => None,
+                Demand::Listed(_) | Demand::Object(_) | Demand::Never => None,
             };
             places.extend(place.filter(|place| !places.contains(place)));
         }
@@ -259,6 +265,15 @@ impl Expander {
                 let alternatives = self.equal_to(value);
                 alternatives.map_err(|e| self.exceeded(program, id, e)).map(Arc::new)
             }
+            Some(Demand::Listed(list)) => {
+                let list: Vec<ValueId> = self.parts.list(list).to_vec();
+                let alternatives = self.equal_to_any(&list);
+                alternatives.map_err(|e| self.exceeded(program, id, e)).map(Arc::new)
+            }
+            Some(Demand::Object(spec)) => {
+                let objects = vec![self.parts.object(spec).clone()];
+                Ok(Arc::new(Alternatives { objects, ..Alternatives::default() }))
+            }
             Some(Demand::Not(inner)) => {
                 let inner = self.expanded(inner);
                 let left = self.without(program, &Alternatives::any(), &inner);
@@ -310,6 +325,7 @@ impl Expander {
         if objects {
             let annotated = self.annotated::<ObjectSpec>(program, id, 0)?;
             all.objects = annotated.into_iter().map(|(spec, _)| spec).collect();
+            all.joined = None;
         }
         if arrays {
             let annotated = self.annotated::<ArraySpec>(program, id, 0)?;

@@ -22,6 +22,10 @@ pub enum Demand {
     Equal(ValueId),
     /// The value does not satisfy the schema.
     Not(SchemaId),
+    /// The value is one of a list that the expander keeps.
+    Listed(u32),
+    /// The value is an object as a specification that the expander keeps.
+    Object(u32),
     /// Nothing satisfies this.
     Never,
 }
@@ -41,12 +45,22 @@ impl Atom {
         Self(schema.0 << 2 | 2)
     }
 
+    pub fn listed(list: u32) -> Self {
+        Self(list << 3 | 3)
+    }
+
+    pub fn object(spec: u32) -> Self {
+        Self(spec << 3 | 7)
+    }
+
     pub fn demand(self) -> Demand {
         match self.0 & 3 {
             0 => Demand::Schema(NodeId(self.0 >> 2)),
             1 => Demand::Equal(ValueId(self.0 >> 2)),
             2 => Demand::Not(SchemaId(self.0 >> 2)),
-            _ => Demand::Never,
+            _ if self == Self::NEVER => Demand::Never,
+            _ if self.0 & 4 == 0 => Demand::Listed(self.0 >> 3),
+            _ => Demand::Object(self.0 >> 3),
         }
     }
 }
@@ -182,6 +196,8 @@ mod tests {
         let exceeded = interner.conjunction(&[a, c]).unwrap_err();
         assert_eq!(exceeded, LimitExceeded { limit: "schemas", maximum: 8 });
         assert_eq!(Atom::equal(ValueId(7)).demand(), Demand::Equal(ValueId(7)));
+        assert_eq!(Atom::listed(7).demand(), Demand::Listed(7));
+        assert_eq!(Atom::object(7).demand(), Demand::Object(7));
         assert_eq!(Atom::NEVER.demand(), Demand::Never);
     }
 

@@ -13,6 +13,10 @@ use super::number_range::NumberRange;
 use super::program::Program;
 use super::{ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
 
+/// Implications are alternatives up to so many of them, which are read side by side; where they
+/// would multiply to more, they are exclusions of one specification.
+const MAX_MULTIPLIED: usize = 64;
+
 impl Expander {
     /// What all parts allow. Properties are declared in the order of the parts.
     pub fn conjunction(
@@ -33,7 +37,10 @@ impl Expander {
         if kept.is_empty() {
             return Ok(Arc::new(Alternatives::any()));
         }
+        let (objects, joined) = self.objects(program, &kept)?;
         Ok(Arc::new(Alternatives {
+            objects,
+            joined,
             null: kept.iter().all(|part| part.null),
             boolean_false: kept.iter().all(|part| part.boolean_false),
             boolean_true: kept.iter().all(|part| part.boolean_true),
@@ -56,7 +63,6 @@ impl Expander {
                     Ok(conjoin_strings(left, right))
                 },
             )?,
-            objects: self.objects(program, &kept)?,
             arrays: self.product(
                 kept.iter().map(|part| &part.arrays[..]),
                 |array| array.is_any(),
@@ -104,6 +110,64 @@ impl Expander {
     }
 
     fn objects(
+        &mut self,
+        program: &Program,
+        parts: &[&Arc<Alternatives>],
+    ) -> Result<(Vec<Arc<ObjectSpec>>, Option<Arc<ObjectSpec>>), LimitExceeded> {
+        if parts.iter().any(|part| part.objects.is_empty()) {
+            return Ok((Vec::new(), None));
+        }
+        if parts.iter().all(|part| part.joined.is_none()) {
+            return Ok((self.object_product(program, parts)?, None));
+        }
+        let any = Arc::new(ObjectSpec::any());
+        let joined_of = |part: &Arc<Alternatives>| match (&part.joined, &part.objects[..]) {
+            (Some(joined), _) => Some(joined.clone()),
+            (None, [single]) => Some(single.clone()),
+            _ => None,
+        };
+        let product = |implied: bool| {
+            let counted = parts.iter().filter(|part| part.joined.is_some() || !implied);
+            counted.map(|part| part.objects.len()).fold(1, usize::saturating_mul)
+        };
+        let several = product(true) > MAX_MULTIPLIED || self.check_width(product(false)).is_err();
+        let objects = match several {
+            false => self.object_product(program, parts)?,
+            true => Vec::new(),
+        };
+        if !several && objects.len() < 2 {
+            return Ok((objects, None));
+        }
+        let all: Vec<Option<Arc<ObjectSpec>>> = parts.iter().map(|part| joined_of(part)).collect();
+        let specs: Vec<&ObjectSpec> = all.iter().flatten().map(|spec| &**spec).collect();
+        let joined = self.conjoin_objects(program, &specs)?.map(Arc::new);
+        if specs.len() == parts.len() {
+            return Ok(match (several, joined) {
+                (true, joined) => (joined.into_iter().collect(), None),
+                (false, joined) => (objects, joined),
+            });
+        }
+        if !several {
+            return Ok((objects, None));
+        }
+        // The others multiply beside what all implications come to.
+        let Some(joined) = joined else { return Ok((Vec::new(), None)) };
+        let mut lists: Vec<&[Arc<ObjectSpec>]> = vec![std::slice::from_ref(&joined)];
+        let others = parts.iter().zip(&all).filter(|(_, joined)| joined.is_none());
+        lists.extend(others.map(|(part, _)| &part.objects[..]));
+        lists.retain(|list| !matches!(list, [single] if *single == any));
+        let objects = self.product(
+            lists.into_iter(),
+            |_| false,
+            |expander, left, right| {
+                Ok(expander.conjoin_objects(program, &[left, right])?.map(Arc::new))
+            },
+        )?;
+        Ok((objects, None))
+    }
+
+    /// One alternative of each part, in all ways.
+    fn object_product(
         &mut self,
         program: &Program,
         parts: &[&Arc<Alternatives>],

@@ -19,6 +19,7 @@
 //!    that some value has are the [`Normal`] form.
 
 mod alternatives;
+mod clauses;
 mod combine;
 mod counting;
 mod dialect;
@@ -46,6 +47,7 @@ mod one_of;
 mod options;
 mod own;
 mod parser;
+mod parts;
 mod plain;
 mod program;
 mod read_arrays;
@@ -87,3 +89,4 @@ pub use normal::{
 pub use options::{LanguageIsEmpty, Limits, ListLanguage, Numbers, Policy, SchemaOptions};
 pub use registry::Registry;
 pub use set::{SchemaSet, PARTS};
+pub use values::ValueId;

@@ -240,6 +240,30 @@ impl Expander {
         Ok(alternatives)
     }
 
+    /// What equals one of some values.
+    pub(super) fn equal_to_any(
+        &mut self,
+        values: &[ValueId],
+    ) -> Result<Alternatives, LimitExceeded> {
+        let mut alternatives = Alternatives::default();
+        let (mut numbers, mut strings) = (Vec::new(), Vec::new());
+        self.charge(values.len())?;
+        for &value in values {
+            match self.values.get(value).clone() {
+                Constant::Number(number) => numbers.push(number),
+                Constant::String(text) => strings.push(text),
+                _ => alternatives.add(&self.equal_to(value)?),
+            }
+        }
+        if !strings.is_empty() {
+            alternatives.strings.push(StringSpec::values(strings));
+        }
+        if !numbers.is_empty() {
+            alternatives.numbers.push(NumberRange::values(numbers));
+        }
+        Ok(alternatives)
+    }
+
     /// What equals a value.
     pub(super) fn equal_to(&mut self, value: ValueId) -> Result<Alternatives, LimitExceeded> {
         let mut alternatives = Alternatives::default();

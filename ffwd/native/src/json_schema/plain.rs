@@ -149,7 +149,8 @@ impl Expander {
                 Constant::Number(_) => Types::NUMBER.with(Types::INTEGER),
                 other => other.types(),
             },
-            Demand::Not(_) => Types::ALL,
+            Demand::Object(_) => Types::OBJECT,
+            Demand::Not(_) | Demand::Listed(_) => Types::ALL,
             Demand::Never => Types::NONE,
         }
     }
@@ -162,6 +163,10 @@ impl Expander {
     ) -> Result<Option<ValueList>, LimitExceeded> {
         let node = match atom.demand() {
             Demand::Equal(value) => return Ok(Some(ValueList::from_slice(&[value]))),
+            Demand::Listed(list) => {
+                let list = self.parts.list(list);
+                return Ok((list.len() <= MAX_VALUES).then(|| ValueList::from_slice(list)));
+            }
             Demand::Schema(node) => node,
             _ => return Ok(None),
         };
@@ -198,6 +203,24 @@ impl Expander {
         Ok(list)
     }
 
+    /// All values that satisfy an atom, where that is plain and they are few.
+    pub(super) fn plainly_listed(
+        &mut self,
+        program: &Program,
+        atom: Atom,
+    ) -> Result<Option<Vec<ValueId>>, LimitExceeded> {
+        let Some(list) = self.values_of(program, atom)? else { return Ok(None) };
+        let mut values = Vec::with_capacity(list.len());
+        for value in list {
+            match self.judge(program, atom, value)? {
+                Plain::Holds => values.push(value),
+                Plain::Fails => {}
+                Plain::Unknown => return Ok(None),
+            }
+        }
+        Ok(Some(values))
+    }
+
     fn judge(
         &mut self,
         program: &Program,
@@ -208,6 +231,14 @@ impl Expander {
             Demand::Never => Ok(Plain::Fails),
             Demand::Equal(other) if other == value => Ok(Plain::Holds),
             Demand::Equal(_) => Ok(Plain::Fails),
+            Demand::Listed(list) => Ok(match self.parts.list(list).binary_search(&value) {
+                Ok(_) => Plain::Holds,
+                Err(_) => Plain::Fails,
+            }),
+            Demand::Object(_) => Ok(match self.values.get(value) {
+                Constant::Object(_) => Plain::Unknown,
+                _ => Plain::Fails,
+            }),
             Demand::Not(inner) => {
                 let inner: SmallVec<[Atom; 4]> = self.interner.atoms(inner).into();
                 let mut all = Plain::Holds;

@@ -187,6 +187,7 @@ impl Solver {
                         Some(Way::Object(way)) => {
                             self.expander.ways_of_object(context.program, way)
                         }
+                        Some(Way::Cases(cases)) => self.expander.next_case(context.program, cases),
                         Some(Way::Array(way)) => self.expander.ways_of_array(context.program, way),
                     };
                     let next = next.map_err(|e| self.exceeded(context, place, e))?;

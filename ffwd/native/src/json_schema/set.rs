@@ -16,6 +16,7 @@ use super::merge::settle_array;
 use super::options::SchemaOptions;
 use super::program::Program;
 use super::satisfy::{Context, Solver};
+use super::values::ValueId;
 use super::{ArraySpec, Normal, ObjectSpec, SchemaId};
 
 /// The names that several documents have for the one that refers to them all begin so, and end with
@@ -213,6 +214,26 @@ impl SchemaSet {
         let mut solver = self.begin();
         let negation = solver.expander.interner.negation(id);
         negation.map_err(|e| self.exceeded(&solver, Some(id), e))
+    }
+
+    /// The values that a schema plainly comes to; with `true`, all others are what it allows.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn listed_values(&self, id: SchemaId) -> Result<Option<(Vec<ValueId>, bool)>, SchemaError> {
+        let mut solver = self.begin();
+        let listed = solver.expander.listed_values(&self.program, id);
+        listed.map_err(|e| self.exceeded(&solver, Some(id), e))
+    }
+
+    /// What equals one of some values.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn one_of_values(&self, values: Vec<ValueId>) -> Result<SchemaId, SchemaError> {
+        let mut solver = self.begin();
+        let listed = solver.expander.one_of_values(values);
+        listed.map_err(|e| self.exceeded(&solver, None, e))
     }
 
     /// What equals the value of a JSON text: numbers by value, objects in any order.

@@ -104,7 +104,9 @@ impl Expander {
                     changed |= first != inner;
                     self.interner.negation(first)?
                 }
-                Demand::Equal(_) | Demand::Never => self.interner.single(atom)?,
+                Demand::Equal(_) | Demand::Listed(_) | Demand::Object(_) | Demand::Never => {
+                    self.interner.single(atom)?
+                }
             };
             ids.push(same);
         }
