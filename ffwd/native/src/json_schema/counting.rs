@@ -471,6 +471,22 @@ impl Solver {
             }
             return Ok(());
         }
+        // What shows that there is a value may show enough of them.
+        let whole = ObjectWay::new(spec.clone());
+        let (at_once, _) = self
+            .expander
+            .ways_at_once(context.program, &whole)
+            .map_err(|e| self.exceeded(context, at.0, e))?;
+        for way in at_once {
+            if let Way::Object(way) = way {
+                if way.spec.excluded.is_empty() {
+                    self.members(context, run, &way.spec, found)?;
+                }
+            }
+        }
+        if found.is_full() {
+            return Ok(());
+        }
         let known = run.nodes.get(&at.0).and_then(|node| node.ways.get(&at.1)).cloned();
         let ways = match known {
             Some(ways) => ways,
@@ -502,16 +518,14 @@ impl Solver {
         id: SchemaId,
         spec: &Arc<ObjectSpec>,
     ) -> Result<Arc<[ObjectWay]>, SchemaError> {
-        let mut open = vec![Way::object(spec.clone())];
+        let mut open = vec![ObjectWay::new(spec.clone())];
         let mut done = Vec::new();
         while let Some(way) = open.pop() {
-            match way {
-                Way::Object(way) if !way.spec.excluded.is_empty() => {
-                    let ways = self.expander.ways_of_object(context.program, way);
-                    open.extend(ways.map_err(|e| self.exceeded(context, id, e))?);
-                }
-                Way::Object(way) => done.push(way),
-                Way::Needs(_) | Way::Array(_) => {}
+            if way.spec.excluded.is_empty() {
+                done.push(way);
+            } else {
+                let ways = self.expander.ways_past_an_exclusion(context.program, &way);
+                open.extend(ways.map_err(|e| self.exceeded(context, id, e))?);
             }
         }
         Ok(done.into())
@@ -533,7 +547,8 @@ impl Solver {
                     continue;
                 }
                 Way::Needs(needs) => needs,
-                Way::Array(_) => continue,
+                // Exclusions are gone by now, and so is what they split into.
+                Way::Array(_) | Way::Cases(_) => continue,
             };
             let mut possible = true;
             for &need in &needs.all {

@@ -54,6 +54,10 @@ pub struct ArrayWay {
 }
 
 impl ObjectWay {
+    pub(super) fn new(spec: Arc<ObjectSpec>) -> Self {
+        Self { spec, extra: SmallVec::new() }
+    }
+
     /// Whether it needs no members with further keys.
     pub fn needs_no_extra(&self) -> bool {
         self.extra.is_empty()
@@ -67,7 +71,7 @@ impl ObjectWay {
 
 impl Way {
     pub fn object(spec: Arc<ObjectSpec>) -> Self {
-        Self::Object(ObjectWay { spec, extra: SmallVec::new() })
+        Self::Object(ObjectWay::new(spec))
     }
 
     pub fn array(spec: Arc<ArraySpec>) -> Self {
@@ -94,19 +98,12 @@ impl Expander {
         way: ObjectWay,
     ) -> Result<Vec<Way>, LimitExceeded> {
         self.charge(1 + way.spec.properties.len())?;
-        if let Some((exclusion, others)) = way.spec.excluded.split_last() {
+        if !way.spec.excluded.is_empty() {
             let (at_once, complete) = self.ways_at_once(program, &way)?;
             if complete {
                 return Ok(at_once);
             }
-            let rest = ObjectSpec { excluded: others.to_vec(), ..ObjectSpec::clone(&way.spec) };
-            let mut ways = self.violations(program, &rest, exclusion)?;
-            for violation in &mut ways {
-                let mut extra = way.extra.clone();
-                extra.append(&mut violation.extra);
-                violation.extra = extra;
-            }
-            ways.reverse();
+            let ways = self.ways_past_an_exclusion(program, &way)?;
             return Ok(ways.into_iter().map(Way::Object).chain(at_once).collect());
         }
         let ObjectWay { spec, extra } = way;
@@ -151,6 +148,27 @@ impl Expander {
             needs.all.push(class.schema);
             ways.push(Way::Needs(needs));
         }
+        Ok(ways)
+    }
+
+    /// All ways for an object not to be as the last of its exclusions says, the most promising
+    /// last. Each value of the object is one of theirs.
+    pub(super) fn ways_past_an_exclusion(
+        &mut self,
+        program: &Program,
+        way: &ObjectWay,
+    ) -> Result<Vec<ObjectWay>, LimitExceeded> {
+        let Some((exclusion, others)) = way.spec.excluded.split_last() else {
+            return Ok(vec![way.clone()]);
+        };
+        let rest = ObjectSpec { excluded: others.to_vec(), ..ObjectSpec::clone(&way.spec) };
+        let mut ways = self.violations(program, &rest, exclusion)?;
+        for violation in &mut ways {
+            let mut extra = way.extra.clone();
+            extra.append(&mut violation.extra);
+            violation.extra = extra;
+        }
+        ways.reverse();
         Ok(ways)
     }
 
