@@ -190,7 +190,8 @@ def test_short_walks_end_as_well(case: SchemaCase) -> None:
     """Going for the end from the beginning, or nearly, finds other ways out than long walks."""
     judges = Judges(case.schema)
     name = "gpt2"
-    grammar = ffwd.compile(ffwd.json_schema(case.schema), real_vocabulary(name))
+    description = ffwd.json_schema(case.schema, whitespace="flexible")
+    grammar = ffwd.compile(description, real_vocabulary(name))
     for free_steps in range(8):
         source = random.Random(f"{case.name} {free_steps}")
         data = walk(case, grammar, name, source, free_steps=free_steps)
@@ -234,7 +235,8 @@ def test_whitespace_runs_are_bounded(limit: int) -> None:
     vocabulary = real_vocabulary(name)
     tokens = token_bytes(name)
     schema = {"type": "array", "items": {"type": "object"}}
-    grammar = ffwd.compile(ffwd.json_schema(schema, max_whitespace=limit), vocabulary)
+    description = ffwd.json_schema(schema, whitespace="flexible", max_whitespace=limit)
+    grammar = ffwd.compile(description, vocabulary)
     spaces = {
         token: len(data)
         for token, data in enumerate(tokens)

@@ -41,7 +41,8 @@ TAG = {
 }
 GRAMMARS: dict[str, ffwd.Grammar] = {
     "compact": ffwd.json_schema(json.dumps(SCHEMA), whitespace="compact"),
-    "flexible": ffwd.json_schema(json.dumps(SCHEMA)),
+    "consistent": ffwd.json_schema(json.dumps(SCHEMA)),
+    "flexible": ffwd.json_schema(json.dumps(SCHEMA), whitespace="flexible"),
     "regex": ffwd.regex("(ab+ weather){2} in [A-Z][a-z]{3} tomorrow", dialect="python"),
     "choice": ffwd.choice(["red apple", "red apples", "green banana"]),
     "lark": ffwd.lark(LARK),

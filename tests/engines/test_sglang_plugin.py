@@ -114,7 +114,8 @@ def test_options_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
         return True
 
     for options, expected in [
-        ({}, (True, True, True)),
+        ({}, (True, True, False)),
+        ({"constrained_json_max_whitespace_cnt": 3}, (True, True, True)),
         ({"constrained_json_disable_any_whitespace": True}, (True, False, False)),
         ({"constrained_json_max_whitespace_cnt": 2}, (True, True, False)),
         ({"constrained_json_max_whitespace_cnt": 0}, (False, True, False)),
