@@ -203,11 +203,7 @@ class ForcedRows:
         open_rows = self.active
         while open_rows:
             for index in open_rows:
-                begun = time.perf_counter_ns()
-                tokens = self._options.tokens(self._rows[index].matcher)
-                new = self._append(index, tokens, forced=True, allowed=None)
-                self._note_forced(index, new, begun)
-                appended[index] += new
+                appended[index] += self._force(index)
             open_rows = [index for index in open_rows if not self._rows[index].finished]
             begun = time.perf_counter_ns()
             self.mask.fill([self._rows[index].matcher for index in open_rows], open_rows)
@@ -228,6 +224,20 @@ class ForcedRows:
             open_rows = alone
         self._left = time.perf_counter_ns()
         self.nanoseconds += self._left - started - (self._recording_nanoseconds - before)
+        return appended
+
+    def _force(self, row: int) -> list[int]:
+        """Append all that is forced, or as much as the options allow at a time."""
+        appended: list[int] = []
+        while not self._rows[row].finished:
+            begun = time.perf_counter_ns()
+            tokens = self._options.tokens(self._rows[row].matcher)
+            new = self._append(row, tokens, forced=True, allowed=None)
+            self._note_forced(row, new, begun)
+            appended += new
+            # A token that goes beyond the forced text may force more.
+            if not tokens or self._options.max_tokens is not None:
+                break
         return appended
 
     def note_scores(

@@ -51,6 +51,14 @@ class ScoreMask:
             ffwd.fill_bitmasks(matchers, self._bits, rows=rows)
             self._free[list(rows)] = False
 
+    def set_only(self, row: int, token: int) -> None:
+        """Allow one token in a row."""
+        self._wait_for_copy()
+        word, bit = divmod(token, _WORD_BITS)
+        self._bits[row] = 0
+        self._bits[row].view(np.uint32)[word] = np.uint32(1 << bit)
+        self._free[row] = False
+
     def set_free(self, row: int) -> None:
         """Allow every token in a row."""
         self._wait_for_copy()

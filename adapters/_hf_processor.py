@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import torch
 from transformers import LogitsProcessor
 
+from ffwd import VocabularyError
 from ffwd.adapters._hf_errors import NoTokenLeftError
 from ffwd.adapters._hf_mask import ScoreMask
 from ffwd.adapters._hf_report import GenerationStats
@@ -36,13 +37,16 @@ class GrammarLogitsProcessor(LogitsProcessor):
             the length of their drafts.
         canonical: Leave only tokens with which the text so far, from the prompt on, is one that
             the tokenizer itself would have cut so; see `CompiledGrammar.matcher`.
+        narrow: Where the grammar forces a text, leave only the token with which the tokenizer
+            writes it. Then the greedy text is that of `fast_forward_generate` with its default
+            options, token for token.
         max_tokens: Leave only tokens after which the text can still end within so many new tokens,
             the end token included. Give what `generate` is given as `max_new_tokens`, and no text
             is cut off.
 
     Raises:
         ValueError, VocabularyError: For no grammar, grammars of different vocabularies, or
-            `canonical` with a vocabulary that has no exact `Bpe`.
+            `canonical` or `narrow` with a vocabulary that has no exact `Bpe`.
 
     Note:
         After the end token a row is left the end tokens only; `generate` pads there. Scores may
@@ -60,11 +64,19 @@ class GrammarLogitsProcessor(LogitsProcessor):
         *,
         max_draft_tokens: int = 0,
         canonical: bool = False,
+        narrow: bool = False,
         max_tokens: int | None = None,
     ) -> None:
         if max_draft_tokens < 0:
             raise ValueError(f"max_draft_tokens is {max_draft_tokens}, must not be negative")
         self._batch = GrammarBatch(grammar)
+        bpe = self._batch.vocabulary.bpe
+        if narrow and (bpe is None or not bpe.exact):
+            raise VocabularyError(
+                "narrow masks need a vocabulary with an exact Bpe, which says for certain which"
+                " token is forced: load it by ffwd.tokenizer, or leave narrow off"
+            )
+        self._narrow = narrow
         self._rows = GrammarRows(
             self._batch,
             max_draft_tokens=max_draft_tokens,
@@ -110,7 +122,14 @@ class GrammarLogitsProcessor(LogitsProcessor):
                 self._mask.set_free(index)
             elif row.ended:
                 self._mask.set_ended(index)
-        self._mask.fill([rows[index].matcher for index in masked], masked)
+        open_rows = []
+        for index in masked:
+            forced = rows[index].matcher.fast_forward_tokens(max_tokens=1) if self._narrow else []
+            if forced:
+                self._mask.set_only(index, forced[0])
+            else:
+                open_rows.append(index)
+        self._mask.fill([rows[index].matcher for index in open_rows], open_rows)
         before = self._stats
         self._stats = GenerationStats(
             forward_passes=before.forward_passes + 1,

@@ -1,10 +1,11 @@
 """fast_forward_generate: the same answers in fewer forward passes."""
 
+import random
 import re
 
 import pytest
 import torch
-from tinymodels import COLOUR_SCHEMA, ORDER_SCHEMA, orders
+from tinymodels import COLOUR_SCHEMA, ORDER_SCHEMA, orders, random_llama
 from transformers import (
     DynamicCache,
     GPT2Config,
@@ -141,6 +142,79 @@ def test_the_text_is_that_of_masks_alone_in_half_the_passes(
         assert stats.forced_tokens > stats.tokens / 2
         assert stats.forward_passes <= processor.stats.forward_passes / 2
         assert stats.forward_passes + stats.forced_tokens == stats.tokens
+
+
+def masked(model, inputs, grammar, narrow=True, **options):
+    """Masks alone, and the processor."""
+    processor = GrammarLogitsProcessor(grammar, narrow=narrow, **options)
+    return model.generate(**inputs, **GREEDY, logits_processor=[processor]), processor
+
+
+BRANCHING_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "state": {"enum": ["number_of_ordered_items", "number_of_items", "naïve 日", "naïve 曜"]},
+        "items": {"type": "array", "items": {"enum": ["delivered", "delayed"]}, "maxItems": 2},
+        "note": {"type": "string", "maxLength": 6},
+    },
+    "required": ["state", "note"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("canonical", [False, True])
+@pytest.mark.parametrize("schema", [ORDER_SCHEMA, COLOUR_SCHEMA, BRANCHING_SCHEMA])
+def test_narrow_masks_give_the_same_tokens(schema, canonical, encode, vocabulary):
+    """Whatever a model prefers: random ones cut nothing as their tokenizer does."""
+    differing = 0
+    for seed, separators in enumerate(((",", ":"), (",", ": "), (", ", ": "))):
+        text = ffwd.json_schema(schema, separators=separators)
+        grammar = ffwd.compile(text, vocabulary)
+        model = random_llama(seed=20 + seed)
+        inputs = encode("Ada bought 12 cherry", "banana", "Grace")
+        forced = fast(model, inputs, grammar, canonical=canonical, **GREEDY)
+        narrow, _ = masked(model, inputs, grammar, canonical=canonical)
+        assert narrow.tolist() == forced.tolist()
+        wide, _ = masked(model, inputs, grammar, narrow=False)
+        differing += wide.tolist() != forced.tolist()
+    assert differing
+
+
+def test_what_is_forced_goes_on_where_a_forced_token_forces_more(vocabulary, compile_schema):
+    """Forced tokens, one by one or all at once, are the same."""
+    grammar = compile_schema(BRANCHING_SCHEMA)
+    rng = random.Random(5)
+    further = 0
+    for _ in range(60):
+        matcher = grammar.matcher()
+        while not matcher.is_terminated():
+            forced = matcher.fast_forward_tokens()
+            for token in forced:
+                assert matcher.fast_forward_tokens(max_tokens=1) == [token]
+                assert matcher.accept_token(token)
+            more = bool(forced) and bool(matcher.fast_forward_tokens())
+            further += more
+            if not more and not matcher.is_terminated():
+                assert matcher.accept_token(rng.choice(matcher.allowed_token_ids()))
+    assert further
+
+
+def test_narrow_masks_and_a_budget_give_the_same_tokens(model, encode, order_grammar):
+    for budget in (60, 75, 90, 110):
+        inputs = encode("Ada bought 12")
+        options = {"do_sample": False, "max_new_tokens": budget}
+        forced = fast(model, inputs, order_grammar, complete=True, **options)
+        processor = GrammarLogitsProcessor(order_grammar, narrow=True, max_tokens=budget)
+        narrow = model.generate(**inputs, **options, logits_processor=[processor])
+        assert narrow.tolist() == forced.tolist()
+
+
+def test_narrow_masks_need_an_exact_tokenizer():
+    tokens = [*(bytes((byte,)) for byte in range(256)), None]
+    vocabulary = ffwd.Vocabulary(tokens, eos_token_ids=[256])
+    grammar = ffwd.compile(ffwd.choice(["ab"]), vocabulary)
+    with pytest.raises(VocabularyError, match="narrow masks need"):
+        GrammarLogitsProcessor(grammar, narrow=True)
 
 
 def test_ragged_batch_equals_the_rows_alone(
