@@ -22,6 +22,7 @@ pub mod expected;
 mod flow;
 mod forget;
 pub mod frame;
+mod history;
 pub mod intern;
 mod items;
 mod key_texts;
@@ -37,6 +38,7 @@ pub mod object;
 pub mod object_group;
 pub mod obstacle;
 pub mod punctuation;
+pub mod rivals;
 mod rows;
 pub mod rules;
 pub mod swallowed;
@@ -58,6 +60,7 @@ pub use items::last_value;
 pub use keys::{KeyBase, KeyNodeId, TextId};
 pub use memory::AutomatonBytes;
 pub use punctuation::{Layout, Whitespace, WhitespaceMode};
+pub use rivals::Rivals;
 pub use thread::{Thread, ThreadLexeme, Threads};
 
 /// What to compile.

@@ -89,6 +89,11 @@ impl Schemas {
         Self { schemas: Vec::new(), required: None, in_order, compared: false, exact: false }
     }
 
+    /// None yet, of a value that is asked for as much beside.
+    pub fn like(property_order: PropertyOrder, query: &Query) -> Self {
+        Self { compared: query.compared, exact: query.exact, ..Self::new(property_order) }
+    }
+
     pub fn is_any_required(&self) -> bool {
         !self.required().is_empty()
     }
