@@ -12,7 +12,7 @@ from maskbench.differential.command import differential_command
 from maskbench.encoding.command import tokenizers_command
 from maskbench.fetch import fetch_command
 from maskbench.gates.budgets_command import budgets_command
-from maskbench.gates.command import fuzz_command, keywords_command
+from maskbench.gates.command import finite_command, fuzz_command, keywords_command
 from maskbench.gates.walk_command import walk_command
 from maskbench.grammars.command import grammars_command
 from maskbench.grammars.speed_command import grammars_speed_command
@@ -46,6 +46,7 @@ main.add_command(continuations_command)
 main.add_command(differential_command)
 main.add_command(evaluate_model_command)
 main.add_command(fetch_command)
+main.add_command(finite_command)
 main.add_command(fuzz_command)
 main.add_command(grammars_command)
 main.add_command(grammars_speed_command)

@@ -192,7 +192,7 @@ class SchemaCase:
             text = spot.prefix
             if not spot.is_end:
                 walk = walker.finish(self._source, [*spot.taken, spot.token])
-                if walk.ending in (Ending.EMPTY_MASK, Ending.REFUSED_TOKEN, Ending.NO_TEXT):
+                if walk.ending in DEAD_ENDS:
                     self._report.add("peer wrong: dead end")
                     return
                 if walk.ending is Ending.FAILED:

@@ -1,4 +1,4 @@
-"""`python -m maskbench fuzz` and `python -m maskbench keywords`."""
+"""`python -m maskbench fuzz`, `finite` and `keywords`."""
 
 from __future__ import annotations
 
@@ -43,6 +43,32 @@ def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
         click.echo(f"  {count:6} {reason}")
     failures = [fuzz.shrink(failure, tokens) for failure in report.failures[:shrink]]
     _finish(failures + report.failures[shrink:], shrink, out)
+
+
+@click.command("finite")
+@click.option("--schemas", type=click.IntRange(min=1), default=50_000, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--show", default=20, show_default=True, help="How many failures to print.")
+def finite_command(schemas: int, seed: int, show: int) -> None:
+    """Compares ffwd's masks with all texts of generated schemas that have few values."""
+    from maskbench.gates import finite
+    from maskbench.gates.walks import byte_tokens
+
+    report = finite.run(schemas, seed, byte_tokens())
+    click.echo(
+        f"seed {seed}: {report.schemas} schemas ({report.exact} with all texts known, "
+        f"{report.unsatisfiable} unsatisfiable), {report.values} values, {report.steps} masks"
+    )
+    click.echo(f"left out, with too many values: {report.left_out}")
+    click.echo(f"schemas refused: {report.refused.total()}")
+    for reason, count in report.refused.most_common():
+        click.echo(f"  {count:6} {reason}")
+    click.echo(f"failures: {len(report.failures)}")
+    for failure in report.failures[:show]:
+        text = json.dumps(failure.schema)
+        click.echo(f"  {text[:600]}  <-  {failure.text[:200]!r}  {failure.detail[:200]}")
+    if report.failures:
+        raise SystemExit(1)
 
 
 @click.command("keywords")

@@ -24,6 +24,9 @@ from maskbench.gates.judges import Judges, RepeatedKeyError, UnjudgeableError, p
 
 MAX_STEPS = 20_000
 MAX_FREE_STEPS = 80
+PROBES = 2
+"""Allowed tokens, and as many others, that are compared with what is accepted at each step."""
+
 RETRIES = 1
 
 
@@ -44,6 +47,9 @@ class Ending(str, Enum):
     REFUSED_TOKEN = "accept refused"
     """A token that the mask allows is not accepted."""
 
+    LACKED_TOKEN = "mask lacks a token"
+    """A token that the mask does not allow would be accepted."""
+
     NO_TEXT = "token without text"
     """The mask allows a token that is no text, such as a special one, and does not end."""
 
@@ -57,7 +63,9 @@ class Ending(str, Enum):
     """A document that the validators cannot be asked about."""
 
 
-DEAD_ENDS = frozenset({Ending.EMPTY_MASK, Ending.REFUSED_TOKEN, Ending.NO_TEXT})
+DEAD_ENDS = frozenset(
+    {Ending.EMPTY_MASK, Ending.REFUSED_TOKEN, Ending.LACKED_TOKEN, Ending.NO_TEXT}
+)
 DISPUTED = frozenset({Ending.INVALID_RUST, Ending.INVALID_PYTHON})
 INVALID = frozenset({Ending.INVALID, Ending.NOT_JSON, Ending.REPEATED_KEY})
 """Beyond dispute."""
@@ -119,6 +127,7 @@ def start_of(compiled: ffwd.CompiledGrammar, tokens: VocabularyTokens) -> Callab
             fill=partial(matcher.fill_bitmask, tokens.rows),
             accept=matcher.accept_token,
             problem=lambda: None,
+            validate=matcher.validate_tokens,
         )
 
     return start
@@ -211,6 +220,9 @@ class Walker:
                     if not session.accept(end):
                         return ended(Ending.REFUSED_TOKEN, "the mask allows the end")
                     return ended(Ending.VALID)
+            contradiction = self._contradiction(session, bits, allowed, step)
+            if contradiction is not None:
+                return ended(*contradiction)
             token = guide.next(source, bits, allowed, ending=step >= free_steps)
             text = tokens.texts[token]
             if text is None:
@@ -222,3 +234,29 @@ class Walker:
             guide.append(text)
             taken.append(token)
         return ended(Ending.ENDLESS)
+
+    def _contradiction(
+        self,
+        session: Session,
+        bits: npt.NDArray[np.uint8],
+        allowed: npt.NDArray[np.intp],
+        step: int,
+    ) -> tuple[Ending, str] | None:
+        """How the mask differs from what is accepted, for some tokens.
+
+        None also where the engine cannot be asked without going on.
+        """
+        if session.validate is None:
+            return None
+        # Drawn apart, so that a walk does not depend on what is looked at.
+        source = random.Random(step)
+        probed = [int(token) for token in source.choices(allowed, k=PROBES)]
+        probed += [source.randrange(len(bits)) for _ in range(PROBES)]
+        for token in probed:
+            text = self._tokens.texts[token]
+            if text is None:
+                continue
+            if bool(session.validate([token])) != bool(bits[token]):
+                ending = Ending.REFUSED_TOKEN if bits[token] else Ending.LACKED_TOKEN
+                return ending, f"token {token}: {text!r}"
+        return None

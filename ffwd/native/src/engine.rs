@@ -15,6 +15,7 @@ use crate::automaton::{
 use crate::canonical::{CanonicalMasks, Canonicality};
 use crate::error::LimitExceeded;
 use crate::expr::lexeme::after_value;
+use crate::expr::texts::{texts, TextCounter};
 use crate::expr::{LexemeSpec, LexemeStore, Spelling};
 use crate::grammar::source::Excerpt;
 use crate::grammar::{GrammarError, GrammarErrorKind};
@@ -568,6 +569,13 @@ impl Engine {
             let spec = LexemeSpec::new(Spelling::Utf8, [ast.clone()]);
             let spec = LexemeSpec { follow: Some(after_value()), ..spec };
             lexemes.get(&spec).map(|lexeme| (!lexeme.is_alive(), lexeme.effort() as u64))
+        });
+        let lexemes = self.lexemes.clone();
+        let options = options.listing(move |ast: &Ast, most: u64| {
+            let lexeme = lexemes.get(&LexemeSpec::new(Spelling::Utf8, [ast.clone()]))?;
+            let listed = texts(&mut TextCounter::default(), &lexeme, lexeme.start(), most)?;
+            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+            Ok(listed.map(|texts| texts.into_iter().map(text).collect()))
         });
         SchemaOptions { registry, policy, ..options }
     }

@@ -19,7 +19,7 @@ use super::used_keys::UsedId;
 use super::value::{QueryId, Schemas};
 use crate::expr::texts::TextCounter;
 use crate::expr::{Spelling, Verdict};
-use crate::json_schema::{ArraySpec, SchemaError, SchemaId, SchemaSet};
+use crate::json_schema::{ArraySpec, SchemaError, SchemaId};
 use crate::meter;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,14 +141,9 @@ impl Monitor {
         self.spec.contains.is_empty() && !self.spec.unique && !self.spec.repeats
     }
 
-    /// The items that are left when so many have come, and how many must and may come; each differs
-    /// from those that came, where they all must.
-    fn rest(
-        &self,
-        set: &SchemaSet,
-        state: &ArrayState,
-        progress: &Progress,
-    ) -> Result<ArraySpec, EngineError> {
+    /// The items that are left when so many have come, and how many must and may come; of values
+    /// those that came are not left out.
+    fn rest(&self, state: &ArrayState, progress: &Progress) -> Result<ArraySpec, EngineError> {
         let spec = &self.spec;
         meter::charge(1 + spec.prefix.len() / 4)?;
         let gone = usize::try_from(state.count).unwrap_or(usize::MAX).min(spec.prefix.len());
@@ -165,13 +160,6 @@ impl Monitor {
             contains.from = contains.from.saturating_sub(state.count);
             contains.min = contains.min.saturating_sub(count);
             contains.max = contains.max.map(|max| max.saturating_sub(count));
-        }
-        if spec.unique && !state.came.is_empty() {
-            let differs = items::differs(set, &state.came)?;
-            let contains = rest.contains.iter_mut().map(|contains| &mut contains.schema);
-            for schema in rest.prefix.iter_mut().chain(rest.items.iter_mut()).chain(contains) {
-                *schema = set.conjunction(&[*schema, differs])?;
-            }
         }
         Ok(rest)
     }
@@ -340,14 +328,14 @@ impl Automaton {
             if !monitor.spec.unique || monitor.owners & group.required == 0 {
                 continue;
             }
-            let mut rest = monitor.rest(&json.schema, state, progress)?;
+            let mut rest = monitor.rest(state, progress)?;
             if !rest.prefix.is_empty() || !rest.contains.is_empty() {
                 return Ok(false);
             }
             // The last one and more that a token may hold, those that must come, and at least one.
             rest.min_items = rest.min_items.max(1).saturating_add(SPARE_ITEMS);
             rest.max_items = None;
-            if rest.items.is_some() && !json.schema.array_is_satisfiable(&rest)? {
+            if rest.items.is_some() && !items::is_satisfiable(&json.schema, &rest, &state.came)? {
                 return Ok(false);
             }
         }
@@ -395,27 +383,26 @@ impl Automaton {
             }
             let prefix = usize::try_from(state.count).ok().and_then(|at| spec.prefix.get(at));
             let Some(mut schema) = prefix.copied().or(spec.items) else { continue };
-            if spec.unique && !state.came.is_empty() && state.history.is_none() {
-                let differs = items::differs(set, &state.came)?;
-                schema = set.conjunction(&[schema, differs])?;
-            }
-            if !set.is_satisfiable(schema)? {
+            let avoided = if spec.unique { &*state.came } else { &[] };
+            if !set.has_other_value(schema, avoided)? {
                 continue;
             }
+            schema = items::Demand { schema, avoided: avoided.to_vec() }.whole(set)?;
             compared |= monitor.compares(state.count.saturating_add(1), progress);
             compared |= state.history.is_some();
             if monitor.owners & group.required != 0 {
                 if monitor.is_plain() || state.history.is_some() {
                     schemas.require(schema);
                 } else {
-                    let rest = monitor.rest(set, state, progress)?;
+                    let rest = monitor.rest(state, progress)?;
                     let demands = items::demands(set, &rest, &state.came)?;
-                    if let [demand] = demands[..] {
-                        // What is not so leads nowhere.
-                        schema = demand;
-                    }
-                    for demand in demands {
-                        schemas.require(demand);
+                    for demand in &demands {
+                        let whole = demand.whole(set)?;
+                        schemas.require(whole);
+                        if demands.len() == 1 {
+                            // What is not so leads nowhere.
+                            schema = whole;
+                        }
                     }
                 }
             }
@@ -544,7 +531,7 @@ impl Automaton {
             // An item that is not known may be one that a later one must repeat.
             let unknown = text == TextId::ANY && monitor.spec.repeats;
             let alive = monitor.is_plain() || unknown || next.history.is_some() || {
-                let rest = monitor.rest(&json.schema, &next, &progress)?;
+                let rest = monitor.rest(&next, &progress)?;
                 items::is_satisfiable(&json.schema, &rest, &next.came)?
             };
             if alive {

@@ -8,9 +8,6 @@ use crate::meter;
 /// How many `contains` may count at once in one array.
 const MAX_COUNTING: usize = 8;
 
-/// How many items that `contains` still needs, and that must differ, are looked at together.
-const MAX_LOOKED_AHEAD: u64 = 64;
-
 /// What equals none of the values that came.
 pub fn differs(set: &SchemaSet, came: &[SchemaId]) -> Result<SchemaId, EngineError> {
     // The conjunction is kept in order, by values that take long to compare.
@@ -27,6 +24,26 @@ pub fn counts(contains: &Contains, count: u64, place: u64) -> bool {
     contains.from <= place && (count < contains.min || contains.max.is_some())
 }
 
+/// One way for the next item to leave an array that can be completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// What the item must satisfy.
+    pub schema: SchemaId,
+    /// What it must not equal, as schemas of what does: the items that came, where all must differ,
+    /// and the values that the items after it cannot do without. Sorted.
+    pub avoided: Vec<SchemaId>,
+}
+
+impl Demand {
+    /// All of it as one schema.
+    pub fn whole(&self, set: &SchemaSet) -> Result<SchemaId, EngineError> {
+        if self.avoided.is_empty() {
+            return Ok(self.schema);
+        }
+        Ok(set.conjunction(&[self.schema, differs(set, &self.avoided)?])?)
+    }
+}
+
 /// Whether an array can be completed, of which `rest` is left after the items that came.
 pub fn is_satisfiable(
     set: &SchemaSet,
@@ -41,7 +58,10 @@ pub fn is_satisfiable(
             return Ok(true);
         }
     }
-    Ok(set.array_is_satisfiable(rest)?)
+    match rest.unique {
+        true => Ok(set.array_is_satisfiable_without(rest, came)?),
+        false => Ok(set.array_is_satisfiable(rest)?),
+    }
 }
 
 /// What may be found out about an item: a schema, and what the rest of the array is if it holds.
@@ -62,17 +82,14 @@ struct NextItem<'a> {
     tests: Vec<(Test, SchemaId)>,
 }
 
-/// The schemas of which the next item must satisfy one, so that what is left of the array after it
-/// can be completed. The schemas of `rest` are without the items that came, if all must differ.
+/// The demands of which the next item must meet one, so that what is left of the array after it can
+/// be completed.
 pub fn demands(
     set: &SchemaSet,
     rest: &ArraySpec,
     came: &[SchemaId],
-) -> Result<Vec<SchemaId>, EngineError> {
-    let mut base = rest.prefix.first().copied().or(rest.items).unwrap_or(SchemaId::NEVER);
-    if rest.unique {
-        base = set.next_distinct_item(&ArraySpec { contains: Vec::new(), ..rest.clone() })?;
-    }
+) -> Result<Vec<Demand>, EngineError> {
+    let base = rest.prefix.first().copied().or(rest.items).unwrap_or(SchemaId::NEVER);
     let mut tests = Vec::new();
     for (place, contains) in rest.contains.iter().enumerate() {
         if counts(contains, 0, 0) {
@@ -93,7 +110,7 @@ pub fn demands(
     }
     let mut possible = Vec::with_capacity(demands.len());
     for demand in demands {
-        if !possible.contains(&demand) && set.is_satisfiable(demand)? {
+        if !possible.contains(&demand) && set.has_other_value(demand.schema, &demand.avoided)? {
             possible.push(demand);
         }
     }
@@ -132,11 +149,18 @@ impl NextItem<'_> {
         Some(after)
     }
 
-    fn leads_on(&self, holding: u32) -> Result<bool, EngineError> {
-        match self.after(holding) {
-            Some(after) => is_satisfiable(self.set, &after, self.came),
-            None => Ok(false),
+    /// Which values, if exactly the tests of `holding` hold for the item, it must not equal beside
+    /// those that came, so that the array can be completed after it; `None` if it cannot.
+    fn leads_on(&self, holding: u32) -> Result<Option<Vec<SchemaId>>, EngineError> {
+        let Some(after) = self.after(holding) else { return Ok(None) };
+        if self.rest.unique {
+            let outcomes = self.tests.iter().enumerate();
+            let outcomes = outcomes.map(|(bit, &(_, schema))| (schema, holding >> bit & 1 == 1));
+            let tests: Vec<(SchemaId, bool)> =
+                std::iter::once((self.base, true)).chain(outcomes).collect();
+            return Ok(self.set.essential_values(&after, self.came, &tests)?);
         }
+        Ok(is_satisfiable(self.set, &after, self.came)?.then(Vec::new))
     }
 
     /// The item with some tests decided: those of `decided`, as `holding` says.
@@ -152,22 +176,20 @@ impl NextItem<'_> {
     }
 
     /// The outcomes of the tests that lead on, with as few tests decided as that allows.
-    fn cubes(&self) -> Result<Vec<SchemaId>, EngineError> {
+    fn cubes(&self) -> Result<Vec<Demand>, EngineError> {
         let all = (1u32 << self.tests.len()) - 1;
-        if self.rest.unique && self.rest.prefix.len() <= 1 && !self.tests.is_empty() {
-            return self.distinct(all);
-        }
         let mut good = Vec::with_capacity(all as usize + 1);
         for holding in 0..=all {
             good.push(self.leads_on(holding)?);
         }
         let is_good = |decided: u32, holding: u32| {
-            (0..=all).all(|other| other & decided != holding & decided || good[other as usize])
+            (0..=all)
+                .all(|other| other & decided != holding & decided || good[other as usize].is_some())
         };
         let mut covered = vec![false; good.len()];
         let mut demands = Vec::new();
         for holding in 0..=all {
-            if !good[holding as usize] || covered[holding as usize] {
+            if good[holding as usize].is_none() || covered[holding as usize] {
                 continue;
             }
             let mut decided = all;
@@ -176,50 +198,23 @@ impl NextItem<'_> {
                     decided &= !(1 << bit);
                 }
             }
+            let mut avoided = if self.rest.unique { self.came.to_vec() } else { Vec::new() };
             for other in 0..=all {
                 if other & decided == holding & decided {
                     covered[other as usize] = true;
+                    // Each outcome names values for which the tests come out so.
+                    avoided.extend(good[other as usize].iter().flatten());
                 }
             }
-            demands.push(self.demand(decided, holding)?);
-        }
-        Ok(demands)
-    }
-
-    /// The outcomes of the tests that lead on, where all items must differ: the item leaves as many
-    /// values as the `contains` that still count need.
-    fn distinct(&self, all: u32) -> Result<Vec<SchemaId>, EngineError> {
-        let mut demands = Vec::new();
-        for holding in 0..=all {
-            let Some(after) = self.after(holding) else { continue };
-            if !is_satisfiable(self.set, &after, self.came)? {
-                continue;
-            }
-            let own = self.demand(all, holding)?;
-            let mut parts = vec![own];
-            for contains in after.contains.iter().filter(|contains| contains.min > 0) {
-                let Some(items) = after.items else { continue };
-                let counted = self.set.conjunction(&[items, contains.schema])?;
-                let mut prefix = vec![own];
-                prefix.resize(1 + contains.min.min(MAX_LOOKED_AHEAD) as usize, counted);
-                let length = prefix.len() as u64;
-                parts.push(self.set.next_distinct_item(&ArraySpec {
-                    prefix,
-                    items: None,
-                    min_items: length,
-                    max_items: Some(length),
-                    contains: Vec::new(),
-                    unique: true,
-                    repeats: false,
-                })?);
-            }
-            demands.push(self.set.conjunction(&parts)?);
+            avoided.sort_unstable();
+            avoided.dedup();
+            demands.push(Demand { schema: self.demand(decided, holding)?, avoided });
         }
         Ok(demands)
     }
 
     /// An item that leads on only because a later one can equal it.
-    fn add_pairs(&self, demands: &mut Vec<SchemaId>) -> Result<(), EngineError> {
+    fn add_pairs(&self, demands: &mut Vec<Demand>) -> Result<(), EngineError> {
         let all = (1u32 << self.tests.len()) - 1;
         for holding in 0..=all {
             let Some(after) = self.after(holding) else { continue };
@@ -238,7 +233,7 @@ impl NextItem<'_> {
                     None => long.prefix.push(both),
                 }
                 if self.set.array_is_satisfiable(&long)? {
-                    demands.push(both);
+                    demands.push(Demand { schema: both, avoided: Vec::new() });
                 }
             }
         }

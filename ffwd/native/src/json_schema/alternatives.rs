@@ -51,6 +51,14 @@ impl StringSpec {
         Ast::intersection(parts)
     }
 
+    /// Whether a text has the right length and is one of the values, if these are listed.
+    pub(super) fn allows_plainly(&self, text: &Arc<str>) -> bool {
+        let length = text.chars().count() as u64;
+        length >= u64::from(self.min_length)
+            && self.max_length.is_none_or(|maximum| length <= u64::from(maximum))
+            && self.one_of.as_ref().is_none_or(|values| values.binary_search(text).is_ok())
+    }
+
     pub(super) fn values(values: Vec<Arc<str>>) -> Self {
         // Mostly told apart by their first bytes, which are at hand where the texts are not.
         let begin = |value: &Arc<str>| {

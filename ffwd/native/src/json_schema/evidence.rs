@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::error::LimitExceeded;
 use super::expand::Expander;
+use super::filling::MAX_CONTAINS;
 use super::languages::MAX_KEYS;
 use super::program::Program;
 use super::{ArraySpec, KeyClass, ObjectSpec, Property, SchemaId};
@@ -19,8 +20,8 @@ pub struct Needs {
     pub all: SmallVec<[SchemaId; 8]>,
     /// So many of these have one.
     pub at_least: Option<(u64, Vec<SchemaId>)>,
-    /// Items that must differ from each other: schemas, and how many items each is for.
-    pub distinct: Vec<(SchemaId, u64)>,
+    /// An array whose items depend on each other can be filled.
+    pub array: Option<Arc<ArraySpec>>,
 }
 
 /// A way to build a value, as far as it has been looked into.
@@ -46,7 +47,7 @@ pub struct ArrayWay {
     length: u64,
     /// How many items so far satisfy each `contains`.
     counts: SmallVec<[u64; 2]>,
-    items: Vec<(SchemaId, u64)>,
+    items: Vec<SchemaId>,
 }
 
 impl ObjectWay {
@@ -64,6 +65,16 @@ impl Way {
     pub fn array(spec: Arc<ArraySpec>) -> Self {
         let counts = SmallVec::from_elem(0, spec.contains.len());
         Self::Array(ArrayWay { spec, length: 0, counts, items: Vec::new() })
+    }
+}
+
+impl ArraySpec {
+    /// Whether which items it can have depends on the others, so that they are chosen together.
+    fn items_depend(&self) -> bool {
+        let mut counting = self.contains.iter().filter(|c| c.min > 0 || c.max.is_some());
+        let several =
+            self.unique && (self.min_items > 1 || self.contains.iter().any(|c| c.min > 0));
+        several || counting.nth(1).is_some()
     }
 }
 
@@ -241,14 +252,17 @@ impl Expander {
     ) -> Result<Vec<Way>, LimitExceeded> {
         self.charge(1)?;
         if way.spec.repeats {
-            return self.ways_with_repeated_item(program, &way.spec);
+            let mut ways = self.arrays_with_repeated_item(program, &way.spec)?;
+            ways.reverse();
+            return Ok(ways.into_iter().map(Way::array).collect());
+        }
+        if way.spec.items_depend() {
+            return Ok(vec![Way::Needs(Needs { array: Some(way.spec), ..Needs::default() })]);
         }
         let ArrayWay { spec, length, counts, items } = way;
         let enough = spec.contains.iter().zip(&counts).all(|(c, &count)| count >= c.min);
         if length >= spec.min_items && enough {
-            let all = items.iter().map(|&(schema, _)| schema).collect();
-            let distinct = if spec.unique { items } else { Vec::new() };
-            return Ok(vec![Way::Needs(Needs { all, at_least: None, distinct })]);
+            return Ok(vec![Way::Needs(Needs { all: items.into(), ..Needs::default() })]);
         }
         let room = spec.max_items.map_or(u64::MAX, |max| max.saturating_sub(length));
         let place = usize::try_from(length).ok().and_then(|at| spec.prefix.get(at));
@@ -306,9 +320,8 @@ impl Expander {
                 }
             }
             let mut items = items.clone();
-            match items.iter_mut().find(|(known, _)| *known == schema) {
-                Some((_, count)) => *count = count.saturating_add(times),
-                None => items.push((schema, times)),
+            if !items.contains(&schema) {
+                items.push(schema);
             }
             let length = length.saturating_add(times);
             ways.push(Way::Array(ArrayWay { spec: spec.clone(), length, counts, items }));
@@ -318,11 +331,11 @@ impl Expander {
     }
 
     /// Two places get the same item; past the first two places after the prefix all are alike.
-    fn ways_with_repeated_item(
+    pub(super) fn arrays_with_repeated_item(
         &mut self,
         program: &Program,
         spec: &ArraySpec,
-    ) -> Result<Vec<Way>, LimitExceeded> {
+    ) -> Result<Vec<Arc<ArraySpec>>, LimitExceeded> {
         let places = spec.prefix.len() + 2;
         let at = |place: usize| {
             spec.prefix.get(place).copied().or(spec.items).unwrap_or(SchemaId::NEVER)
@@ -339,14 +352,10 @@ impl Expander {
                 let min_items = spec.min_items.max(second as u64 + 1);
                 let repeated = ArraySpec { prefix, min_items, repeats: false, ..spec.clone() };
                 if let Some(repeated) = super::merge::settle_array(repeated) {
-                    ways.push(Way::array(Arc::new(repeated)));
+                    ways.push(Arc::new(repeated));
                 }
             }
         }
-        ways.reverse();
         Ok(ways)
     }
 }
-
-/// How many `contains` may count at once in one array.
-const MAX_CONTAINS: usize = 8;

@@ -51,6 +51,16 @@ impl Lattice {
         }))
     }
 
+    /// How many multiples there are; `None` if they are more than can be counted.
+    pub fn size(&self) -> Option<u64> {
+        let (low, high) = (self.low.as_ref()?, self.high.as_ref()?);
+        let size: BigInt = high - low + 1;
+        if size.sign() == Sign::Minus {
+            return Some(0);
+        }
+        u64::try_from(size).ok()
+    }
+
     /// The values in order, `None` if they are more than `most`.
     ///
     /// Of `2^n` multiples in a row at least one is no multiple of any of `n` other steps, unless

@@ -14,11 +14,13 @@
 //! 4. `expand`, `own`, `keys` and `merge`: what applies to the same value becomes alternatives per
 //!    JSON type (`alternatives`, `number_range`, `lattice`, `languages`); `combine` and `exclude` join
 //!    them by logic, `unevaluated` with what they have evaluated;
-//! 5. `satisfy`, `evidence`, `emptiness` and `distinct`: whether a value has them; `normalise`: those
+//! 5. `satisfy`, `evidence` and `emptiness`: whether a value has them, and where items depend on each
+//!    other how many values (`counting`, `holds`, `filling`, `matching`, `distinct`); `normalise`: those
 //!    that some value has are the [`Normal`] form.
 
 mod alternatives;
 mod combine;
+mod counting;
 mod dialect;
 mod distinct;
 mod document;
@@ -28,10 +30,13 @@ mod evidence;
 mod exclude;
 mod expand;
 mod fidelity;
+mod filling;
+mod holds;
 mod intern;
 mod keys;
 mod languages;
 mod lattice;
+mod matching;
 mod memory;
 mod merge;
 pub mod normal;
@@ -67,6 +72,8 @@ pub(crate) mod test_validator;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_items;
+#[cfg(test)]
 mod tests_logic;
 mod unevaluated;
 mod uri;
@@ -77,6 +84,6 @@ pub use fidelity::{fidelity_report, Fidelity, KeywordFidelity};
 pub use normal::{
     ArraySpec, Contains, KeyClass, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec,
 };
-pub use options::{LanguageIsEmpty, Limits, Policy, SchemaOptions};
+pub use options::{LanguageIsEmpty, Limits, ListLanguage, Policy, SchemaOptions};
 pub use registry::Registry;
 pub use set::{SchemaSet, PARTS};

@@ -247,6 +247,24 @@ impl NumberRange {
         Ok(self.list_values(0)?.is_some())
     }
 
+    /// So many values are in the range at least, as far as that is plain without listing them.
+    ///
+    /// # Errors
+    /// The steps have too large a common multiple.
+    pub fn plainly_at_least(&self) -> Result<u64, LimitExceeded> {
+        let Some(range) = self.clone().settle() else { return Ok(0) };
+        if let Some(values) = &range.one_of {
+            return Ok(values.len() as u64);
+        }
+        let whole = [NumberKinds::ALL, NumberKinds::INTEGERS].contains(&range.kinds);
+        if !whole || !range.not_multiple_of.is_empty() {
+            return Ok(0);
+        }
+        let size = Lattice::of(&range)?.map_or(Some(u64::MAX), |lattice| lattice.size());
+        let excluded = range.none_of.len() as u64;
+        Ok(size.map_or(u64::MAX, |size| size.saturating_sub(excluded)))
+    }
+
     /// The values of the range in order; `None` if they are more than `most`. Two spellings of one
     /// value are one.
     ///

@@ -13,17 +13,32 @@ use crate::regex::Ast;
 /// schema's lock is held, so it must not use the schema.
 pub type LanguageIsEmpty = dyn Fn(&Ast) -> Result<(bool, u64), LimitExceeded> + Send + Sync;
 
+/// All strings of a language if they are at most so many. Called as [`LanguageIsEmpty`] is.
+pub type ListLanguage =
+    dyn Fn(&Ast, u64) -> Result<Option<Vec<String>>, LimitExceeded> + Send + Sync;
+
 /// Asks about languages under a budget for each call of a schema's methods.
 #[derive(Clone)]
 pub struct Oracle {
     is_empty: Arc<LanguageIsEmpty>,
+    list: Option<Arc<ListLanguage>>,
     spent: Arc<AtomicU64>,
 }
 
 impl Oracle {
     /// With a budget of its own.
     pub(super) fn apart(&self) -> Self {
-        Self { is_empty: self.is_empty.clone(), spent: Arc::default() }
+        Self { is_empty: self.is_empty.clone(), list: self.list.clone(), spent: Arc::default() }
+    }
+
+    /// All strings of a language if they are at most so many. A language of which that cannot be
+    /// found out is taken to have more.
+    pub(super) fn list(
+        &self,
+        language: &Ast,
+        most: u64,
+    ) -> Result<Option<Vec<String>>, LimitExceeded> {
+        self.list.as_ref().map_or(Ok(None), |list| list(language, most))
     }
 
     pub(super) fn begin(&self) {
@@ -62,8 +77,18 @@ impl SchemaOptions {
             limits: Limits::default(),
             policy: Policy::default(),
             registry: Arc::default(),
-            languages: Oracle { is_empty: Arc::new(is_empty), spent: Arc::default() },
+            languages: Oracle { is_empty: Arc::new(is_empty), list: None, spent: Arc::default() },
         }
+    }
+
+    /// With a way to list languages that are not plainly finite by their syntax.
+    #[must_use]
+    pub fn listing(
+        mut self,
+        list: impl Fn(&Ast, u64) -> Result<Option<Vec<String>>, LimitExceeded> + Send + Sync + 'static,
+    ) -> Self {
+        self.languages.list = Some(Arc::new(list));
+        self
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::alternatives::Alternatives;
+use super::counting::Counts;
 use super::emptiness::Emptiness;
 use super::error::{LimitExceeded, SchemaError};
 use super::evidence::{Needs, Way};
@@ -21,6 +22,7 @@ pub struct Solver {
     pub expander: Expander,
     satisfiable: Vec<Option<bool>>,
     pub(super) normals: Vec<Option<Arc<Normal>>>,
+    pub(super) counts: Counts,
     /// How many bytes of memory the normal forms hold.
     pub(super) held: usize,
 }
@@ -71,13 +73,15 @@ enum Next {
 
 impl Solver {
     pub fn new(expander: Expander) -> Self {
-        Self { expander, satisfiable: Vec::new(), normals: Vec::new(), held: 0 }
+        let (satisfiable, normals) = (Vec::new(), Vec::new());
+        Self { expander, satisfiable, normals, counts: Counts::default(), held: 0 }
     }
 
     /// About how many bytes of memory all that is known holds.
     pub fn memory_bytes(&self) -> usize {
         let lists = self.normals.capacity() * std::mem::size_of::<Option<Arc<Normal>>>();
-        self.held + lists + self.satisfiable.capacity() + self.expander.memory_bytes()
+        let known = self.satisfiable.capacity() + self.counts.memory_bytes();
+        self.held + lists + known + self.expander.memory_bytes()
     }
 
     fn known(&self, id: SchemaId) -> Option<bool> {
@@ -239,10 +243,11 @@ impl Solver {
                 });
             }
         }
-        let distinct = needs.distinct.clone();
-        if !self.are_distinct(context, &distinct)? {
-            frame.current = None;
-            return Ok(Next::Again);
+        if let Some(array) = needs.array.clone() {
+            if !self.array_is_possible(context, &array, &[])? {
+                frame.current = None;
+                return Ok(Next::Again);
+            }
         }
         Ok(Next::Shown)
     }

@@ -254,14 +254,57 @@ impl SchemaSet {
         }
     }
 
-    /// What the next item of an array with `unique` must satisfy so that the items that must come
-    /// after it can still all differ. `spec` is what is left of the array, its schemas already
-    /// without the items that came.
+    /// Whether some array is as the specification says, and none of its items, where they must
+    /// differ, equals one that came. Those that came are named by [`Self::equal_to`].
     ///
     /// # Errors
     /// A limit is passed.
-    pub fn next_distinct_item(&self, spec: &ArraySpec) -> Result<SchemaId, SchemaError> {
-        self.begin().next_distinct_item(self.context(), spec)
+    pub fn array_is_satisfiable_without(
+        &self,
+        spec: &ArraySpec,
+        came: &[SchemaId],
+    ) -> Result<bool, SchemaError> {
+        let mut solver = self.begin();
+        let came = solver.equalled(came);
+        solver.array_is_possible(self.context(), spec, &came)
+    }
+
+    /// The values that the next item of an array with `unique` must not equal so that the array can
+    /// be completed after it, beside those that came; `None` if no item leaves that possible. `after`
+    /// is what is left of the array after the item. Only values are named for which each of `tests`
+    /// comes out as it says.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn essential_values(
+        &self,
+        after: &ArraySpec,
+        came: &[SchemaId],
+        tests: &[(SchemaId, bool)],
+    ) -> Result<Option<Vec<SchemaId>>, SchemaError> {
+        let mut solver = self.begin();
+        let came = solver.equalled(came);
+        let values = solver.essential_values(self.context(), after, &came, tests)?;
+        let Some(values) = values else { return Ok(None) };
+        let mut schemas = Vec::with_capacity(values.len());
+        for value in values {
+            let equal = solver.expander.interner.single(Atom::equal(value));
+            schemas.push(equal.map_err(|e| self.exceeded(&solver, None, e))?);
+        }
+        Ok(Some(schemas))
+    }
+
+    /// Whether some value satisfies a schema beside those that are named by [`Self::equal_to`].
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn has_other_value(&self, id: SchemaId, avoided: &[SchemaId]) -> Result<bool, SchemaError> {
+        let mut solver = self.begin();
+        if avoided.is_empty() {
+            return solver.is_satisfiable(self.context(), id);
+        }
+        let avoided = solver.equalled(avoided);
+        solver.has_other_value(self.context(), id, &avoided)
     }
 
     /// What the value of a key must satisfy that the object does not declare; `None` if the key is

@@ -145,9 +145,16 @@ impl<'v> Doubts<'v> {
     pub fn add_rests(&mut self, View { trie, root }: View<'_>) {
         let mut pending = vec![root];
         while let Some(node) = pending.pop() {
-            if self.spare == Spare::None && node != root {
-                // White space, after which there may be no comma.
-                self.found.extend(trie.tokens_at(node).iter().map(|&token| Doubt::of(token)));
+            if self.spare == Spare::None {
+                // White space, after which there may be no comma, or nothing: an array may refuse an
+                // item as it closes.
+                let closes = |token: &&TokenId| {
+                    node != root
+                        || self.vocabulary.text(**token).ends_with(b"]")
+                        || self.vocabulary.text(**token).ends_with(b"}")
+                };
+                let ending = trie.tokens_at(node).iter().filter(closes);
+                self.found.extend(ending.map(|&token| Doubt::of(token)));
             }
             pending.extend(b" \t\n\r".iter().filter_map(|&space| trie.child(node, space)));
             if let Some(comma) = trie.child(node, b',') {

@@ -5,6 +5,8 @@
 //! are grouped by what they spell after the end, and what follows the lexeme is walked over that
 //! small trie. [`lexeme_mask`] computes both, [`state_mask`] puts a configuration's mask together.
 
+#[cfg(debug_assertions)]
+mod agreement;
 #[cfg(test)]
 mod bounded_tests;
 mod completion;

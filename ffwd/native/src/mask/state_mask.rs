@@ -242,6 +242,8 @@ impl Masker {
         } else if !shared {
             self.make_room(mask.memory_bytes());
         }
+        #[cfg(debug_assertions)]
+        super::agreement::check(&self.vocabulary, automaton, threads, &mask);
         self.counters.computed.fetch_add(1, Ordering::Relaxed);
         self.memo.set(state.0, mask.clone());
         Ok(mask)
