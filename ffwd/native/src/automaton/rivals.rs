@@ -16,7 +16,8 @@ use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
 use super::history::{open_value, plain, Agreeing, Histories, ANY_HISTORY, MAX_RIVALS};
-use super::keys::TextId;
+use super::keys::{KeyNodeId, TextId};
+use super::object::ObjectStateId;
 use super::punctuation::index;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::used_keys::UsedId;
@@ -552,7 +553,7 @@ impl Automaton {
             }
             (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
                 self.has_endless_keys(json, state)?
-                    || self.has_endless_name(json, thread.stack, thread.key_node(), MAX_DEPTH)?
+                    || self.has_endless_name(json, state, thread.key_node(), MAX_DEPTH)?
             }
             (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Lexeme(lexeme))
                 if lexeme != index::CLOSE_EMPTY_OBJECT
@@ -648,8 +649,7 @@ impl Automaton {
             Frame::ObjectOpen(state) | Frame::ObjectAfter(state) | Frame::ObjectKey(state) => {
                 self.has_endless_keys(json, state)? || {
                     let keys = json.object_states.get(state.0).keys;
-                    let stack = self.push(Frame::ObjectKey(state), StackId::END)?;
-                    self.has_endless_name(json, stack, keys, depth)?
+                    self.has_endless_name(json, state, keys, depth)?
                 }
             }
             Frame::AwaitMember(pending) => match self.after_any_member(json, pending)? {
@@ -787,10 +787,12 @@ impl Automaton {
     fn has_endless_name(
         &self,
         json: &JsonParts,
-        stack: StackId,
-        node: super::keys::KeyNodeId,
+        state: ObjectStateId,
+        node: KeyNodeId,
         depth: usize,
     ) -> Result<bool, EngineError> {
+        // Whatever lies below the object.
+        let stack = self.push(Frame::ObjectKey(state), StackId::END)?;
         let node = json.keys.node(node);
         for name in json.keys.allowed_names(&node).take(MAX_NAMES) {
             let mut at = self.exit(stack, ThreadLexeme::Key, 1, TextId(name))?;
