@@ -144,15 +144,46 @@ fn container_of(key: &[u8]) -> Option<SchemaId> {
 
 /// The entry of a member, before the items that have it.
 fn member_key(set: &SchemaSet, item: &[u8], member: &Member) -> Result<Vec<u8>, SchemaError> {
+    let value = key_of(set, &item[member.value.clone()])?;
+    Ok(entry_of(item, member, &value).collect())
+}
+
+fn entry_of(item: &[u8], member: &Member, value: &[u8]) -> impl Iterator<Item = u8> {
     let mut hasher = FxHasher::default();
     hasher.write(&item[..1]);
     match &member.name {
         Some(name) => hasher.write(&item[name.clone()]),
         None => hasher.write_usize(member.place),
     }
-    hasher.write(&key_of(set, &item[member.value.clone()])?);
+    hasher.write(value);
     let hash = hasher.finish();
-    Ok([MEMBER].into_iter().chain(nibbles((hash >> 32) as u32 ^ hash as u32)).collect())
+    [MEMBER].into_iter().chain(nibbles((hash >> 32) as u32 ^ hash as u32))
+}
+
+/// A container whose last member is a string that has not ended.
+#[derive(Clone, Debug)]
+pub struct OpenMember {
+    item: Vec<u8>,
+    member: Member,
+}
+
+impl OpenMember {
+    pub(super) fn of(item: Vec<u8>) -> Option<Self> {
+        let member = read_members(&item).1?;
+        Some(Self { item, member }).filter(|open| open.written().first() == Some(&b'"'))
+    }
+
+    fn written(&self) -> &[u8] {
+        &self.item[self.member.value.start..]
+    }
+
+    /// Whether the string has ended after some bytes more, and no item that came has such a member.
+    pub(super) fn is_apart(&self, histories: &Histories, history: UsedId, bytes: &[u8]) -> bool {
+        let text = [self.written(), bytes].concat();
+        let Some(end) = string_end(&text, 0) else { return false };
+        let mut entry = entry_of(&self.item, &self.member, &text[..end]);
+        entry.try_fold(history, |node, byte| histories.sets.child(node, byte)).is_none()
+    }
 }
 
 /// A number without an exponent, and without zeros at the end of its fraction.
@@ -176,7 +207,8 @@ pub(super) fn plain(number: &Decimal) -> Vec<u8> {
     text
 }
 
-/// A member or an item that has ended, of a container.
+/// A member or an item of a container.
+#[derive(Clone, Debug)]
 struct Member {
     /// With its quotes; `None` in an array.
     name: Option<Range<usize>>,
@@ -186,6 +218,11 @@ struct Member {
 
 /// The members of a container that have ended, though it may not have.
 fn members(text: &[u8]) -> Vec<Member> {
+    read_members(text).0
+}
+
+/// The members that have ended, and the one whose value has not.
+fn read_members(text: &[u8]) -> (Vec<Member>, Option<Member>) {
     let is_object = text.first() == Some(&b'{');
     let skip = |mut at: usize, skipped: &[u8]| {
         while text.get(at).is_some_and(|byte| skipped.contains(byte)) {
@@ -199,11 +236,15 @@ fn members(text: &[u8]) -> Vec<Member> {
         at = skip(at, b" \t\n\r,");
         let mut name = None;
         if is_object {
-            let Some(end) = value_end(text, at) else { return found };
+            let Some(end) = value_end(text, at) else { return (found, None) };
             name = Some(at..end);
             at = skip(end, b" \t\n\r:");
         }
-        let Some(end) = value_end(text, at) else { return found };
+        let Some(end) = value_end(text, at) else {
+            let value = at..text.len();
+            let open = (at < text.len()).then(|| Member { name, place: found.len(), value });
+            return (found, open);
+        };
         found.push(Member { name, place: found.len(), value: at..end });
         at = end;
     }

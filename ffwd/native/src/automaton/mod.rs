@@ -15,6 +15,7 @@ mod begun;
 mod completion;
 pub mod config;
 mod dead_ends;
+mod endless;
 pub mod error;
 mod estimate;
 mod exclusion;
@@ -37,8 +38,9 @@ mod next_byte;
 pub mod object;
 pub mod object_group;
 pub mod obstacle;
+pub mod pointer;
 pub mod punctuation;
-pub mod rivals;
+mod rivals;
 mod rows;
 pub mod rules;
 pub mod swallowed;
@@ -59,8 +61,8 @@ pub use frame::StackId;
 pub use items::last_value;
 pub use keys::{KeyBase, KeyNodeId, TextId};
 pub use memory::AutomatonBytes;
+pub use pointer::Rivals;
 pub use punctuation::{Layout, Whitespace, WhitespaceMode};
-pub use rivals::Rivals;
 pub use thread::{Thread, ThreadLexeme, Threads};
 
 /// What to compile.

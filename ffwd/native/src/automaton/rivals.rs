@@ -11,171 +11,43 @@ use rustc_hash::FxHashMap;
 
 use parking_lot::Mutex;
 
-use super::array::ArrayPendingId;
+use super::array::{ArrayPendingId, ArrayStateId};
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
-use super::history::{open_value, plain, Agreeing, Histories, ANY_HISTORY, MAX_RIVALS};
-use super::keys::{KeyNodeId, TextId};
-use super::object::ObjectStateId;
+use super::history::{open_value, Agreeing, OpenMember, ANY_HISTORY, MAX_RIVALS};
+use super::keys::TextId;
+use super::pointer::{is_apart, likely_bytes, Further, Pointer, Rivals};
 use super::punctuation::index;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::used_keys::UsedId;
 use super::value::{QueryId, Schemas};
 use crate::error::LimitExceeded;
 use crate::expr::lower::Spelling;
-use crate::expr::texts::{TextCounter, MAX_STEPS as MAX_COUNTED};
+use crate::expr::texts::TextCounter;
 use crate::expr::LexState;
 use crate::meter;
-use crate::regex::Decimal;
 
-/// How far below a frame values without end are looked for.
-const MAX_DEPTH: usize = 4;
-/// How many names of an object are tried for a member that has values without end.
-const MAX_NAMES: usize = 64;
-/// More texts than one that is written can have as items.
-const MANY_TEXTS: u64 = 1 << 32;
 /// How many states one search for a text that has not come enters.
 const MAX_SEARCHED: usize = 200_000;
 
 /// What is known of frames, and of scalars beside sets of items.
 #[derive(Debug, Default)]
 pub(super) struct KnownRivals {
-    endless: Mutex<FxHashMap<Frame, bool>>,
-    counter: Mutex<TextCounter>,
+    pub(super) endless: Mutex<FxHashMap<Frame, bool>>,
+    pub(super) counter: Mutex<TextCounter>,
     anonymous: Mutex<FxHashMap<StackId, StackId>>,
     alive: Mutex<FxHashMap<(UsedId, u32, LexState), bool>>,
-}
-
-/// Where what is written of a scalar stands among the items that came.
-#[derive(Clone, Debug)]
-pub struct Pointer {
-    /// Of a number, all of its text.
-    number: Option<Vec<u8>>,
-    /// All items that came; of other scalars, those that begin with what is written.
-    node: UsedId,
-}
-
-enum Further {
-    /// None of the items that came goes on so.
-    Apart,
-    At(Pointer),
-}
-
-/// What the items that came can have to do with the tokens that a thread reads.
-#[derive(Clone, Debug)]
-pub enum Rivals {
-    /// They rule nothing out, but where a token begins another item.
-    None,
-    /// What is written of the item stands there among them.
-    Scalar(Pointer),
-    /// They may rule out any token.
-    Some,
-}
-
-impl Pointer {
-    fn new(histories: &Histories, all: UsedId, text: &[u8]) -> Option<Self> {
-        match text.first() {
-            Some(b'-' | b'0'..=b'9') => Some(Self { number: Some(text.to_vec()), node: all }),
-            _ => Some(Self { number: None, node: histories.find(all, text)? }),
-        }
-    }
-
-    /// Whether what is written is an item that came.
-    fn is_used(&self, histories: &Histories) -> bool {
-        let Some(text) = &self.number else { return histories.sets.ends(self.node) };
-        let number = Decimal::parse(&String::from_utf8_lossy(text)).ok();
-        let node = number.and_then(|number| histories.find(self.node, &plain(&number)));
-        node.is_some_and(|node| histories.sets.ends(node))
-    }
-
-    fn next(&self, histories: &Histories, byte: u8) -> Further {
-        let Some(text) = &self.number else {
-            let child = histories.sets.child(self.node, byte);
-            return child.map_or(Further::Apart, |node| Further::At(Self { number: None, node }));
-        };
-        let mut text = text.clone();
-        text.push(byte);
-        match is_apart(histories, self.node, &text) {
-            true => Further::Apart,
-            false => Further::At(Self { number: Some(text), node: self.node }),
-        }
-    }
-}
-
-/// Whether no number that came can be written with these first characters of one and no exponent.
-fn is_apart(histories: &Histories, all: UsedId, text: &[u8]) -> bool {
-    if text.iter().any(|byte| b"eE".contains(byte)) {
-        return false;
-    }
-    let significant = match text.iter().position(|&byte| byte == b'.') {
-        Some(point) => {
-            let zeros = text.iter().rev().take_while(|&&byte| byte == b'0').count();
-            let end = text.len() - zeros;
-            if end == point + 1 {
-                point
-            } else {
-                end
-            }
-        }
-        None => text.len(),
-    };
-    let text = &text[..significant];
-    let begins = |text: &[u8]| histories.find(all, text).is_some();
-    // Zero has one entry, whatever its sign.
-    !begins(text) && !(matches!(text, b"-" | b"-0") && begins(b"0"))
-}
-
-impl Rivals {
-    /// Whether a token stays away from all items that came, with the item that it goes on with.
-    pub fn clears(&self, automaton: &Automaton, token: &[u8]) -> bool {
-        let (pointer, Some(json)) = (
-            match self {
-                Self::None => return true,
-                Self::Some => return false,
-                Self::Scalar(pointer) => pointer,
-            },
-            automaton.json(),
-        ) else {
-            return false;
-        };
-        let histories = &json.histories;
-        let Some(text) = &pointer.number else {
-            // Whatever follows the end of an item that came is refused with it.
-            return histories.find_apart(pointer.node, token);
-        };
-        let is_end = |byte: &u8| b",] \t\n\r".contains(byte);
-        let end = token.iter().position(is_end);
-        let more = &token[..end.unwrap_or(token.len())];
-        let text = [text, more].concat();
-        if text.iter().any(|byte| b"eE".contains(byte)) {
-            return false;
-        }
-        match end {
-            None => is_apart(histories, pointer.node, &text),
-            Some(_) => !Pointer { number: Some(text), node: pointer.node }.is_used(histories),
-        }
-    }
-}
-
-impl Histories {
-    /// Whether no item begins with some bytes or their beginning, as far as the item ends there.
-    fn find_apart(&self, node: UsedId, bytes: &[u8]) -> bool {
-        let mut node = node;
-        for &byte in bytes {
-            match self.sets.child(node, byte) {
-                Some(child) => node = child,
-                None => return !self.sets.ends(node),
-            }
-        }
-        false
-    }
 }
 
 impl Automaton {
     /// The items that came in the array that an item belongs to, where they are kept beside its
     /// schema.
-    fn history_of(&self, json: &JsonParts, level: StackId) -> Option<(ArrayPendingId, UsedId)> {
+    pub(super) fn history_of(
+        &self,
+        json: &JsonParts,
+        level: StackId,
+    ) -> Option<(ArrayPendingId, UsedId)> {
         match self.cell(level).frame {
             Frame::AwaitComparedItem(pending) => {
                 Some((pending, self.history_before(json, pending)?))
@@ -326,13 +198,22 @@ impl Automaton {
         for (level, _, history) in self.levels(json, thread.stack) {
             let item = self.item_text(json, thread, level);
             let found = match self.scalar_of(thread, level) {
-                Some(_) if item.is_empty() => Rivals::Some,
-                Some(_) => Pointer::new(&json.histories, history, &item)
-                    .map_or(Rivals::None, Rivals::Scalar),
-                None if item.is_empty() => Rivals::Some,
+                Some((lexeme, state)) if item.is_empty() => {
+                    let digit = self.lexeme(lexeme).next(state, b'1')?;
+                    Rivals::Begins(history, self.takes_digits(lexeme, digit)?)
+                }
+                Some((lexeme, state)) => {
+                    let is_integer = item.iter().all(u8::is_ascii_digit);
+                    let takes_digits = is_integer && self.takes_digits(lexeme, Some(state))?;
+                    match Pointer::new(&json.histories, history, &item) {
+                        Some(pointer) => Rivals::Scalar(Pointer { takes_digits, ..pointer }),
+                        None => Rivals::None,
+                    }
+                }
+                None if item.is_empty() => Rivals::Begins(history, false),
                 None => match json.histories.agreeing(&json.schema, history, &item)? {
                     Agreeing::None => Rivals::None,
-                    _ => Rivals::Some,
+                    _ => self.member_rivals(thread, level, history, item),
                 },
             };
             rivals = match (rivals, found) {
@@ -341,10 +222,48 @@ impl Automaton {
                 _ => Rivals::Some,
             };
         }
-        if matches!(rivals, Rivals::None) && self.begins_item(json, thread) {
-            return Ok(Rivals::Some);
+        if let Frame::ArrayOpen(state) | Frame::ArrayAfter(state) = self.cell(thread.stack).frame {
+            let history = self.history_at(json, state);
+            if let Some(history) = history.filter(|&history| history != UsedId::EMPTY) {
+                return Ok(match rivals {
+                    Rivals::None => Rivals::Begins(history, self.begins_integer(json, state)?),
+                    _ => Rivals::Some,
+                });
+            }
         }
         Ok(rivals)
+    }
+
+    /// The rivals of a container that some agree with so far.
+    fn member_rivals(
+        &self,
+        thread: &Thread,
+        level: StackId,
+        history: UsedId,
+        item: Vec<u8>,
+    ) -> Rivals {
+        let &Cell { frame, parent, .. } = self.cell(thread.stack);
+        let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Rivals::Some };
+        let is_string = self.lexeme(lexeme).spec().spelling == Spelling::JsonString;
+        let is_member = matches!(frame, Frame::Value(_)) && self.cell(parent).parent == level;
+        match OpenMember::of(item) {
+            Some(open) if is_string && is_member => Rivals::Member(history, open),
+            _ => Rivals::Some,
+        }
+    }
+
+    /// Whether the next item may be an integer of any size.
+    fn begins_integer(&self, json: &JsonParts, state: ArrayStateId) -> Result<bool, EngineError> {
+        let known = json.array_items.lock().get(&state).copied();
+        let Some(Some(pending)) = known else { return Ok(false) };
+        for scalar in &self.value_starts(json, self.item_query(json, pending))?.scalars {
+            let lexeme = self.lexeme(scalar.lexeme);
+            let digit = lexeme.next(lexeme.start(), b'1')?;
+            if self.takes_digits(scalar.lexeme, digit)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether what is written of an item may be the beginning of one that came.
@@ -355,16 +274,6 @@ impl Automaton {
             }
         }
         Ok(false)
-    }
-
-    /// Whether an item may begin with the next token that must differ from some that came.
-    fn begins_item(&self, json: &JsonParts, thread: &Thread) -> bool {
-        match self.cell(thread.stack).frame {
-            Frame::ArrayOpen(state) | Frame::ArrayAfter(state) => {
-                self.history_at(json, state).is_some_and(|history| history != UsedId::EMPTY)
-            }
-            _ => false,
-        }
     }
 
     /// What is written of the item at a level.
@@ -534,188 +443,6 @@ impl Automaton {
         Ok(self.walk(self.starts(stack)?, item)?.is_some())
     }
 
-    /// Whether the item at a level has values without end, from where a thread stands on. `stays`:
-    /// wherever it goes on to within its lexeme.
-    fn is_endless_below(
-        &self,
-        json: &JsonParts,
-        thread: &Thread,
-        level: StackId,
-        stays: bool,
-    ) -> Result<bool, EngineError> {
-        let &Cell { frame, parent, .. } = self.cell(thread.stack);
-        let begun = match (frame, thread.lexeme) {
-            (Frame::Value(_), ThreadLexeme::Lexeme(lexeme))
-                if !matches!(lexeme, index::OPEN_OBJECT | index::OPEN_ARRAY) =>
-            {
-                self.takes_anything(lexeme, thread.lex_state())?
-                    || !stays && self.has_many_texts(json, lexeme, thread.lex_state())?
-            }
-            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
-                self.has_endless_keys(json, state)?
-                    || self.has_endless_name(json, state, thread.key_node(), MAX_DEPTH)?
-            }
-            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Lexeme(lexeme))
-                if lexeme != index::CLOSE_EMPTY_OBJECT
-                    && !self.goes_on(json, thread.stack, lexeme)? =>
-            {
-                self.has_endless_keys(json, state)?
-                    || self.takes_anything(lexeme, thread.lex_state())?
-            }
-            (frame, ThreadLexeme::Lexeme(lexeme)) if frame.is_between_parts() => {
-                let is_start = thread.lex_state() == self.lexeme(lexeme).start();
-                (is_start || self.goes_on(json, thread.stack, lexeme)?)
-                    && self.is_endless(json, frame, MAX_DEPTH)?
-            }
-            _ => self.is_endless(json, frame, MAX_DEPTH)?,
-        };
-        Ok(begun || self.is_endless_from(json, parent, level)?)
-    }
-
-    /// Whether the value that a stack stands in or after may be continued without end before a level.
-    fn is_endless_from(
-        &self,
-        json: &JsonParts,
-        stack: StackId,
-        level: StackId,
-    ) -> Result<bool, EngineError> {
-        let mut at = stack;
-        while at != level && at != StackId::END {
-            let &Cell { frame, parent, .. } = self.cell(at);
-            if self.is_endless(json, frame, MAX_DEPTH)? {
-                return Ok(true);
-            }
-            at = parent;
-        }
-        Ok(false)
-    }
-
-    /// Whether tokens that a thread of any history reads within its lexeme are beside all items that
-    /// came, and whether the item is still endless where it stands.
-    pub fn stays_endless(&self, thread: &Thread) -> Result<bool, EngineError> {
-        let Some(json) = self.json() else { return Ok(true) };
-        let (frame, level) = (self.cell(thread.stack).frame, self.level(thread.stack));
-        if level == StackId::END || self.history_of(json, level).is_none() {
-            // A level further out is looked at where the item at this one ends.
-            return Ok(!self.has_history(thread.stack) || level == StackId::END);
-        }
-        if let (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) =
-            (frame, thread.lexeme)
-        {
-            return self.has_endless_keys(json, state);
-        }
-        self.is_endless_below(json, thread, level, true)
-    }
-
-    /// Whether the item that a stack stands in has values without end, whatever has come before.
-    pub fn is_endless_at(&self, stack: StackId) -> Result<bool, EngineError> {
-        let Some(json) = self.json() else { return Ok(true) };
-        let level = self.level(stack);
-        if level == StackId::END {
-            return Ok(true);
-        }
-        self.is_endless_from(json, stack, level)
-    }
-
-    /// Whether a string goes on with any characters, also after its opening quote.
-    fn takes_anything(&self, lexeme: u32, state: LexState) -> Result<bool, EngineError> {
-        let lexeme = self.lexeme(lexeme);
-        if lexeme.spec().spelling != Spelling::JsonString {
-            return Ok(false);
-        }
-        let inside = if state == lexeme.start() { lexeme.next(state, b'"')? } else { Some(state) };
-        Ok(inside.is_some_and(|state| lexeme.takes_anything(state)))
-    }
-
-    /// Whether a frame leaves room for values without end. It may say no where that is hard to tell.
-    fn is_endless(
-        &self,
-        json: &JsonParts,
-        frame: Frame,
-        depth: usize,
-    ) -> Result<bool, EngineError> {
-        if let Some(&known) = json.rivals.endless.lock().get(&frame) {
-            return Ok(known);
-        }
-        if depth == 0 {
-            return Ok(false);
-        }
-        let endless = match frame {
-            Frame::Value(query) => self.is_endless_query(json, query, depth)?,
-            Frame::Part(group) => {
-                let state = self.object_start(json, group)?;
-                self.is_endless(json, Frame::ObjectOpen(state), depth - 1)?
-            }
-            Frame::ObjectOpen(state) | Frame::ObjectAfter(state) | Frame::ObjectKey(state) => {
-                self.has_endless_keys(json, state)? || {
-                    let keys = json.object_states.get(state.0).keys;
-                    self.has_endless_name(json, state, keys, depth)?
-                }
-            }
-            Frame::AwaitMember(pending) => match self.after_any_member(json, pending)? {
-                Some(state) => self.is_endless(json, Frame::ObjectAfter(state), depth - 1)?,
-                None => false,
-            },
-            Frame::ArrayOpen(state) | Frame::ArrayAfter(state) => {
-                self.is_endless_group(json, self.group_of(json, state), depth)?
-            }
-            Frame::AwaitItem(pending) | Frame::AwaitComparedItem(pending) => {
-                let state = self.item_of(json, pending);
-                self.is_endless_group(json, self.group_of(json, state), depth)?
-            }
-            _ => false,
-        };
-        if endless || depth == MAX_DEPTH {
-            json.held.add(super::memory::map_entry::<Frame, bool>());
-            json.rivals.endless.lock().insert(frame, endless);
-        }
-        Ok(endless)
-    }
-
-    /// Whether a value that has not begun can be one of infinitely many.
-    pub(super) fn is_endless_query(
-        &self,
-        json: &JsonParts,
-        query: QueryId,
-        depth: usize,
-    ) -> Result<bool, EngineError> {
-        let starts = self.value_starts(json, query)?;
-        for scalar in &starts.scalars {
-            if self.is_endless_scalar(json, scalar.lexeme)? {
-                return Ok(true);
-            }
-        }
-        for &group in &starts.objects {
-            let state = self.object_start(json, group)?;
-            if self.is_endless(json, Frame::ObjectOpen(state), depth.saturating_sub(1))? {
-                return Ok(true);
-            }
-        }
-        match starts.arrays {
-            Some(group) => self.is_endless_group(json, group, depth.saturating_sub(1)),
-            None => Ok(false),
-        }
-    }
-
-    /// Whether all containers that a query allows have values without end.
-    pub(super) fn are_containers_endless(
-        &self,
-        json: &JsonParts,
-        query: QueryId,
-    ) -> Result<bool, EngineError> {
-        let starts = self.value_starts(json, query)?;
-        for &group in &starts.objects {
-            let state = self.object_start(json, group)?;
-            if !self.is_endless(json, Frame::ObjectOpen(state), MAX_DEPTH)? {
-                return Ok(false);
-            }
-        }
-        match starts.arrays {
-            Some(group) => self.is_endless_group(json, group, MAX_DEPTH),
-            None => Ok(true),
-        }
-    }
-
     /// Whether a scalar of the query can be written that has not come.
     pub(super) fn has_unused_scalar(
         &self,
@@ -745,79 +472,8 @@ impl Automaton {
         }
         Ok(false)
     }
-
-    /// Whether a scalar has values without end, or more than any text can hold.
-    pub(super) fn is_endless_scalar(
-        &self,
-        json: &JsonParts,
-        index: u32,
-    ) -> Result<bool, EngineError> {
-        let lexeme = self.lexeme(index);
-        let start = lexeme.start();
-        if lexeme.spec().spelling == Spelling::JsonString {
-            return Ok(
-                self.takes_anything(index, start)? || self.has_many_texts(json, index, start)?
-            );
-        }
-        // Integers of any size.
-        let Some(digit) = lexeme.next(start, b'1')? else { return Ok(false) };
-        Ok(lexeme.next(digit, b'0')? == Some(digit) && lexeme.next(digit, b'7')? == Some(digit))
-    }
-
-    /// Whether a string can go on in more ways than any text can hold. It may say no where that is
-    /// hard to tell.
-    fn has_many_texts(
-        &self,
-        json: &JsonParts,
-        index: u32,
-        state: LexState,
-    ) -> Result<bool, EngineError> {
-        let lexeme = self.lexeme(index);
-        if lexeme.spec().spelling != Spelling::JsonString || lexeme.listed(state).is_some() {
-            return Ok(false);
-        }
-        match json.rivals.counter.lock().count(lexeme, state, MANY_TEXTS) {
-            Ok(count) => Ok(count >= MANY_TEXTS),
-            Err(error) if error.maximum == MAX_COUNTED as u64 => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Whether some name from a place among those of an object on leads to values without end.
-    fn has_endless_name(
-        &self,
-        json: &JsonParts,
-        state: ObjectStateId,
-        node: KeyNodeId,
-        depth: usize,
-    ) -> Result<bool, EngineError> {
-        // Whatever lies below the object.
-        let stack = self.push(Frame::ObjectKey(state), StackId::END)?;
-        let node = json.keys.node(node);
-        for name in json.keys.allowed_names(&node).take(MAX_NAMES) {
-            let mut at = self.exit(stack, ThreadLexeme::Key, 1, TextId(name))?;
-            // The colon, the value, and what waits for it.
-            for _ in 0..3 {
-                let &Cell { frame, parent, .. } = self.cell(at);
-                if self.is_endless(json, frame, depth - 1)? {
-                    return Ok(true);
-                }
-                at = parent;
-            }
-        }
-        Ok(false)
-    }
 }
 
 fn first_bytes() -> impl Iterator<Item = u8> {
     b"\"-0123456789ntf".iter().copied()
-}
-
-/// The bytes that a scalar may go on with.
-fn likely_bytes(pointer: &Pointer) -> impl Iterator<Item = u8> {
-    // The last is gone on with first: in longer numbers those that came are soon left behind.
-    let number: &[u8] = b"eE+-.0123456789";
-    let is_number = pointer.number.is_some();
-    let of_number = number.iter().copied().filter(move |_| is_number);
-    of_number.chain((0..=255u8).filter(move |_| !is_number))
 }
