@@ -420,10 +420,7 @@ impl Automaton {
             }
             ThreadLexeme::Lexeme(index) => {
                 let lexeme = self.lexeme(index);
-                if let Some(edge) = self.unused_edge(thread, index)? {
-                    edges.push(edge);
-                    return Ok(());
-                }
+                let before = edges.len();
                 for ending in lexeme.endings(thread.lex_state())?.iter() {
                     let accept = lexeme.accept(ending.end);
                     let mut edge =
@@ -431,7 +428,13 @@ impl Automaton {
                     if lexeme.spec().ends != Ends::Anywhere && !ending.end.is_final() {
                         edge.to.2 = Some((index, ending.end));
                     }
-                    edges.push(edge);
+                    // Behind an item that came nothing may come.
+                    if !self.has_history(thread.stack) || !self.starts(edge.to.0)?.is_empty() {
+                        edges.push(edge);
+                    }
+                }
+                if edges.len() == before {
+                    edges.extend(self.unused_edge(thread, index)?);
                 }
             }
             ThreadLexeme::Key => {

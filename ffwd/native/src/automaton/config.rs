@@ -330,6 +330,19 @@ impl Automaton {
         Ok(threads)
     }
 
+    /// The same, without those that can only become items that came.
+    pub(super) fn following_alive(
+        &self,
+        stack: StackId,
+        transcript: TextId,
+    ) -> Result<Threads, EngineError> {
+        let threads = self.following(stack, transcript)?;
+        match transcript {
+            TextId::NONE | TextId::ANY => Ok(threads),
+            _ => self.unrivalled(threads),
+        }
+    }
+
     /// The stack after a lexeme has been accepted on one. `accept` says which of its languages
     /// hold, `text` is the key where the lexeme was a key, and what was written where an item ends
     /// that later ones are compared with.
@@ -418,7 +431,7 @@ impl Automaton {
                     if after.is_final() {
                         let ended = Thread { transcript, ..*thread };
                         let stack = self.exit_thread(&ended, lexeme.accept(after))?;
-                        next.extend(self.unrivalled(self.following(stack, transcript)?)?);
+                        next.extend(self.following_alive(stack, transcript)?);
                     } else {
                         let text = self.append(thread.text, byte)?;
                         let thread = Thread { state: after.0, text, transcript, ..*thread };
@@ -474,7 +487,7 @@ impl Automaton {
                 Terminal::Allowed(name) => {
                     let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
                     let transcript = json.keys.texts.append(thread.transcript, byte)?;
-                    next.extend(self.unrivalled(self.following(stack, transcript)?)?);
+                    next.extend(self.following_alive(stack, transcript)?);
                     return Ok(());
                 }
                 Terminal::Refused => return Ok(()),

@@ -174,12 +174,6 @@ impl Automaton {
 
     /// Those of some threads that can become something that has not come.
     pub(super) fn unrivalled(&self, threads: Threads) -> Result<Threads, EngineError> {
-        let is_plain = |thread: &Thread| {
-            matches!(thread.transcript, TextId::NONE | TextId::EMPTY | TextId::ANY)
-        };
-        if threads.iter().all(is_plain) {
-            return Ok(threads);
-        }
         let mut kept = Threads::new();
         for thread in threads {
             if self.is_unrivalled(&thread)? {
