@@ -5,15 +5,17 @@
 //! asked for what leads to a state from which the array can still be completed
 //! ([`super::items`]), and observed for what tells the next state.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::estimate::array_length;
 use super::frame::{Cell, Frame, StackId};
+use super::history::ANY_HISTORY;
 use super::items;
 use super::keys::TextId;
 use super::memory::{map_entry, Held};
+use super::used_keys::UsedId;
 use super::value::{QueryId, Schemas};
 use crate::expr::texts::TextCounter;
 use crate::expr::{Spelling, Verdict};
@@ -44,6 +46,8 @@ pub struct ArrayGroup {
     cap: u64,
     /// The schemas of the query of which one must hold.
     required: Verdict,
+    /// Whether the items that came lie beside the schema; see [`super::history`].
+    beside: OnceLock<bool>,
 }
 
 /// How far a monitor that has not failed has come.
@@ -66,6 +70,8 @@ pub struct ArrayState {
     /// The items so far, where it matters whether later ones differ from them: as the schemas of
     /// what equals them, sorted.
     came: Arc<[SchemaId]>,
+    /// The items so far, where they lie beside the schema.
+    history: Option<UsedId>,
     /// How many of these are arrays or objects; as many as make the array end, if some item cannot
     /// be compared with others.
     containers: u32,
@@ -201,7 +207,7 @@ impl Automaton {
             length.max(spec.max_items.unwrap_or(0))
         };
         let cap = monitors.iter().map(|monitor| cap(&monitor.spec)).max().unwrap_or(0);
-        let group = ArrayGroup { monitors, cap, required };
+        let group = ArrayGroup { monitors, cap, required, beside: OnceLock::new() };
         let monitors = group.monitors.iter().map(|monitor| monitor.spec.memory_bytes() + 64);
         json.held.add(std::mem::size_of::<ArrayGroup>() + monitors.sum::<usize>());
         Ok(ArrayGroupId(json.array_groups.push(group) as u32))
@@ -216,6 +222,7 @@ impl Automaton {
         json: &JsonParts,
         group: ArrayGroupId,
     ) -> Result<ArrayStateId, EngineError> {
+        let history = self.keeps_history(json, group)?.then_some(UsedId::EMPTY);
         let monitors = &json.array_groups[group.0 as usize].monitors;
         let begin = |(at, monitor): (usize, &Monitor)| Progress {
             monitor: at as u32,
@@ -223,7 +230,8 @@ impl Automaton {
             repeated: false,
         };
         let live = monitors.iter().enumerate().map(begin).collect();
-        let state = ArrayState { group, live, count: 0, came: Arc::from([]), containers: 0 };
+        let came = Arc::from([]);
+        let state = ArrayState { group, live, count: 0, came, history, containers: 0 };
         Ok(ArrayStateId(json.array_states.intern(state)?))
     }
 
@@ -294,6 +302,7 @@ impl Automaton {
             return Ok(known);
         }
         let spare = match self.has_spare_item(json, id)? {
+            true if self.history_at(json, id).is_some() => self.spare_beside(json, id)?,
             true if self.has_spare_string(json, id, parent)? => Spare::String,
             true => Spare::Item,
             false => Spare::None,
@@ -308,6 +317,9 @@ impl Automaton {
     fn has_spare_item(&self, json: &JsonParts, id: ArrayStateId) -> Result<bool, EngineError> {
         let state = json.array_states.get(id.0);
         let group = self.monitors(json, state);
+        if state.history.is_some() {
+            return self.has_endless_scalars(json, id);
+        }
         for progress in state.live.iter() {
             let monitor = &group.monitors[progress.monitor as usize];
             if monitor.spec.repeats && !progress.repeated {
@@ -377,8 +389,9 @@ impl Automaton {
             }
             schema = items::Demand { schema, avoided: avoided.to_vec() }.whole(set)?;
             compared |= monitor.compares(state.count.saturating_add(1), progress);
+            compared |= state.history.is_some();
             if monitor.owners & group.required != 0 {
-                if monitor.is_plain() {
+                if monitor.is_plain() || state.history.is_some() {
                     schemas.require(schema);
                 } else {
                     let rest = monitor.rest(state, progress)?;
@@ -427,6 +440,11 @@ impl Automaton {
         }
         schemas.compared = compared;
         let query = self.query(json, schemas)?;
+        if let Some(history) = state.history.filter(|&history| history != ANY_HISTORY) {
+            if !self.has_unused_scalar(json, query, history)? {
+                return Ok(None);
+            }
+        }
         let pending = ArrayPending { from: id, entries: entries.into(), query, compared };
         Ok(Some(ArrayPendingId(json.array_pendings.intern(pending)?)))
     }
@@ -449,6 +467,7 @@ impl Automaton {
             live: Box::from([]),
             count: from.count.saturating_add(1).min(group.cap),
             came: Arc::from([]),
+            history: from.history,
             containers: 0,
         };
         let mut hard = None;
@@ -470,7 +489,19 @@ impl Automaton {
         let compares = |progress: &Progress| {
             group.monitors[progress.monitor as usize].compares(next.count, progress)
         };
-        if pending.compared && live.iter().any(compares) {
+        if let Some(history) = from.history {
+            next.containers = from.containers;
+            if text != TextId::ANY && history != ANY_HISTORY {
+                let bytes = json.keys.texts.bytes(text);
+                match json.histories.with(&json.schema, history, items::last_value(&bytes)) {
+                    Ok(Some(history)) => next.history = Some(history),
+                    // It has come already: nothing goes on from here.
+                    Ok(None) => live.clear(),
+                    Err(EngineError::Schema(error)) if is_limit(&error) => hard = Some(error),
+                    Err(error) => return Err(error),
+                }
+            }
+        } else if pending.compared && live.iter().any(compares) {
             next.came = from.came.clone();
             next.containers = from.containers;
             // Where masks are computed for all texts at once the item is not known.
@@ -499,7 +530,7 @@ impl Automaton {
             let monitor = &group.monitors[progress.monitor as usize];
             // An item that is not known may be one that a later one must repeat.
             let unknown = text == TextId::ANY && monitor.spec.repeats;
-            let alive = monitor.is_plain() || unknown || {
+            let alive = monitor.is_plain() || unknown || next.history.is_some() || {
                 let rest = monitor.rest(&next, &progress)?;
                 items::is_satisfiable(&json.schema, &rest, &next.came)?
             };
@@ -516,6 +547,122 @@ impl Automaton {
             }
         }
         Ok(ArrayStateId(json.array_states.intern(next)?))
+    }
+}
+
+/// Arrays whose items that came lie beside the schema.
+impl Automaton {
+    /// Whether the items of a group are kept beside its schema: all must differ, nothing else tells
+    /// them apart, and those that are containers have values without end. Then one value less is
+    /// never missing elsewhere.
+    fn keeps_history(&self, json: &JsonParts, id: ArrayGroupId) -> Result<bool, EngineError> {
+        let group = &json.array_groups[id.0 as usize];
+        if let Some(&known) = group.beside.get() {
+            return Ok(known);
+        }
+        let mut schemas = Schemas::new(json.narrows);
+        let mut beside = true;
+        for Monitor { spec, owners } in &group.monitors {
+            let is_even = spec.prefix.is_empty() && spec.contains.is_empty() && !spec.repeats;
+            let Some(items) = spec.items.filter(|_| spec.unique && is_even) else {
+                beside = false;
+                break;
+            };
+            if owners & group.required != 0 && json.schema.is_satisfiable(items)? {
+                schemas.require(items);
+            }
+        }
+        beside &= schemas.is_any_required();
+        if beside {
+            let query = self.query(json, schemas)?;
+            beside = self.are_containers_endless(json, query)?;
+        }
+        Ok(*group.beside.get_or_init(|| beside))
+    }
+
+    /// The items that came, where they lie beside the schema.
+    pub(super) fn history_at(&self, json: &JsonParts, id: ArrayStateId) -> Option<UsedId> {
+        json.array_states.get(id.0).history
+    }
+
+    /// The items that came before the one that is being written.
+    pub(super) fn history_before(&self, json: &JsonParts, id: ArrayPendingId) -> Option<UsedId> {
+        self.history_at(json, json.array_pendings.get(id.0).from)
+    }
+
+    pub(super) fn item_query(&self, json: &JsonParts, id: ArrayPendingId) -> QueryId {
+        json.array_pendings.get(id.0).query
+    }
+
+    /// The state whatever has come.
+    pub(super) fn array_without_history(
+        &self,
+        json: &JsonParts,
+        id: ArrayStateId,
+    ) -> Result<ArrayStateId, EngineError> {
+        let state = json.array_states.get(id.0);
+        if state.history.is_none_or(|history| history == ANY_HISTORY) {
+            return Ok(id);
+        }
+        let state = ArrayState { history: Some(ANY_HISTORY), ..state.clone() };
+        Ok(ArrayStateId(json.array_states.intern(state)?))
+    }
+
+    pub(super) fn item_without_history(
+        &self,
+        json: &JsonParts,
+        id: ArrayPendingId,
+    ) -> Result<ArrayPendingId, EngineError> {
+        let pending = json.array_pendings.get(id.0);
+        let from = self.array_without_history(json, pending.from)?;
+        let pending = ArrayPending { from, ..pending.clone() };
+        Ok(ArrayPendingId(json.array_pendings.intern(pending)?))
+    }
+
+    /// Where there are items without end, whether strings are such.
+    fn spare_beside(&self, json: &JsonParts, id: ArrayStateId) -> Result<Spare, EngineError> {
+        let Some(pending) = self.next_item(json, id)? else { return Ok(Spare::String) };
+        for scalar in &self.value_starts(json, self.item_query(json, pending))?.scalars {
+            let is_string = self.lexeme(scalar.lexeme).spec().spelling == Spelling::JsonString;
+            if is_string && !self.is_endless_scalar(json, scalar.lexeme)? {
+                return Ok(Spare::Item);
+            }
+        }
+        Ok(Spare::String)
+    }
+
+    /// Whether further items can be scalars, or containers, without end.
+    fn has_endless_scalars(&self, json: &JsonParts, id: ArrayStateId) -> Result<bool, EngineError> {
+        let Some(pending) = self.next_item(json, id)? else { return Ok(true) };
+        self.is_endless_query(json, self.item_query(json, pending), 1)
+    }
+
+    /// Whether arrays of a group have values without end. It may say no where that is hard to tell.
+    pub(super) fn is_endless_group(
+        &self,
+        json: &JsonParts,
+        id: ArrayGroupId,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        let [Monitor { spec, .. }] = &*json.array_groups[id.0 as usize].monitors else {
+            return Ok(false);
+        };
+        let is_open = spec.max_items.is_none() && spec.contains.is_empty() && !spec.repeats;
+        let Some(items) = spec.items.filter(|_| is_open) else { return Ok(false) };
+        if !json.schema.is_satisfiable(items)? {
+            return Ok(false);
+        }
+        if !spec.unique {
+            return Ok(true);
+        }
+        let mut schemas = Schemas::new(json.narrows);
+        schemas.require(items);
+        let query = self.query(json, schemas)?;
+        Ok(depth > 0 && self.is_endless_query(json, query, depth - 1)?)
+    }
+
+    pub(super) fn group_of(&self, json: &JsonParts, id: ArrayStateId) -> ArrayGroupId {
+        json.array_states.get(id.0).group
     }
 }
 

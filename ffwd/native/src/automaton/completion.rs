@@ -138,7 +138,9 @@ impl Automaton {
     /// A limit of what is built on the way is passed.
     pub fn completion(&self, threads: &[Thread]) -> Result<Option<EndingText>, EngineError> {
         let forgetful = Self::forget(threads);
-        if forgetful.as_slice() != threads {
+        // What is written of an item may still become one that came.
+        let is_free = !self.may_equal_earlier(threads)?;
+        if forgetful.as_slice() != threads && is_free {
             let Some(written) = self.written(&forgetful, &self.levels_beside(&forgetful))? else {
                 return Ok(None);
             };
@@ -418,6 +420,7 @@ impl Automaton {
             }
             ThreadLexeme::Lexeme(index) => {
                 let lexeme = self.lexeme(index);
+                let before = edges.len();
                 for ending in lexeme.endings(thread.lex_state())?.iter() {
                     let accept = lexeme.accept(ending.end);
                     let mut edge =
@@ -425,7 +428,13 @@ impl Automaton {
                     if lexeme.spec().ends != Ends::Anywhere && !ending.end.is_final() {
                         edge.to.2 = Some((index, ending.end));
                     }
-                    edges.push(edge);
+                    // Behind an item that came nothing may come.
+                    if !self.has_history(thread.stack) || !self.starts(edge.to.0)?.is_empty() {
+                        edges.push(edge);
+                    }
+                }
+                if edges.len() == before {
+                    edges.extend(self.unused_edge(thread, index)?);
                 }
             }
             ThreadLexeme::Key => {
@@ -435,6 +444,36 @@ impl Automaton {
             }
         }
         Ok(())
+    }
+
+    /// The end of an item that others came before, where the shortest ones may be some of these.
+    fn unused_edge(&self, thread: &Thread, index: u32) -> Result<Option<Edge>, EngineError> {
+        if !self.has_history(thread.stack) {
+            return Ok(None);
+        }
+        let Some(beginning) = self.unused_ending(thread)? else { return Ok(None) };
+        let lexeme = self.lexeme(index);
+        let mut state = thread.lex_state();
+        for &byte in &beginning {
+            let Some(next) = lexeme.next(state, byte)? else { return Ok(None) };
+            state = next;
+        }
+        let ends = [(Arc::from([]), state)];
+        let endings = match state.is_final() {
+            true => Vec::new(),
+            false => {
+                let endings = lexeme.endings(state)?;
+                endings.iter().map(|ending| (ending.text.clone(), ending.end)).collect()
+            }
+        };
+        for (rest, end) in if state.is_final() { &ends[..] } else { &endings[..] } {
+            let text: Arc<[u8]> = [&beginning[..], rest].concat().into();
+            let edge = self.ended(thread, &text, lexeme.accept(*end), end.is_final())?;
+            if !self.starts(edge.to.0)?.is_empty() {
+                return Ok(Some(edge));
+            }
+        }
+        Ok(None)
     }
 
     /// Where a lexeme's text leads that ends with a verdict.

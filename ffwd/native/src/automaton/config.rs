@@ -11,6 +11,7 @@ use super::completion::Completions;
 use super::error::EngineError;
 use super::exclusion::Feasibility;
 use super::frame::{Cell, ExitKey, FirstExits, Frame, StackId};
+use super::history::Histories;
 use super::intern::{Ids, Interner, ShortHash};
 use super::keys::{KeyNode, Keys, Terminal, TextId};
 use super::layouts::{LayoutId, Layouts};
@@ -18,6 +19,7 @@ use super::memory::{map_entry, Bytes, LexemeBytes};
 use super::object::{ObjectPending, ObjectState};
 use super::object_group::ObjectGroup;
 use super::punctuation::{self, index};
+use super::rivals::KnownRivals;
 use super::rules::Rules;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::value::{Query, QueryId, Schemas, ValueStarts};
@@ -66,6 +68,9 @@ pub struct JsonParts {
     pub(super) array_pendings: Interner<ArrayPending>,
     pub(super) array_items: Mutex<FxHashMap<ArrayStateId, Option<ArrayPendingId>>>,
     pub(super) array_spares: Mutex<FxHashMap<ArrayStateId, Spare>>,
+    /// Items that came, where they lie beside the schema.
+    pub(super) histories: Histories,
+    pub(super) rivals: KnownRivals,
     /// Bytes of what is not interned.
     pub(super) held: Bytes,
 }
@@ -241,6 +246,8 @@ impl Automaton {
             array_pendings: Interner::new(frames, MAX_FRAMES),
             array_items: Mutex::default(),
             array_spares: Mutex::default(),
+            histories: Histories::new()?,
+            rivals: KnownRivals::default(),
             held: Bytes::default(),
         });
         Ok(())
@@ -311,6 +318,19 @@ impl Automaton {
         // The first cell is the end, and its own parent.
         let below = self.cells.get(parent.0 as usize);
         let is_compared = |frame: Frame| matches!(frame, Frame::AwaitComparedItem(_));
+        let history = match (frame, self.json()) {
+            (Frame::ArrayOpen(state) | Frame::ArrayAfter(state), Some(json)) => {
+                self.history_at(json, state)
+            }
+            (Frame::AwaitComparedItem(item), Some(json)) => self.history_before(json, item),
+            _ => None,
+        };
+        let level = match below {
+            _ if is_compared(frame) => Cell::OWN_LEVEL,
+            Some(cell) if cell.level == Cell::OWN_LEVEL => parent,
+            Some(cell) => cell.level,
+            None => StackId::END,
+        };
         let id = self.cells.push(Cell {
             frame,
             parent,
@@ -322,6 +342,8 @@ impl Automaton {
             },
             transcribed: is_compared(frame) || below.is_some_and(|cell| cell.transcribed),
             ends_compared_item: below.is_some_and(|cell| is_compared(cell.frame)),
+            level,
+            has_history: history.is_some() || below.is_some_and(|cell| cell.has_history),
             starts: OnceLock::new(),
             exits: FirstExits::default(),
         }) as u32;
@@ -358,6 +380,19 @@ impl Automaton {
             }
         }
         Ok(threads)
+    }
+
+    /// The same, without those that can only become items that came.
+    pub(super) fn following_alive(
+        &self,
+        stack: StackId,
+        transcript: TextId,
+    ) -> Result<Threads, EngineError> {
+        let threads = self.following(stack, transcript)?;
+        match transcript {
+            TextId::NONE | TextId::ANY => Ok(threads),
+            _ => self.unrivalled(threads),
+        }
     }
 
     /// The stack after a lexeme has been accepted on one. `accept` says which of its languages
@@ -448,10 +483,13 @@ impl Automaton {
                     if after.is_final() {
                         let ended = Thread { transcript, ..*thread };
                         let stack = self.exit_thread(&ended, lexeme.accept(after))?;
-                        next.extend(self.following(stack, transcript)?);
+                        next.extend(self.following_alive(stack, transcript)?);
                     } else {
                         let text = self.append(thread.text, byte)?;
-                        next.push(Thread { state: after.0, text, transcript, ..*thread });
+                        let thread = Thread { state: after.0, text, transcript, ..*thread };
+                        if self.is_unrivalled(&thread)? {
+                            next.push(thread);
+                        }
                     }
                 }
                 if state.accepts() && !(goes_on && lexeme.spec().ends != Ends::Anywhere) {
@@ -488,7 +526,10 @@ impl Automaton {
                 };
                 let state = json.keys.intern(child)?.0;
                 let transcript = json.keys.texts.append(thread.transcript, byte)?;
-                next.push(Thread { state, text, transcript, ..*thread });
+                let thread = Thread { state, text, transcript, ..*thread };
+                if self.is_unrivalled(&thread)? {
+                    next.push(thread);
+                }
             }
             return Ok(());
         }
@@ -498,7 +539,7 @@ impl Automaton {
                 Terminal::Allowed(name) => {
                     let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
                     let transcript = json.keys.texts.append(thread.transcript, byte)?;
-                    next.extend(self.following(stack, transcript)?);
+                    next.extend(self.following_alive(stack, transcript)?);
                     return Ok(());
                 }
                 Terminal::Refused => return Ok(()),

@@ -147,7 +147,16 @@ pub struct Cell {
     pub transcribed: bool,
     /// Whether such an item ends with the value of this frame.
     pub ends_compared_item: bool,
+    /// The nearest item of the stack that others are compared with, or [`Self::OWN_LEVEL`].
+    pub level: StackId,
+    /// Whether items that came lie beside the schema somewhere on the stack.
+    pub has_history: bool,
     /// The lexemes that may begin here.
     pub starts: OnceLock<Box<[Thread]>>,
     pub exits: FirstExits,
+}
+
+impl Cell {
+    /// The frame is itself the nearest item.
+    pub const OWN_LEVEL: StackId = StackId(u32::MAX);
 }

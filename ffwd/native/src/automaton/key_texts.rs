@@ -69,6 +69,28 @@ impl Texts {
         self.texts.count()
     }
 
+    /// Whether the last bytes of a text, as long as something holds of them, have one of which
+    /// something else does.
+    pub fn ends_with_one(
+        &self,
+        text: TextId,
+        within: impl Fn(u8) -> bool,
+        sought: impl Fn(u8) -> bool,
+    ) -> bool {
+        let mut current = text;
+        while current > TextId::EMPTY && current != TextId::ANY {
+            let (prefix, byte) = self.texts[current.0 as usize];
+            if sought(byte) {
+                return true;
+            }
+            if !within(byte) {
+                return false;
+            }
+            current = prefix;
+        }
+        false
+    }
+
     /// The bytes of a text.
     pub fn bytes(&self, text: TextId) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -448,10 +448,13 @@ impl Automaton {
             if after.is_final() {
                 let ended = Thread { transcript, ..opened };
                 let stack = self.exit_thread(&ended, lexeme.accept(after))?;
-                next.extend(self.following(stack, transcript)?);
+                next.extend(self.following_alive(stack, transcript)?);
             } else {
                 let text = self.append(thread.text, byte)?;
-                next.push(Thread { state: after.0, text, transcript, ..opened });
+                let thread = Thread { state: after.0, text, transcript, ..opened };
+                if self.is_unrivalled(&thread)? {
+                    next.push(thread);
+                }
             }
         }
         if state.accepts() && !(goes_on && lexeme.spec().ends != Ends::Anywhere) {

@@ -137,6 +137,7 @@ impl Automaton {
                 + json.object_states.memory_bytes()
                 + json.object_pendings.memory_bytes()
                 + json.array_states.memory_bytes()
+                + json.histories.sets.memory_bytes()
                 + json.array_pendings.memory_bytes();
             bytes.keys = json.keys.memory_bytes();
             bytes.schema = json.schema.memory_bytes();

@@ -11,6 +11,14 @@ impl Automaton {
     /// The byte that must come next, if there is exactly one and the text may not end here.
     pub fn only_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
         let mut only = None;
+        if threads.iter().any(|thread| self.is_rivalled(thread)) {
+            for byte in 0..=u8::MAX {
+                if !self.step(threads, byte)?.is_empty() && only.replace(byte).is_some() {
+                    return Ok(None);
+                }
+            }
+            return Ok(only);
+        }
         if self.only_byte_of(threads, &mut only)? {
             Ok(only)
         } else {
@@ -18,12 +26,16 @@ impl Automaton {
         }
     }
 
-    /// Adds the bytes that may come next; `false` if there are too many to list, or the end may.
+    /// Adds the bytes that may come next; `false` if there are too many to list, or the end may, or
+    /// items that came may rule some out.
     pub fn list_bytes(
         &self,
         threads: &[Thread],
         bytes: &mut SmallVec<[u8; 16]>,
     ) -> Result<bool, EngineError> {
+        if threads.iter().any(|thread| self.is_rivalled(thread)) {
+            return Ok(false);
+        }
         for thread in threads {
             let (index, state) = match (thread.lexeme, self.json()) {
                 (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
@@ -54,7 +66,7 @@ impl Automaton {
     /// has been compared with earlier items rules it out.
     pub fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool, EngineError> {
         // Whatever a lexeme or a name goes on with is alive, and cheaper to see than where it leads.
-        for thread in threads {
+        for thread in threads.iter().filter(|thread| !self.is_rivalled(thread)) {
             let (lexeme, state) = match (thread.lexeme, self.json()) {
                 (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
                 (ThreadLexeme::Key, Some(json)) if byte != b'"' => {

@@ -368,6 +368,52 @@ impl Automaton {
     }
 }
 
+/// What leaves an object without end.
+impl Automaton {
+    /// The only alternative of an object, if nothing is excluded from it.
+    fn only_alternative<'j>(
+        &self,
+        json: &'j JsonParts,
+        state: &ObjectState,
+    ) -> Option<&'j Monitor> {
+        let group = self.group(json, state.group);
+        let ([monitor], [_]) = (&*group.monitors, &*state.live) else { return None };
+        monitor.spec.excluded.is_empty().then_some(monitor)
+    }
+
+    /// Whether any number of keys may come of which any text is one. It may say no where that is
+    /// hard to tell.
+    pub(super) fn has_endless_keys(
+        &self,
+        json: &JsonParts,
+        id: ObjectStateId,
+    ) -> Result<bool, EngineError> {
+        let state = json.object_states.get(id.0);
+        let is_open = self
+            .only_alternative(json, state)
+            .is_some_and(|monitor| monitor.spec.max_properties.is_none());
+        let Some(base) = json.keys.node(state.keys).base.filter(|_| is_open) else {
+            return Ok(false);
+        };
+        let lexeme = self.lexeme(base.lexeme);
+        let inside = lexeme.next(lexeme.start(), b'"')?;
+        Ok(inside.is_some_and(|inside| lexeme.takes_anything(inside)))
+    }
+
+    /// The state after a member, if it is the same whatever its value is.
+    pub(super) fn after_any_member(
+        &self,
+        json: &JsonParts,
+        id: ObjectPendingId,
+    ) -> Result<Option<ObjectStateId>, EngineError> {
+        let from = json.object_states.get(json.object_pendings.get(id.0).from.0);
+        match self.only_alternative(json, from) {
+            Some(_) => Ok(Some(self.member_done(json, id, Verdict::MAX)?)),
+            None => Ok(None),
+        }
+    }
+}
+
 /// An object between its members, for people.
 pub(super) struct ObjectFacts {
     pub group: ObjectGroupId,

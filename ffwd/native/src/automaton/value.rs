@@ -88,6 +88,11 @@ impl Schemas {
         Self { schemas: Vec::new(), required: None, narrows, compared: false, exact: false }
     }
 
+    /// None yet, of a value that is asked for as much beside.
+    pub fn like(narrows: bool, query: &Query) -> Self {
+        Self { compared: query.compared, exact: query.exact, ..Self::new(narrows) }
+    }
+
     pub fn is_any_required(&self) -> bool {
         !self.required().is_empty()
     }

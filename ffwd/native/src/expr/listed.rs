@@ -214,6 +214,12 @@ impl Listed {
         self.span
     }
 
+    /// How many texts are left; never none.
+    #[expect(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.span.places().len()
+    }
+
     /// Whether one of the texts ends here.
     pub fn ends(&self) -> bool {
         self.table.ends(self.span)

@@ -7,7 +7,7 @@ use crate::error::LimitExceeded;
 use crate::meter;
 
 /// How many states one call may enter.
-const MAX_STEPS: usize = 200_000;
+pub const MAX_STEPS: usize = 200_000;
 
 #[derive(Clone, Copy, Debug)]
 enum Count {

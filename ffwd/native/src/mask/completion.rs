@@ -182,6 +182,12 @@ impl Masker {
             }
             level.bitmaps.iter().for_each(|bitmap| add_bitmap(row, bitmap));
         }
+        if automaton.threads(state).iter().any(|thread| automaton.has_history(thread.stack)) {
+            // Items that came rule out more than where tokens lead to says.
+            let mut may_come = vec![0; row.len()];
+            self.compute(automaton, state)?.fill(&mut may_come);
+            row.iter_mut().zip(may_come).for_each(|(word, may_come)| *word &= may_come);
+        }
         Ok(())
     }
 
@@ -226,6 +232,8 @@ impl Masker {
         successors: Successors,
     ) -> Result<Vec<Ending>, EngineError> {
         let mut endings = Vec::with_capacity(successors.found.len());
+        let rivals = threads.iter().map(|thread| automaton.rivals(thread));
+        let rivals = rivals.collect::<Result<Vec<_>, _>>()?;
         for mut found in successors.found {
             if found.tokens.is_empty() && found.bitmaps.is_empty() {
                 continue;
@@ -236,8 +244,13 @@ impl Masker {
                 continue;
             };
             if found.is_forgetful() {
-                let is_doubtful =
-                    |token: &TokenId| shared.is_doubtful(self.vocabulary.text(*token));
+                let has_history =
+                    found.threads.iter().any(|thread| automaton.has_history(thread.stack));
+                let is_doubtful = |token: &TokenId| {
+                    let text = self.vocabulary.text(*token);
+                    let is_ruled = || rivals.iter().any(|rivals| !rivals.clears(automaton, text));
+                    has_history && is_ruled() || shared.is_doubtful(text)
+                };
                 for token in found.take(is_doubtful) {
                     if let Some(after) = automaton.walk(threads, self.vocabulary.text(token))? {
                         let text = automaton.completion(&after)?;

@@ -36,7 +36,10 @@ impl Doubt {
         threads: &[Thread],
     ) -> Result<bool, EngineError> {
         let text = vocabulary.text(self.token);
-        if let (Some(at), [thread]) = (self.next_item, threads) {
+        let is_plain = |thread: &Thread| !automaton.has_history(thread.stack);
+        if let (Some(at), [thread]) =
+            (self.next_item.filter(|_| threads.iter().all(is_plain)), threads)
+        {
             let (before, after) = text.split_at(at as usize);
             if let Some(item) = item_before(automaton, thread.transcript, before) {
                 if differ_plainly(&item, after) {

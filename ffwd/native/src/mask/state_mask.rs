@@ -24,7 +24,7 @@ use super::token_set::{bits, clear_bits, TokenList, TokenMask, TokenMaskBuilder}
 use super::two_keys::keys_differ;
 use super::walk::View;
 use crate::automaton::{
-    Automaton, EngineError, Spare, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
+    Automaton, EngineError, Rivals, Spare, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
 };
 use crate::expr::lexeme::Ends;
 use crate::expr::{LexState, Lexeme, Verdict};
@@ -55,6 +55,15 @@ struct AnonymousMask {
     mask: Arc<TokenMask>,
     /// Tokens, sorted, that only the texts decide.
     doubtful: Arc<[Doubt]>,
+    /// Tokens, sorted, that the items that came may rule out.
+    rivalled: Arc<[TokenId]>,
+}
+
+impl AnonymousMask {
+    fn memory_bytes(&self) -> usize {
+        let lists = std::mem::size_of_val(&*self.doubtful) + std::mem::size_of_val(&*self.rivalled);
+        self.mask.memory_bytes() + lists
+    }
 }
 
 /// Most masks have fewer tokens beside those that they share with others.
@@ -165,14 +174,20 @@ impl Masker {
             (TextId::EMPTY, TextId::NONE) => thread.lexeme != ThreadLexeme::Key,
             (text, transcript) => (text, transcript) != (TextId::NONE, TextId::NONE),
         };
-        let shared = threads.iter().any(texts);
-        let AnonymousMask { mut mask, doubtful } = if shared {
-            let anonymous = automaton.intern(threads.iter().map(without_texts).collect())?;
+        let has_history = threads.iter().any(|thread| automaton.has_history(thread.stack));
+        let shared = has_history || threads.iter().any(texts);
+        let AnonymousMask { mut mask, doubtful, rivalled } = if shared {
+            let mut anonymous = Threads::new();
+            for thread in threads {
+                let stack = automaton.without_history(thread.stack)?;
+                anonymous.push(Thread { stack, ..without_texts(thread) });
+            }
+            let anonymous = automaton.intern(anonymous)?;
             match self.anonymous.with(anonymous.0, AnonymousMask::clone) {
                 Some(known) => known,
                 None => {
                     let new = self.collect_all(automaton, anonymous)?;
-                    self.make_room(new.mask.memory_bytes() + std::mem::size_of_val(&*new.doubtful));
+                    self.make_room(new.memory_bytes());
                     self.anonymous.set(anonymous.0, Arc::new(new.clone()));
                     new
                 }
@@ -183,6 +198,18 @@ impl Masker {
         // But for the few tokens in which one key ends and the next begins, which may be the same,
         // or in which an item ends that the next must differ from.
         let mut doubtful = doubtful.to_vec();
+        if has_history && !rivalled.is_empty() {
+            let rivals: SmallVec<[Rivals; 2]> =
+                threads.iter().map(|thread| automaton.rivals(thread)).collect::<Result<_, _>>()?;
+            if rivals.iter().any(|rivals| !matches!(rivals, Rivals::None)) {
+                let is_cleared = |token: TokenId| {
+                    let text = self.vocabulary.text(token);
+                    rivals.iter().all(|rivals| rivals.clears(automaton, text))
+                };
+                let ruled = rivalled.iter().copied().filter(|&token| !is_cleared(token));
+                doubtful.extend(ruled.map(Doubt::of));
+            }
+        }
         if automaton.json().is_some() {
             // More texts never allow more keys.
             for &token in self.vocabulary.tokens_with_two_keys() {
@@ -260,7 +287,11 @@ impl Masker {
         }
         self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
         let doubtful = Doubt::settle(std::mem::take(&mut builder.doubtful));
-        Ok(AnonymousMask { mask: Arc::new(builder.build()), doubtful: doubtful.into() })
+        let mut rivalled = std::mem::take(&mut builder.rivalled);
+        rivalled.sort_unstable();
+        rivalled.dedup();
+        let (doubtful, rivalled) = (doubtful.into(), rivalled.into());
+        Ok(AnonymousMask { mask: Arc::new(builder.build()), doubtful, rivalled })
     }
 
     /// The tokens below a node of a trie that some thread can read.
@@ -274,10 +305,18 @@ impl Masker {
     ) -> Result<(), EngineError> {
         let mut scattered = Threads::new();
         for thread in threads {
+            let is_endless = automaton.stays_endless(thread)?;
             match thread.lexeme {
                 // Sets of tokens are for whole tokens, see `collect_all`.
                 ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
-                ThreadLexeme::Key => self.collect_keys(automaton, view, thread, builder, nodes)?,
+                ThreadLexeme::Key if is_endless => {
+                    self.collect_keys(automaton, view, thread, builder, nodes)?;
+                }
+                ThreadLexeme::Key => {
+                    let mut keys = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                    self.collect_keys(automaton, view, thread, &mut keys, nodes)?;
+                    builder.add_rivalled(keys);
+                }
                 ThreadLexeme::Lexeme(index) => {
                     let lexeme = automaton.lexeme(index);
                     let state = thread.lex_state();
@@ -293,7 +332,11 @@ impl Masker {
                     }
                     *nodes += 1;
                     add_inner(builder, &mask.inner);
+                    if !is_endless {
+                        add_rivalled(builder, &mask.inner);
+                    }
                     let compared = automaton.ends_compared_item(thread)?;
+                    let has_history = automaton.has_history(thread.stack);
                     let goes_on = automaton.goes_on_anyhow(thread);
                     let asked = mask.exits.iter().filter(|group| !(goes_on && group.is_end()));
                     automaton.find_exits(thread, asked.map(|group| group.accept))?;
@@ -309,7 +352,7 @@ impl Masker {
                             self.collect_exits(automaton, group, stack, &mut after, nodes)?;
                             let mut doubts = Doubts::new(&self.vocabulary, spare);
                             doubts.add_exits(group);
-                            add_compared(builder, after, spare, doubts);
+                            add_compared(builder, after, spare, doubts, has_history);
                         } else {
                             self.collect_exits(automaton, group, stack, builder, nodes)?;
                         }
@@ -324,7 +367,7 @@ impl Masker {
                             self.collect(automaton, view, &starts, &mut after, nodes)?;
                             let mut doubts = Doubts::new(&self.vocabulary, spare);
                             doubts.add_rests(view);
-                            add_compared(builder, after, spare, doubts);
+                            add_compared(builder, after, spare, doubts, has_history);
                         } else if lexeme.spec().ends == Ends::Anywhere {
                             self.collect(automaton, view, &starts, builder, nodes)?;
                         } else {
@@ -343,7 +386,11 @@ impl Masker {
             }
         }
         if !scattered.is_empty() {
+            let before = builder.added.len();
             walk_known(automaton, view.trie, view.root, &scattered, &mut builder.added, nodes)?;
+            if scattered.iter().any(|thread| automaton.has_history(thread.stack)) {
+                builder.rivalled.extend_from_slice(&builder.added[before..]);
+            }
         }
         Ok(())
     }
@@ -426,6 +473,11 @@ impl Masker {
             return Ok(());
         }
         builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
+        let has_history = automaton.has_history(stack);
+        let is_rivalled = has_history && !automaton.is_endless_at(stack)?;
+        if is_rivalled {
+            builder.rivalled.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
+        }
         if !group.rests.is_leaf(NodeId::ROOT) {
             self.counters.exit_tries.fetch_add(1, Ordering::Relaxed);
             let view = View { trie: &group.rests, root: NodeId::ROOT };
@@ -435,6 +487,9 @@ impl Masker {
         for &(root, with_node) in &group.grafts {
             if with_node {
                 builder.added.extend_from_slice(trie.tokens_at(root));
+                if is_rivalled {
+                    builder.rivalled.extend_from_slice(trie.tokens_at(root));
+                }
             }
             self.collect(automaton, View { trie, root }, starts, builder, nodes)?;
         }
@@ -447,10 +502,14 @@ impl Masker {
         }
         // At the end of the text nothing follows, so the most common case costs nothing.
         if starts.iter().any(|start| start.lexeme != ThreadLexeme::End) {
+            let before = builder.added.len();
             for &top in &group.everywhere {
                 for node in top.0..trie.after(top).0 {
                     walk(automaton, trie, NodeId(node), starts, &mut builder.added, nodes)?;
                 }
+            }
+            if has_history {
+                builder.rivalled.extend_from_slice(&builder.added[before..]);
             }
         }
         Ok(())
@@ -547,6 +606,7 @@ fn add_without(
     }
     let mut row = vec![0; vocabulary.mask_words()];
     builder.doubtful.extend_from_slice(&collected.doubtful);
+    builder.rivalled.extend_from_slice(&collected.rivalled);
     collected.build().fill(&mut row);
     for &node in nodes {
         clear_bits(&mut row, trie.tokens_below(node));
@@ -567,6 +627,7 @@ fn add_compared(
     after: TokenMaskBuilder,
     spare: Spare,
     doubts: Doubts<'_>,
+    has_history: bool,
 ) {
     if spare == Spare::None {
         builder.doubtful.extend(doubts.found());
@@ -575,7 +636,10 @@ fn add_compared(
         let may_come = |doubt: &Doubt| may_come.contains(&doubt.token);
         builder.doubtful.extend(doubts.found().into_iter().filter(may_come));
     }
-    builder.add_all(after);
+    match has_history {
+        true => builder.add_rivalled(after),
+        false => builder.add_all(after),
+    }
 }
 
 /// The thread with all that it has recorded forgotten.
@@ -595,6 +659,13 @@ fn anonymous_starts(
         return Ok(Cow::Borrowed(starts));
     }
     Ok(Cow::Owned(automaton.following(stack, TextId::ANY)?.into_vec()))
+}
+
+fn add_rivalled(builder: &mut TokenMaskBuilder, inner: &Inner) {
+    match inner {
+        Inner::Few(tokens) => builder.rivalled.extend_from_slice(tokens),
+        Inner::Many(bitmap) => builder.rivalled.extend(bits(bitmap)),
+    }
 }
 
 fn add_inner(builder: &mut TokenMaskBuilder, inner: &Inner) {

@@ -166,12 +166,15 @@ pub struct TokenMaskBuilder {
     pub added: Vec<TokenId>,
     /// Tokens of which what was collected does not say whether they belong to the set.
     pub doubtful: Vec<Doubt>,
+    /// Tokens that belong to the set unless they make an item one that came.
+    pub rivalled: Vec<TokenId>,
 }
 
 impl TokenMaskBuilder {
     /// `words`: the length of a bitmap.
     pub fn new(words: usize) -> Self {
-        Self { words, bases: SmallVec::new(), added: Vec::new(), doubtful: Vec::new() }
+        let (added, doubtful, rivalled) = (Vec::new(), Vec::new(), Vec::new());
+        Self { words, bases: SmallVec::new(), added, doubtful, rivalled }
     }
 
     pub fn add_bitmap(&mut self, bitmap: &Bitmap) {
@@ -211,11 +214,19 @@ impl TokenMaskBuilder {
         }
         self.added.extend_from_slice(&other.added);
         self.doubtful.extend_from_slice(&other.doubtful);
+        self.rivalled.extend_from_slice(&other.rivalled);
+    }
+
+    /// Takes in what another builder has collected, all of which items that came may rule out.
+    pub fn add_rivalled(&mut self, other: Self) {
+        self.rivalled.extend(other.to_set());
+        self.add_all(other);
     }
 
     /// The tokens, if single ones are all that was collected, none of them doubtful.
     pub fn as_tokens(&self) -> Option<&[TokenId]> {
-        (self.bases.is_empty() && self.doubtful.is_empty()).then_some(&*self.added)
+        let is_plain = self.doubtful.is_empty() && self.rivalled.is_empty();
+        (self.bases.is_empty() && is_plain).then_some(&*self.added)
     }
 
     /// The tokens that have been collected.

@@ -1,0 +1,473 @@
+//! Items that must differ from those that came: whether what is written of one can still become
+//! another value.
+//!
+//! What an item is asked does not depend on the items that came ([`super::history`]). So a thread
+//! within an item is looked at beside the set of them: it is alive if some value that its text can
+//! become is not in the set. For most texts that is plain: no item that came begins so, or a part
+//! is still to come that has values without end. Otherwise the texts of a scalar are searched beside
+//! the set, and a container is read once more without the few items that it may still equal.
+
+use rustc_hash::FxHashMap;
+
+use parking_lot::Mutex;
+
+use super::array::{ArrayPendingId, ArrayStateId};
+use super::config::{Automaton, JsonParts};
+use super::error::EngineError;
+use super::frame::{Cell, Frame, StackId};
+use super::history::{open_value, Agreeing, OpenMember, ANY_HISTORY, MAX_RIVALS};
+use super::keys::TextId;
+use super::pointer::{is_apart, likely_bytes, Further, Pointer, Rivals};
+use super::punctuation::index;
+use super::thread::{Thread, ThreadLexeme, Threads};
+use super::used_keys::UsedId;
+use super::value::{QueryId, Schemas};
+use crate::error::LimitExceeded;
+use crate::expr::lower::Spelling;
+use crate::expr::texts::TextCounter;
+use crate::expr::LexState;
+use crate::meter;
+
+/// How many states one search for a text that has not come enters.
+const MAX_SEARCHED: usize = 200_000;
+
+/// What is known of frames, and of scalars beside sets of items.
+#[derive(Debug, Default)]
+pub(super) struct KnownRivals {
+    pub(super) endless: Mutex<FxHashMap<Frame, bool>>,
+    pub(super) counter: Mutex<TextCounter>,
+    anonymous: Mutex<FxHashMap<StackId, StackId>>,
+    alive: Mutex<FxHashMap<(UsedId, u32, LexState), bool>>,
+}
+
+impl Automaton {
+    /// The items that came in the array that an item belongs to, where they are kept beside its
+    /// schema.
+    pub(super) fn history_of(
+        &self,
+        json: &JsonParts,
+        level: StackId,
+    ) -> Option<(ArrayPendingId, UsedId)> {
+        match self.cell(level).frame {
+            Frame::AwaitComparedItem(pending) => {
+                Some((pending, self.history_before(json, pending)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The items around a thread, the innermost first, of which it is known what came before them.
+    fn levels(
+        &self,
+        json: &JsonParts,
+        stack: StackId,
+    ) -> impl Iterator<Item = (StackId, ArrayPendingId, UsedId)> + '_ {
+        let mut at = self.level(stack);
+        let mut found: smallvec::SmallVec<[_; 2]> = smallvec::SmallVec::new();
+        while at != StackId::END {
+            if let Some((pending, history)) = self.history_of(json, at) {
+                if history != ANY_HISTORY && history != UsedId::EMPTY {
+                    found.push((at, pending, history));
+                }
+            }
+            at = self.level(self.cell(at).parent);
+        }
+        found.into_iter()
+    }
+
+    /// The stack whatever items came.
+    pub fn without_history(&self, stack: StackId) -> Result<StackId, EngineError> {
+        let Some(json) = self.json().filter(|_| self.has_history(stack)) else { return Ok(stack) };
+        if let Some(&known) = json.rivals.anonymous.lock().get(&stack) {
+            return Ok(known);
+        }
+        let mut above = Vec::new();
+        let mut at = stack;
+        while self.has_history(at) {
+            above.push(at);
+            at = self.cell(at).parent;
+        }
+        for cell in above.into_iter().rev() {
+            let frame = match self.cell(cell).frame {
+                Frame::ArrayOpen(state) => {
+                    Frame::ArrayOpen(self.array_without_history(json, state)?)
+                }
+                Frame::ArrayAfter(state) => {
+                    Frame::ArrayAfter(self.array_without_history(json, state)?)
+                }
+                Frame::AwaitComparedItem(item) => {
+                    Frame::AwaitComparedItem(self.item_without_history(json, item)?)
+                }
+                frame => frame,
+            };
+            at = self.push(frame, at)?;
+        }
+        json.held.add(super::memory::map_entry::<StackId, StackId>());
+        json.rivals.anonymous.lock().insert(stack, at);
+        Ok(at)
+    }
+
+    /// The nearest item on a stack that others are compared with; the end if there is none.
+    pub(super) fn level(&self, stack: StackId) -> StackId {
+        match self.cell(stack).level {
+            Cell::OWN_LEVEL => stack,
+            level => level,
+        }
+    }
+
+    /// Whether items that came lie beside the schema somewhere on a stack.
+    #[inline]
+    pub fn has_history(&self, stack: StackId) -> bool {
+        self.cell(stack).has_history
+    }
+
+    /// Whether a thread is within an item that must differ from some that came.
+    pub(super) fn is_rivalled(&self, thread: &Thread) -> bool {
+        let is_recorded = !matches!(thread.transcript, TextId::NONE | TextId::ANY);
+        is_recorded
+            && self.json().is_some_and(|json| self.levels(json, thread.stack).next().is_some())
+    }
+
+    /// Whether what a thread is in the middle of can become something that has not come.
+    #[inline]
+    pub(super) fn is_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
+        if matches!(thread.transcript, TextId::NONE | TextId::EMPTY | TextId::ANY) {
+            return Ok(true);
+        }
+        self.find_unrivalled(thread)
+    }
+
+    #[cold]
+    fn find_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
+        let Some(json) = self.json() else { return Ok(true) };
+        for (level, pending, history) in self.levels(json, thread.stack) {
+            if self.is_endless_below(json, thread, level, false)? {
+                continue;
+            }
+            let item = self.item_text(json, thread, level);
+            if let Some((lexeme, state)) = self.scalar_of(thread, level) {
+                if item.is_empty() || is_apart(&json.histories, history, &item) {
+                    continue;
+                }
+                let Some(pointer) = Pointer::new(&json.histories, history, &item) else { continue };
+                if !self.is_scalar_alive(json, lexeme, state, pointer)? {
+                    return Ok(false);
+                }
+                continue;
+            }
+            match json.histories.agreeing(&json.schema, history, &item)? {
+                Agreeing::None => {}
+                Agreeing::Few(rivals) => {
+                    let query = self.item_query(json, pending);
+                    if !self.differs_from(json, query, &item, &rivals)? {
+                        return Ok(false);
+                    }
+                }
+                Agreeing::Many => {
+                    let what = "items that one must differ from and that it may still equal";
+                    return Err(LimitExceeded::new(what, MAX_RIVALS).into());
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Those of some threads that can become something that has not come.
+    pub(super) fn unrivalled(&self, threads: Threads) -> Result<Threads, EngineError> {
+        let mut kept = Threads::new();
+        for thread in threads {
+            if self.is_unrivalled(&thread)? {
+                kept.push(thread);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// What the items that came can have to do with the tokens that a thread reads.
+    pub fn rivals(&self, thread: &Thread) -> Result<Rivals, EngineError> {
+        let Some(json) = self.json().filter(|_| self.has_history(thread.stack)) else {
+            return Ok(Rivals::None);
+        };
+        let mut rivals = Rivals::None;
+        for (level, _, history) in self.levels(json, thread.stack) {
+            let item = self.item_text(json, thread, level);
+            let found = match self.scalar_of(thread, level) {
+                Some((lexeme, state)) if item.is_empty() => {
+                    let digit = self.lexeme(lexeme).next(state, b'1')?;
+                    Rivals::Begins(history, self.takes_digits(lexeme, digit)?)
+                }
+                Some((lexeme, state)) => {
+                    let is_integer = item.iter().all(u8::is_ascii_digit);
+                    let takes_digits = is_integer && self.takes_digits(lexeme, Some(state))?;
+                    match Pointer::new(&json.histories, history, &item) {
+                        Some(pointer) => Rivals::Scalar(Pointer { takes_digits, ..pointer }),
+                        None => Rivals::None,
+                    }
+                }
+                None if item.is_empty() => Rivals::Begins(history, false),
+                None => match json.histories.agreeing(&json.schema, history, &item)? {
+                    Agreeing::None => Rivals::None,
+                    _ => self.member_rivals(thread, level, history, item),
+                },
+            };
+            rivals = match (rivals, found) {
+                (Rivals::None, found) => found,
+                (rivals, Rivals::None) => rivals,
+                _ => Rivals::Some,
+            };
+        }
+        if let Frame::ArrayOpen(state) | Frame::ArrayAfter(state) = self.cell(thread.stack).frame {
+            let history = self.history_at(json, state);
+            if let Some(history) = history.filter(|&history| history != UsedId::EMPTY) {
+                return Ok(match rivals {
+                    Rivals::None => Rivals::Begins(history, self.begins_integer(json, state)?),
+                    _ => Rivals::Some,
+                });
+            }
+        }
+        Ok(rivals)
+    }
+
+    /// The rivals of a container that some agree with so far.
+    fn member_rivals(
+        &self,
+        thread: &Thread,
+        level: StackId,
+        history: UsedId,
+        item: Vec<u8>,
+    ) -> Rivals {
+        let &Cell { frame, parent, .. } = self.cell(thread.stack);
+        let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Rivals::Some };
+        let is_string = self.lexeme(lexeme).spec().spelling == Spelling::JsonString;
+        let is_member = matches!(frame, Frame::Value(_)) && self.cell(parent).parent == level;
+        match OpenMember::of(item) {
+            Some(open) if is_string && is_member => Rivals::Member(history, open),
+            _ => Rivals::Some,
+        }
+    }
+
+    /// Whether the next item may be an integer of any size.
+    fn begins_integer(&self, json: &JsonParts, state: ArrayStateId) -> Result<bool, EngineError> {
+        let known = json.array_items.lock().get(&state).copied();
+        let Some(Some(pending)) = known else { return Ok(false) };
+        for scalar in &self.value_starts(json, self.item_query(json, pending))?.scalars {
+            let lexeme = self.lexeme(scalar.lexeme);
+            let digit = lexeme.next(lexeme.start(), b'1')?;
+            if self.takes_digits(scalar.lexeme, digit)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether what is written of an item may be the beginning of one that came.
+    pub fn may_equal_earlier(&self, threads: &[Thread]) -> Result<bool, EngineError> {
+        for thread in threads {
+            if !matches!(self.rivals(thread)?, Rivals::None) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What is written of the item at a level.
+    fn item_text(&self, json: &JsonParts, thread: &Thread, level: StackId) -> Vec<u8> {
+        let mut text = json.keys.texts.bytes(thread.transcript);
+        let mut outermost = level;
+        let mut at = level;
+        while at != StackId::END {
+            if matches!(self.cell(at).frame, Frame::AwaitComparedItem(_)) {
+                outermost = at;
+            }
+            at = self.cell(at).parent;
+        }
+        let depth = self.cell(level).depth - self.cell(outermost).depth;
+        let begin = open_value(&text, depth as usize);
+        text.drain(..begin);
+        text
+    }
+
+    /// The lexeme that a thread is in, if the whole item is that scalar.
+    fn scalar_of(&self, thread: &Thread, level: StackId) -> Option<(u32, LexState)> {
+        let &Cell { frame, parent, .. } = self.cell(thread.stack);
+        match (frame, thread.lexeme) {
+            (Frame::Value(_), ThreadLexeme::Lexeme(lexeme))
+                if parent == level && !matches!(lexeme, index::OPEN_OBJECT | index::OPEN_ARRAY) =>
+            {
+                Some((lexeme, thread.lex_state()))
+            }
+            _ => None,
+        }
+    }
+
+    fn is_scalar_alive(
+        &self,
+        json: &JsonParts,
+        lexeme: u32,
+        state: LexState,
+        pointer: Pointer,
+    ) -> Result<bool, EngineError> {
+        if pointer.number.is_some() {
+            return Ok(self.unused_text(json, lexeme, state, pointer)?.is_some());
+        }
+        if let Some((listed, _)) = self.lexeme(lexeme).listed(state) {
+            // All that came are among them.
+            return Ok(listed.len() > json.histories.sets.count(pointer.node) as usize);
+        }
+        let key = (pointer.node, lexeme, state);
+        if let Some(&known) = json.rivals.alive.lock().get(&key) {
+            return Ok(known);
+        }
+        let alive = self.unused_text(json, lexeme, state, pointer)?.is_some();
+        json.held.add(super::memory::map_entry::<(UsedId, u32, LexState), bool>());
+        json.rivals.alive.lock().insert(key, alive);
+        Ok(alive)
+    }
+
+    /// Bytes after which a scalar is none of the items that came, wherever it ends.
+    fn unused_text(
+        &self,
+        json: &JsonParts,
+        index: u32,
+        state: LexState,
+        pointer: Pointer,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let lexeme = self.lexeme(index);
+        let histories = &json.histories;
+        if state.accepts() && !pointer.is_used(histories) {
+            return Ok(Some(Vec::new()));
+        }
+        let mut pending = vec![(state, pointer, Vec::new())];
+        let mut searched = 0;
+        while let Some((state, pointer, text)) = pending.pop() {
+            searched += 1;
+            meter::charge(8)?;
+            if searched > MAX_SEARCHED {
+                let what = "texts that are looked at for one that has not come";
+                return Err(LimitExceeded::new(what, MAX_SEARCHED).into());
+            }
+            for byte in likely_bytes(&pointer) {
+                let Some(next) = lexeme.next(state, byte)? else { continue };
+                let mut text = text.clone();
+                text.push(byte);
+                match pointer.next(histories, byte) {
+                    Further::Apart => return Ok(Some(text)),
+                    Further::At(there) if next.accepts() && !there.is_used(histories) => {
+                        return Ok(Some(text));
+                    }
+                    // More zeros at the end of a fraction change nothing.
+                    Further::At(there) if next == state && there.number.is_some() => {}
+                    Further::At(_) if next.is_final() => {}
+                    Further::At(there) => pending.push((next, there, text)),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How an item that is a scalar can end so that it is none of those that came, where a thread is
+    /// in the middle of one.
+    pub(super) fn unused_ending(&self, thread: &Thread) -> Result<Option<Vec<u8>>, EngineError> {
+        let Some(json) = self.json() else { return Ok(None) };
+        let Some((level, _, history)) = self.levels(json, thread.stack).next() else {
+            return Ok(None);
+        };
+        let Some((lexeme, state)) = self.scalar_of(thread, level) else { return Ok(None) };
+        if thread.transcript == TextId::ANY {
+            return Ok(None);
+        }
+        let item = self.item_text(json, thread, level);
+        let pointer = match item.is_empty() {
+            // Numbers are told from other scalars by their first byte.
+            true => return self.unused_from_start(json, lexeme, state, history),
+            false => Pointer::new(&json.histories, history, &item),
+        };
+        let Some(pointer) = pointer else { return Ok(None) };
+        self.unused_text(json, lexeme, state, pointer)
+    }
+
+    fn unused_from_start(
+        &self,
+        json: &JsonParts,
+        index: u32,
+        start: LexState,
+        history: UsedId,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let lexeme = self.lexeme(index);
+        for byte in first_bytes() {
+            let Some(state) = lexeme.next(start, byte)? else { continue };
+            let text = match Pointer::new(&json.histories, history, &[byte]) {
+                Some(pointer) => self.unused_text(json, index, state, pointer)?,
+                None => Some(Vec::new()),
+            };
+            if let Some(text) = text {
+                return Ok(Some([&[byte], &text[..]].concat()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a container that begins with a text can differ from these.
+    fn differs_from(
+        &self,
+        json: &JsonParts,
+        query: QueryId,
+        item: &[u8],
+        rivals: &[crate::json_schema::SchemaId],
+    ) -> Result<bool, EngineError> {
+        let set = &json.schema;
+        let mut others = Vec::with_capacity(rivals.len() + 1);
+        for &rival in rivals {
+            others.push(set.negation(rival)?);
+        }
+        let mut schemas = Schemas::like(json.narrows, json.queries.get(query.0));
+        for &schema in json.queries.get(query.0).required_schemas() {
+            others.push(schema);
+            let schema = set.conjunction(&others)?;
+            others.pop();
+            if set.is_satisfiable(schema)? {
+                schemas.require(schema);
+            }
+        }
+        if !schemas.is_any_required() {
+            return Ok(false);
+        }
+        let query = self.query(json, schemas)?;
+        let stack = self.push(Frame::Value(query), StackId::END)?;
+        Ok(self.walk(self.starts(stack)?, item)?.is_some())
+    }
+
+    /// Whether a scalar of the query can be written that has not come.
+    pub(super) fn has_unused_scalar(
+        &self,
+        json: &JsonParts,
+        query: QueryId,
+        history: UsedId,
+    ) -> Result<bool, EngineError> {
+        let starts = self.value_starts(json, query)?;
+        if !starts.objects.is_empty() || starts.arrays.is_some() {
+            return Ok(true);
+        }
+        for scalar in &starts.scalars {
+            let lexeme = self.lexeme(scalar.lexeme);
+            let start = lexeme.start();
+            if self.is_endless_scalar(json, scalar.lexeme)? {
+                return Ok(true);
+            }
+            for byte in first_bytes() {
+                let Some(state) = lexeme.next(start, byte)? else { continue };
+                let Some(pointer) = Pointer::new(&json.histories, history, &[byte]) else {
+                    return Ok(true);
+                };
+                if self.is_scalar_alive(json, scalar.lexeme, state, pointer)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn first_bytes() -> impl Iterator<Item = u8> {
+    b"\"-0123456789ntf".iter().copied()
+}
