@@ -23,7 +23,9 @@ def vocabulary() -> ffwd.Vocabulary:
 
 def accepts(schema: Any, text: str, vocabulary: ffwd.Vocabulary, **options: Any) -> bool:
     """Whether the compiled schema lets the whole text through."""
-    matcher = ffwd.compile(ffwd.json_schema(schema, **{"numbers": "any", **options}), vocabulary).matcher()
+    matcher = ffwd.compile(
+        ffwd.json_schema(schema, **{"numbers": "any", **options}), vocabulary
+    ).matcher()
     return matcher.accept_tokens(list(text.encode())) and matcher.is_accepting()
 
 

@@ -16,9 +16,7 @@ DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 
 
 def accepts(schema: Any, text: str, registry: dict[str, Any] | None = None) -> bool:
-    grammar = ffwd.json_schema(
-        schema, whitespace="compact", numbers="any", registry=registry
-    )
+    grammar = ffwd.json_schema(schema, whitespace="compact", numbers="any", registry=registry)
     matcher = ffwd.compile(grammar, byte_vocabulary()).matcher()
     return matcher.accept_tokens(list(text.encode())) and matcher.is_accepting()
 
