@@ -641,6 +641,8 @@ mod array_tests;
 #[cfg(test)]
 mod test_enums;
 #[cfg(test)]
+mod test_implications;
+#[cfg(test)]
 mod test_objects;
 #[cfg(test)]
 mod test_rules;
