@@ -663,6 +663,8 @@ mod array_tests;
 #[cfg(test)]
 mod test_enums;
 #[cfg(test)]
+mod test_implications;
+#[cfg(test)]
 mod test_layouts;
 #[cfg(test)]
 mod test_objects;

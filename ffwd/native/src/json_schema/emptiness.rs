@@ -14,7 +14,8 @@ use crate::regex::magnitude::MAX_EXCLUDED_STEPS;
 use crate::regex::numbers::{self, Bound, NumberConstraint, NumberError};
 use crate::regex::Ast;
 
-/// Values of `enum` that are matched against languages one by one when a normal form is made.
+/// Values of `enum` that are matched against languages one by one when a normal form is made, also
+/// where that takes a search.
 const MAX_VALUES_MATCHED: usize = 64;
 /// The limit behind [`NumberError::ListTooLong`].
 const MAX_LISTED: u64 = 1 << 22;
@@ -72,12 +73,12 @@ impl Emptiness<'_> {
         }
     }
 
-    /// The string alternative without the values that break its languages, where they are few;
-    /// `None` if nothing is left.
+    /// The string alternative without the values that break its languages, where that can be told
+    /// one by one; `None` if nothing is left.
     pub fn prune_string(&self, spec: &StringSpec) -> Result<Option<StringSpec>, LimitExceeded> {
-        let few = spec.one_of.as_ref().filter(|values| values.len() <= MAX_VALUES_MATCHED);
-        let (Some(values), false) = (few, spec.languages.is_empty()) else {
-            return Ok((!self.string(spec)?).then(|| spec.clone()));
+        let as_it_is = || Ok((!self.string(spec)?).then(|| spec.clone()));
+        let (Some(values), false) = (&spec.one_of, spec.languages.is_empty()) else {
+            return as_it_is();
         };
         let mut kept: Vec<Arc<str>> = Vec::new();
         let mut work = 0;
@@ -85,6 +86,9 @@ impl Emptiness<'_> {
             if let Some(is_one) = belongs(&spec.languages, value, &mut work)? {
                 kept.extend(is_one.then(|| value.clone()));
                 continue;
+            }
+            if values.len() > MAX_VALUES_MATCHED {
+                return as_it_is();
             }
             let parts = spec.languages.iter().cloned().chain([Ast::literal(value)]);
             if !self.language(&Ast::intersection(parts))? {
