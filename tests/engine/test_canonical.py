@@ -142,14 +142,53 @@ def test_canonical_masks(name: str) -> None:
                 kept = [int(i) for i in bits.nonzero()[0] if int(i) not in vocabulary.eos_token_ids]
                 for other in rng.sample(kept, min(5, len(kept))):
                     assert bpe.first_noncanonical([*tokens[:at], other]) is None
+                forced = matcher.forced_bytes()
                 for other in rng.sample(gone, min(5, len(gone))):
-                    if other not in vocabulary.eos_token_ids:
+                    # Within forced text a token may be canonical and yet lead nowhere.
+                    within = forced.startswith(vocabulary.token_bytes(other) or b" " * 999)
+                    if other not in vocabulary.eos_token_ids and not within:
                         assert bpe.first_noncanonical([*tokens[:at], other]) == at
                 assert matcher.accept_token(token)
                 assert plain.accept_token(token)
             assert matcher.canonical_fallbacks == {"nothing_left": 0, "lost": 0}
             assert matcher.num_noncanonical_tokens == 0
     assert removed > 1000
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_canonical_masks_of_one_text_are_its_own_tokens(name: str) -> None:
+    """All of it is forced, so the tokenizer's encoding is the only canonical way."""
+    vocabulary = real_vocabulary(name)
+    texts = [*TEXTS, '{"customer_name":"', "aaaa" * 9, "status: orderId", "  x\n\n\n  y"]
+    for text in texts:
+        tokens = vocabulary.encode(text.encode())
+        matcher = ffwd.compile(ffwd.choice([text]), vocabulary).matcher(canonical=True)
+        for token in tokens:
+            assert matcher.allowed_token_ids() == [token]
+            assert matcher.accept_token(token)
+        assert matcher.is_accepting()
+        assert matcher.canonical_fallbacks == {"nothing_left": 0, "lost": 0}
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_no_dead_end_within_text_that_several_texts_begin_with(name: str) -> None:
+    """What is offered within the beginning is what some of the texts are encoded with."""
+    vocabulary = real_vocabulary(name)
+    beginning = '{"customer_name": "The quick brown fox jumps'
+    texts = [beginning + end for end in (" over", ' ov"', "1", "uit", "\n\n", "", " 日本", "\n 1")]
+    encoded = [vocabulary.encode(text.encode()) for text in texts]
+    grammar = ffwd.compile(ffwd.choice(texts), vocabulary)
+    walked = {tuple(tokens[:at]) for tokens in encoded for at in range(len(tokens))}
+    for path in sorted(walked):
+        matcher = grammar.matcher(canonical=True)
+        assert matcher.accept_tokens(path)
+        at = len(path)
+        ways = {row[at] for row in encoded if tuple(row[:at]) == path and len(row) > at}
+        allowed = set(matcher.allowed_token_ids())
+        assert ways <= allowed
+        forced = matcher.forced_bytes()
+        within = {t for t in allowed if forced.startswith(vocabulary.token_bytes(t) or b" " * 999)}
+        assert within <= ways
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)

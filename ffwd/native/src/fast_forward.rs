@@ -7,14 +7,13 @@
 //! those covered by the longest suffix that some longer token begins with, and that the grammar lets
 //! go on so. It needs nothing but an encode function, and may be wrong.
 
-use smallvec::SmallVec;
 use thiserror::Error;
 
-use crate::automaton::{Automaton, EngineError, StateId, Threads};
-use crate::canonical::{Canonicality, Choice, Context, ForcedOptions, Language, LIKELY_BYTES};
+use crate::automaton::EngineError;
+use crate::canonical::{Canonicality, Choice, Context, ForcedOptions, LIKELY_BYTES};
 use crate::engine::{EncodeError, Generation};
 use crate::error::LimitExceeded;
-use crate::matcher::Matcher;
+use crate::matcher::{forced, Forced, GrammarTexts, Matcher};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// How forced text becomes tokens.
@@ -68,45 +67,12 @@ pub enum FastForwardError {
     NotExact,
 }
 
-/// Bytes that must follow, whatever the rest of the text will be.
-#[derive(Debug, Default)]
-struct Forced {
-    bytes: Vec<u8>,
-    /// Where the automaton stands after them.
-    threads: Threads,
-}
-
 /// The bytes that must come next, at most `max_bytes`; they end on a character boundary.
 pub fn forced_bytes(matcher: &Matcher, max_bytes: usize) -> Result<Vec<u8>, EngineError> {
     let (generation, state) = matcher.here()?;
     let bytes = forced(matcher, &generation.automaton, state, max_bytes)?.bytes;
     matcher.compiled().settle(&generation);
     Ok(bytes)
-}
-
-fn forced(
-    matcher: &Matcher,
-    automaton: &Automaton,
-    state: StateId,
-    max_bytes: usize,
-) -> Result<Forced, EngineError> {
-    let mut threads = Threads::from_slice(automaton.threads(state));
-    if matcher.is_terminated() || matcher.is_in_free_text() {
-        return Ok(Forced::default());
-    }
-    let mut bytes = matcher.prefix_left().to_vec();
-    // The last place between two characters.
-    let mut boundary = (bytes.len(), threads.clone());
-    while bytes.len() < max_bytes {
-        let Some(byte) = automaton.only_byte(&threads)? else { break };
-        threads = automaton.step(&threads, byte)?;
-        bytes.push(byte);
-        if std::str::from_utf8(&bytes[boundary.0..]).is_ok() {
-            boundary = (bytes.len(), threads.clone());
-        }
-    }
-    bytes.truncate(boundary.0);
-    Ok(Forced { bytes, threads: boundary.1 })
 }
 
 impl From<LimitExceeded> for FastForwardError {
@@ -181,36 +147,6 @@ pub fn default_method(matcher: &Matcher) -> Method {
     match matcher.compiled().engine.canonicality() {
         Some(_) => Method::Exact { look_ahead: true },
         None => Method::Backoff(Backoff::default()),
-    }
-}
-
-/// The texts of a grammar.
-struct GrammarTexts<'a>(&'a Automaton);
-
-impl Language for GrammarTexts<'_> {
-    type State = Threads;
-    type Error = EngineError;
-
-    fn step(&self, threads: &Threads, byte: u8) -> Result<Option<Threads>, EngineError> {
-        let next = self.0.step(threads, byte)?;
-        Ok((!next.is_empty()).then_some(next))
-    }
-
-    fn may_come(&self, threads: &Threads, byte: u8) -> Result<bool, EngineError> {
-        self.0.may_come(threads, byte)
-    }
-
-    fn list_bytes(
-        &self,
-        threads: &Threads,
-        bytes: &mut SmallVec<[u8; 16]>,
-    ) -> Result<bool, EngineError> {
-        self.0.list_bytes(threads, bytes)
-    }
-
-    fn may_end(&self, threads: &Threads) -> Result<bool, EngineError> {
-        // Before a token that is taken as a whole a text is cut as at its end.
-        Ok(self.0.accepts(threads)? || !self.0.token_exits(threads)?.is_empty())
     }
 }
 

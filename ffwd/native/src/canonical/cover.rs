@@ -187,17 +187,67 @@ impl<L: Language> Cover<'_, L> {
                 if common.covers(&paths, path) {
                     continue;
                 }
-                self.canonicality.prefixes(&forced[at..], |length, token| {
-                    if !(self.choice.has)(token) {
-                        return;
-                    }
-                    if let Some(next) = self.canonicality.step(&context, token) {
-                        reached[at + length].push((paths.push(path, token), next));
-                    }
+                self.steps(&context, &forced[at..], |length, token, next| {
+                    reached[at + length].push((paths.push(path, token), next));
                 });
             }
         }
         Ok(common.0.map(|path| paths.tokens(path)))
+    }
+
+    /// The tokens within the forced bytes that are canonical after `context`, and from which no path
+    /// of canonical tokens leads to their end and on.
+    fn dead_ends(
+        &self,
+        context: &Context,
+        forced: &[u8],
+        after: &L::State,
+    ) -> Result<Vec<TokenId>, L::Error> {
+        let mut first: SmallVec<[(TokenId, bool); 8]> = SmallVec::new();
+        let mut reached: Vec<SmallVec<[(usize, Context); 1]>> = Vec::new();
+        reached.resize_with(forced.len() + 1, SmallVec::new);
+        self.steps(context, forced, |length, token, next| {
+            reached[length].push((first.len(), next));
+            first.push((token, false));
+        });
+        let ends = self.language.may_end(after)?;
+        for at in 1..=forced.len() {
+            for (path, context) in std::mem::take(&mut reached[at]) {
+                if first[path].1 {
+                    continue;
+                }
+                let mut lives = at == forced.len() && ends && self.canonicality.can_end(&context);
+                if let Some(node) = self.choice.trie.find(&forced[at..]).filter(|_| !lives) {
+                    self.search(&context, node, after, &mut |_| {
+                        lives = true;
+                        false
+                    })?;
+                }
+                first[path].1 = lives;
+                if !lives {
+                    self.steps(&context, &forced[at..], |length, _, next| {
+                        reached[at + length].push((path, next));
+                    });
+                }
+            }
+        }
+        Ok(first.into_iter().filter(|(_, lives)| !lives).map(|(token, _)| token).collect())
+    }
+
+    /// The canonical tokens that a text begins with, their lengths, and what is known after them.
+    fn steps(
+        &self,
+        context: &Context,
+        text: &[u8],
+        mut found: impl FnMut(usize, TokenId, Context),
+    ) {
+        self.canonicality.prefixes(text, |length, token| {
+            if (self.choice.has)(token) {
+                if let Some(next) = self.canonicality.step(context, token) {
+                    found(length, token, next);
+                }
+            }
+        });
     }
 
     /// Takes in the path with each token that goes beyond the forced bytes.
@@ -322,5 +372,19 @@ impl Canonicality {
         options: ForcedOptions,
     ) -> Result<Option<Vec<TokenId>>, L::Error> {
         Cover { canonicality: self, choice, language, options }.tokens(context, forced, after)
+    }
+
+    /// The tokens within `forced` that are canonical after `context` and lead nowhere: no canonical
+    /// tokens after them spell the rest of it and go on, from its end, as `language` says.
+    pub fn dead_ends<L: Language>(
+        &self,
+        choice: Choice<'_>,
+        context: &Context,
+        forced: &[u8],
+        language: &L,
+        after: &L::State,
+        options: ForcedOptions,
+    ) -> Result<Vec<TokenId>, L::Error> {
+        Cover { canonicality: self, choice, language, options }.dead_ends(context, forced, after)
     }
 }

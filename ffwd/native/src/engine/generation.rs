@@ -25,6 +25,8 @@ pub struct Generation {
     pub transitions: Transitions,
     /// Forced tokens that have been asked for.
     pub forced: ForcedMemo,
+    /// Canonical tokens after which no canonical text of the grammar goes on.
+    pub dead_ends: ForcedMemo,
     /// Bytes of what any text needs, and of what texts needed that moved here.
     needed: AtomicUsize,
 }
@@ -52,6 +54,7 @@ impl Generation {
             masker,
             transitions: Transitions::default(),
             forced: ForcedMemo::default(),
+            dead_ends: ForcedMemo::default(),
             needed: AtomicUsize::new(0),
         };
         generation.automaton.weigh_lexemes();
@@ -68,7 +71,7 @@ impl Generation {
             automaton: self.automaton.memory_bytes(),
             masks: self.masker.memory_bytes() + rooms,
             transitions: self.transitions.memory_bytes(),
-            forced: self.forced.memory_bytes(),
+            forced: self.forced.memory_bytes() + self.dead_ends.memory_bytes(),
         }
     }
 

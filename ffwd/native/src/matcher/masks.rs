@@ -7,7 +7,7 @@ use super::{state_in, Matcher};
 use crate::automaton::{EngineError, StateId};
 use crate::canonical::Restricted;
 use crate::engine::Generation;
-use crate::mask::token_set::{bits, set_bits};
+use crate::mask::token_set::{bits, clear_bits, set_bits};
 use crate::vocabulary::TokenId;
 
 impl Matcher {
@@ -90,12 +90,19 @@ impl Matcher {
     /// Takes out of a mask what is not canonical, unless nothing would be left.
     fn restrict(&self, row: &mut [u32]) -> Result<(), EngineError> {
         let masks = self.compiled.engine.canonical_masks();
-        let (Some(masks), Some((_, context)), Some(tracked)) =
+        let (Some(masks), Some((canonicality, context)), Some(tracked)) =
             (masks, self.context(), &self.tracked)
         else {
             return Ok(());
         };
-        let restricted = masks.restrict(&context, row);
+        let mut restricted = masks.restrict(&context, row);
+        let dead_ends = self.dead_ends(canonicality, &context)?;
+        if !dead_ends.is_empty() {
+            clear_bits(row, &dead_ends);
+            if row.iter().all(|&word| word == 0) {
+                restricted = Restricted::NothingLeft;
+            }
+        }
         if let Some(preamble) = self.preamble.as_ref().filter(|_| self.is_in_free_text()) {
             preamble.keep_controls(row);
         }
