@@ -11,6 +11,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import ffwd
+import ffwd.model
 import ffwd.tokenizer
 from maskbench.__main__ import run_command
 from maskbench.tokenizer import describe, train_builtin
@@ -69,6 +70,22 @@ def test_the_first_example_runs(model_folder: Path, monkeypatch: pytest.MonkeyPa
     """It makes a value of its class."""
     names = run(blocks("python")[0], model_folder, monkeypatch)
     assert isinstance(names["ticket"], names["Ticket"])
+
+
+def test_the_first_example_is_short_with_the_model_in_the_box(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model chooses a layout and keeps to it: no token is spent on whitespace."""
+    code = blocks("python")[0].replace(MODEL, str(ffwd.model.path()))
+    names = run(code, tmp_path, monkeypatch)
+    generation, ticket = names["generation"], names["ticket"]
+    value = ticket.model_dump()
+    assert generation.complete
+    assert generation.text in (json.dumps(value), json.dumps(value, separators=(",", ":")))
+    *written, end = generation.tokens
+    assert end == names["tokenizer"].eos_token_id
+    assert len(written) < 25
+    assert generation.stats.forward_passes <= 10
 
 
 def test_the_library_example_runs(

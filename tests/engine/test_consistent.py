@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine.cases import mask_bits
+from engine.cases import accepts, byte_vocabulary, mask_bits
 
 import ffwd
 
@@ -183,3 +183,97 @@ def test_texts_and_masks_are_those_of_json_dumps(name: str) -> None:
 def test_texts_in_any_order_are_those_of_json_dumps(name: str) -> None:
     schema, members, required = ANY_ORDER[name]
     check(schema, list(objects(members, required, any_order=True)), "any")
+
+
+BOUNDED = {
+    "tree": {
+        "$defs": {
+            "t": closed(
+                {"n": {"enum": ["a", "b"]}, "l": array({"$ref": "#/$defs/t"}, 0, 3)}, "n", "l"
+            )
+        },
+        "$ref": "#/$defs/t",
+    },
+    "matrix": array(array({"type": "boolean"}, 2, 4), 2, 4),
+    "open": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": {"enum": [None]}},
+    },
+    "unique": array(array({"type": "boolean"}, 0, 3), 4, 6, uniqueItems=True),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_random_walks_with_a_budget_end_in_one_layout(name: str) -> None:
+    """Uniform ones, over tokens that span several layouts' separators."""
+    vocabulary = wide_vocabulary()
+    grammar = ffwd.compile(ffwd.json_schema(BOUNDED[name]), vocabulary)
+    found = set()
+    for seed in range(60):
+        source = np.random.default_rng(seed)
+        matcher = grammar.matcher(max_tokens=150)
+        while not matcher.is_terminated():
+            allowed = np.flatnonzero(mask_bits(matcher))
+            assert matcher.accept_token(int(source.choice(allowed)))
+        text = b"".join(vocabulary.token_bytes(token) or b"" for token in matcher.tokens).decode()
+        layouts = [at for at, each in enumerate(LAYOUTS) if text == written(text, each)]
+        assert layouts, text
+        found |= set(layouts)
+    assert len(found) > 5
+
+
+def written(text: str, layout: dict[str, Any]) -> str:
+    return json.dumps(json.loads(text), ensure_ascii=False, **layout)
+
+
+def test_a_completion_keeps_the_layout_over_thousands_of_items() -> None:
+    schema = array(array({"const": True}, 2, 2), 3000, 3000)
+    matcher = ffwd.compile(ffwd.json_schema(schema), byte_vocabulary()).matcher()
+    value = [[True, True]] * 3000
+    for begun, layout in (("[[true", LAYOUTS[0]), ("[[true, ", {}), ("[\n\t", {"indent": "\t"})):
+        fork = matcher.fork()
+        assert fork.accept_tokens(list(begun.encode()))
+        rest = bytes(fork.shortest_completion()[:-1]).decode()
+        assert begun + rest == json.dumps(value, **layout)
+
+
+def test_each_schema_of_a_grammar_has_its_own_whitespace() -> None:
+    value: dict[str, Any] = {"a": [True, None]}
+    schema = closed({"a": {"type": "array"}}, "a")
+    consistent = ffwd.span("content", ffwd.json_schema(schema))
+    compact = ffwd.json_schema(schema, whitespace="compact")
+    grammar = ffwd.compile(
+        consistent + "|" + ffwd.json_schema(schema) + "|" + compact, byte_vocabulary()
+    )
+    grammars = [grammar, ffwd.CompiledGrammar.from_bytes(grammar.to_bytes(), byte_vocabulary())]
+    texts = [json.dumps(value, **layout) for layout in LAYOUTS]
+    for each in grammars:
+        for first, second, third in product(texts, texts, texts[:2]):
+            text = f"{first}|{second}|{third}"
+            assert accepts(each, text) == (third == texts[0]), text
+        # Its values are told as they come, in any layout.
+        for text in texts:
+            matcher = each.matcher()
+            assert matcher.accept_tokens(list(f"{text}|".encode()))
+            ends = {
+                (event.kind, event.pointer): text[event.start : event.end]
+                for event in matcher.events()
+                if event.action == "end"
+            }
+            assert ends["content", None] == text
+            assert ends["value", "/a/0"] == "true"
+            assert ends["value", "/a/1"] == "null"
+
+
+def test_two_readings_that_share_their_values_are_both_read() -> None:
+    """What follows tells two schemas apart; until then a scalar belongs to both."""
+    one = closed({"a": True}, "a")
+    two = closed({"a": True, "b": True}, "a")
+    for whitespace in ("consistent", "flexible", "compact"):
+        schemas = [ffwd.json_schema(each, whitespace=whitespace) for each in (one, two)]  # type: ignore[arg-type]
+        grammar = ffwd.compile(schemas[0] + "x" | schemas[1] + "y", byte_vocabulary())
+        for value in ("1", '"s"', "null", "[1]", '{"c":[2]}'):
+            assert accepts(grammar, '{"a":' + value + "}x")
+            assert accepts(grammar, '{"a":' + value + "}y")
+            assert accepts(grammar, '{"a":' + value + ',"b":' + value + "}y")
+            assert not accepts(grammar, '{"a":' + value + ',"b":' + value + "}x")

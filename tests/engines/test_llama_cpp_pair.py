@@ -226,7 +226,9 @@ def test_a_start_of_a_chat(llama, vocabulary, grammar):
 
 
 def test_whitespace_and_canonical_tokens(llama, vocabulary):
-    flexible = ffwd.compile(ffwd.json_schema(SCHEMA, whitespace="flexible", max_whitespace=2), vocabulary)
+    flexible = ffwd.compile(
+        ffwd.json_schema(SCHEMA, whitespace="flexible", max_whitespace=2), vocabulary
+    )
     pair = GrammarPair(canonical=True)
     expected, _ = complete(llama, "Ada", pair.constrain(flexible), max_tokens=400)
     assert_order(expected)

@@ -187,7 +187,7 @@ fn implications_allow_what_some_valid_object_goes_on_with() {
         };
         let valid: Vec<Object> = objects().into_iter().filter(is_valid).collect();
         for order in [PropertyOrder::Declared, PropertyOrder::Any] {
-            let writing = Writing { whitespace: COMPACT, property_order: order };
+            let writing = Writing { property_order: order, ..Writing::from(COMPACT) };
             let compiled = match engine.compile_json_schema(&schema, writing) {
                 Ok(compiled) => compiled,
                 Err(error) => {
