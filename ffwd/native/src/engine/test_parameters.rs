@@ -94,9 +94,7 @@ fn random_grammar(random: &mut TestRng) -> Grammar {
                             _ if number == 0 || number == 3 => Argument::Value(0),
                             other => other,
                         };
-                        grammar
-                            .add(Node::Rule(rules[random.random_range(1..3)], argument))
-                            .unwrap()
+                        grammar.add(Node::Rule(rules[random.random_range(1..3)], argument)).unwrap()
                     }
                     3 => grammar.rule(rules[3]).unwrap(),
                     _ => {
@@ -160,10 +158,8 @@ fn counters(count: u8, most: u64, guarded: bool) -> Grammar {
     };
     for number in 0..count {
         let text = Ast::literal(&format!("{} ", char::from(b'a' + number)));
-        let text = grammar.add(Node::Lexeme(crate::grammar::Lexeme {
-            language: text,
-            lexing: Lexing::Anywhere,
-        }));
+        let text = grammar
+            .add(Node::Lexeme(crate::grammar::Lexeme { language: text, lexing: Lexing::Anywhere }));
         let argument = Argument::Changed(Change::Increment(run(number)));
         let next = grammar.add(Node::Rule(rule, argument)).unwrap();
         let node = grammar.seq(vec![text.unwrap(), next]).unwrap();
@@ -207,11 +203,8 @@ fn a_condition_that_never_holds_ends_in_a_limit_that_names_the_rule() {
     let mut parts = parts.to_vec();
     parts.pop();
     let run = BitRange { start: 0, length: 8 };
-    let never = Condition::Compare {
-        of: Operand::Value(run),
-        comparison: Comparison::Greater,
-        with: 100,
-    };
+    let never =
+        Condition::Compare { of: Operand::Value(run), comparison: Comparison::Greater, with: 100 };
     let end = grammar.text(Ast::literal("X")).unwrap();
     parts.push(grammar.add(Node::Guard(never, end)).unwrap());
     let body = grammar.choice(parts).unwrap();

@@ -361,12 +361,12 @@ impl Graph {
                     let mut answers = [false; 3];
                     let questions = [Question::Nullable, Question::Productive, Question::Nonempty];
                     for question in questions {
-                        answers[question as usize] = known
-                            .holds(values, question, key)
-                            .map_err(|limit| match is_of_input(limit) {
+                        answers[question as usize] = known.holds(values, question, key).map_err(
+                            |limit| match is_of_input(limit) {
                                 true => values.blamed(key.0, limit),
                                 false => limit.into(),
-                            })?;
+                            },
+                        )?;
                     }
                     later.insert(key, answers);
                 }
