@@ -210,6 +210,8 @@ impl Automaton {
             let accept = self.lexeme(index).accept(thread.lex_state());
             let ended = self.exit_thread(thread, accept)?;
             let mut seen: FxHashSet<(StackId, bool)> = FxHashSet::default();
+            // What follows begins side by side: its lexemes compete for the longest match.
+            let mut after: SmallVec<[StackId; 4]> = SmallVec::new();
             let mut pending = vec![(ended, false)];
             while let Some((stack, left)) = pending.pop() {
                 meter::charge(1)?;
@@ -217,9 +219,7 @@ impl Automaton {
                     continue;
                 }
                 if left {
-                    if let Some(stack) = self.rewritten(all, stack, &change, &mut known)? {
-                        next.extend(self.following(stack, thread.transcript)?);
-                    }
+                    after.extend(self.rewritten(all, stack, &change, &mut known)?);
                 }
                 let cell = self.cell(stack);
                 match cell.frame {
@@ -233,6 +233,10 @@ impl Automaton {
                     _ if self.may_be_empty(rules, stack) => pending.push((cell.parent, left)),
                     _ => {}
                 }
+            }
+            if !after.is_empty() {
+                let stack = self.union(rules, &after)?;
+                next.extend(self.following(stack, thread.transcript)?);
             }
         }
         self.settle(&mut next)?;
