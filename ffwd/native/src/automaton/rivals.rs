@@ -34,7 +34,9 @@ const MAX_SEARCHED: usize = 200_000;
 /// What is known of frames, and of scalars beside sets of items.
 #[derive(Debug, Default)]
 pub(super) struct KnownRivals {
-    pub(super) endless: Mutex<FxHashMap<Frame, bool>>,
+    /// For each frame `None` if it leaves room for values without end, or how far down none were
+    /// found.
+    pub(super) endless: Mutex<FxHashMap<Frame, Option<usize>>>,
     pub(super) counter: Mutex<TextCounter>,
     anonymous: Mutex<FxHashMap<StackId, StackId>>,
     alive: Mutex<FxHashMap<(UsedId, u32, LexState), bool>>,
