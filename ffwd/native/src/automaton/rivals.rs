@@ -318,7 +318,7 @@ impl Automaton {
         }
         if let Some((listed, _)) = self.lexeme(lexeme).listed(state) {
             // All that came are among them.
-            return Ok(listed.len() > json.histories.sets.count(pointer.node) as usize);
+            return Ok(listed.count() > json.histories.sets.count(pointer.node) as usize);
         }
         let key = (pointer.node, lexeme, state);
         if let Some(&known) = json.rivals.alive.lock().get(&key) {
