@@ -52,9 +52,8 @@ def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
 def finite_command(schemas: int, seed: int, show: int) -> None:
     """Compares ffwd's masks with all texts of generated schemas that have few values."""
     from maskbench.gates import finite
-    from maskbench.gates.walks import byte_tokens
 
-    report = finite.run(schemas, seed, byte_tokens())
+    report = finite.run(schemas, seed, finite.joined_tokens())
     click.echo(
         f"seed {seed}: {report.schemas} schemas ({report.exact} with all texts known, "
         f"{report.unsatisfiable} unsatisfiable), {report.values} values, {report.steps} masks"

@@ -39,6 +39,20 @@ class TooManyError(Exception):
     """The schema has more candidates than are tried."""
 
 
+JOINED = (
+    *("},{", "],[", '","', '"],["', '"},{"', '"]', '"}', "]]", "}]", "]}", "],", "},", '",', ',"'),
+    *("true,", "false]", "true}", "null,null", ":true}", "[[", '[{"', '":', '{"x":', ',"y":'),
+    *('"a","b"', '"ab","a', 'a","', '"a"]', "[]", "{}", "[],[]", "{},{", "[],", ',"a"]'),
+)
+"""Tokens in which values end and others begin."""
+
+
+def joined_tokens() -> VocabularyTokens:
+    """Single bytes, token b being byte b, an end, and tokens of several bytes."""
+    texts = [*(bytes([byte]) for byte in range(256)), None, *map(str.encode, JOINED)]
+    return VocabularyTokens(ffwd.Vocabulary(texts, eos_token_ids=[256]))
+
+
 @dataclass(frozen=True)
 class Failure:
     """A mask or a verdict that is wrong."""
@@ -452,21 +466,25 @@ def _exact_walk(
     while True:
         report.steps += 1
         at = len(before)
-        expected = sorted({text[at] if len(text) > at else end for text in left})
+        lengths = range(1, 1 + max(len(text or b"") for text in tokens.texts))
+        going_on = {text[at : at + length] for text in left for length in lengths}
+        expected = [token for token, text in enumerate(tokens.texts) if text in going_on]
+        if any(len(text) == at for text in left):
+            expected = sorted([*expected, end])
         allowed = _allowed(matcher, tokens)
         if allowed != expected:
-            shown = [bytes([t]) if t != end else b"<end>" for t in set(allowed) ^ set(expected)]
+            shown = [tokens.texts[token] for token in set(allowed) ^ set(expected)]
             side = "allows" if set(allowed) - set(expected) else "lacks"
             return before, f"the mask {side} {shown}"
         for token in allowed:
             if matcher.validate_tokens([token]) != 1:
-                return before, f"the mask has {token}, which is refused"
+                return before, f"the mask has {tokens.texts[token]!r}, which is refused"
         token = source.choice(allowed)
         if token == end:
             return None
         if not matcher.accept_token(token):
-            return before, f"the mask has {token}, which accept_token refuses"
-        before += bytes([token])
+            return before, f"the mask has {tokens.texts[token]!r}, which accept_token refuses"
+        before += tokens.texts[token] or b""
         left = [text for text in left if text.startswith(before)]
 
 
@@ -488,18 +506,18 @@ def _judged_walk(
             return before, "no token is allowed"
         for token in allowed:
             if matcher.validate_tokens([token]) != 1:
-                return before, f"the mask has {token}, which is refused"
+                return before, f"the mask has {tokens.texts[token]!r}, which is refused"
         token = source.choice([t for t in allowed if t != end] or allowed)
         if token == end:
             break
         if not matcher.accept_token(token):
             return before, f"the mask has {token}, which accept_token refuses"
-        before += bytes([token])
+        before += tokens.texts[token] or b""
     rest = [token for token in matcher.shortest_completion() if token != end]
     for token in rest:
         if token not in _allowed(matcher, tokens) or not matcher.accept_token(token):
             return before, f"the completion's token {token} is refused"
-        before += bytes([token])
+        before += tokens.texts[token] or b""
     if not matcher.is_accepting():
         return before, "the completion does not end the text"
     if not judge.is_valid(json.loads(before)):

@@ -130,6 +130,11 @@ impl Automaton {
         let (Some(json), false) = (self.json(), written.distinct.is_empty()) else {
             return false;
         };
+        // Within an item that is not known, what is written was not compared with itself either.
+        let mut seen = std::collections::BTreeSet::new();
+        if !written.distinct.iter().all(|text| seen.insert(text.clone())) {
+            return true;
+        }
         let in_string = threads.iter().all(|thread| self.is_within_string(thread));
         let repeats = |text| may_repeat(&written.distinct, &json.keys.texts.bytes(text), in_string);
         threads.iter().any(|thread| {
