@@ -40,6 +40,9 @@ impl Automaton {
                         && (self.has_many_texts(json, lexeme, thread.lex_state())?
                             || self.is_endless_number(json, thread, lexeme)?)
             }
+            (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
+                self.are_some_endless(json, query, lexeme, MAX_DEPTH)?
+            }
             (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
                 self.has_endless_keys(json, state)?
                     || self.has_endless_name(json, state, thread.key_node(), MAX_DEPTH)?
@@ -123,11 +126,11 @@ impl Automaton {
         frame: Frame,
         depth: usize,
     ) -> Result<bool, EngineError> {
-        if let Some(&known) = json.rivals.endless.lock().get(&frame) {
-            return Ok(known);
-        }
-        if depth == 0 {
-            return Ok(false);
+        match json.rivals.endless.lock().get(&frame) {
+            Some(None) => return Ok(true),
+            Some(&Some(searched)) if searched >= depth => return Ok(false),
+            _ if depth == 0 => return Ok(false),
+            _ => {}
         }
         let endless = match frame {
             Frame::Value(query) => self.is_endless_query(json, query, depth)?,
@@ -154,10 +157,8 @@ impl Automaton {
             }
             _ => false,
         };
-        if endless || depth == MAX_DEPTH {
-            json.held.add(super::memory::map_entry::<Frame, bool>());
-            json.rivals.endless.lock().insert(frame, endless);
-        }
+        json.held.add(super::memory::map_entry::<Frame, Option<usize>>());
+        json.rivals.endless.lock().insert(frame, (!endless).then_some(depth));
         Ok(endless)
     }
 
@@ -174,16 +175,34 @@ impl Automaton {
                 return Ok(true);
             }
         }
+        Ok(self.are_some_endless(json, query, index::OPEN_OBJECT, depth)?
+            || self.are_some_endless(json, query, index::OPEN_ARRAY, depth)?)
+    }
+
+    /// Whether a container that a query allows, and that begins with a lexeme, can be one of
+    /// infinitely many.
+    fn are_some_endless(
+        &self,
+        json: &JsonParts,
+        query: QueryId,
+        opening: u32,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        let starts = self.value_starts(json, query)?;
+        let depth = depth.saturating_sub(1);
+        if opening == index::OPEN_ARRAY {
+            return match starts.arrays {
+                Some(group) => self.is_endless_group(json, group, depth),
+                None => Ok(false),
+            };
+        }
         for &group in &starts.objects {
             let state = self.object_start(json, group)?;
-            if self.is_endless(json, Frame::ObjectOpen(state), depth.saturating_sub(1))? {
+            if self.is_endless(json, Frame::ObjectOpen(state), depth)? {
                 return Ok(true);
             }
         }
-        match starts.arrays {
-            Some(group) => self.is_endless_group(json, group, depth.saturating_sub(1)),
-            None => Ok(false),
-        }
+        Ok(false)
     }
 
     /// Whether all containers that a query allows have values without end.

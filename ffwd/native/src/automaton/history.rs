@@ -24,7 +24,7 @@ pub const ANY_HISTORY: UsedId = UsedId(u32::MAX);
 const MEMBER: u8 = b'.';
 
 /// How many containers are told apart of which an item may become one.
-pub(super) const MAX_RIVALS: usize = 64;
+const MAX_RIVALS: usize = 64;
 
 /// Containers that came, and that an item that is being written may still equal.
 #[derive(Debug, PartialEq, Eq)]
@@ -65,6 +65,17 @@ impl Histories {
             }
         }
         Ok(Some(next))
+    }
+
+    /// Whether an item is in the set.
+    pub(super) fn has(
+        &self,
+        set: &SchemaSet,
+        history: UsedId,
+        item: &[u8],
+    ) -> Result<bool, EngineError> {
+        let key = key_of(set, item)?;
+        Ok(self.find(history, &key).is_some_and(|node| self.sets.ends(node)))
     }
 
     /// What goes on with some bytes.

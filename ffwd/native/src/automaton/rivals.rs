@@ -15,7 +15,7 @@ use super::array::{ArrayPendingId, ArrayStateId};
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
-use super::history::{open_value, Agreeing, OpenMember, ANY_HISTORY, MAX_RIVALS};
+use super::history::{open_value, Agreeing, OpenMember, ANY_HISTORY};
 use super::keys::TextId;
 use super::pointer::{is_apart, likely_bytes, Further, Pointer, Rivals};
 use super::punctuation::index;
@@ -31,10 +31,15 @@ use crate::meter;
 /// How many states one search for a text that has not come enters.
 const MAX_SEARCHED: usize = 200_000;
 
+/// How many beginnings of an item are tried where very many came that it may still equal.
+const MAX_TRIED: usize = 10_000;
+
 /// What is known of frames, and of scalars beside sets of items.
 #[derive(Debug, Default)]
 pub(super) struct KnownRivals {
-    pub(super) endless: Mutex<FxHashMap<Frame, bool>>,
+    /// For each frame `None` if it leaves room for values without end, or how far down none were
+    /// found.
+    pub(super) endless: Mutex<FxHashMap<Frame, Option<usize>>>,
     pub(super) counter: Mutex<TextCounter>,
     anonymous: Mutex<FxHashMap<StackId, StackId>>,
     alive: Mutex<FxHashMap<(UsedId, u32, LexState), bool>>,
@@ -164,8 +169,9 @@ impl Automaton {
                     }
                 }
                 Agreeing::Many => {
-                    let what = "items that one must differ from and that it may still equal";
-                    return Err(LimitExceeded::new(what, MAX_RIVALS).into());
+                    if !self.finds_other(json, thread, level, history, &item)? {
+                        return Ok(false);
+                    }
                 }
             }
         }
@@ -312,7 +318,7 @@ impl Automaton {
         }
         if let Some((listed, _)) = self.lexeme(lexeme).listed(state) {
             // All that came are among them.
-            return Ok(listed.len() > json.histories.sets.count(pointer.node) as usize);
+            return Ok(listed.count() > json.histories.sets.count(pointer.node) as usize);
         }
         let key = (pointer.node, lexeme, state);
         if let Some(&known) = json.rivals.alive.lock().get(&key) {
@@ -435,6 +441,40 @@ impl Automaton {
         let query = self.query(json, schemas)?;
         let stack = self.push(Frame::Value(query), StackId::END)?;
         Ok(self.walk(self.starts(stack)?, item)?.is_some())
+    }
+
+    /// Whether a container that begins with a text can become one that has not come, by trying.
+    fn finds_other(
+        &self,
+        json: &JsonParts,
+        thread: &Thread,
+        level: StackId,
+        history: UsedId,
+        item: &[u8],
+    ) -> Result<bool, EngineError> {
+        let height = self.cell(level).height;
+        let start = Thread { transcript: TextId::ANY, ..*thread };
+        let mut pending = vec![(Threads::from_slice(&[start]), item.to_vec())];
+        for _ in 0..MAX_TRIED {
+            let Some((threads, text)) = pending.pop() else { return Ok(false) };
+            // Digits are gone on with first, and blanks last: they change nothing.
+            let others = (b'!'..=b'~').filter(|byte| !byte.is_ascii_digit());
+            for byte in b" \n\t".iter().copied().chain(others).chain(b'0'..=b'9') {
+                let next = self.step(&threads, byte)?;
+                if next.is_empty() {
+                    continue;
+                }
+                let mut text = text.clone();
+                text.push(byte);
+                if !next.iter().any(|thread| self.cell(thread.stack).height <= height) {
+                    pending.push((next, text));
+                } else if !json.histories.has(&json.schema, history, &text)? {
+                    return Ok(true);
+                }
+            }
+        }
+        let what = "texts that are tried for an item that differs from those that came";
+        Err(LimitExceeded::new(what, MAX_TRIED).into())
     }
 
     /// Whether a scalar of the query can be written that has not come.

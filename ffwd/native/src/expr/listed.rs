@@ -214,9 +214,8 @@ impl Listed {
         self.span
     }
 
-    /// How many texts are left; never none.
-    #[expect(clippy::len_without_is_empty)]
-    pub fn len(&self) -> usize {
+    /// How many texts are left.
+    pub fn count(&self) -> usize {
         self.span.places().len()
     }
 
