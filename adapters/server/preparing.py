@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -36,6 +37,8 @@ Effort: TypeAlias = Literal["small", "any"]
 """What preparing a request may cost: little, or all that the limits of the server allow."""
 
 
+_KNOWS_FUNCTIONS = re.compile(r"""role\b[^%}]*['"]function['"]""")
+"""Where a template looks for the role `function`. The word alone is in the form of each tool."""
 _Number = TypeVar("_Number", int, float)
 
 
@@ -338,7 +341,7 @@ class Preparer:
             going_on = True
         source = template.source(tools=bool(tools))
         messages = [
-            _message(message, index, knows_developers="developer" in source)
+            _message(message, index, source=source)
             for index, message in enumerate(request.messages)
         ]
         try:
@@ -398,15 +401,18 @@ def _least(limit: _Number | None, other: _Number) -> _Number:
     return other if limit is None else min(limit, other)
 
 
-def _message(message: Mapping[str, Any], index: int, *, knows_developers: bool) -> dict[str, Any]:
+def _message(message: Mapping[str, Any], index: int, *, source: str) -> dict[str, Any]:
     """A message as templates expect it."""
     place = f"messages[{index}]"
     made = {name: value for name, value in message.items() if value is not None}
     role = made.get("role")
     if not isinstance(role, str):
         raise bad(f"`{place}.role` must be a string", param=f"{place}.role")
-    if role == "developer" and not knows_developers:
+    if role == "developer" and role not in source:
         made["role"] = "system"
+    elif role == "function" and not _KNOWS_FUNCTIONS.search(source):
+        # The older name of a tool's result.
+        made["role"] = "tool"
     content = made.get("content")
     if isinstance(content, list):
         made["content"] = "".join(
