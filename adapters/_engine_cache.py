@@ -100,6 +100,11 @@ class GrammarCache:
             self._compile(request, future)
         return future.result()
 
+    def kept(self, request: GrammarRequest) -> CompiledGrammar | None:
+        """The compiled grammar if it is there; nothing is compiled or counted."""
+        with self._lock:
+            return self._kept.get(request)
+
     def submit(self, request: GrammarRequest) -> "Future[CompiledGrammar]":
         """The compiled grammar, or its error, as a future; compiled in a thread of the cache."""
         found = self._find(request)

@@ -152,7 +152,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="adapters/server",
         eager=frozenset(
             {"ffwd", "ffwd.adapters", "numpy", "torch", "transformers"}
-            | {"starlette", "uvicorn", "pydantic", "prometheus_client"}
+            | {"starlette", "uvicorn", "h11", "pydantic", "prometheus_client"}
         ),
         lazy=frozenset(),
         public_only=True,

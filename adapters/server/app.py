@@ -5,9 +5,9 @@ import hmac
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
@@ -18,14 +18,16 @@ from starlette.types import Receive, Scope, Send
 
 from ffwd.adapters.server.answers import DONE, Choice, Envelope, encoded, event
 from ffwd.adapters.server.errors import ApiError, internal, late, overloaded, stopping
+from ffwd.adapters.server.lanes import heavy_lane, quick_lane
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
-from ffwd.adapters.server.preparing import Preparer, Rendered
+from ffwd.adapters.server.preparing import Effort, Preparer, Rendered, TooMuchEffort
 from ffwd.adapters.server.protocol import Request, read_chat, read_completion, read_json
 from ffwd.adapters.server.scheduler import Scheduler
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text, num_open
+from ffwd.adapters.server.weighing import QUICK_BYTES, QUICK_VALUES, check_size
 
 _log = logging.getLogger("ffwd.server")
 
@@ -36,6 +38,8 @@ _EVENTS = [
     # Proxies hold events back otherwise.
     (b"x-accel-buffering", b"no"),
 ]
+
+_T = TypeVar("_T")
 
 Read: TypeAlias = Callable[[dict[str, Any]], Request]
 Render: TypeAlias = Callable[[Any], Rendered]
@@ -62,10 +66,14 @@ class Server:
             options=options,
             metrics=self.metrics,
         )
-        # Grammars of strangers are compiled apart from what every request needs.
-        self.rendering = ThreadPoolExecutor(2, thread_name_prefix="ffwd-render")
-        self.compiling = ThreadPoolExecutor(
-            options.compile_threads, thread_name_prefix="ffwd-compile"
+        # Quick work never waits for heavy work, nor what every request needs for grammars.
+        self.rendering = quick_lane("render", 2)
+        self.heavy_rendering = heavy_lane("render")
+        self.compiling = quick_lane("compile", options.compile_threads)
+        self.heavy_compiling = heavy_lane("compile")
+        self._lanes = (
+            *(self.rendering, self.heavy_rendering),
+            *(self.compiling, self.heavy_compiling),
         )
         self.num_open = 0
         self.stopping = False
@@ -83,17 +91,48 @@ class Server:
         """End all threads; what is in progress ends with an error."""
         self.stopping = True
         self.scheduler.stop()
-        self.rendering.shutdown(wait=False, cancel_futures=True)
-        self.compiling.shutdown(wait=False, cancel_futures=True)
+        for lane in self._lanes:
+            lane.shutdown(wait=False, cancel_futures=True)
         self.preparer.cache.close()
+
+    async def read(self, read: Read, body: bytes) -> tuple[Request, bool]:
+        """The request that a body is, and whether its prompt is heavy work.
+
+        Raises:
+            ApiError: It is none, or larger than this server takes.
+
+        """
+
+        def work() -> tuple[Request, int]:
+            request = read(read_json(body))
+            return request, check_size(request, self.options.max_prompt_values)
+
+        if len(body) <= QUICK_BYTES:
+            request, size = work()
+            return request, size > QUICK_VALUES
+        request, _ = await _run_in(self.heavy_rendering, work)
+        return request, True
+
+    async def render(self, render: Render, request: Request, *, heavy: bool) -> Rendered:
+        """What `Preparer.chat` or `Preparer.completion` make of a request."""
+        lane = self.heavy_rendering if heavy else self.rendering
+        return await _run_in(lane, lambda: render(request))
 
     async def texts(self, rendered: Rendered, stream: Stream, deadline: float) -> list[Text]:
         """The texts of a request; see `Preparer.texts`."""
-        pool = self.rendering if rendered.plain else self.compiling
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            pool, lambda: self.preparer.texts(rendered, stream, deadline=deadline)
-        )
+
+        def prepare(effort: Effort) -> Callable[[], list[Text]]:
+            return lambda: self.preparer.texts(rendered, stream, deadline=deadline, effort=effort)
+
+        lane = self.rendering if self.preparer.is_known(rendered) else self.compiling
+        try:
+            return await _run_in(lane, prepare("small"))
+        except TooMuchEffort:
+            return await _run_in(self.heavy_compiling, prepare("any"))
+
+
+async def _run_in(lane: Executor, work: Callable[[], _T]) -> _T:
+    return await asyncio.get_running_loop().run_in_executor(lane, work)
 
 
 class Endpoint:
@@ -171,7 +210,7 @@ class Endpoint:
             max(deadline - time.monotonic(), 0), _cancel_late, asyncio.current_task()
         )
         try:
-            request = self._read(read_json(body))
+            request, heavy = await server.read(self._read, body)
             if request.model not in (None, server.loaded.name):
                 raise ApiError(
                     404,
@@ -180,7 +219,7 @@ class Endpoint:
                     code="model_not_found",
                 )
             began_here = time.perf_counter()
-            rendered = await loop.run_in_executor(server.rendering, self._render, request)
+            rendered = await server.render(self._render, request, heavy=heavy)
             texts = await server.texts(rendered, stream, deadline)
             server.metrics.compile_seconds.observe(time.perf_counter() - began_here)
             server.scheduler.submit(texts)
@@ -433,6 +472,8 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
         return _json({"status": "ok" if good else "stopping"}, 200 if good else 503)
 
     async def metrics(request: HttpRequest) -> Response:
+        if server.options.protect_metrics:
+            _authorise(request.scope, server.options.api_key)
         return Response(server.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     async def not_found(request: HttpRequest, error: Exception) -> Response:
@@ -469,7 +510,7 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
             Route("/v1/models", plain(models)),
             Route("/v1/models/{name:path}", plain(model)),
             Route("/health", health),
-            Route("/metrics", metrics),
+            Route("/metrics", plain(metrics)),
         ],
         lifespan=lifespan,
         exception_handlers={404: not_found, 405: not_allowed},

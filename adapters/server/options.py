@@ -16,24 +16,29 @@ class ServerOptions:
         max_queue: How many requests may wait for that; one more is answered with 429.
         max_n: The largest `n` of a request.
         max_body_bytes: The longest body of a request.
+        max_prompt_values: How many values (messages, parts, fields, items of tools) a prompt may be
+            rendered from; one more is answered with 413.
         max_tools: How many tools a request may have.
         max_stops: How many stop strings a request may have.
         default_max_tokens: How many tokens an answer may have where the request does not say, if so
             many fit.
         deadline: Seconds after which a request is given up.
-        read_timeout: Seconds in which a client must have sent its request.
+        read_timeout: Seconds in which a client must have sent the head of its request, and again
+            its body.
         write_timeout: Seconds in which a client must take what is sent to it.
         prefill_tokens: How many tokens of prompts one forward pass may have, so that a long prompt
             does not keep the answers of others waiting.
         late: Seconds that a forward pass waits for masks. Texts whose masks take longer join a
             later pass.
-        compile_threads: How many grammars are compiled at the same time. Requests without one do
-            not wait for them.
+        compile_threads: How many grammars that need little are compiled at the same time. Those
+            that need more follow each other in one thread of lower priority, and requests without
+            a grammar that has to be compiled wait for none of them.
         mask_threads: How many threads find masks.
         grammar_cache_bytes: How much memory the compiled grammars that are kept may have.
         limits: What one grammar may use.
         shutdown_grace: Seconds that answers in progress have when the server is told to stop.
         api_key: What clients must give as a bearer token; None for anybody.
+        protect_metrics: Whether `/metrics` needs the key as well.
 
     """
 
@@ -41,6 +46,7 @@ class ServerOptions:
     max_queue: int = 256
     max_n: int = 8
     max_body_bytes: int = 4 << 20
+    max_prompt_values: int = 1 << 16
     max_tools: int = 128
     max_stops: int = 16
     default_max_tokens: int = 4096
@@ -49,9 +55,10 @@ class ServerOptions:
     write_timeout: float = 60.0
     prefill_tokens: int = 512
     late: float = 0.02
-    compile_threads: int = 4
+    compile_threads: int = 2
     mask_threads: int = 4
     grammar_cache_bytes: int = 1 << 30
     limits: Limits = DEFAULT_LIMITS
     shutdown_grace: float = 30.0
     api_key: str | None = None
+    protect_metrics: bool = False

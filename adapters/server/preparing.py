@@ -2,12 +2,16 @@
 
 import json
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from ffwd import CompiledGrammar
+import ffwd
+from ffwd import CompiledGrammar, LimitExceededError, Matcher
 from ffwd.adapters._engine_cache import GrammarCache
+from ffwd.adapters._engine_requests import GrammarRequest
 from ffwd.adapters.server.asking import Asked, Reader
 from ffwd.adapters.server.deltas import AnswerReader
 from ffwd.adapters.server.errors import BAD_INPUT, bad, of_ffwd, unsupported
@@ -20,6 +24,28 @@ from ffwd.adapters.server.texts import Text
 from ffwd.chat import Prompt, Start
 
 _CLOSE = "</think>"
+_SMALL_STEPS = 100_000
+"""Elementary steps, of compiling a grammar and of each of its first calls, that are small effort:
+about 15 ms."""
+_SMALL_SECONDS = 0.5
+_SMALL_BYTES = 1 << 16
+"""Of a schema or grammar. Reading it takes time with Python's lock held, which has no steps."""
+_MOST_HEAVY = 4096
+_SMALLER = ("compile_steps", "call_steps", "compile_seconds", "call_seconds")
+
+Effort: TypeAlias = Literal["small", "any"]
+"""What preparing a request may cost: little, or all that the limits of the server allow."""
+
+
+_KNOWS_FUNCTIONS = re.compile(r"""role\b[^%}]*['"]function['"]""")
+"""Where a template looks for the role `function`. The word alone is in the form of each tool."""
+_Number = TypeVar("_Number", int, float)
+
+
+class TooMuchEffort(Exception):  # noqa: N818 - no error: the request goes another way
+    """A request needs more than small effort."""
+
+
 # What `ChatTemplate.render` takes itself; `trusted_roles` would let a client write control tokens.
 _OWN_VARIABLES = frozenset(
     {"messages", "tokenizer", "tools", "documents", "add_generation_prompt", "now"}
@@ -59,12 +85,24 @@ class Preparer:
     def __init__(self, loaded: LoadedModel, options: ServerOptions) -> None:
         self._loaded = loaded
         self._options = options
+        self._read = Reader(loaded.tool_format, loaded.no_tool_format)
         self.cache = GrammarCache(
             loaded.vocabulary,
             max_bytes=options.grammar_cache_bytes,
             limits=options.limits,
-            read=Reader(loaded.tool_format, loaded.no_tool_format),
+            read=self._read,
         )
+        limits = options.limits
+        self._small = replace(
+            limits,
+            compile_steps=_least(limits.compile_steps, _SMALL_STEPS),
+            call_steps=_least(limits.call_steps, _SMALL_STEPS),
+            compile_seconds=_least(limits.compile_seconds, _SMALL_SECONDS),
+            call_seconds=_least(limits.call_seconds, _SMALL_SECONDS),
+        )
+        # By hash, as texts may be long: one that is taken for another is done with more care only.
+        self._heavy: set[int] = set()
+        self._lock = Lock()
 
     def chat(self, request: ChatRequest) -> Rendered:
         """The prompt of a chat.
@@ -141,25 +179,32 @@ class Preparer:
             limit_param=request.limit_param,
         )
 
-    def texts(self, rendered: Rendered, stream: Stream, *, deadline: float) -> list[Text]:
+    def is_known(self, rendered: Rendered) -> bool:
+        """Whether its grammar is compiled already, with small effort."""
+        key = rendered.asked.key(may_reason=rendered.may_reason)
+        return self.cache.kept(key) is not None and not self._is_heavy(key)
+
+    def texts(
+        self, rendered: Rendered, stream: Stream, *, deadline: float, effort: Effort = "any"
+    ) -> list[Text]:
         """The texts that are to be written, one for each choice.
 
         Raises:
             ApiError: What is wrong with the request.
+            TooMuchEffort: It takes more than `effort`. What was done is dropped.
 
         """
         asked, request = rendered.asked, rendered.request
+        key = asked.key(may_reason=rendered.may_reason)
+        if effort == "small":
+            self._try(rendered, key)
         try:
-            grammar = self.cache.get(asked.key(may_reason=rendered.may_reason))
-            start = rendered.begin(grammar)
+            grammar = self.cache.get(key)
         except BAD_INPUT as error:
             raise of_ffwd(error, asked.param) from error
-        limit = self._limit(rendered, len(start.prompt_ids))
-        complete = asked.structured and request.complete is not False
-        try:
-            matcher = start.matcher(max_tokens=limit if complete else None)
-        except BAD_INPUT as error:
-            raise of_ffwd(error, asked.param, budget_param=rendered.limit_param) from error
+        start, matcher, limit, complete = self._begin(rendered, grammar)
+        if effort == "any":
+            self._build_ahead(rendered, matcher)
         texts = []
         for index in range(request.n or 1):
             own = matcher.fork() if index else matcher
@@ -188,9 +233,78 @@ class Preparer:
                     stream=stream,
                     index=index,
                     deadline=deadline,
+                    heavy=effort == "any",
                 )
             )
         return texts
+
+    def _try(self, rendered: Rendered, key: GrammarRequest) -> None:
+        """See whether a request takes small effort, by spending no more.
+
+        Steps decide, so that the same request goes the same way each time; the clock does only
+        where a step takes very long.
+        """
+        if self._is_heavy(key):
+            raise TooMuchEffort
+        grammar = self.cache.kept(key)
+        if grammar is not None:
+            return
+        try:
+            if len(key.text) > _SMALL_BYTES:
+                raise TooMuchEffort
+            try:
+                small = ffwd.compile(self._read(key), self._loaded.vocabulary, limits=self._small)
+            except BAD_INPUT as error:
+                self._check_effort(error)
+                raise of_ffwd(error, rendered.asked.param) from error
+            _, matcher, _, _ = self._begin(rendered, small)
+            self._build_ahead(rendered, matcher)
+        except TooMuchEffort:
+            with self._lock:
+                if len(self._heavy) >= _MOST_HEAVY:
+                    self._heavy.clear()
+                self._heavy.add(hash(key))
+            raise
+
+    def _begin(
+        self, rendered: Rendered, grammar: CompiledGrammar
+    ) -> tuple[Start, Matcher, int, bool]:
+        """Where the answer begins, a matcher there, its most tokens, and whether it is whole."""
+        asked = rendered.asked
+        try:
+            start = rendered.begin(grammar)
+        except BAD_INPUT as error:
+            self._check_effort(error)
+            raise of_ffwd(error, asked.param) from error
+        limit = self._limit(rendered, len(start.prompt_ids))
+        complete = asked.structured and rendered.request.complete is not False
+        try:
+            matcher = start.matcher(max_tokens=limit if complete else None)
+        except BAD_INPUT as error:
+            self._check_effort(error)
+            raise of_ffwd(error, asked.param, budget_param=rendered.limit_param) from error
+        return start, matcher, limit, complete
+
+    def _build_ahead(self, rendered: Rendered, matcher: Matcher) -> None:
+        """Have what the first step needs built here, rather than where other texts wait for it."""
+        try:
+            matcher.fast_forward_tokens()
+            matcher.fill_bitmask(ffwd.allocate_bitmask(1, self._loaded.vocabulary.vocab_size), 0)
+        except BAD_INPUT as error:
+            self._check_effort(error)
+            raise of_ffwd(error, rendered.asked.param) from error
+
+    def _check_effort(self, error: Exception) -> None:
+        """Raise `TooMuchEffort` where only the limits of small effort were passed."""
+        if not isinstance(error, LimitExceededError) or error.limit not in _SMALLER:
+            return
+        allowed = getattr(self._options.limits, error.limit)
+        if allowed is None or error.maximum < allowed:
+            raise TooMuchEffort from error
+
+    def _is_heavy(self, key: GrammarRequest) -> bool:
+        with self._lock:
+            return hash(key) in self._heavy
 
     def _check(self, request: Request) -> None:
         if request.n is not None and request.n > self._options.max_n:
@@ -227,7 +341,7 @@ class Preparer:
             going_on = True
         source = template.source(tools=bool(tools))
         messages = [
-            _message(message, index, knows_developers="developer" in source)
+            _message(message, index, source=source)
             for index, message in enumerate(request.messages)
         ]
         try:
@@ -283,15 +397,22 @@ class Preparer:
         )
 
 
-def _message(message: Mapping[str, Any], index: int, *, knows_developers: bool) -> dict[str, Any]:
+def _least(limit: _Number | None, other: _Number) -> _Number:
+    return other if limit is None else min(limit, other)
+
+
+def _message(message: Mapping[str, Any], index: int, *, source: str) -> dict[str, Any]:
     """A message as templates expect it."""
     place = f"messages[{index}]"
     made = {name: value for name, value in message.items() if value is not None}
     role = made.get("role")
     if not isinstance(role, str):
         raise bad(f"`{place}.role` must be a string", param=f"{place}.role")
-    if role == "developer" and not knows_developers:
+    if role == "developer" and role not in source:
         made["role"] = "system"
+    elif role == "function" and not _KNOWS_FUNCTIONS.search(source):
+        # The older name of a tool's result.
+        made["role"] = "tool"
     content = made.get("content")
     if isinstance(content, list):
         made["content"] = "".join(

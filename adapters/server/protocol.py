@@ -163,7 +163,18 @@ def read_chat(body: dict[str, Any]) -> ChatRequest:
 
 def read_completion(body: dict[str, Any]) -> CompletionRequest:
     """The request of a completion; errors as of `read_chat`."""
-    return _validated(CompletionRequest, _known(body))
+    fields = _known(body)
+    prompt = fields.get("prompt")
+    if isinstance(prompt, list) and any(isinstance(part, (str, list)) for part in prompt):
+        if len(prompt) > 1:
+            raise bad(
+                f"`prompt` is a list of {len(prompt)} prompts, and this server continues one text "
+                "a request: send a request for each, as a string or a list of token ids",
+                param="prompt",
+                code="unsupported_value",
+            )
+        fields["prompt"] = prompt[0]
+    return _validated(CompletionRequest, fields)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -11,22 +11,20 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 from ffwd.adapters.server.errors import ApiError, internal, late, stopping
+from ffwd.adapters.server.lanes import heavy_lane, quick_lane
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.sampling import choose
 from ffwd.adapters.server.slots import SlotModel
-from ffwd.adapters.server.texts import Text, advance
+from ffwd.adapters.server.texts import ON_TIME_AGAIN, Text, advance
 
 _log = logging.getLogger("ffwd.server")
 
 _SLOW_THREADS = 2
-_ON_TIME_AGAIN = 16
-"""How many masks in time a text whose mask was late must have until passes wait for it again."""
 _POLL = 0.25
 """Seconds between looks at deadlines while nothing happens."""
 
@@ -73,8 +71,8 @@ class Scheduler:
         self._running: list[Text] = []
         self._work: set[_Work] = set()
         self._stopping = False
-        self._fast = ThreadPoolExecutor(options.mask_threads, thread_name_prefix="ffwd-mask")
-        self._slow = ThreadPoolExecutor(_SLOW_THREADS, thread_name_prefix="ffwd-late-mask")
+        self._fast = quick_lane("mask", options.mask_threads)
+        self._slow = heavy_lane("mask", _SLOW_THREADS)
         self._thread = threading.Thread(target=self._run, name="ffwd-model", daemon=True)
         metrics.watch(metrics.running, lambda: len(self._running))
         metrics.watch(metrics.waiting, lambda: len(self._waiting))
@@ -215,7 +213,7 @@ class Scheduler:
                     work.waited_for = False
                     self._metrics.late_masks.inc(len(work.texts))
                     for text in work.texts:
-                        text.late = _ON_TIME_AGAIN
+                        text.late = ON_TIME_AGAIN
             self._take_done()
 
     def _take_done(self) -> None:

@@ -19,6 +19,8 @@ from ffwd.adapters.server.sampling import Sampling
 from ffwd.adapters.server.streams import Ending, News, Stream
 
 _WORD_BITS = 32
+ON_TIME_AGAIN = 16
+"""How many masks in time a text whose mask was late must have until passes wait for it again."""
 _OPEN: "weakref.WeakSet[Text]" = weakref.WeakSet()
 
 
@@ -41,6 +43,7 @@ class Text:
         stream: Where what comes is sent.
         index: Which choice of the request this is.
         deadline: When it is given up, in `time.monotonic`.
+        heavy: Whether its grammar took much work already, so that no pass waits for its masks.
 
     """
 
@@ -57,6 +60,7 @@ class Text:
         stream: Stream,
         index: int,
         deadline: float,
+        heavy: bool = False,
     ) -> None:
         self.ids = list(prompt_ids)
         self.num_prompt = len(self.ids)
@@ -70,7 +74,7 @@ class Text:
         self.mask: np.ndarray[Any, np.dtype[np.int32]] | None = None
         self.in_cache = 0
         self.ready = False
-        self.late = 0
+        self.late = ON_TIME_AGAIN if heavy else 0
         self.cancelled = False
         self.finished = False
         self.forced = 0

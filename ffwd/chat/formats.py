@@ -43,6 +43,9 @@ class ChatFormat:
     user_suffix: str = ""
     assistant_prefix: str = ""
     assistant_suffix: str = ""
+    name_prefix: str | None = None
+    """What stands before the `name` of a message, at the end of the first line of its prefix; None
+    where the format has no place for names, and messages that have one are refused."""
     separator: str = ""
     """Behind each message that is complete."""
     stop: tuple[str, ...] = ()
@@ -80,6 +83,8 @@ class ChatFormat:
                 object.__setattr__(self, field.name, tuple(value))
             elif field.type is str and not isinstance(value, str):
                 raise FormatError(f"{field.name} is {type(value).__name__}, not text")
+        if self.name_prefix is not None and not isinstance(self.name_prefix, str):
+            raise FormatError(f"name_prefix is {type(self.name_prefix).__name__}, not text or None")
         if self.system_placement not in ("own", "first", "last"):
             raise FormatError(
                 f'system_placement is {self.system_placement!r}: "own", "first", "last"'
@@ -101,11 +106,12 @@ class ChatFormat:
         """Raises `ConversationError`, with index and role, for what is no conversation.
 
         A conversation is `[system]? (user assistant)* user`, each with text that is not empty;
-        with `continue_final_message` an assistant's message is last. Roles are "system" (or
+        with `continue_final_message` an assistant's message is last. A `name` is refused where the
+        format has no place for it. Roles are "system" (or
         "developer"), "user" and "assistant".
         """
         last = "assistant" if continue_final_message else "user"
-        read_conversation(messages, strip=self.strip, last=(last,))
+        read_conversation(messages, strip=self.strip, last=(last,), names=self._takes_names)
 
     def render_text(
         self,
@@ -198,6 +204,10 @@ class ChatFormat:
 
         return truncate(messages, max_tokens=max_tokens, count=count)
 
+    @property
+    def _takes_names(self) -> bool:
+        return self.name_prefix is not None
+
     def _generates(self, add_generation_prompt: bool | None) -> bool:
         if add_generation_prompt is None:
             return self.add_generation_prompt
@@ -223,6 +233,7 @@ class ChatFormat:
             messages,
             strip=self.strip,
             last=("assistant",) if continue_final_message else allowed,
+            names=self._takes_names,
         )
         if self.default_system and spoken[0].role != "system":
             spoken = [SpokenMessage("system", self.default_system, None), *spoken]
@@ -246,7 +257,8 @@ class ChatFormat:
         if missing and self.if_missing == "error":
             raise MissingControlTokensError(
                 f"the vocabulary has no {', '.join(missing)}, which prompts of the format "
-                f"{self.name} are written with; a model's own template is `ChatTemplate`",
+                f"{self.name} are written with. Use the model's own template, `ChatTemplate`, or "
+                'dataclasses.replace(…, if_missing="text", stop=…) with a text that ends answers',
                 tokens=tuple(missing),
             )
         return found

@@ -1,5 +1,6 @@
 """Conversations of the plain kind: `[system]? (user assistant)* user`, all of it text."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from ffwd.chat.errors import ConversationError
 from ffwd.chat.messages import plain_messages
 
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ROLES = ("system", "user", "assistant")
 
 
@@ -17,18 +19,22 @@ class SpokenMessage:
     role: str
     text: str
     index: int | None
+    name: str | None = None
 
 
 def read_conversation(
-    messages: Iterable[Any], *, strip: bool, last: tuple[str, ...]
+    messages: Iterable[Any], *, strip: bool, last: tuple[str, ...], names: bool = False
 ) -> list[SpokenMessage]:
     """The messages; `last` are the roles that the last one may have.
 
+    `names`: whether messages may have a `name`.
+
     Raises `ConversationError` with index and role for an unknown role, content that is not text,
-    no text, and roles out of order.
+    no text, a name that has no place, and roles out of order.
     """
     found = [
-        _message(message, i, strip=strip) for i, message in enumerate(plain_messages(messages))
+        _message(message, i, strip=strip, names=names)
+        for i, message in enumerate(plain_messages(messages))
     ]
     if not found:
         raise ConversationError("a conversation has at least one message")
@@ -48,7 +54,7 @@ def read_conversation(
     return found
 
 
-def _message(message: dict[str, Any], index: int, *, strip: bool) -> SpokenMessage:
+def _message(message: dict[str, Any], index: int, *, strip: bool, names: bool) -> SpokenMessage:
     role, text = message.get("role"), message.get("content")
     if role == "developer":
         role = "system"
@@ -64,7 +70,16 @@ def _message(message: dict[str, Any], index: int, *, strip: bool) -> SpokenMessa
             index=index,
             role=role,
         )
-    spoken = SpokenMessage(role, text.strip() if strip else text, index)
+    name = message.get("name")
+    spoken = SpokenMessage(role, text.strip() if strip else text, index, name)
+    if name is not None and not names:
+        raise _error(
+            spoken,
+            f"it has the name {name!r}, and the format has no place for names: leave it out, or "
+            "write it into the text",
+        )
+    if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise _error(spoken, f"the name {name!r} is not 1 to 64 of a-z, A-Z, 0-9, _ and -")
     if not spoken.text:
         raise _error(spoken, "there is no text")
     try:

@@ -32,8 +32,8 @@ LLAMA2 = ChatFormat(
 )
 """The system prompt is part of the user's first message; every turn begins with `<s>`."""
 
-CODE_LLAMA = replace(LLAMA2, name="codellama")
-"""As Llama 2."""
+CODE_LLAMA = replace(LLAMA2, name="codellama", stop=(*LLAMA2.stop, "```"))
+"""As Llama 2; an answer ends before it opens or closes a block of code."""
 
 LLAMA3 = ChatFormat(
     name="llama3",
@@ -44,7 +44,7 @@ LLAMA3 = ChatFormat(
     user_prefix="<|start_header_id|>user<|end_header_id|>\n\n",
     user_suffix="<|eot_id|>",
     assistant_prefix="<|start_header_id|>assistant<|end_header_id|>\n\n",
-    stop=("<|end_of_text|>", "<|eot_id|>", "<|eom_id|>"),
+    stop=("<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|start_header_id|>"),
     strip=True,
     control_tokens=(
         *("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>"),
@@ -60,6 +60,7 @@ CHATML = ChatFormat(
     user_prefix="<|im_start|>user\n",
     user_suffix="<|im_end|>",
     assistant_prefix="<|im_start|>assistant\n",
+    name_prefix=" name=",
     separator="\n",
     stop=("<|im_end|>", "<|im_start|>", "<|endoftext|>"),
     bos_of_tokenizer=True,
@@ -92,9 +93,9 @@ VICUNA = ChatFormat(
     ),
     bos_of_tokenizer=True,
     control_tokens=("</s>",),
-    if_missing="text",
 )
-"""Version 1.1; a system prompt takes the place of its preamble."""
+"""Version 1.1; a system prompt takes the place of its preamble. It needs a vocabulary with `</s>`:
+nothing else ends an answer."""
 
 ORCA = ChatFormat(
     name="orca",
@@ -103,7 +104,7 @@ ORCA = ChatFormat(
     assistant_prefix="Assistant: ",
     generation_prompt="Assistant:",
     separator="\n",
-    stop=("<|im_end|>",),
+    stop=("<|im_end|>", "\nUser:"),
     bos_of_tokenizer=True,
     control_tokens=("<|im_end|>",),
     if_missing="text",

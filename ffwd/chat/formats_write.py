@@ -19,7 +19,7 @@ class Segment:
     text: str
     message: int | None = None
     own: bool = False
-    """Whether it is a message's text, also one that the format itself brings."""
+    """Whether it is a message's text or name, also a text that the format itself brings."""
 
 
 def write(
@@ -44,12 +44,12 @@ def write(
             if fields.bos_every_turn and message.role == "user":
                 yield Segment(fields.bos)
             if index == at and system is not None:
-                yield Segment(fields.user_prefix)
+                yield from _prefix(fields, fields.user_prefix, message)
                 yield from _message(fields, system)
                 yield Segment(message.text, message.index, own=True)
                 yield Segment(fields.user_suffix)
             elif continue_final_message and message is messages[-1]:
-                yield Segment(fields.assistant_prefix)
+                yield from _prefix(fields, fields.assistant_prefix, message)
                 yield Segment(message.text, message.index, own=True)
                 return
             else:
@@ -71,9 +71,22 @@ def _message(fields: "ChatFormat", message: SpokenMessage) -> Iterator[Segment]:
         "assistant": (fields.assistant_prefix, fields.assistant_suffix),
     }
     prefix, suffix = around[message.role]
-    yield Segment(prefix)
+    yield from _prefix(fields, prefix, message)
     yield Segment(message.text, message.index, own=True)
     yield Segment(suffix)
+
+
+def _prefix(fields: "ChatFormat", prefix: str, message: SpokenMessage) -> Iterator[Segment]:
+    """What stands before a message, with its name at the end of the first line."""
+    if message.name is None or fields.name_prefix is None:
+        yield Segment(prefix)
+        return
+    line, end, rest = prefix.partition("\n")
+    yield Segment(line)
+    yield Segment(fields.name_prefix)
+    # The user's, so that no control token is looked for in it.
+    yield Segment(message.name, own=True)
+    yield Segment(end + rest)
 
 
 def control_parts(segments: Sequence[Segment], controls: Mapping[str, int]) -> list[Part]:

@@ -99,7 +99,8 @@ def read(messages: Iterable[Any], *, continue_final_message: bool) -> list[Turn]
 
     `content` is text, or a list of `{"type": "text", "text": ...}` and
     `{"type": "thinking", "thinking": ..., "closed": ...}`. `reasoning_content` and `reasoning` of
-    an assistant are a thinking chunk before the content. Other keys that a message may have are
+    an assistant are a thinking chunk before the content. Only results have a `name`; the role
+    "function" is the older name of "tool". Other keys that a message may have are
     not read. Raises `ConversationError` with index and role.
     """
     turns = [_message(message, index) for index, message in enumerate(plain_messages(messages))]
@@ -119,6 +120,9 @@ def _message(message: dict[str, Any], index: int) -> Turn:
     role = message.get("role")
     if role == "developer":
         role = "system"
+    elif role == "function":
+        # The older name of a tool's result.
+        role = "tool"
     if not isinstance(role, str) or role not in _ROLES:
         raise ConversationError(
             f"message {index} has the role {role!r}: there are {', '.join(_ROLES)}", index=index
@@ -127,6 +131,11 @@ def _message(message: dict[str, Any], index: int) -> Turn:
     def wrong(what: str) -> ConversationError:
         return ConversationError(f"message {index} ({role}): {what}", index=index, role=role)
 
+    if role != "tool" and message.get("name") is not None:
+        raise wrong(
+            f"it has the name {message['name']!r}, and the format has no place for names: leave it "
+            "out, or write it into the text"
+        )
     content = message.get("content")
     if content is None and role != "assistant":
         raise wrong("there is no content")
@@ -147,7 +156,7 @@ def _message(message: dict[str, Any], index: int) -> Turn:
         )
     call_id, name = (message.get(key) for key in ("tool_call_id", "name"))
     if role != "tool":
-        call_id = name = None
+        call_id = None
     for key, value in (("tool_call_id", call_id), ("name", name)):
         if value is not None and not isinstance(value, str):
             raise wrong(f"{key} is {value!r}, not text")

@@ -47,6 +47,12 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
 @click.option(
     "--max-body-bytes", default=4 << 20, type=click.IntRange(1), help="The longest request."
 )
+@click.option(
+    "--max-prompt-values",
+    default=1 << 16,
+    type=click.IntRange(1),
+    help="Messages, parts, fields and items that a prompt is rendered from.",
+)
 @click.option("--deadline", default=600.0, type=click.FloatRange(0.1), help="Seconds of a request.")
 @click.option(
     "--shutdown-grace",
@@ -85,6 +91,7 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
     show_envvar=True,
     help="What clients must give.  [default: nothing]",
 )
+@click.option("--protect-metrics", is_flag=True, help="Have /metrics need the key, too.")
 @click.option(
     "--log-level",
     default="info",
@@ -105,6 +112,7 @@ def serve(
     max_queue: int,
     default_max_tokens: int,
     max_body_bytes: int,
+    max_prompt_values: int,
     deadline: float,
     shutdown_grace: float,
     grammar_cache_mb: int,
@@ -113,6 +121,7 @@ def serve(
     max_mask_seconds: float,
     threads: int | None,
     api_key: str | None,
+    protect_metrics: bool,
     log_level: str,
 ) -> None:
     """Serve the model in the directory MODEL with OpenAI's interface.
@@ -136,6 +145,7 @@ def serve(
         max_queue=max_queue,
         default_max_tokens=default_max_tokens,
         max_body_bytes=max_body_bytes,
+        max_prompt_values=max_prompt_values,
         deadline=deadline,
         shutdown_grace=shutdown_grace,
         grammar_cache_bytes=grammar_cache_mb << 20,
@@ -145,6 +155,7 @@ def serve(
             call_seconds=max_mask_seconds,
         ),
         api_key=api_key,
+        protect_metrics=protect_metrics,
     )
     try:
         loaded = load_model(

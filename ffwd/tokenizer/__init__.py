@@ -28,6 +28,7 @@ from ffwd.tokenizer.info import TokenizerInfo as TokenizerInfo
 from ffwd.tokenizer.load import info as info
 from ffwd.tokenizer.load import load as load
 from ffwd.tokenizer.load import load_async as load_async
+from ffwd.tokenizer.mock import mock as mock
 from ffwd.tokenizer.roles import SpecialToken as SpecialToken
 from ffwd.tokenizer.roles import SpecialTokens as SpecialTokens
 from ffwd.tokenizer.table import TokenKind as TokenKind

@@ -256,14 +256,16 @@ def test_the_beginning_is_that_of_the_tokenizer() -> None:
     first, *rest = VICUNA.render(H, tokenizer=own).parts
     assert first == ControlPart(1, "<s>")
     assert not any(part == first for part in rest)
-    assert isinstance(VICUNA.render(H, tokenizer=vocabulary("gpt2")).parts[0], TextPart)
+    assert isinstance(FORMATS["alpaca"].render(H, tokenizer=vocabulary("gpt2")).parts[0], TextPart)
 
 
 def test_ends_and_stops() -> None:
     prompt = VICUNA.render(H, tokenizer=vocabulary("v1"))
     assert (prompt.end_token_ids, prompt.stop) == ((2,), ())
-    prompt = VICUNA.render(H, tokenizer=vocabulary("gpt2"))
-    assert prompt.stop == ("</s>",)
+    prompt = FORMATS["codellama"].render(H, tokenizer=vocabulary("v1"))
+    assert (prompt.end_token_ids, prompt.stop) == ((2,), ("[/INST]", "```"))
+    own = vocabulary("llama3")
+    assert own.token_to_id("<|start_header_id|>") in LLAMA3.render(H, tokenizer=own).end_token_ids
     prompt = FORMATS["claude"].render(H, tokenizer=vocabulary("gpt2"))
     assert prompt.stop == ("\n\nHuman:", "\n\nAssistant:")
     prompt = CHATML.render(H, tokenizer=vocabulary("chatml"))
@@ -296,12 +298,12 @@ def test_control_tokens_that_a_vocabulary_lacks() -> None:
     with pytest.raises(MissingControlTokensError) as caught:
         LLAMA3.render(H, tokenizer=vocabulary("gpt2"))
     assert "<|start_header_id|>" in caught.value.tokens
-    for name in ("llama2", "chatml", "gpt4"):
+    for name in ("llama2", "chatml", "gpt4", "vicuna"):
         with pytest.raises(MissingControlTokensError):
             FORMATS[name].render(H, tokenizer=vocabulary("gpt2"))
     as_text = replace(CHATML, if_missing="text").render(H, tokenizer=vocabulary("gpt2"))
     assert all(isinstance(part, TextPart) for part in as_text.parts)
-    for name in ("alpaca", "vicuna", "orca", "claude"):
+    for name in ("alpaca", "orca", "claude"):
         prompt = FORMATS[name].render(H, tokenizer=vocabulary("gpt2"))
         assert vocabulary("gpt2").decode(prompt.ids) == prompt.text
 
@@ -473,3 +475,45 @@ def test_detection(model: str, name: str, matched: str | None) -> None:
 def test_gpt_4_has_the_shape_of_chatml() -> None:
     assert replace(GPT4, name="chatml", stop=CHATML.stop) == CHATML
     assert GPT4.stop == ("<|endoftext|>",)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_answer_can_end(name: str) -> None:
+    """By a token, or by a text that the format itself would go on with; or there is an error."""
+    if name in ("custom", "mistral"):
+        pytest.skip("its ends are whatever it is given, or those of its version")
+    known = FORMATS[name]
+    for own in map(vocabulary, ("v1", "gpt2", "llama3", "chatml")):
+        try:
+            prompt = known.render(H, tokenizer=own)
+        except MissingControlTokensError:
+            continue
+        names = {own.token_to_id(stop) for stop in known.stop} - {None}
+        # Names of control tokens that a vocabulary lacks are texts no model writes.
+        texts = [stop for stop in prompt.stop if stop not in known.control_tokens]
+        assert names & {*prompt.end_token_ids} or texts
+
+
+def test_names() -> None:
+    """Rendered in the line of the role, or refused; never dropped."""
+    named = [{**message, "name": f"{message['role']}_1"} for message in [SYSTEM, *H]]
+    for name, known in FORMATS.items():
+        own = vocabulary(VOCABULARY[name])
+        if known.name_prefix is None:
+            for conversation, index in ((named, 0), ([SYSTEM, named[1]], 1)):
+                with pytest.raises(ConversationError, match="no place for names") as caught:
+                    known.render(conversation, tokenizer=own)
+                assert caught.value.index == index
+            continue
+        text = known.render_text([SYSTEM, *H], add_generation_prompt=False)
+        for role in ("system", "user", "assistant"):
+            text = text.replace(f"<|im_start|>{role}\n", f"<|im_start|>{role} name={role}_1\n")
+        assert known.render_text(named, add_generation_prompt=False) == text
+        prompt = known.render(named, tokenizer=own)
+        for span, message in zip(prompt.spans, named, strict=True):
+            assert prompt.text[span.characters.start : span.characters.stop] == message["content"]
+        for wrong in ("", "a b", "x" * 65, "<|im_end|>", "a\n", 3):
+            with pytest.raises(ConversationError, match="name"):
+                known.render([{**H[0], "name": wrong}], tokenizer=own)
+    with pytest.raises(FormatError, match="name_prefix"):
+        replace(CHATML, name_prefix=3)

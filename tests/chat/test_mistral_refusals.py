@@ -88,6 +88,13 @@ REFUSED: dict[str, tuple[str, list[Any], int | None]] = {
         2,
     ),
     "a bad name of a function": ("v3", [USER, answer(tool_calls=[call(name="a b")]), result()], 1),
+    "a name of a user": ("v3", [{**USER, "name": "u"}], 0),
+    "a name of an answer": (
+        "v3",
+        [USER, {"role": "assistant", "content": "a", "name": "b"}, USER],
+        1,
+    ),
+    "a name of a system prompt": ("v7", [{"role": "system", "content": "s", "name": "b"}, USER], 0),
     "a bad name of a result": ("v3", [USER, answer(tool_calls=[call()]), result(name="a b")], 2),
     "two results in v2": (
         "v2",
@@ -225,3 +232,11 @@ def test_wrong_options() -> None:
         mistral("v3", mode="finetuning")
     with pytest.raises(ConversationError, match="version"):
         MistralFormat(version="v3")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["v2", "v3", "v7", "v11"])
+def test_the_older_role_of_a_result(name: str) -> None:
+    """`function` is `tool`, as OpenAI's interface had it before."""
+    asked = [USER, answer(tool_calls=[call()])]
+    older = {**result(), "role": "function"}
+    assert render(name, [*asked, older]).ids == render(name, [*asked, result()]).ids

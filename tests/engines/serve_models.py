@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 import torch
-import uvicorn
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ffwd.adapters.server import ServerOptions, create_app, load_model
+from ffwd.adapters.server.running import DrainingServer
 
 # Models this small are faster on one thread, many times so on a busy machine.
 torch.set_num_threads(1)
@@ -140,27 +140,25 @@ class Running:
 
     def __init__(self, folder: Path, **options):
         self.loaded = load_model(folder, name="tiny", device="cpu")
-        self.app = create_app(self.loaded, ServerOptions(**options))
+        given = ServerOptions(**{"shutdown_grace": 5.0} | options)
+        self.app = create_app(self.loaded, given)
         self.server = self.app.state.server
-        config = uvicorn.Config(
-            self.app, host="127.0.0.1", port=0, log_level="warning", timeout_graceful_shutdown=5
-        )
-        self._uvicorn = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._uvicorn.run, daemon=True)
+        self.uvicorn = DrainingServer(self.app, given, port=0, log_level="warning")
+        self._thread = threading.Thread(target=self.uvicorn.run, daemon=True)
 
     def __enter__(self):
         self._thread.start()
         until = time.monotonic() + 600
-        while not self._uvicorn.started:
+        while not self.uvicorn.started:
             assert time.monotonic() < until
             assert self._thread.is_alive()
             time.sleep(0.01)
-        self.port = self._uvicorn.servers[0].sockets[0].getsockname()[1]
+        self.port = self.uvicorn.servers[0].sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         return self
 
     def __exit__(self, *error):
-        self._uvicorn.should_exit = True
+        self.uvicorn.should_exit = True
         self._thread.join(timeout=600)
         assert not self._thread.is_alive()
 

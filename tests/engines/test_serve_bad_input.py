@@ -1,8 +1,12 @@
 """Requests that are wrong, hostile, too large or too many: typed errors, nobody else is hurt."""
 
 import concurrent.futures
+import contextlib
 import json
+import os
+import select
 import socket
+import sys
 import threading
 import time
 
@@ -20,10 +24,13 @@ from serve_models import (
     TOOLS,
     Running,
     closing,
+    function,
     raw_request,
     schema_format,
     write_model,
 )
+
+import ffwd.chat
 
 CHAT = "/v1/chat/completions"
 
@@ -361,3 +368,280 @@ def test_a_body_that_never_comes(folder):
             )
             assert connection.recv(65536).startswith(b"HTTP/1.1 408")
         running.settle()
+
+
+@pytest.fixture(scope="module")
+def hasty(folder):
+    with Running(folder, read_timeout=0.3) as running:
+        yield running
+
+
+SLOW = [
+    pytest.param(b"", b"", id="nothing"),
+    pytest.param(b"GET /health HTTP/1.1\r\nHost: x\r\nX-A: ", b"HTTP/1.1 408 ", id="half a head"),
+    # Answered before the body is there, which nobody reads then.
+    pytest.param(
+        b"GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1",
+        b"HTTP/1.1 200 ",
+        id="the rest of a body",
+    ),
+    pytest.param(
+        b"GET /health HTTP/1.1\r\nHost: x\r\n\r\nGET /hea", b"HTTP/1.1 200 ", id="a second head"
+    ),
+]
+
+
+@pytest.mark.parametrize("trickles", [False, True])
+@pytest.mark.parametrize(("sent", "answer"), SLOW)
+def test_connections_that_do_not_send_are_closed(hasty, sent, answer, trickles):
+    """Whatever the server waits for, and also where a byte comes now and then."""
+    address = ("127.0.0.1", hasty.port)
+    connections = [socket.create_connection(address, timeout=60) for _ in range(20)]
+    with closing(*connections):
+        for connection in connections:
+            connection.sendall(sent)
+        came = dict.fromkeys(connections, b"")
+        open_ones = list(connections)
+        until = time.monotonic() + 60
+        while open_ones:
+            assert time.monotonic() < until, f"{len(open_ones)} connections are still open"
+            readable, _, _ = select.select(open_ones, [], [], 0.05)
+            for connection in readable:
+                try:
+                    data = connection.recv(65536)
+                except ConnectionResetError:
+                    data = b""
+                came[connection] += data
+                if not data:
+                    open_ones.remove(connection)
+            for connection in open_ones if trickles else ():
+                with contextlib.suppress(OSError):
+                    connection.send(b"1")
+        if not trickles:
+            for data in came.values():
+                assert data.startswith(answer) if answer else not data
+    assert httpx.get(f"{hasty.url}/health").status_code == 200
+
+
+def test_answers_may_take_longer_than_requests(hasty, monkeypatch):
+    """The limit is on clients, not on the server; and it begins anew with each request."""
+    import ffwd.adapters.server.scheduler as scheduler
+    from ffwd.adapters.server.texts import advance
+
+    def held(texts, tokens):
+        # Longer than the limit by far. How long exactly makes no difference.
+        threading.Event().wait(0.4)
+        return advance(texts, tokens)
+
+    monkeypatch.setattr(scheduler, "advance", held)
+    body = {"messages": HELLO, "max_tokens": 3, "structured_outputs": {"regex": "[a-z]{9}"}}
+    with httpx.Client(base_url=hasty.url, timeout=60) as client:
+        for _ in range(2):
+            answer = client.post(CHAT, json=body | {"complete": False})
+            assert answer.status_code == 200
+
+
+MANY = [{"role": "user", "content": "a"}] * 400
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"messages": MANY}, "messages"),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}] * 400}]}, None),
+        ({"messages": [{"role": "user", "content": "a", "other": [[]] * 1200}]}, "messages"),
+        (
+            {
+                "messages": [
+                    *HELLO,
+                    {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {"function": {"name": "f", "arguments": json.dumps([1] * 2000)}}
+                        ],
+                    },
+                ]
+            },
+            "messages",
+        ),
+        (
+            {
+                "tools": [
+                    function("f", {"properties": {f"p{i}": {"type": "null"} for i in range(400)}})
+                ]
+            },
+            "tools",
+        ),
+        ({"chat_template_kwargs": {"x": list(range(2000))}}, "chat_template_kwargs"),
+    ],
+)
+def test_prompts_of_too_many_values_are_refused_before_they_are_rendered(
+    folder, fields, param, monkeypatch
+):
+    rendered = []
+    render = ffwd.chat.ChatTemplate.render
+    monkeypatch.setattr(
+        ffwd.chat.ChatTemplate,
+        "render",
+        lambda *given, **options: rendered.append(1) or render(*given, **options),
+    )
+    with Running(folder, max_prompt_values=1000) as running:
+        # What loading a model renders to learn about its template.
+        rendered.clear()
+        url = f"{running.url}{CHAT}"
+        error = error_of(httpx.post(url, json={"messages": HELLO} | fields), 413)
+        assert error["code"] == "prompt_too_large"
+        assert "max_prompt_values" in error["message"]
+        assert error["param"] == (param or "messages")
+        assert not rendered
+        good = {"messages": HELLO, "max_tokens": 2}
+        assert httpx.post(url, json=good, timeout=60).status_code == 200
+        assert len(rendered) == 1
+
+
+def test_heavy_prompts_and_grammars_wait_for_each_other_only(folder, monkeypatch):
+    """While one heavy request is held up, others of its kind wait, and quick ones are answered."""
+    from ffwd.adapters.server.preparing import Preparer
+
+    going_on = threading.Event()
+    entered = []
+    chat, texts = Preparer.chat, Preparer.texts
+
+    def held_chat(self, request):
+        if len(request.messages) > 100:
+            entered.append("prompt")
+            assert going_on.wait(120)
+        return chat(self, request)
+
+    def held_texts(self, rendered, stream, *, deadline, effort):
+        if effort == "any":
+            entered.append("grammar")
+            assert going_on.wait(120)
+        return texts(self, rendered, stream, deadline=deadline, effort=effort)
+
+    monkeypatch.setattr(Preparer, "chat", held_chat)
+    monkeypatch.setattr(Preparer, "texts", held_texts)
+
+    def ask(**fields):
+        body = {"messages": HELLO, "max_tokens": 30} | fields
+        return httpx.post(f"{running.url}{CHAT}", json=body, timeout=120)
+
+    # A small pattern that takes more steps than a request may have beside others.
+    heavy = "^(?=.*a.{9}b)(?=.*b.{11}c)(?=.*c.{7}d).{1,%d}$"
+    # Steps bound the work on every machine, and no clock.
+    limits = ffwd.Limits(compile_seconds=None, call_seconds=None)
+    with (
+        Running(folder, limits=limits) as running,
+        concurrent.futures.ThreadPoolExecutor(16) as pool,
+    ):
+        prompts = [
+            pool.submit(
+                ask,
+                messages=[
+                    {"role": ("user", "assistant")[i % 2], "content": "a"} for i in range(1001)
+                ],
+            )
+            for _ in range(6)
+        ]
+        grammars = [
+            pool.submit(
+                ask, structured_outputs={"json": {"type": "string", "pattern": heavy % (400 + i)}}
+            )
+            for i in range(6)
+        ]
+        until = time.monotonic() + 60
+        while sorted(entered) != ["grammar", "prompt"]:
+            assert time.monotonic() < until, entered
+            time.sleep(0.01)
+        for colour in ("red", "green", "blue"):
+            # A grammar that nobody has asked for before, and then once more.
+            for _ in range(2):
+                answer = ask(
+                    response_format=schema_format({"const": {"colour": colour}}, strict=False)
+                )
+                assert answer.status_code == 200, answer.text
+                content = answer.json()["choices"][0]["message"]["content"]
+                assert json.loads(content) == {"colour": colour}
+        assert ask().status_code == 200
+        assert sorted(entered) == ["grammar", "prompt"]
+        assert not any(future.done() for future in (*prompts, *grammars))
+        going_on.set()
+        # Too many tokens for this model's context, which only rendering shows.
+        assert {future.result().status_code for future in prompts} == {400}
+        assert {future.result().status_code for future in grammars} <= {200, 400}
+        assert sorted(entered) == ["grammar"] * 6 + ["prompt"] * 6
+
+
+def test_heavy_lanes_have_lower_priority():
+    from ffwd.adapters.server.lanes import heavy_lane, quick_lane
+
+    def priority():
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    if sys.platform != "linux":
+        pytest.skip("threads have no priorities here")
+    with quick_lane("test", 1) as quick, heavy_lane("test") as heavy:
+        mine = priority()
+        assert quick.submit(priority).result() == mine
+        assert heavy.submit(priority).result() == min(mine + 5, 19)
+        assert priority() == mine
+
+
+def test_several_prompts_at_a_time(http):
+    """Refused for what they are; a list of one is that one."""
+
+    def complete(prompt):
+        return http.post("/v1/completions", json={"prompt": prompt, "max_tokens": 2, "seed": 1})
+
+    for prompt in (["a", "b"], [[1, 2], [3]], ["a", 3]):
+        error = error_of(complete(prompt))
+        assert error["param"] == "prompt"
+        assert "list of 2 prompts" in error["message"]
+    alone = complete("Hello").json()["choices"]
+    assert complete(["Hello"]).json()["choices"] == alone
+    assert complete([[5, 6, 7]]).json()["choices"] == complete([5, 6, 7]).json()["choices"]
+    error_of(complete([]))
+
+
+def test_metrics_and_keys(folder):
+    for protect, status in ((False, 200), (True, 401)):
+        with Running(folder, api_key="secret", protect_metrics=protect) as running:
+            url = f"{running.url}/metrics"
+            assert httpx.get(url).status_code == status
+            assert httpx.get(url, headers={"Authorization": "Bearer secret"}).status_code == 200
+
+
+def test_a_server_that_shuts_down_says_so(folder, monkeypatch):
+    """On new connections, until what is in progress has ended."""
+    import ffwd.adapters.server.scheduler as scheduler
+    from ffwd.adapters.server.texts import advance
+
+    going_on = threading.Event()
+
+    def held(texts, tokens):
+        assert going_on.wait(120)
+        return advance(texts, tokens)
+
+    monkeypatch.setattr(scheduler, "advance", held)
+    body = {"messages": HELLO, "max_tokens": 3}
+    with (
+        Running(folder, shutdown_grace=120) as running,
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+    ):
+        url = f"{running.url}{CHAT}"
+        answer = pool.submit(httpx.post, url, json=body, timeout=120)
+        until = time.monotonic() + 60
+        while running.server.scheduler.idle:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert httpx.get(f"{running.url}/health").json() == {"status": "ok"}
+        running.uvicorn.should_exit = True
+        while (health := httpx.get(f"{running.url}/health")).status_code == 200:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert health.status_code == 503
+        assert health.json() == {"status": "stopping"}
+        assert error_of(httpx.post(url, json=body), 503)["code"] == "shutting_down"
+        assert not answer.done()
+        going_on.set()
+        assert answer.result().status_code == 200

@@ -313,3 +313,15 @@ def test_health_and_metrics(client, ask, running):
         "running_texts 0.0",
     ):
         assert f"ffwd_server_{name}" in text
+
+
+def test_the_older_role_of_a_result(ask):
+    """`function` is rendered as `tool`, where a template does not know it."""
+
+    def asked(role):
+        message = {"role": role, "name": "forecast", "content": "rain", "tool_call_id": "a"}
+        answer = ask(messages=[*HELLO, message], max_tokens=8)
+        return answer.choices[0].message.content, answer.usage.prompt_tokens
+
+    assert asked("function") == asked("tool")
+    assert asked("function")[1] != asked("observation")[1]
