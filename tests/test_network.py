@@ -34,7 +34,14 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
         "fetches the tokenizer of a model that is named and is no path",
     ),
     "adapters/server/app.py": (frozenset({"starlette"}), "the server that `ffwd serve` starts"),
-    "adapters/server/running.py": (frozenset({"uvicorn"}), "the server that `ffwd serve` starts"),
+    "adapters/server/connections.py": (
+        frozenset({"h11", "uvicorn"}),
+        "the server's connections, which are closed where nothing comes",
+    ),
+    "adapters/server/running.py": (
+        frozenset({"socket", "starlette", "uvicorn"}),
+        "the server that `ffwd serve` starts",
+    ),
     "maskbench/fetch.py": (frozenset({"subprocess"}), "`maskbench fetch`: git clone"),
     "maskbench/hostile/measure.py": (frozenset({"subprocess"}), "a process of its own for a case"),
     "maskbench/instructions.py": (frozenset({"subprocess"}), "valgrind and cargo"),

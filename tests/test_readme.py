@@ -133,8 +133,9 @@ def test_the_chat_example_runs(model_folder: Path, monkeypatch: pytest.MonkeyPat
 
 def test_the_tokenizer_page_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its blocks go on from each other and check what they show."""
-    loaded, first, second = blocks("python", "docs/tokenizer.md")
-    run(loaded + first + second, model_folder, monkeypatch)
+    pages = blocks("python", "docs/tokenizer.md")
+    assert len(pages) == 4
+    run("".join(pages), model_folder, monkeypatch)
 
 
 def test_the_streaming_page_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,9 @@ def test_values_of_random_documents() -> None:
         rng = random.Random(seed)
         document = value(rng, 3)
         grammar = ffwd.json_schema(
-            {} if seed % 4 == 0 else schema_of(rng, document), property_order="any"
+            {} if seed % 4 == 0 else schema_of(rng, document),
+            property_order="any",
+            whitespace="flexible",
         )
         text = written(rng, document)
         for cut in (None, rng):
@@ -122,7 +124,7 @@ def test_values_within_rules() -> None:
     for seed in range(40):
         rng = random.Random(seed)
         documents = [value(rng, 2) for _ in range(2)]
-        schemas = [ffwd.json_schema({}), ffwd.json_schema({})]
+        schemas = [ffwd.json_schema({}, whitespace="flexible") for _ in range(2)]
         grammar = ffwd.seq("<", schemas[0], "|", ffwd.capture("c", schemas[1]), ">")
         one, other = (written(rng, document) for document in documents)
         text = f"<{one}|{other}>"
@@ -169,7 +171,8 @@ def test_values_of_every_beginning() -> None:
         rng = random.Random(seed)
         document = [value(rng, 2), value(rng, 2)]
         data = written(rng, document).encode()
-        matcher, consumer = compiled(ffwd.json_schema({})).matcher(), Consumer()
+        grammar = ffwd.json_schema({}, whitespace="flexible")
+        matcher, consumer = compiled(grammar).matcher(), Consumer()
         expected = all_values(document)
         for piece in pieces(data, None):
             assert matcher.accept_tokens(list(piece))

@@ -137,10 +137,6 @@ PYTHON: dict[str, tuple[Callable[[], Grammar], str]] = {
 }  # fmt: skip
 
 TAGS: dict[str, tuple[dict[str, Any], str]] = {
-    "a tag that can never close": (
-        {"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end": ""},
-        "would never end",
-    ),
     "a tag without an end": (
         {"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end": []},
         "'end' must not be empty",

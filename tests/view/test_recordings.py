@@ -160,7 +160,7 @@ def test_pieces_of_characters_and_an_empty_text_can_be_drawn(tmp_path) -> None:
 def test_bad_input_is_refused() -> None:
     with pytest.raises(ffwd.TokenError):
         replay(grammar(), [END + 1])
-    with pytest.raises(ffwd.TextError, match="character 1 "):
+    with pytest.raises(ffwd.TextError, match="character at index 1 "):
         replay(grammar(), "a\ud800")
     with pytest.raises(OSError, match="nowhere"):
         replay(grammar(), "").save("/nowhere/at/all.html")

@@ -400,17 +400,34 @@ impl Automaton {
         history: UsedId,
     ) -> Result<Option<Vec<u8>>, EngineError> {
         let lexeme = self.lexeme(index);
+        // The shortest of those that begin with each byte.
+        let mut best: Option<(usize, Vec<u8>)> = None;
         for byte in first_bytes() {
             let Some(state) = lexeme.next(start, byte)? else { continue };
             let text = match Pointer::new(&json.histories, history, &[byte]) {
                 Some(pointer) => self.unused_text(json, index, state, pointer)?,
                 None => Some(Vec::new()),
             };
-            if let Some(text) = text {
-                return Ok(Some([&[byte], &text[..]].concat()));
+            let Some(text) = text else { continue };
+            let mut end = Some(state);
+            for &byte in &text {
+                end = match end {
+                    Some(state) => lexeme.next(state, byte)?,
+                    None => None,
+                };
+            }
+            let Some(end) = end else { continue };
+            let rest = match end.is_final() {
+                true => Some(0),
+                false => lexeme.endings(end)?.iter().map(|ending| ending.text.len()).min(),
+            };
+            let Some(rest) = rest else { continue };
+            let length = 1 + text.len() + rest;
+            if best.as_ref().is_none_or(|&(least, _)| length < least) {
+                best = Some((length, [&[byte], &text[..]].concat()));
             }
         }
-        Ok(None)
+        Ok(best.map(|(_, text)| text))
     }
 
     /// Whether a container that begins with a text can differ from these.

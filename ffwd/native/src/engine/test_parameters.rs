@@ -104,12 +104,17 @@ fn random_grammar(random: &mut TestRng) -> Grammar {
                 };
                 parts.push(part);
             }
+            if !parts.is_empty() {
+                // Parts that may be empty and begin each other have more readings than can be held.
+                parts.insert(0, leaf(&mut grammar, ["a", "b", "c"][random.random_range(0..3)]));
+            }
+            let may_repeat = !parts.is_empty();
             let mut node = grammar.seq(parts).unwrap();
             if (number == 1 || number == 2) && random.random_bool(0.7) {
                 let condition = random_condition(random, 1);
                 node = grammar.add(Node::Guard(condition, node)).unwrap();
             }
-            if random.random_bool(0.1) {
+            if may_repeat && random.random_bool(0.1) {
                 node = grammar.repeat(node, 0, None).unwrap();
             }
             alternatives.push(node);
@@ -139,6 +144,9 @@ fn values_that_come_later_have_the_masks_of_those_expanded_beforehand() {
             // Rules without texts for any value that comes to them are seen only when all are.
             (Err(_), Ok(_)) => {}
             (Err(_), Err(_)) => {}
+            // Nor is it known whether the conditions let any text come to a rule without texts.
+            (Ok(_), Err(CompileError::Grammar(error)))
+                if error.kind == GrammarErrorKind::NonProductive => {}
             (Ok(_), Err(error)) => panic!("{error} {grammar:?}"),
         }
     }

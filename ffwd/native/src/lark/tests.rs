@@ -42,7 +42,7 @@ const GRAMMARS: &[(&str, &str)] = &[
     ("%ignore /x/\n%ignore Y\nY: \"y\"\nstart: \"a\"", r#"start#0: ("a" ("x"|"y")*)"#),
     ("%grammar_options {\"allow_initial_skip\": true, \"no_forcing\": true}\n%ignore / +/\nstart: \"a\"",
      r#"start#0: ("a" " "+*) ; = (" "+* start#0)"#),
-    ("start: a \"c\"\na[max_chars=2]: /[ab]*/", r#"start#0: (a#1·"c") ; a#1: [a-b]{0,2}"#),
+    ("start: a \"c\"\na[max_chars=2]: /[ab]*/", r#"start#0: (a#1 "c") ; a#1: [a-b]{0,2}"#),
     ("%llguidance {\"allow_initial_skip\": true, \"no_forcing\": true}\n%ignore / +/\nstart: \"a\"",
      r#"start#0: ("a" " "+*) ; = (" "+* start#0)"#),
     ("%llguidance {\"ignore_once\": true}\n%ignore / +/\nstart: \"a\"", r#"start#0: ("a" " "+?)"#),
