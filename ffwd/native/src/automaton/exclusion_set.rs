@@ -10,7 +10,7 @@ impl ExclusionSet {
     /// All of so many.
     pub fn all(count: usize) -> Self {
         let mut words = SmallVec::from_elem(u64::MAX, count.div_ceil(64));
-        if let Some(last) = words.last_mut().filter(|_| count % 64 > 0) {
+        if let Some(last) = words.last_mut().filter(|_| !count.is_multiple_of(64)) {
             *last = (1 << (count % 64)) - 1;
         }
         Self(words)

@@ -253,7 +253,7 @@ fn read_members(text: &[u8]) -> (Vec<Member>, Option<Member>) {
         }
         let Some(end) = value_end(text, at) else {
             let value = at..text.len();
-            let open = (at < text.len()).then(|| Member { name, place: found.len(), value });
+            let open = (at < text.len()).then_some(Member { name, place: found.len(), value });
             return (found, open);
         };
         found.push(Member { name, place: found.len(), value: at..end });

@@ -178,6 +178,15 @@ pub struct Monitor {
     satisfiable: Vec<Satisfiable>,
 }
 
+/// What a specification says of the names of a group.
+pub struct Claims<'a> {
+    pub roles: Vec<Role>,
+    /// The name of each property.
+    pub name_of: &'a [u32],
+    pub unnamed: Vec<Unnamed>,
+    pub exclusions: Vec<Exclusion>,
+}
+
 impl Monitor {
     /// Beside what it shares with the schema, about.
     pub fn memory_bytes(&self) -> usize {
@@ -199,18 +208,15 @@ impl Monitor {
             + self.cases.values().map(Cases::memory_bytes).sum::<usize>()
     }
 
-    /// `roles` and what follows belong to the names of the group, `name_of` has the name of each
-    /// property.
+    /// `in_order` says whether properties come as they are declared.
     pub fn new(
         set: &SchemaSet,
         spec: Arc<ObjectSpec>,
         owners: Verdict,
         in_order: bool,
-        roles: Vec<Role>,
-        name_of: &[u32],
-        unnamed: Vec<Unnamed>,
-        exclusions: Vec<Exclusion>,
+        claims: Claims<'_>,
     ) -> Result<Self, EngineError> {
+        let Claims { roles, name_of, unnamed, exclusions } = claims;
         let ordered = match in_order {
             true => spec.properties.iter().take_while(|property| !property.free).count(),
             false => 0,

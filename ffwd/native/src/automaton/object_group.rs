@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::keys::{written, Names};
-use super::monitor::{Ask, Asks, Exclusion, Monitor, Role, Unnamed};
+use super::monitor::{Ask, Asks, Claims, Exclusion, Monitor, Role, Unnamed};
 use super::object::ObjectStateId;
 use super::punctuation::{index, spec as lexeme_spec};
 use super::PropertyOrder;
@@ -383,7 +383,8 @@ impl Builder<'_> {
             exclusions.push(Exclusion { spec, asks, name_of, required });
         }
         let set = &self.json.schema;
-        Monitor::new(set, spec, owners, in_order, roles, &name_of, unnamed, exclusions)
+        let claims = Claims { roles, name_of: &name_of, unnamed, exclusions };
+        Monitor::new(set, spec, owners, in_order, claims)
     }
 }
 

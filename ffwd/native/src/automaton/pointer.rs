@@ -96,7 +96,7 @@ pub(super) fn is_apart(histories: &Histories, all: UsedId, text: &[u8]) -> bool 
     let text = &text[..significant];
     let begins = |text: &[u8]| histories.find(all, text).is_some();
     // Zero has one entry, whatever its sign.
-    !begins(text) && !(matches!(text, b"-" | b"-0") && begins(b"0"))
+    !(begins(text) || matches!(text, b"-" | b"-0") && begins(b"0"))
 }
 
 impl Rivals {

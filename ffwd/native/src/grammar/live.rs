@@ -176,9 +176,9 @@ impl Table for Grow<'_> {
 
 impl Grow<'_> {
     fn holds(&mut self, question: Question, key: Key) -> Result<bool, LimitExceeded> {
-        let before = self.growing.facts.len();
+        let before = self.growing.facts.count();
         let found = self.growing.facts.holds(&self.grown.values, question, key);
-        let more = self.growing.facts.len() - before;
+        let more = self.growing.facts.count() - before;
         self.grown.held.fetch_add(more * 48, Ordering::Relaxed);
         found
     }

@@ -261,7 +261,8 @@ struct Looked {
 }
 
 impl Facts {
-    pub fn len(&self) -> usize {
+    /// How many parts have been looked at.
+    pub fn count(&self) -> usize {
         self.known.len()
     }
 

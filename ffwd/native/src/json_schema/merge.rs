@@ -17,6 +17,9 @@ use super::{ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, Strin
 /// would multiply to more, they are exclusions of one specification.
 const MAX_MULTIPLIED: usize = 64;
 
+/// Alternatives of objects, and the one specification that says the same, if it can be said.
+type Objects = (Vec<Arc<ObjectSpec>>, Option<Arc<ObjectSpec>>);
+
 impl Expander {
     /// What all parts allow. Properties are declared in the order of the parts.
     pub fn conjunction(
@@ -113,7 +116,7 @@ impl Expander {
         &mut self,
         program: &Program,
         parts: &[&Arc<Alternatives>],
-    ) -> Result<(Vec<Arc<ObjectSpec>>, Option<Arc<ObjectSpec>>), LimitExceeded> {
+    ) -> Result<Objects, LimitExceeded> {
         if parts.iter().any(|part| part.objects.is_empty()) {
             return Ok((Vec::new(), None));
         }
