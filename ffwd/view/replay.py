@@ -39,17 +39,17 @@ def replay(
 
     Raises:
         TextError: The text has a lone surrogate.
-        TextError: The text is a str with a lone surrogate.
         VocabularyError: The grammar's vocabulary cannot encode texts.
         TokenError: An id that the vocabulary does not have.
 
     """
     vocabulary = grammar.vocabulary
     if isinstance(text, str):
+        characters = text
         try:
-            text = text.encode()
+            text = characters.encode()
         except UnicodeEncodeError as error:
-            raise lone_surrogate(text, error.start) from error
+            raise lone_surrogate(characters, error.start) from error
     ids = list(vocabulary.encode(text) if isinstance(text, bytes) else text)
     follower = grammar.matcher() if matcher is None else matcher
     controls = {i: names(i) for i in ids if vocabulary.token_bytes(i) is None} if names else None
