@@ -127,10 +127,10 @@ def test_masks_for_trees_of_drafts(scheduler: SmallScheduler) -> None:
     plain = scheduler.request("plain")
     scheduler.admit([req, plain])
     encode = tiny_tokenizer().encode
-    (bracket,), (wrong,), (space,) = encode("["), encode("z"), encode(" ")
+    (bracket,), (wrong,), (quote,) = encode("["), encode("z"), encode('"')
     before = row(req.grammar)
     # Nodes: 0 is the last committed token; 1 and 3 are its children, 2 is a child of 1.
-    tokens = torch.tensor([[0, bracket, space, wrong], [0, 1, 2, 3]])
+    tokens = torch.tensor([[0, bracket, quote, wrong], [0, 1, 2, 3]])
     child = torch.tensor([[1, 2, -1, -1], [1, 2, 3, -1]])
     sibling = torch.tensor([[-1, 3, -1, -1], [-1, -1, -1, -1]])
     info = scheduler.sampling_info([req, plain])
@@ -143,7 +143,7 @@ def test_masks_for_trees_of_drafts(scheduler: SmallScheduler) -> None:
     )
     rows = filled.vocab_mask.tolist()
     after = {}
-    for path in ([], [bracket], [bracket, space]):
+    for path in ([], [bracket], [bracket, quote]):
         stepped = req.grammar.copy()
         for token in path:
             stepped.accept_token(token)
