@@ -66,26 +66,27 @@ def run(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, A
     return names
 
 
-def test_the_first_example_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It makes a value of its class."""
-    names = run(blocks("python")[0], model_folder, monkeypatch)
-    assert isinstance(names["ticket"], names["Ticket"])
-
-
-def test_the_first_example_is_short_with_the_model_in_the_box(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_first_example_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The model chooses a layout and keeps to it: no token is spent on whitespace."""
-    code = blocks("python")[0].replace(MODEL, str(ffwd.model.path()))
+    code = blocks("python")[0]
     names = run(code, tmp_path, monkeypatch)
-    generation, ticket = names["generation"], names["ticket"]
-    value = ticket.model_dump()
-    assert generation.complete
+    generation = names["generation"]
+    value = generation.value.model_dump()
     assert generation.text in (json.dumps(value), json.dumps(value, separators=(",", ":")))
+    assert generation.complete
+    (said,) = re.findall(r"^print.*  # (.*)$", code, re.MULTILINE)
+    assert capsys.readouterr().out.strip() == said
     *written, end = generation.tokens
     assert end == names["tokenizer"].eos_token_id
-    assert len(written) < 25
-    assert generation.stats.forward_passes <= 10
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    stats = generation.stats
+    assert f"The answer has {len(written)} tokens and the end token." in readme
+    assert (
+        f"forces {stats.forced_tokens} of them; the model runs {stats.forward_passes} times."
+        in readme
+    )
 
 
 def test_the_library_example_runs(

@@ -238,6 +238,45 @@ def test_the_picture_of_the_documents(browser, of_the_box):
     assert documented[16:20] == image[16:20]
 
 
+@pytest.fixture(scope="module")
+def of_the_readme(tmp_path_factory):
+    """The picture of the README's first example."""
+    text = (SHOTS.parents[1] / "README.md").read_text(encoding="utf-8")
+    code = text.split("```python\n")[1].split("```")[0]
+    names = {"__name__": "example"}
+    torch.set_num_threads(1)
+    exec(compile(code, "README.md", "exec"), names)
+    folder = tmp_path_factory.mktemp("readme")
+    schema = names["Person"].model_json_schema()
+    (folder / "person.json").write_text(json.dumps(schema), encoding="utf-8")
+    (asked,) = names["messages"]
+    words = [
+        "generate", str(ffwd.model.path()), "person.json", "--prompt", asked["content"],
+        "--view", "person.html",
+    ]  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        done = CliRunner().invoke(group, words)
+    assert done.exit_code == 0, done.output
+    return names["generation"], folder / "person.html"
+
+
+def test_the_picture_of_the_readme(browser, of_the_readme):
+    """`docs/first_example.png` is what this leaves in `build/view/first_example.png`."""
+    generation, page = of_the_readme
+    opened(browser, page, 1180)
+    drawn = browser.execute_script(
+        "return [...document.querySelectorAll('#text .token')].map(span => "
+        "[span.textContent, span.classList[1]])"
+    )
+    assert "".join(text for text, _ in drawn).startswith(generation.text)
+    kinds = [kind for _, kind in drawn]
+    assert kinds.count("forced") == generation.stats.forced_tokens
+    image = screenshot(browser, "first_example", 1180)
+    documented = (SHOTS.parents[1] / "docs/first_example.png").read_bytes()
+    assert documented[16:20] == image[16:20]
+
+
 @pytest.mark.parametrize(("name", "width"), [("light", 1280), ("dark", 1280), ("narrow", 390)])
 def test_pictures_of_all_kinds_fit_and_are_kept(browser, pages, name, width):
     opened(browser, pages["generated"], width, "dark" if name == "dark" else "light")
