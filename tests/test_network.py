@@ -217,7 +217,7 @@ import numpy as np
 import torch, transformers
 import ffwd, ffwd.chat, ffwd.metrics, ffwd.openai, ffwd.streaming, ffwd.tokenizer
 import ffwd.model
-from ffwd.adapters.demo import Demo, tasks
+from ffwd.cli.demo.ways import Demo, tasks
 (task,) = tasks(1, seed=0)
 loaded = ffwd.tokenizer.load(ffwd.model.path())
 assert loaded.decode(loaded.encode("some text")) == "some text"

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ffwd
-from ffwd.adapters._engine_requests import GrammarRequest, grammar_of
 from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
 from ffwd.adapters.server.protocol import StructuredOutputs
+from ffwd.adapters.shared.requests import GrammarRequest, grammar_of
 from ffwd.grammar import Whitespace
 from ffwd.tools import ToolFormat
 

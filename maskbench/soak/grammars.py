@@ -6,7 +6,7 @@ import json
 import random
 from dataclasses import dataclass
 
-from ffwd.adapters._engine_requests import GrammarRequest
+from ffwd.adapters.shared.requests import GrammarRequest
 from maskbench.shapes import all_shapes
 from maskbench.shapes.draw import Draw
 

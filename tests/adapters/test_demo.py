@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from transformers import AutoTokenizer
 
 import ffwd.model
-from ffwd.adapters.demo import WAYS, Demo, tasks
 from ffwd.cli.commands import group
+from ffwd.cli.demo.ways import WAYS, Demo, tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 

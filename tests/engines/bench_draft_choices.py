@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import realtokenizers
 
 import ffwd
-from ffwd.adapters._engine_matcher import RequestMatcher
+from ffwd.adapters.shared.matcher import RequestMatcher
 from ffwd.tokenizer import from_huggingface
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -9,7 +9,7 @@ import pytest
 from tiny_engine_model import train_tokenizer
 
 import ffwd
-from ffwd.adapters._engine_matcher import RequestMatcher
+from ffwd.adapters.shared.matcher import RequestMatcher
 from ffwd.tokenizer import from_huggingface
 
 SEED = 20261122

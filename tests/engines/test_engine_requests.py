@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import ffwd
-from ffwd.adapters._engine_cache import GrammarCache
-from ffwd.adapters._engine_matcher import RequestMatcher
-from ffwd.adapters._engine_requests import EngineRequestError, GrammarRequest, grammar_of
-from ffwd.adapters._engine_vocabulary import engine_vocabulary
+from ffwd.adapters.shared.cache import GrammarCache
+from ffwd.adapters.shared.matcher import RequestMatcher
+from ffwd.adapters.shared.requests import EngineRequestError, GrammarRequest, grammar_of
+from ffwd.adapters.shared.vocabulary import engine_vocabulary
 
 END = 256
 # Every byte by itself, one longer token, and an end.

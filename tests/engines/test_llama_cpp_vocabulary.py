@@ -75,7 +75,7 @@ def test_a_tokenizer_that_ffwd_does_not_know(kind, tmp_path, monkeypatch, caplog
     def unknown(*arguments: Any, **options: Any) -> None:
         raise ffwd.tokenizer.UnsupportedTokenizerError("another pre-tokenizer")
 
-    monkeypatch.setattr("ffwd.adapters._llama_cpp_vocabulary.load", unknown)
+    monkeypatch.setattr("ffwd.adapters.llama_cpp.vocabulary.load", unknown)
     with caplog.at_level(logging.WARNING, logger="ffwd"):
         vocabulary = vocabulary_of(llama)
     assert "another pre-tokenizer" in caplog.text

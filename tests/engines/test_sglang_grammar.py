@@ -17,7 +17,7 @@ from sglang.srt.speculative.spec_utils import GrammarTree, build_grammar_vocab_m
 from sglangharness import LOGITS_WIDTH, SmallScheduler, end_id, tiny_tokenizer
 
 import ffwd
-from ffwd.adapters._sglang_cache import GrammarObjectCache
+from ffwd.adapters.sglang.cache import GrammarObjectCache
 
 SEED = 7
 COLOURS = json.dumps({"type": "array", "items": {"enum": ["red", "green"]}, "minItems": 2})

@@ -24,7 +24,7 @@ from sglangharness import LOGITS_WIDTH, SmallScheduler, end_id, tiny_tokenizer
 
 import ffwd
 from ffwd.adapters import sglang as plugin
-from ffwd.adapters._sglang_backend import FfwdGrammarBackend
+from ffwd.adapters.sglang.backend import FfwdGrammarBackend
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from sglang.srt.environ import envs
 from sglang.srt.managers.schedule_batch import FINISH_ABORT
 from sglangharness import THINK_END, SmallScheduler, end_id, tiny_tokenizer
 
-from ffwd.adapters._sglang_backend import FfwdGrammarBackend
-from ffwd.adapters._sglang_cache import GrammarObjectCache
-from ffwd.adapters._sglang_grammar import FfwdGrammar
+from ffwd.adapters.sglang.backend import FfwdGrammarBackend
+from ffwd.adapters.sglang.cache import GrammarObjectCache
+from ffwd.adapters.sglang.grammar import FfwdGrammar
 
 SEED = 3
 WORD = "[a-z]{4}"

@@ -33,8 +33,8 @@ from vllm_scheduling import FollowingModel, Outcome, SchedulerRun, engine_config
 
 import ffwd.adapters.vllm
 from ffwd import VocabularyError
-from ffwd.adapters._vllm_requests import CACHE_VARIABLE, GrammarStore
 from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version
+from ffwd.adapters.vllm.requests import CACHE_VARIABLE, GrammarStore
 
 pytestmark = pytest.mark.engine
 ffwd.adapters.vllm.register()
@@ -387,7 +387,7 @@ def test_grammars_are_kept_within_bounds(folder: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv(CACHE_VARIABLE, "1")
     cache = store.cache(config.model_config, run.tokenizer)
     assert store.cache(config.model_config, run.tokenizer) is cache
-    from ffwd.adapters._engine_requests import GrammarRequest
+    from ffwd.adapters.shared.requests import GrammarRequest
 
     for index in range(60):
         grammar = cache.get(GrammarRequest("json", json.dumps({"maxLength": index, **PERSON})))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ffwd
-from ffwd.adapters._hf_chat_options import ChatOptions
+from ffwd.adapters.transformers.chat_options import ChatOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
