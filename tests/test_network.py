@@ -58,7 +58,7 @@ FETCHING = re.compile(
 )
 ALLOWED_CALLS: dict[str, tuple[frozenset[str], str]] = {
     "ffwd/tokenizer/hub.py": (frozenset({"snapshot_download"}), "as above"),
-    "ffwd/tokenizer/openai.py": (
+    "ffwd/tokenizer/ranks/openai.py": (
         frozenset({"get_encoding"}),
         "tiktoken fetches the ranks of an encoding that is named",
     ),

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ffwd.chat.errors import ConversationError
-from ffwd.chat.mistral_builder import Builder
-from ffwd.chat.mistral_join import Conversation
-from ffwd.chat.mistral_messages import (
+from ffwd.chat.mistral.builder import Builder
+from ffwd.chat.mistral.join import Conversation
+from ffwd.chat.mistral.messages import (
     NO_CALL_ID,
     SEPARATOR,
     Piece,

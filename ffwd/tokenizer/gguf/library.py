@@ -7,9 +7,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ffwd.tokenizer.errors import CorruptTokenizerError, UnsupportedTokenizerError, as_error
-from ffwd.tokenizer.gguf_bpe import model_json
-from ffwd.tokenizer.gguf_pretokenizers import PreTokenizer
-from ffwd.tokenizer.gguf_vocabulary import NORMAL, GgufVocabulary
+from ffwd.tokenizer.gguf.bpe import model_json
+from ffwd.tokenizer.gguf.pretokenizers import PreTokenizer
+from ffwd.tokenizer.gguf.vocabulary import NORMAL, GgufVocabulary
 from ffwd.tokenizer.library import TokenizersLibrary
 from ffwd.tokenizer.table import TokenKind
 

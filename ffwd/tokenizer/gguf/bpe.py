@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 
 from ffwd._native import BpeModel, VocabularyError
 from ffwd.tokenizer.errors import CorruptTokenizerError
-from ffwd.tokenizer.gguf_pretokenizers import PreTokenizer
-from ffwd.tokenizer.gguf_vocabulary import BYTE, CONTROL, NORMAL, USER_DEFINED, GgufVocabulary
+from ffwd.tokenizer.gguf.pretokenizers import PreTokenizer
+from ffwd.tokenizer.gguf.vocabulary import BYTE, CONTROL, NORMAL, USER_DEFINED, GgufVocabulary
 from ffwd.tokenizer.parts import BpeParts, FoundToken, found_token
 from ffwd.tokenizer.pieces import PieceWriting
-from ffwd.tokenizer.sentencepiece_model import piece_parts
+from ffwd.tokenizer.sentencepiece.model import piece_parts
 from ffwd.tokenizer.table import TokenKind
 
 _SPACE = "▁"

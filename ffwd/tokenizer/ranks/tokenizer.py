@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.definition import Kind, TokenizerParts
 from ffwd.tokenizer.kinds import is_placeholder
-from ffwd.tokenizer.ranks import Ranks, rank_parts
+from ffwd.tokenizer.ranks.read import Ranks, rank_parts
 from ffwd.tokenizer.roles import END_NAMES, ROLES, SpecialToken, SpecialTokens
 from ffwd.tokenizer.table import TokenKind
 

@@ -9,7 +9,7 @@ from ffwd._native import Vocabulary, VocabularyError
 from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.configuration import token_ids
 from ffwd.tokenizer.encoder import TextEncoder
-from ffwd.tokenizer.huggingface_bpe import huggingface_parts
+from ffwd.tokenizer.huggingface.bpe import huggingface_parts
 from ffwd.tokenizer.source import Source, read_source
 from ffwd.tokenizer.table import (
     TokenTable,

@@ -15,7 +15,7 @@ from ffwd.tokenizer.errors import CorruptTokenizerError, UnsupportedTokenizerErr
 from ffwd.tokenizer.kinds import AddedToken, kind_of_added
 from ffwd.tokenizer.parts import BpeParts, FoundToken, found_token
 from ffwd.tokenizer.pieces import byte_of_piece
-from ffwd.tokenizer.ranks import read_file
+from ffwd.tokenizer.ranks.read import read_file
 from ffwd.tokenizer.table import MAX_WIDTH, TokenKind
 from ffwd.tokenizer.tied_scores import order_of_ties
 

@@ -8,12 +8,12 @@ from ffwd._native import VocabularyError
 from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.definition import Library, Model, TokenizerParts
 from ffwd.tokenizer.errors import UnsupportedTokenizerError
-from ffwd.tokenizer.gguf_bpe import merged_parts, scored_parts, token_bytes, writing_of
-from ffwd.tokenizer.gguf_header import Source, read_header
-from ffwd.tokenizer.gguf_library import tokenizers_library
-from ffwd.tokenizer.gguf_pretokenizers import PreTokenizer, pre_tokenizer
-from ffwd.tokenizer.gguf_sentencepiece import sentencepiece_library
-from ffwd.tokenizer.gguf_vocabulary import BYTE, GgufVocabulary, read_vocabulary
+from ffwd.tokenizer.gguf.bpe import merged_parts, scored_parts, token_bytes, writing_of
+from ffwd.tokenizer.gguf.header import Source, read_header
+from ffwd.tokenizer.gguf.library import tokenizers_library
+from ffwd.tokenizer.gguf.pretokenizers import PreTokenizer, pre_tokenizer
+from ffwd.tokenizer.gguf.sentencepiece import sentencepiece_library
+from ffwd.tokenizer.gguf.vocabulary import BYTE, GgufVocabulary, read_vocabulary
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ffwd.tokenizer.errors import CorruptTokenizerError, UnsupportedTokenizerError
-from ffwd.tokenizer.gguf_header import GgufHeader, Value
+from ffwd.tokenizer.gguf.header import GgufHeader, Value
 from ffwd.tokenizer.kinds import AddedToken, is_placeholder, kind_of_added, looks_like_control
 from ffwd.tokenizer.roles import SpecialToken, SpecialTokens
 from ffwd.tokenizer.table import MAX_WIDTH, TokenKind, shown

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from ffwd.chat.errors import ChatError, ConversationError
-from ffwd.chat.mistral_messages import NO_CALL_ID, Turn
-from ffwd.chat.mistral_version import MistralVersion
+from ffwd.chat.mistral.messages import NO_CALL_ID, Turn
+from ffwd.chat.mistral.version import MistralVersion
 
 Mode = Literal["test", "serving"]
 """As in mistral-common: "serving" also refuses tool calls that no result follows."""

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ffwd.chat.errors import ConversationError
-from ffwd.chat.formats_tokenizer import FormatTokenizer, control_id
-from ffwd.chat.formats_truncate import Truncated, truncate
-from ffwd.chat.mistral_builder import Builder
-from ffwd.chat.mistral_checks import Mode, check, check_tools
-from ffwd.chat.mistral_join import SystemPlacement, join
-from ffwd.chat.mistral_messages import read, read_settings, read_tools
-from ffwd.chat.mistral_parts import is_open, write_conversation, write_infilling
-from ffwd.chat.mistral_version import MistralVersion, detect_version
+from ffwd.chat.formats.tokenizer import FormatTokenizer, control_id
+from ffwd.chat.formats.truncate import Truncated, truncate
+from ffwd.chat.mistral.builder import Builder
+from ffwd.chat.mistral.checks import Mode, check, check_tools
+from ffwd.chat.mistral.join import SystemPlacement, join
+from ffwd.chat.mistral.messages import read, read_settings, read_tools
+from ffwd.chat.mistral.parts import is_open, write_conversation, write_infilling
+from ffwd.chat.mistral.version import MistralVersion, detect_version
 from ffwd.chat.prompt import ControlPart, Prompt, TextPart, ThinkingSection
 
 

@@ -8,8 +8,8 @@ from ffwd.tokenizer.errors import CorruptTokenizerError, UnsupportedTokenizerErr
 from ffwd.tokenizer.kinds import AddedToken, is_placeholder, kind_of_added
 from ffwd.tokenizer.pieces import byte_of_piece
 from ffwd.tokenizer.roles import SpecialToken, SpecialTokens
-from ffwd.tokenizer.sentencepiece_library import SentencePieceLibrary
-from ffwd.tokenizer.sentencepiece_model import (
+from ffwd.tokenizer.sentencepiece.library import SentencePieceLibrary
+from ffwd.tokenizer.sentencepiece.model import (
     BYTE,
     CONTROL,
     NORMAL,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ffwd.chat.formats_conversation import SpokenMessage
+from ffwd.chat.formats.conversation import SpokenMessage
 from ffwd.chat.prompt import ControlPart, Part, TextPart
 
 if TYPE_CHECKING:

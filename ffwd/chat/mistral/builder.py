@@ -6,9 +6,9 @@ from itertools import accumulate
 
 from ffwd._native import TextError
 from ffwd.chat.errors import ConversationError, MissingControlTokensError
-from ffwd.chat.formats_tokenizer import FormatTokenizer, control_id
-from ffwd.chat.mistral_messages import Piece
-from ffwd.chat.mistral_version import MistralVersion
+from ffwd.chat.formats.tokenizer import FormatTokenizer, control_id
+from ffwd.chat.mistral.messages import Piece
+from ffwd.chat.mistral.version import MistralVersion
 from ffwd.chat.prompt import ControlPart, Part, TextPart
 
 # How SentencePiece writes a space: in a text it is one.

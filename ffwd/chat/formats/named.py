@@ -8,7 +8,7 @@ from typing import Any
 
 from ffwd.chat.errors import FormatError
 from ffwd.chat.formats import ChatFormat
-from ffwd.chat.formats_tokenizer import FormatTokenizer
+from ffwd.chat.formats.tokenizer import FormatTokenizer
 from ffwd.chat.messages import as_list
 from ffwd.chat.mistral import MistralFormat
 from ffwd.chat.prompt import Prompt

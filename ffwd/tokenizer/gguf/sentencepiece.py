@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ffwd.tokenizer.errors import CorruptTokenizerError
-from ffwd.tokenizer.gguf_vocabulary import BYTE, UNKNOWN, UNUSED, GgufVocabulary
-from ffwd.tokenizer.sentencepiece_library import SentencePieceLibrary
+from ffwd.tokenizer.gguf.vocabulary import BYTE, UNKNOWN, UNUSED, GgufVocabulary
+from ffwd.tokenizer.sentencepiece.library import SentencePieceLibrary
 from ffwd.tokenizer.table import TokenKind
 
 _USER_DEFINED = 4

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Literal
 
 from ffwd.chat.errors import ConversationError
-from ffwd.chat.mistral_messages import (
+from ffwd.chat.mistral.messages import (
     SEPARATOR,
     Chunk,
     Piece,
@@ -20,7 +20,7 @@ from ffwd.chat.mistral_messages import (
     joined,
     normalized,
 )
-from ffwd.chat.mistral_version import MistralVersion
+from ffwd.chat.mistral.version import MistralVersion
 
 SystemPlacement = Literal["first", "last"] | int
 """The user's turn that a system prompt goes to: the first, the last, or any by its number from 0;

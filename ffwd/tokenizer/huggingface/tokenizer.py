@@ -8,7 +8,7 @@ from ffwd._native import VocabularyError
 from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.definition import Model, TokenizerParts
 from ffwd.tokenizer.errors import CorruptTokenizerError, as_error
-from ffwd.tokenizer.huggingface_bpe import huggingface_parts
+from ffwd.tokenizer.huggingface.bpe import huggingface_parts
 from ffwd.tokenizer.library import TokenizersLibrary
 from ffwd.tokenizer.roles import ROLES, SpecialToken, SpecialTokens
 from ffwd.tokenizer.source import Source, component_state

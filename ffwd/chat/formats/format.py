@@ -13,10 +13,10 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from ffwd.chat.errors import FormatError, MissingControlTokensError
-from ffwd.chat.formats_conversation import SpokenMessage, read_conversation
-from ffwd.chat.formats_tokenizer import FormatTokenizer, control_id
-from ffwd.chat.formats_truncate import Truncated, truncate
-from ffwd.chat.formats_write import Segment, control_parts, write
+from ffwd.chat.formats.conversation import SpokenMessage, read_conversation
+from ffwd.chat.formats.tokenizer import FormatTokenizer, control_id
+from ffwd.chat.formats.truncate import Truncated, truncate
+from ffwd.chat.formats.write import Segment, control_parts, write
 from ffwd.chat.prompt import ControlPart, Part, Prompt
 
 SystemPlacement = Literal["own", "first", "last"]

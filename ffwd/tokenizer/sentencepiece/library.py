@@ -8,7 +8,7 @@ from ffwd._native import TextError
 from ffwd.tokenizer.definition import Special
 from ffwd.tokenizer.errors import CorruptTokenizerError, UnsupportedTokenizerError
 from ffwd.tokenizer.library import encode_exactly
-from ffwd.tokenizer.sentencepiece_model import with_control_pieces, without_dummy_prefix
+from ffwd.tokenizer.sentencepiece.model import with_control_pieces, without_dummy_prefix
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
