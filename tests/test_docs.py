@@ -11,7 +11,7 @@ from test_readme import ROOT, model_folder, run
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 # Blocks that need more than a page has, and the test that runs them.
-ELSEWHERE = {"engines.md": "tests/engines/test_llama_cpp_pair.py"}
+ELSEWHERE = {"engines.md": "tests/integrations/test_llama_cpp_pair.py"}
 _BLOCK = re.compile(
     r"(?P<before>[^\n]*\n\s*)^```python\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )

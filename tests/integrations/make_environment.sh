@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the environment that an engine's tests run in (docs/engines.md):
 #
-#     tests/engines/make_environment.sh ENGINE [FOLDER]
+#     tests/integrations/make_environment.sh ENGINE [FOLDER]
 #
 # FOLDER is build/engines/ENGINE if it is not given. ffwd is taken from this tree, not installed. BASE
 # is the interpreter of an environment with ffwd's own dependencies (`make setup`), for engines that
@@ -134,7 +134,7 @@ END
     if [ "${1:-}" = engine ]; then
         "$BASE" -m pip install --quiet --no-deps --only-binary :all: --target "$site" --upgrade \
             setproctitle==1.3.8 uvloop==0.23.0
-        echo "$ROOT/tests/engines/sglang_stubs" >"$site/stubs.pth"
+        echo "$ROOT/tests/integrations/sglang_stubs" >"$site/stubs.pth"
     fi
 }
 

@@ -1,4 +1,4 @@
-"""A server under load: `python tests/engines/serve_load.py --requests 5000 --clients 50`.
+"""A server under load: `python tests/integrations/serve_load.py --requests 5000 --clients 50`.
 
 Makes a tiny model, serves it by `ffwd serve` in a process of its own, and asks for structured and
 plain answers, streamed and whole, while some clients read slowly, some vanish in the middle and

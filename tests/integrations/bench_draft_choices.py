@@ -1,6 +1,6 @@
 """How many forward passes forced tokens save, by how they are chosen and how many at a time.
 
-    python tests/engines/bench_draft_choices.py [--tokenizer llama3 qwen] [--schemas 150]
+    python tests/integrations/bench_draft_choices.py [--tokenizer llama3 qwen] [--schemas 150]
 
 In ffwd's own environment. The documents of maskbench's built-in corpus, compact and cut by the
 tokenizer, are walked: a token that is not forced costs a pass, forced ones do not. `wrong` counts
