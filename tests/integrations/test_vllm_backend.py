@@ -40,6 +40,8 @@ pytestmark = pytest.mark.engine
 ffwd.adapters.vllm.register()
 
 ROOT = Path(__file__).resolve().parents[2]
+NEWEST = "{}.{}".format(*SUPPORTED_VERSIONS[-1])
+NEXT = f"{SUPPORTED_VERSIONS[-1][0]}.{SUPPORTED_VERSIONS[-1][1] + 1}"
 PERSON = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
@@ -125,21 +127,23 @@ def test_vllm_finds_the_backend_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "version", ["0.31.2", "0.34.0", "1.33.0", "dev", "0.33", "0.34.0.dev3+gabc"]
+    "version", ["0.1.2", f"{NEXT}.0", f"1{NEWEST}.0", "dev", NEWEST, f"{NEXT}.0.dev3+gabc"]
 )
 def test_versions_that_are_not_supported(version: str) -> None:
     assert minor_version(version) not in SUPPORTED_VERSIONS
 
 
-@pytest.mark.parametrize("version", ["0.32.0", "0.33.1", "0.33.0+cpu", "0.32.1rc2"])
-def test_versions_that_are_supported(version: str) -> None:
-    assert minor_version(version) in SUPPORTED_VERSIONS
+@pytest.mark.parametrize("release", [".0", ".1", ".0+cpu", ".1rc2"])
+@pytest.mark.parametrize("supported", SUPPORTED_VERSIONS)
+def test_versions_that_are_supported(supported: tuple[int, int], release: str) -> None:
+    version = "{}.{}".format(*supported) + release
+    assert minor_version(version) == supported
 
 
 def test_an_unsupported_version_works_as_it_does_without_ffwd(tmp_path: Path) -> None:
     """It says so, and again to who names the backend."""
     code = (
-        "import vllm\nvllm.__version__ = '0.31.2'\n"
+        "import vllm\nvllm.__version__ = '0.1.2'\n"
         + LOAD
         + (
             "from vllm.v1.structured_output import StructuredOutputManager as M\n"
@@ -152,7 +156,8 @@ def test_an_unsupported_version_works_as_it_does_without_ffwd(tmp_path: Path) ->
     )
     printed = in_new_process(code, tmp_path)
     assert "manager vllm.v1.structured_output auto" in printed
-    reason = "ffwd supports vLLM 0.32 and 0.33, and this is vLLM 0.31.2"
+    supported = " and ".join(f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
+    reason = f"ffwd supports vLLM {supported}, and this is vLLM 0.1.2"
     assert re.search(f"refused: .*{re.escape(reason)}", printed, re.DOTALL)
     assert "the structured outputs backend 'ffwd' is not available" in printed
 
