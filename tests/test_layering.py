@@ -111,6 +111,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
             | {"prometheus_client"}
             # Where a Python type is given as a schema.
             | {"ffwd.typed", "pydantic"}
+            # For type checkers, which bring it.
+            | {"typing_extensions"}
         ),
         public_only=False,
     ),
@@ -167,7 +169,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="adapters/transformers",
         eager=frozenset({"ffwd", "ffwd.adapters.logits", "ffwd.adapters.shared"})
         | {"numpy", "torch", "transformers", "tokenizers"},
-        lazy=frozenset(),
+        # For type checkers, which bring it.
+        lazy=frozenset({"typing_extensions"}),
         public_only=True,
         facade=True,
     ),

@@ -85,7 +85,7 @@ class Preparer:
     def __init__(self, loaded: LoadedModel, options: ServerOptions) -> None:
         self._loaded = loaded
         self._options = options
-        self._read = Reader(loaded.tool_format, loaded.no_tool_format)
+        self._read = Reader(loaded.tool_format, loaded.no_tool_format, options.writing)
         self.cache = GrammarCache(
             loaded.vocabulary,
             max_bytes=options.grammar_cache_bytes,

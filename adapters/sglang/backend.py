@@ -28,13 +28,14 @@ from ffwd.adapters.shared.cache import GrammarCache
 from ffwd.adapters.shared.matcher import RequestMatcher
 from ffwd.adapters.shared.requests import GrammarRequest
 from ffwd.adapters.shared.vocabulary import engine_vocabulary
-from ffwd.grammar import Whitespace
+from ffwd.grammar import Writing
 
 DEFAULT_CACHE_BYTES = 1 << 30
 CACHE_BYTES_VARIABLE = "FFWD_CACHE_BYTES"
 
 # SGLang's name for any JSON value.
 _ANY_JSON = "$$ANY$$"
+_AS_IT_COMES = Writing()
 
 _logger = logging.getLogger(__name__)
 
@@ -44,8 +45,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
 
     Args:
         vocabulary: The model's tokens.
-        whitespace: Where whitespace may stand in JSON; see `ffwd.json_schema`.
-        max_whitespace: The longest run of whitespace in JSON.
+        writing: How JSON is written.
         cache_bytes: How many bytes of compiled grammars are kept for requests to come. Those that
             requests in progress use are held by these.
 
@@ -55,16 +55,13 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         self,
         vocabulary: Vocabulary,
         *,
-        whitespace: Whitespace = "consistent",
-        max_whitespace: int = 64,
+        writing: Writing = _AS_IT_COMES,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
     ) -> None:
         super().__init__()
-        ffwd.json_schema(True, whitespace=whitespace, max_whitespace=max_whitespace)  # or raises
         self.vocabulary = vocabulary
         self._framed_vocabulary = vocabulary
-        self._whitespace: Whitespace = whitespace
-        self._max_whitespace = max_whitespace
+        self._writing = writing
         # This one holds what is being compiled, and what SGLang has not collected yet.
         self._compiled = GrammarCache(vocabulary, max_bytes=cache_bytes // 4)
         self._object_bytes = cache_bytes - cache_bytes // 4
@@ -102,9 +99,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         self._compiled.clear()
 
     def _request(self, kind: str, text: str) -> GrammarRequest:
-        return GrammarRequest(
-            kind, text, whitespace=self._whitespace, max_whitespace=self._max_whitespace
-        )
+        return GrammarRequest(kind, text, **self._writing.options())
 
     def _grammar(
         self, kind: str, request: Callable[[], GrammarRequest]
@@ -183,7 +178,8 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
             tag = json.dumps(frame(_content(grammar.request)))
             request = self._request("structural_tag", tag)
             compiled = ffwd.compile(
-                ffwd.structural_tag(tag, whitespace=self._whitespace), self._framed_vocabulary
+                ffwd.structural_tag(tag, whitespace=self._writing.whitespace),
+                self._framed_vocabulary,
             )
             return self._object(compiled, request, "structural_tag")
         except (FfwdError, ValueError, RecursionError) as error:
@@ -201,13 +197,7 @@ def create(
     vocabulary = engine_vocabulary(
         tokenizer, vocab_size=vocab_size, eos_token_ids=eos_token_ids or ()
     )
-    whitespace, max_whitespace = _whitespace(serving)
-    backend = FfwdGrammarBackend(
-        vocabulary,
-        whitespace=whitespace,
-        max_whitespace=max_whitespace,
-        cache_bytes=_cache_bytes(),
-    )
+    backend = FfwdGrammarBackend(vocabulary, writing=_writing(serving), cache_bytes=_cache_bytes())
     return _with_reasoning(backend, serving, tokenizer)
 
 
@@ -228,7 +218,7 @@ def _with_reasoning(
     return wrapper
 
 
-def _whitespace(serving: Any) -> tuple[Whitespace, int]:
+def _writing(serving: Any) -> Writing:
     if serving.constrained_json_whitespace_pattern:
         _logger.warning(
             "the grammar backend ffwd has no use for --constrained-json-whitespace-pattern; "
@@ -236,9 +226,11 @@ def _whitespace(serving: Any) -> tuple[Whitespace, int]:
             "--constrained-json-max-whitespace-cnt are what it knows"
         )
     if serving.constrained_json_disable_any_whitespace:
-        return "single-space", 64
+        return Writing(whitespace="single-space")
     longest = serving.constrained_json_max_whitespace_cnt
-    return ("consistent", 64) if longest is None else ("flexible", longest)
+    if longest is None:
+        return _AS_IT_COMES
+    return Writing(whitespace="flexible", max_whitespace=longest)
 
 
 def _cache_bytes() -> int:

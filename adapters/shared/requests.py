@@ -18,7 +18,7 @@ from ffwd import (
     structural_tag,
     unused_rules,
 )
-from ffwd.grammar import PropertyOrder, Whitespace
+from ffwd.grammar import Writing
 
 Kind = Literal["json", "json_object", "regex", "grammar", "choice", "structural_tag"]
 
@@ -28,8 +28,8 @@ class EngineRequestError(FfwdError):
 
 
 @dataclass(frozen=True)
-class GrammarRequest:
-    """A grammar as an engine names it; equal ones share one compiled grammar.
+class GrammarRequest(Writing):
+    """A grammar as an engine names it, and how its JSON is written; equal ones share a grammar.
 
     Attributes:
         kind: `"json"`: a JSON Schema. `"json_object"`: any object; the text is not read.
@@ -37,18 +37,11 @@ class GrammarRequest:
             `"grammar"`: Lark, EBNF or GBNF, told apart by `grammar_of_text`. `"choice"`: a JSON
             array of strings. `"structural_tag"`: XGrammar's JSON, in either form.
         text: What the client wrote.
-        whitespace: Where whitespace may stand in JSON; see `ffwd.json_schema`.
-        any_order: Whether the properties of JSON objects may come in any order.
-        max_whitespace: The longest run of whitespace in JSON that is `"flexible"`; not of the
-            JSON in a structural tag.
 
     """
 
     kind: str
     text: str = ""
-    whitespace: Whitespace = "consistent"
-    any_order: bool = False
-    max_whitespace: int = 64
 
 
 def grammar_of(request: GrammarRequest) -> Grammar:
@@ -110,16 +103,11 @@ def _defines_by_bnf(text: str) -> bool:
 
 
 def _json(request: GrammarRequest) -> Grammar:
-    return json_schema(
-        request.text,
-        whitespace=request.whitespace,
-        max_whitespace=request.max_whitespace,
-        property_order=_property_order(request),
-    )
+    return json_schema(request.text, **request.options())
 
 
 def _json_object(request: GrammarRequest) -> Grammar:
-    return json_schema({"type": "object"}, whitespace=request.whitespace)
+    return json_schema({"type": "object"}, **request.options())
 
 
 def _regex(request: GrammarRequest) -> Grammar:
@@ -141,13 +129,10 @@ def _choice(request: GrammarRequest) -> Grammar:
 
 
 def _structural_tag(request: GrammarRequest) -> Grammar:
-    return structural_tag(
-        request.text, whitespace=request.whitespace, property_order=_property_order(request)
-    )
-
-
-def _property_order(request: GrammarRequest) -> PropertyOrder:
-    return "any" if request.any_order else "declared"
+    options = request.options()
+    # It has bounds of its own.
+    del options["max_whitespace"]
+    return structural_tag(request.text, **options)
 
 
 _READERS: dict[str, Callable[[GrammarRequest], Grammar]] = {

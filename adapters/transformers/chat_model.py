@@ -22,7 +22,7 @@ from ffwd.adapters.transformers.report import GenerationReport, GenerationStats
 from ffwd.adapters.transformers.stream import Stream
 from ffwd.adapters.transformers.structured import Structured
 from ffwd.chat import Prompt, Start
-from ffwd.grammar import warn_of_unknown_keywords
+from ffwd.grammar import WritingOptions, warn_of_unknown_keywords
 
 _DEFAULT_MAX_NEW_TOKENS = 1024
 
@@ -119,7 +119,7 @@ class ChatModel:
                 await running
             raise
 
-    def _grammar(self, schema: Any, writing: dict[str, Any]) -> Grammar | CompiledGrammar:
+    def _grammar(self, schema: Any, writing: WritingOptions) -> Grammar | CompiledGrammar:
         if isinstance(schema, CompiledGrammar):
             return schema
         grammar = as_schema(schema, writing)

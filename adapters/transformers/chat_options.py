@@ -4,13 +4,13 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 from transformers import GenerationConfig
 
 from ffwd.adapters.transformers.fast_forward import FastForward
 from ffwd.adapters.transformers.report import GenerationReport
-from ffwd.grammar import PropertyOrder, Whitespace
+from ffwd.grammar import Writing, WritingOptions
 
 Stop = Callable[[], bool]
 
@@ -20,6 +20,7 @@ class ChatOptions:
     """What one call asks for beside messages and schema; `ffwd.generate` says what each means.
 
     Attributes:
+        writing: How JSON is written, where a schema is to be told: options of `json_schema`.
         generate_options: What is for `model.generate`.
 
     """
@@ -27,14 +28,13 @@ class ChatOptions:
     max_new_tokens: int | None = None
     complete: bool = True
     reasoning: bool = False
-    whitespace: Whitespace | None = None
-    property_order: PropertyOrder | None = None
     canonical: bool = False
     fast_forward: bool | FastForward = True
     tools: Sequence[Any] | None = None
     template_variables: Mapping[str, Any] | None = None
     report: GenerationReport | None = None
     should_stop: Stop | None = None
+    writing: WritingOptions = field(default_factory=WritingOptions)
     generate_options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -45,17 +45,13 @@ class ChatOptions:
             TypeError: There is no such option, and there is one that is spelled much like it.
 
         """
-        names = {each.name for each in fields(cls)} - {"generate_options"}
+        names = {each.name for each in fields(cls)} - {"writing", "generate_options"}
+        options = {each.name for each in fields(Writing)}
         own = {name: value for name, value in given.items() if name in names}
-        others = {name: value for name, value in given.items() if name not in names}
-        _check_spelling(others, names, model)
-        return cls(**own, generate_options=others)
-
-    @property
-    def writing(self) -> dict[str, Any]:
-        """How JSON is written, where a schema is to be told."""
-        given = {"whitespace": self.whitespace, "property_order": self.property_order}
-        return {name: value for name, value in given.items() if value is not None}
+        writing = {name: one for name, one in given.items() if name in options and one is not None}
+        others = {name: one for name, one in given.items() if name not in names | options}
+        _check_spelling(others, names | options, model)
+        return cls(**own, writing=cast(WritingOptions, writing), generate_options=others)
 
 
 def _check_spelling(others: Mapping[str, Any], own: set[str], model: Any) -> None:

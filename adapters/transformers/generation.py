@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from ffwd import Grammar, JsonSchema, ParseError, TruncatedError, TypedSchema
 from ffwd.adapters.transformers.report import GenerationStats
+from ffwd.grammar import WritingOptions
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ def reader_of(grammar: object) -> Callable[[str], Any]:
     return _json if isinstance(grammar, JsonSchema) else _text
 
 
-def as_schema(schema: Any, options: dict[str, Any]) -> Grammar:
+def as_schema(schema: Any, options: WritingOptions) -> Grammar:
     """A grammar of what `ffwd.generate` takes for one.
 
     Raises:

@@ -1,9 +1,11 @@
 """What an answer is to be, as keyword arguments of `generate` and of pipelines."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transformers import LogitsProcessorList
 from transformers.generation.streamers import BaseStreamer
@@ -19,7 +21,10 @@ from ffwd.adapters.transformers.processor import GrammarLogitsProcessor
 from ffwd.adapters.transformers.report import GenerationReport
 from ffwd.adapters.transformers.rows import GrammarOrStart
 from ffwd.chat import Start
-from ffwd.grammar import Whitespace, warn_of_unknown_keywords
+from ffwd.grammar import Writing, WritingOptions, warn_of_unknown_keywords
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _Rows = GrammarOrStart | list[GrammarOrStart]
 
@@ -77,7 +82,7 @@ class Structured:
         # Where the model stops at others than the grammar ends with, it is told.
         differ = set(end_tokens(model.generation_config)) != set(vocabulary.eos_token_ids)
         self._eos_token_ids = list(vocabulary.eos_token_ids) if differ else None
-        self._compiled: Callable[[str, str, Whitespace], CompiledGrammar] = lru_cache(max_grammars)(
+        self._compiled: Callable[[str, str, Writing], CompiledGrammar] = lru_cache(max_grammars)(
             self._compile
         )
 
@@ -89,12 +94,12 @@ class Structured:
         choice: Sequence[str] | None = None,
         grammar: Any = None,
         response_format: Any = None,
-        whitespace: Whitespace = "consistent",
         max_new_tokens: int | None = None,
         fast_forward: bool | FastForward = True,
         canonical: bool = False,
         streamer: BaseStreamer | None = None,
         report: GenerationReport | None = None,
+        **options: Unpack[WritingOptions],
     ) -> dict[str, Any]:
         """Return keyword arguments for one call of `generate` or of a pipeline.
 
@@ -109,7 +114,6 @@ class Structured:
                 compiled, or the `Start` of a prompt of `ffwd.chat`; a list has one for each prompt.
             response_format: As in OpenAI's API, see `ffwd.openai.response_format`; or a pydantic
                 model or another class.
-            whitespace: Where whitespace may stand in JSON; see `ffwd.json_schema`.
             max_new_tokens: Passed on to `generate`, and the answer is complete within so many
                 tokens. With a limit that is given to `generate` itself, it may be cut off.
             fast_forward: Whether forced tokens skip the model, and how. False for a logits
@@ -117,6 +121,7 @@ class Structured:
             canonical: Leave only tokens with which the tokenizer itself would have cut the text.
             streamer: Gets the tokens.
             report: Filled with counters, with fast-forward only.
+            **options: How JSON is written: all but `registry` of `ffwd.json_schema`.
 
         Raises:
             TypeError: Not just one says what the answer is, or one is of another type.
@@ -130,7 +135,8 @@ class Structured:
             "grammar": grammar,
             "response_format": response_format,
         }
-        rows = self._rows({name: one for name, one in given.items() if one is not None}, whitespace)
+        named = {name: one for name, one in given.items() if one is not None}
+        rows = self._rows(named, Writing(**options))
         arguments: dict[str, Any] = {}
         if max_new_tokens is not None:
             arguments["max_new_tokens"] = max_new_tokens
@@ -152,7 +158,7 @@ class Structured:
         }
         return arguments | {name: one for name, one in chosen.items() if one is not None}
 
-    def _rows(self, given: Mapping[str, Any], whitespace: Whitespace) -> _Rows:
+    def _rows(self, given: Mapping[str, Any], writing: Writing) -> _Rows:
         if len(given) != 1:
             raise TypeError(
                 "say what the answer is by one of json_schema, regex, choice, grammar and"
@@ -160,24 +166,24 @@ class Structured:
             )
         ((name, one),) = given.items()
         if name == "grammar" and isinstance(one, list):
-            return [self._grammar(each, whitespace) for each in one]
+            return [self._grammar(each, writing) for each in one]
         if name == "grammar":
-            return self._grammar(one, whitespace)
+            return self._grammar(one, writing)
         kind, text = _READERS[name](one)
-        return self._compiled(kind, text, whitespace)
+        return self._compiled(kind, text, writing)
 
-    def _grammar(self, given: Any, whitespace: Whitespace) -> GrammarOrStart:
+    def _grammar(self, given: Any, writing: Writing) -> GrammarOrStart:
         if isinstance(given, (CompiledGrammar, Start)):
             return given
         if isinstance(given, Grammar):
             return ffwd.compile(given, self.vocabulary)
-        return self._compiled("grammar", _text("grammar", given), whitespace)
+        return self._compiled("grammar", _text("grammar", given), writing)
 
-    def _compile(self, kind: str, text: str, whitespace: Whitespace) -> CompiledGrammar:
+    def _compile(self, kind: str, text: str, writing: Writing) -> CompiledGrammar:
         if kind == "response_format":
-            made = ffwd.openai.response_format(json.loads(text), whitespace=whitespace)
+            made = ffwd.openai.response_format(json.loads(text), **writing.given())
         else:
-            made = grammar_of(GrammarRequest(kind, text, whitespace=whitespace))
+            made = grammar_of(GrammarRequest(kind, text, **writing.options()))
             if isinstance(made, ffwd.JsonSchema):
                 warn_of_unknown_keywords([made])
         return ffwd.compile(made, self.vocabulary)

@@ -14,7 +14,7 @@ from vllm.v1.structured_output.backend_types import (
 import ffwd
 from ffwd import CompiledGrammar, Matcher
 from ffwd.adapters.shared.matcher import RequestMatcher
-from ffwd.adapters.vllm.requests import GrammarStore, RequestOptions, grammar_request
+from ffwd.adapters.vllm.requests import GrammarStore, grammar_request
 
 BITS_PER_WORD = 32
 # Asked once: finding out takes ten times as long as filling a row.
@@ -186,7 +186,7 @@ class FfwdBackend(StructuredOutputBackend):  # type: ignore[misc]
         self, vllm_config: Any, tokenizer: Any, vocab_size: int, *, store: GrammarStore
     ) -> None:
         super().__init__(vllm_config, tokenizer, vocab_size)
-        self._options = RequestOptions.of(vllm_config.structured_outputs_config)
+        self._config = vllm_config.structured_outputs_config
         self._cache = store.cache(vllm_config.model_config, tokenizer)
 
     def compile_grammar(
@@ -201,7 +201,7 @@ class FfwdBackend(StructuredOutputBackend):  # type: ignore[misc]
             FfwdError: What is wrong with the grammar, and where.
 
         """
-        request = grammar_request(request_type.name, grammar_spec, self._options)
+        request = grammar_request(request_type.name, grammar_spec, self._config)
         return FfwdGrammar(self._cache.get(request), stop_token_ids or ())
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from pydantic.dataclasses import rebuild_dataclass
 
-from ffwd.adapters.vllm.requests import GrammarStore, RequestOptions, grammar_request
+from ffwd.adapters.vllm.requests import GrammarStore, grammar_request
 
 BACKEND = "ffwd"
 
@@ -130,9 +130,7 @@ def _validate(
     # Also on what `get_structured_output_key` cannot read, such as a schema that holds itself.
     try:
         option, spec = get_structured_output_key(structured)
-        store.cache(model_config, tokenizer).get(
-            grammar_request(option.name, spec, RequestOptions.of(config))
-        )
+        store.cache(model_config, tokenizer).get(grammar_request(option.name, spec, config))
     except (ValueError, TypeError, RecursionError) as error:
         raise VLLMValidationError(
             f"{type(error).__name__}: {error}", parameter="structured_outputs"

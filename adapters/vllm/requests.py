@@ -1,7 +1,6 @@
 """vLLM's requests as grammars, and the compiled ones of this process."""
 
 import os
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -9,7 +8,6 @@ from ffwd import FfwdError
 from ffwd.adapters.shared.cache import DEFAULT_CACHE_BYTES, GrammarCache
 from ffwd.adapters.shared.requests import EngineRequestError, GrammarRequest
 from ffwd.adapters.shared.vocabulary import engine_vocabulary
-from ffwd.grammar import Whitespace
 
 # How many MiB the compiled grammars of a process may hold together.
 CACHE_VARIABLE = "FFWD_VLLM_CACHE_MB"
@@ -25,21 +23,8 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class RequestOptions:
-    """What an engine's configuration says about all of its grammars."""
-
-    whitespace: Whitespace = "consistent"
-
-    @classmethod
-    def of(cls, structured_outputs_config: Any) -> "RequestOptions":
-        """The options in a `StructuredOutputsConfig`."""
-        compact = structured_outputs_config.disable_any_whitespace
-        return cls(whitespace="compact" if compact else "consistent")
-
-
-def grammar_request(name: str, spec: str, options: RequestOptions) -> GrammarRequest:
-    """A request of vLLM's.
+def grammar_request(name: str, spec: str, config: Any) -> GrammarRequest:
+    """A request of vLLM's, with what a `StructuredOutputsConfig` says of all of them.
 
     Raises:
         EngineRequestError: A type that vLLM has and ffwd does not know.
@@ -50,7 +35,8 @@ def grammar_request(name: str, spec: str, options: RequestOptions) -> GrammarReq
         raise EngineRequestError(
             f"ffwd does not know vLLM's structured outputs of type {name}, only {', '.join(_KINDS)}"
         )
-    return GrammarRequest(kind, spec, whitespace=options.whitespace)
+    compact = config.disable_any_whitespace
+    return GrammarRequest(kind, spec, whitespace="compact" if compact else "consistent")
 
 
 class GrammarStore:
