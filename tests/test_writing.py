@@ -11,6 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 import ffwd
+from ffwd.adapters.server.asking import Asked, Reader
+from ffwd.adapters.server.protocol import StructuredOutputs
 from ffwd.adapters.shared.requests import GrammarRequest, grammar_of
 from ffwd.adapters.transformers.chat_options import ChatOptions
 from ffwd.cli.grammars import takes_writing
@@ -124,6 +126,17 @@ def test_arguments_of_tools_have_the_options() -> None:
     for given in ({}, {"whitespace": None}, {"numbers": "any"}):
         grammar = ffwd.openai.tools([tool], "required", format="hermes", **given)
         assert allows(grammar, call) is ("numbers" in given)
+
+
+def test_a_server_writes_as_it_was_told() -> None:
+    """Where a request asks for compact JSON, it has that."""
+    reader = Reader(None, "", Writing(numbers="any", indent=1))
+    format = {"type": "json_schema", "json_schema": {"schema": SCHEMA}}
+    grammar = reader(Asked(response_format=format).key(may_reason=False))
+    assert allows(grammar, '{\n "a": 1.0,\n "b": 2\n}')
+    asked = StructuredOutputs(json=SCHEMA, disable_any_whitespace=True)
+    grammar = reader(Asked(structured=asked).key(may_reason=False))
+    assert allows(grammar, '{"a":1.0,"b":2}')
 
 
 def test_a_command_gets_the_record() -> None:
