@@ -221,16 +221,16 @@ test-flaky: setup
 python-test: setup suite vocabularies parsers
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
 
-# The tests of engines that need no engine as a whole: vLLM's scheduler, of both versions, and what
-# SGLang has of grammars.
+# The tests of engines that need no engine as a whole: vLLM's scheduler, of each version that is
+# supported, and what SGLang has of grammars.
 ENGINES := build/engines
-SCHEDULERS := vllm-0.32 vllm-0.33 sglang
-SCHEDULER_TESTS := tests/engines/test_vllm_backend.py tests/engines/test_vllm_scheduler_stress.py
-SGLANG_TESTS := $(addprefix tests/engines/test_sglang_,$(addsuffix .py,grammar plugin reasoning scheduler))
+SCHEDULERS := $(shell tests/integrations/make_environment.sh --schedulers)
+SCHEDULER_TESTS := tests/integrations/test_vllm_backend.py tests/integrations/test_vllm_scheduler_stress.py
+SGLANG_TESTS := $(addprefix tests/integrations/test_sglang_,$(addsuffix .py,grammar plugin reasoning scheduler))
 
-$(SCHEDULERS:%=$(ENGINES)/%/.made): tests/engines/make_environment.sh | $(VENV)/.installed
+$(SCHEDULERS:%=$(ENGINES)/%/.made): tests/integrations/make_environment.sh | $(VENV)/.installed
 	rm -rf $(@D)
-	BASE=$(abspath $(BIN))/python tests/engines/make_environment.sh $(notdir $(@D)) $(@D)
+	BASE=$(abspath $(BIN))/python tests/integrations/make_environment.sh $(notdir $(@D)) $(@D)
 	touch $@
 
 engines: $(SCHEDULERS:%=engines-%)

@@ -24,7 +24,6 @@ from ffwd.grammar import (
     Substring,
 )
 from ffwd.grammar._lower import lower
-from ffwd.grammar._writing import whitespace_of
 
 DEFAULT_LIMITS = Limits()
 
@@ -72,11 +71,8 @@ def compile(
         return compile_json_schema(
             grammar.schema,
             vocabulary,
-            **whitespace_of(grammar),
-            any_order=grammar.property_order == "any",
-            any_numbers=grammar.numbers == "any",
+            **grammar.native(),
             registry=grammar.registry,
-            lenient=grammar.policy == "lenient",
             meter=meter,
         )
     if isinstance(grammar, Regex):
@@ -97,10 +93,10 @@ def compile(
         )
     names = vocabulary.token_names
     ends = {name for name, token in names.items() if token in vocabulary.eos_token_ids}
-    builder, start, writing = lower(grammar, names, ends, meter)
+    builder, start, schemas = lower(grammar, names, ends, meter)
     if isinstance(grammar, (Substring, Intersection, Complement)):
         return compile_language(builder, start, vocabulary, meter=meter)
-    return compile_grammar(builder, start, vocabulary, meter=meter, **writing.options())
+    return compile_grammar(builder, start, vocabulary, meter=meter, **schemas.native())
 
 
 async def compile_async(

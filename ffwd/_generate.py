@@ -169,7 +169,8 @@ def generate(
         reasoning: The model may reason before it answers, between `<think>` and `</think>`. (Where
             the chat template has opened its reasoning, it does in any case.)
         whitespace: Where whitespace may stand in JSON, for a schema; see `ffwd.json_schema`.
-        property_order: In which order properties come, likewise.
+        property_order: In which order properties come, likewise. All other options of
+            `ffwd.json_schema` but `registry` are taken, too, such as `numbers`.
         canonical: Leave only tokens with which the tokenizer itself would have cut the text.
         fast_forward: Whether forced tokens skip the model, and how. False for beam search and
             assisted decoding.

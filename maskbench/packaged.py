@@ -123,7 +123,7 @@ def _gpt2() -> tuple[dict[str, Any], str]:
 
 def _mistral_v3() -> tuple[dict[str, Any], str]:
     # Here, so that the processes of other engines do without it.
-    from ffwd.tokenizer.sentencepiece_model import (
+    from ffwd.tokenizer.sentencepiece.model import (
         CONTROL,
         NORMAL,
         UNKNOWN,

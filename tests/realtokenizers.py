@@ -39,7 +39,7 @@ from tokenizers import (
     processors,
 )
 
-from ffwd.tokenizer.sentencepiece_model import (
+from ffwd.tokenizer.sentencepiece.model import (
     CONTROL,
     NORMAL,
     UNKNOWN,

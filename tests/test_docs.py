@@ -2,16 +2,19 @@
 
 import re
 import runpy
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from test_readme import ROOT, model_folder, run
 
+from ffwd.adapters import sglang, vllm
+
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 # Blocks that need more than a page has, and the test that runs them.
-ELSEWHERE = {"engines.md": "tests/engines/test_llama_cpp_pair.py"}
+ELSEWHERE = {"engines.md": "tests/integrations/test_llama_cpp_pair.py"}
 _BLOCK = re.compile(
     r"(?P<before>[^\n]*\n\s*)^```python\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )
@@ -78,3 +81,20 @@ def test_nothing_is_fetched_when_the_site_is_built_or_read() -> None:
     configuration = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert "font: false" in configuration
     assert not re.search(r"extra_javascript|extra_css|social|https?://", configuration)
+
+
+def test_the_versions_of_engines_are_those_of_the_adapters() -> None:
+    """They are written in the adapters; pages and the environments for the tests follow."""
+    versions = [f"{major}.{minor}" for major, minor in vllm.SUPPORTED_VERSIONS]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"vLLM ({', '.join(versions)}) or SGLang ({sglang.SUPPORTED_VERSION})" in readme
+    page = (DOCS / "engines.md").read_text(encoding="utf-8")
+    assert f"for vLLM {' and '.join(versions)}." in page
+    assert f"SGLang {sglang.SUPPORTED_VERSION}. Install" in page
+    # Whatever else the page says of a version, that version is supported.
+    named_versions = re.findall(r"(?:vLLM |vllm-)(\d+\.\d+)", page)
+    assert named_versions
+    assert set(named_versions) <= set(versions)
+    script = ROOT / "tests/integrations/make_environment.sh"
+    listed = subprocess.run([script, "--schedulers"], capture_output=True, text=True, check=True)
+    assert listed.stdout.split() == [*(f"vllm-{version}" for version in versions), "sglang"]

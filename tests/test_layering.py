@@ -94,8 +94,8 @@ class PythonLayer:
     lazy: frozenset[str]
     public_only: bool
     """Of other layers of this project, no name with a leading underscore."""
-    family: frozenset[str] = frozenset()
-    """Layers whose names with a leading underscore it may use all the same."""
+    facade: bool = False
+    """Other layers may use what the package itself names, and none of its modules."""
 
 
 PYTHON_LAYERS: dict[str, PythonLayer] = {
@@ -111,6 +111,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
             | {"prometheus_client"}
             # Where a Python type is given as a schema.
             | {"ffwd.typed", "pydantic"}
+            # For type checkers, which bring it.
+            | {"typing_extensions"}
         ),
         public_only=False,
     ),
@@ -118,7 +120,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "ffwd._generate": PythonLayer(
         folder="ffwd/_generate",
         eager=frozenset({"ffwd"}),
-        lazy=frozenset({"ffwd.adapters"}),
+        lazy=frozenset({"ffwd.adapters.transformers"}),
         public_only=True,
     ),
     # The template engine; imported where a template is compiled.
@@ -135,44 +137,92 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         lazy=frozenset(),
         public_only=True,
     ),
+    # Names that stay where people have written them.
     "ffwd.adapters": PythonLayer(
         folder="adapters",
-        eager=frozenset(
-            {"ffwd", "ffwd.chat", "numpy", "torch", "transformers", "tokenizers"}
-            # The demonstration judges its answers.
-            | {"jsonschema"}
-            # With their engine.
-            | {"llama_cpp", "sglang", "vllm", "pydantic"}
-        ),
-        lazy=frozenset({"ffwd.adapters.triton_bitmask"}),
-        public_only=True,
-    ),
-    # An engine and what is around it; shares what the adapters share.
-    "ffwd.adapters.server": PythonLayer(
-        folder="adapters/server",
-        eager=frozenset(
-            {"ffwd", "ffwd.adapters", "numpy", "torch", "transformers"}
-            | {"starlette", "uvicorn", "h11", "pydantic", "prometheus_client"}
-        ),
+        eager=frozenset({"ffwd", "ffwd.adapters.vllm"}),
         lazy=frozenset(),
         public_only=True,
-        family=frozenset({"ffwd.adapters"}),
+    ),
+    # Bitmasks onto tensors.
+    "ffwd.adapters.logits": PythonLayer(
+        folder="adapters/logits",
+        eager=frozenset({"ffwd", "numpy", "torch"}),
+        lazy=frozenset({"ffwd.adapters.logits.triton_bitmask"}),
+        public_only=True,
+    ),
+    # One file, which is imported where logits are on an accelerator.
+    "ffwd.adapters.logits.triton_bitmask": PythonLayer(
+        folder="adapters/logits/triton_bitmask",
+        eager=frozenset({"torch", "triton"}),
+        lazy=frozenset(),
+        public_only=True,
+    ),
+    # What engines have in common; knows none of them.
+    "ffwd.adapters.shared": PythonLayer(
+        folder="adapters/shared",
+        eager=frozenset({"ffwd", "numpy"}),
+        lazy=frozenset(),
+        public_only=True,
+    ),
+    "ffwd.adapters.transformers": PythonLayer(
+        folder="adapters/transformers",
+        eager=frozenset({"ffwd", "ffwd.adapters.logits", "ffwd.adapters.shared"})
+        | {"numpy", "torch", "transformers", "tokenizers"},
+        # For type checkers, which bring it.
+        lazy=frozenset({"typing_extensions"}),
+        public_only=True,
+        facade=True,
+    ),
+    "ffwd.adapters.vllm": PythonLayer(
+        folder="adapters/vllm",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "torch", "vllm", "pydantic"}),
+        lazy=frozenset(),
+        public_only=True,
+    ),
+    "ffwd.adapters.sglang": PythonLayer(
+        folder="adapters/sglang",
+        eager=frozenset({"ffwd", "ffwd.adapters.logits", "ffwd.adapters.shared"})
+        | {"numpy", "torch", "sglang", "pydantic"},
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
+    "ffwd.adapters.llama_cpp": PythonLayer(
+        folder="adapters/llama_cpp",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "llama_cpp"}),
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
+    # An engine and what is around it.
+    "ffwd.adapters.server": PythonLayer(
+        folder="adapters/server",
+        eager=frozenset({"ffwd", "ffwd.adapters.logits", "ffwd.adapters.shared"})
+        | {"ffwd.adapters.transformers", "numpy", "torch", "transformers"}
+        | {"starlette", "uvicorn", "h11", "pydantic", "prometheus_client"},
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
     ),
     # What a command needs is imported when it is called.
     "ffwd.cli": PythonLayer(
         folder="ffwd/cli",
         eager=frozenset({"ffwd", "click", "numpy"}),
         lazy=frozenset(
-            {"ffwd.adapters", "ffwd.adapters.server", "torch", "rich"}
+            {"ffwd.adapters.transformers", "ffwd.adapters.server", "ffwd.cli.demo.ways"}
+            | {"torch", "rich"}
             # What `bench` times beside, and the tokenizer that it gives them.
             | {"llguidance", "xgrammar", "transformers"}
         ),
         public_only=True,
     ),
-    # One file, which is imported where logits are on an accelerator.
-    "ffwd.adapters.triton_bitmask": PythonLayer(
-        folder="adapters/triton_bitmask",
-        eager=frozenset({"torch", "triton"}),
+    # One file: the model that writes, and who judges its answers.
+    "ffwd.cli.demo.ways": PythonLayer(
+        folder="ffwd/cli/demo/ways",
+        eager=frozenset(
+            {"ffwd", "ffwd.adapters.transformers", "torch", "transformers", "jsonschema"}
+        ),
         lazy=frozenset(),
         public_only=True,
     ),
@@ -215,10 +265,11 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     # Soaks the cache that engines have.
     "maskbench.soak": PythonLayer(
         folder="maskbench/soak",
-        eager=frozenset({"ffwd", "ffwd.adapters", "maskbench", "numpy", "click", "rich", "psutil"}),
+        eager=frozenset(
+            {"ffwd", "ffwd.adapters.shared", "maskbench", "numpy", "click", "rich", "psutil"}
+        ),
         lazy=frozenset(),
         public_only=True,
-        family=frozenset({"ffwd.adapters"}),
     ),
     # Its commands load the rest only when they are called.
     "maskbench.gates": PythonLayer(
@@ -242,7 +293,9 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     # Times tensors; its command loads the rest only when it is called.
     "maskbench.logits": PythonLayer(
         folder="maskbench/logits",
-        eager=frozenset({"ffwd", "ffwd.adapters", "maskbench", "numpy", "click", "rich", "torch"}),
+        eager=frozenset(
+            {"ffwd", "ffwd.adapters.logits", "maskbench", "numpy", "click", "rich", "torch"}
+        ),
         lazy=frozenset({"xgrammar", "llguidance"}),
         public_only=True,
     ),
@@ -250,7 +303,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "maskbench.train_model": PythonLayer(
         folder="maskbench/train_model",
         eager=frozenset(
-            {"ffwd", "ffwd.adapters", "maskbench"}
+            {"ffwd", "ffwd.adapters.transformers", "maskbench"}
             | {"click", "tokenizers", "torch", "transformers"}
         ),
         lazy=frozenset(),
@@ -288,7 +341,7 @@ def within(module: str, package: str) -> bool:
 
 
 def module_name(layer: str, path: Path) -> str:
-    """`adapters/demo.py` is `ffwd.adapters.demo`."""
+    """`adapters/vllm_drafts.py` is `ffwd.adapters.vllm_drafts`."""
     parts = path.relative_to(ROOT / PYTHON_LAYERS[layer].folder).with_suffix("").parts
     return ".".join((layer, *(part for part in parts if part != "__init__")))
 
@@ -313,8 +366,10 @@ def imports_of(source: str, module: str, *, is_package: bool) -> Iterator[Import
                 )
         elif isinstance(node, ast.Attribute):
             name = dotted(node)
-            if name is not None and name.startswith("ffwd."):
-                yield Import(name, node.lineno, lazy)
+            if name is not None:
+                if name.startswith("ffwd."):
+                    yield Import(name, node.lineno, lazy)
+                return
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             for child in node.body:
                 yield from visit(child, True)
@@ -357,18 +412,18 @@ def python_violations(source: str, module: str, *, is_package: bool = False) -> 
         if (target or top) not in allowed:
             when = "" if item.lazy or top not in rule.lazy else " when it is imported"
             found.append(f"{where}: not allowed in {own}{when}")
-        elif (
-            rule.public_only
-            and target is not None
-            and target not in rule.family
-            and private(item.name)
-        ):
+        elif rule.public_only and target is not None and private(item.name, target):
             found.append(f"{where}: not public")
     return found
 
 
-def private(name: str) -> bool:
-    return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))
+def private(name: str, layer: str) -> bool:
+    """Whether a name has an underscore, or belongs to a module that a package keeps to itself."""
+    if any(part.startswith("_") and not part.endswith("__") for part in name.split(".")):
+        return True
+    rule = PYTHON_LAYERS[layer]
+    below = name.removeprefix(layer).removeprefix(".").partition(".")[0]
+    return rule.facade and (ROOT / rule.folder / f"{below}.py").is_file()
 
 
 def python_modules() -> Iterator[tuple[str, Path]]:
@@ -412,6 +467,10 @@ def test_python_modules_keep_to_their_layer() -> None:
         ("ffwd.adapters.x", "import adapters.y"),
         ("ffwd.adapters.x", "import starlette"),
         ("ffwd.adapters.server.x", "from ffwd._native import Matcher"),
+        ("ffwd.adapters.server.x", "from ffwd.adapters.transformers.mask import ScoreMask"),
+        ("ffwd.adapters.server.x", "from ffwd.adapters.transformers import mask"),
+        ("ffwd.adapters.shared.x", "import transformers"),
+        ("ffwd.adapters.vllm.x", "from ffwd.adapters.sglang import register"),
         ("ffwd.cli.x", "import torch"),
         ("ffwd.cli.x", "from ffwd.adapters.server import run"),
         ("ffwd.adapters.x", "import maskbench"),
@@ -431,9 +490,9 @@ def test_python_violations_are_seen(module: str, source: str) -> None:
         ("ffwd.x", "import json, numpy.typing\nfrom ffwd._native import Matcher"),
         ("ffwd.x", "def f():\n    from tokenizers import Tokenizer"),
         ("ffwd.x", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import tokenizers"),
-        ("ffwd.adapters.x", "import ffwd, torch\nffwd.compile\nffwd.__version__"),
-        ("ffwd.adapters.x", "from ffwd.adapters._masks import f\nfrom ._masks import g"),
-        ("ffwd.adapters.server.x", "import starlette\nfrom ffwd.adapters._masks import f"),
+        ("ffwd.adapters.vllm.x", "import ffwd, torch\nffwd.compile\nffwd.__version__"),
+        ("ffwd.adapters.vllm.x", "from ffwd.adapters.vllm._masks import f\nfrom ._masks import g"),
+        ("ffwd.adapters.server.x", "import starlette\nfrom ffwd.adapters.shared.cache import f"),
         ("ffwd.cli.x", "import click\ndef f():\n    from ffwd.adapters.server import run"),
         ("maskbench.x", "import ffwd.tokenizer\ndef f():\n    import llguidance"),
     ],

@@ -58,7 +58,7 @@ FETCHING = re.compile(
 )
 ALLOWED_CALLS: dict[str, tuple[frozenset[str], str]] = {
     "ffwd/tokenizer/hub.py": (frozenset({"snapshot_download"}), "as above"),
-    "ffwd/tokenizer/openai.py": (
+    "ffwd/tokenizer/ranks/openai.py": (
         frozenset({"get_encoding"}),
         "tiktoken fetches the ranks of an encoding that is named",
     ),
@@ -217,7 +217,7 @@ import numpy as np
 import torch, transformers
 import ffwd, ffwd.chat, ffwd.metrics, ffwd.openai, ffwd.streaming, ffwd.tokenizer
 import ffwd.model
-from ffwd.adapters.demo import Demo, tasks
+from ffwd.cli.demo.ways import Demo, tasks
 (task,) = tasks(1, seed=0)
 loaded = ffwd.tokenizer.load(ffwd.model.path())
 assert loaded.decode(loaded.encode("some text")) == "some text"

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import ffwd
-from ffwd.adapters._engine_requests import GrammarRequest, grammar_of
 from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
 from ffwd.adapters.server.protocol import StructuredOutputs
-from ffwd.grammar import Whitespace
+from ffwd.adapters.shared.requests import GrammarRequest, grammar_of
+from ffwd.grammar import Writing
 from ffwd.tools import ToolFormat
 
 _KIND = "server"
@@ -41,9 +42,7 @@ class Asked:
     ) -> None:
         self._format = response_format
         self._structured = None if structured is None else _structured(structured)
-        self._whitespace: Whitespace = "consistent"
-        if structured is not None and structured.disable_any_whitespace:
-            self._whitespace = "compact"
+        self._compact = structured is not None and structured.disable_any_whitespace
         self.tools = list(tools)
         self._choice = tool_choice
         self._parallel = parallel
@@ -86,16 +85,20 @@ class Asked:
             "tools": self.tools,
             "choice": self._choice,
             "parallel": self._parallel,
+            "compact": self._compact,
             "may_reason": may_reason,
         }
         # The order of properties is theirs in the text.
-        return GrammarRequest(_KIND, json.dumps(asked), whitespace=self._whitespace)
+        return GrammarRequest(_KIND, json.dumps(asked))
 
 
 class Reader:
     """Makes the grammars of keys; what a `GrammarCache` reads with."""
 
-    def __init__(self, tool_format: ToolFormat | None, no_tool_format: str) -> None:
+    def __init__(
+        self, tool_format: ToolFormat | None, no_tool_format: str, writing: Writing
+    ) -> None:
+        self._writing = writing
         self._tool_format = tool_format
         self._no_tool_format = no_tool_format
 
@@ -107,13 +110,13 @@ class Reader:
 
         """
         asked = json.loads(request.text)
-        grammar = self._answer(asked, request.whitespace)
+        grammar = self._answer(asked)
         if asked["may_reason"]:
             grammar = ffwd.reasoning(grammar, optional=True)
         return grammar
 
-    def _answer(self, asked: Mapping[str, Any], whitespace: Whitespace) -> ffwd.Grammar:
-        text = _text(asked, whitespace)
+    def _answer(self, asked: Mapping[str, Any]) -> ffwd.Grammar:
+        text = _text(asked, self._writing)
         choice = asked["choice"]
         if not asked["tools"] or (choice == "none" and text is not None):
             return ffwd.openai.response_format(None) if text is None else text
@@ -145,24 +148,27 @@ class Reader:
                 choice,
                 format=self._tool_format,
                 parallel_tool_calls=asked["parallel"],
+                **self._writing.given(),
             )
         except BAD_INPUT as error:
             raise of_ffwd(error, "tools") from error
 
 
-def _text(asked: Mapping[str, Any], whitespace: Whitespace) -> ffwd.Grammar | None:
+def _text(asked: Mapping[str, Any], writing: Writing) -> ffwd.Grammar | None:
     """What the text of an answer is; None for any text."""
+    if asked["compact"]:
+        writing = replace(writing, whitespace="compact", separators=None, indent=None)
     if asked["structured"] is not None:
         kind, text = asked["structured"]
         try:
-            request = GrammarRequest(kind, text, whitespace=whitespace)
+            request = GrammarRequest(kind, text, **writing.options())
             return ffwd.span("content", grammar_of(request))
         except BAD_INPUT as error:
             raise of_ffwd(error, f"structured_outputs.{kind}") from error
     if asked["format"] is None or asked["format"].get("type") == "text":
         return None
     try:
-        return ffwd.openai.response_format(asked["format"], whitespace=whitespace)
+        return ffwd.openai.response_format(asked["format"], **writing.given())
     except BAD_INPUT as error:
         raise of_ffwd(error, "response_format") from error
 

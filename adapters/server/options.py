@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from ffwd import Limits
+from ffwd.grammar import Writing
 
 DEFAULT_LIMITS = Limits()
+DEFAULT_WRITING = Writing()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,7 @@ class ServerOptions:
         mask_threads: How many threads find masks.
         grammar_cache_bytes: How much memory the compiled grammars that are kept may have.
         limits: What one grammar may use.
+        writing: How the JSON of answers is written.
         shutdown_grace: Seconds that answers in progress have when the server is told to stop.
         api_key: What clients must give as a bearer token; None for anybody.
         protect_metrics: Whether `/metrics` needs the key as well.
@@ -59,6 +62,7 @@ class ServerOptions:
     mask_threads: int = 4
     grammar_cache_bytes: int = 1 << 30
     limits: Limits = DEFAULT_LIMITS
+    writing: Writing = DEFAULT_WRITING
     shutdown_grace: float = 30.0
     api_key: str | None = None
     protect_metrics: bool = False

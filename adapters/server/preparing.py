@@ -10,8 +10,6 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import ffwd
 from ffwd import CompiledGrammar, LimitExceededError, Matcher
-from ffwd.adapters._engine_cache import GrammarCache
-from ffwd.adapters._engine_requests import GrammarRequest
 from ffwd.adapters.server.asking import Asked, Reader
 from ffwd.adapters.server.deltas import AnswerReader
 from ffwd.adapters.server.errors import BAD_INPUT, bad, of_ffwd, unsupported
@@ -21,6 +19,8 @@ from ffwd.adapters.server.protocol import ChatRequest, CompletionRequest, Reques
 from ffwd.adapters.server.sampling import Sampling
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text
+from ffwd.adapters.shared.cache import GrammarCache
+from ffwd.adapters.shared.requests import GrammarRequest
 from ffwd.chat import Prompt, Start
 
 _CLOSE = "</think>"
@@ -85,7 +85,7 @@ class Preparer:
     def __init__(self, loaded: LoadedModel, options: ServerOptions) -> None:
         self._loaded = loaded
         self._options = options
-        self._read = Reader(loaded.tool_format, loaded.no_tool_format)
+        self._read = Reader(loaded.tool_format, loaded.no_tool_format, options.writing)
         self.cache = GrammarCache(
             loaded.vocabulary,
             max_bytes=options.grammar_cache_bytes,

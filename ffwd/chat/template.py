@@ -16,7 +16,7 @@ from ffwd.chat.errors import (
     MissingControlTokensError,
     MissingTemplateError,
 )
-from ffwd.chat.formats_named import FORMATS
+from ffwd.chat.formats.named import FORMATS
 from ffwd.chat.limits import DEFAULT_LIMITS, TemplateLimits
 from ffwd.chat.messages import is_batch
 from ffwd.chat.probe import (

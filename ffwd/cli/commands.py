@@ -13,7 +13,7 @@ COMMANDS = {
     "chat": ("ffwd.cli.chat:chat", "Render conversations as prompts."),
     "check": ("ffwd.cli.check:check", "Say whether a schema or grammar can be used."),
     "count": ("ffwd.cli.tokenize:count", "Count the tokens of a text."),
-    "demo": ("ffwd.cli.demo:demo", "Write JSON with the model in the box, in four ways."),
+    "demo": ("ffwd.cli.demo.command:demo", "Write JSON with the model in the box, in four ways."),
     "explain": ("ffwd.cli.explain:explain", "Say why a text is refused, and what may come."),
     "generate": ("ffwd.cli.generate:generate", "Generate with a model, by a grammar."),
     "mask": ("ffwd.cli.mask:mask", "Show which tokens may come next."),

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -13,6 +13,7 @@ import ffwd
 from ffwd import CompiledGrammar, FfwdError, GrammarError, Vocabulary
 from ffwd.cli.output import Failure, failure
 from ffwd.cli.places import caret, locate, syntax_error
+from ffwd.grammar import Whitespace, Writing
 
 LANGUAGES = {
     # The option: what it is called, and the suffixes of its files.
@@ -107,10 +108,7 @@ def _read(
     path: str,
     *,
     language: str | None,
-    whitespace: str,
-    any_order: bool,
-    any_numbers: bool,
-    lenient: bool,
+    writing: Writing,
     root: str,
     dialect: str,
 ) -> GrammarSource:
@@ -118,13 +116,7 @@ def _read(
     text = read_text(path)
     made: ffwd.Grammar
     if kind == "json-schema":
-        made = ffwd.grammar.JsonSchema(
-            text,
-            whitespace=whitespace,  # type: ignore[arg-type]
-            property_order="any" if any_order else "declared",
-            numbers="any" if any_numbers else "plain",
-            policy="lenient" if lenient else "strict",
-        )
+        made = ffwd.grammar.JsonSchema(text, **writing.options())
     elif kind == "lark":
         made = ffwd.lark(text)
     elif kind == "gbnf":
@@ -137,6 +129,22 @@ def _read(
         made = ffwd.regex(pattern, dialect=dialect)  # type: ignore[arg-type]
     return GrammarSource(name=_named(path), language=kind, text=text, grammar=made)
 
+
+_WRITING: list[Callable[[Any], Any]] = [
+    click.option(
+        "--whitespace",
+        default="consistent",
+        show_default=True,
+        type=click.Choice(get_args(Whitespace)),
+        help="Of JSON: as json.dumps writes it in any one layout, wherever it may stand, none, or "
+        "one space after each separator.",
+    ),
+    click.option("--any-order", is_flag=True, help="Of properties, not only the declared one."),
+    click.option(
+        "--any-numbers", is_flag=True, help="1.0 and 1e3 for integers, and numbers like 1e999."
+    ),
+    click.option("--lenient", is_flag=True, help="Leave out keywords that are not supported."),
+]
 
 _OPTIONS: list[Callable[[Any], Any]] = [
     click.argument(
@@ -152,19 +160,9 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         )
         for name, (what, suffixes) in LANGUAGES.items()
     ),
-    click.option(
-        "--whitespace",
-        default="consistent",
-        show_default=True,
-        type=click.Choice(["consistent", "flexible", "compact", "single-space"]),
-        help="Of JSON: as json.dumps writes it in any one layout, wherever it may stand, none, or "
-        "one space after each separator.",
-    ),
-    click.option("--any-order", is_flag=True, help="Of properties, not only the declared one."),
-    click.option(
-        "--any-numbers", is_flag=True, help="1.0 and 1e3 for integers, and numbers like 1e999."
-    ),
-    click.option("--lenient", is_flag=True, help="Leave out keywords that are not supported."),
+]
+
+_OF_NOTATIONS: list[Callable[[Any], Any]] = [
     click.option("--root", default="root", show_default=True, help="The rule of GBNF and EBNF."),
     click.option(
         "--dialect",
@@ -176,6 +174,35 @@ _OPTIONS: list[Callable[[Any], Any]] = [
 ]
 
 
+def takes_writing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A command with the options of how JSON is written gets a `writing: Writing`."""
+
+    @functools.wraps(function)
+    def run(
+        *args: Any,
+        whitespace: Whitespace,
+        any_order: bool,
+        any_numbers: bool,
+        lenient: bool,
+        **options: Any,
+    ) -> Any:
+        writing = Writing(
+            whitespace=whitespace,
+            property_order="any" if any_order else "declared",
+            numbers="any" if any_numbers else "plain",
+            policy="lenient" if lenient else "strict",
+        )
+        return function(*args, writing=writing, **options)
+
+    return _with(_WRITING, run)
+
+
+def _with(options: list[Callable[[Any], Any]], run: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(options):
+        run = option(run)
+    return run
+
+
 def takes_grammar(function: Callable[..., Any]) -> Callable[..., Any]:
     """A command with GRAMMAR and its options gets a `source: GrammarSource`."""
 
@@ -184,27 +211,12 @@ def takes_grammar(function: Callable[..., Any]) -> Callable[..., Any]:
         *args: Any,
         grammar: str,
         language: str | None,
-        whitespace: str,
-        any_order: bool,
-        any_numbers: bool,
-        lenient: bool,
+        writing: Writing,
         root: str,
         dialect: str,
         **options: Any,
     ) -> Any:
-        source = _read(
-            grammar,
-            language=language,
-            whitespace=whitespace,
-            any_order=any_order,
-            any_numbers=any_numbers,
-            lenient=lenient,
-            root=root,
-            dialect=dialect,
-        )
+        source = _read(grammar, language=language, writing=writing, root=root, dialect=dialect)
         return function(*args, source=source, **options)
 
-    made: Callable[..., Any] = run
-    for option in reversed(_OPTIONS):
-        made = option(made)
-    return made
+    return _with(_OPTIONS, takes_writing(_with(_OF_NOTATIONS, run)))

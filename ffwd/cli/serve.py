@@ -6,7 +6,9 @@ import click
 
 from ffwd import FfwdError, Limits
 from ffwd.cli import exits
+from ffwd.cli.grammars import takes_writing
 from ffwd.cli.output import Failure
+from ffwd.grammar import Writing
 
 _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve]'"
 
@@ -97,6 +99,7 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
     default="info",
     type=click.Choice(["critical", "error", "warning", "info", "debug"]),
 )
+@takes_writing
 def serve(
     model: Path,
     host: str,
@@ -123,6 +126,7 @@ def serve(
     api_key: str | None,
     protect_metrics: bool,
     log_level: str,
+    writing: Writing,
 ) -> None:
     """Serve the model in the directory MODEL with OpenAI's interface.
 
@@ -154,6 +158,7 @@ def serve(
             compile_seconds=max_compile_seconds,
             call_seconds=max_mask_seconds,
         ),
+        writing=writing,
         api_key=api_key,
         protect_metrics=protect_metrics,
     )

@@ -20,10 +20,6 @@ from ffwd.grammar._front_ends import lark as lark
 from ffwd.grammar._grammar import Grammar as Grammar
 from ffwd.grammar._grammar import GrammarLike as GrammarLike
 from ffwd.grammar._kinds import JsonSchema as JsonSchema
-from ffwd.grammar._kinds import Numbers as Numbers
-from ffwd.grammar._kinds import Policy as Policy
-from ffwd.grammar._kinds import PropertyOrder as PropertyOrder
-from ffwd.grammar._kinds import Whitespace as Whitespace
 from ffwd.grammar._kinds import json_schema as json_schema
 from ffwd.grammar._languages import Complement as Complement
 from ffwd.grammar._languages import Intersection as Intersection
@@ -70,3 +66,9 @@ from ffwd.grammar._unknown_keywords import unknown_keywords as unknown_keywords
 from ffwd.grammar._unknown_keywords import warn_of_unknown_keywords as warn_of_unknown_keywords
 from ffwd.grammar._unused import UnusedRule as UnusedRule
 from ffwd.grammar._unused import unused_rules as unused_rules
+from ffwd.grammar._writing import Numbers as Numbers
+from ffwd.grammar._writing import Policy as Policy
+from ffwd.grammar._writing import PropertyOrder as PropertyOrder
+from ffwd.grammar._writing import Whitespace as Whitespace
+from ffwd.grammar._writing import Writing as Writing
+from ffwd.grammar._writing import WritingOptions as WritingOptions

@@ -59,7 +59,9 @@ class Grammar:
 
     def _arguments(self) -> "Iterable[tuple[str, object]]":
         """The arguments of the function that makes it: names (empty if by position) and values."""
-        for index, field in enumerate(fields(self)):  # type: ignore[arg-type]
+        # Those that a base class declares come first, and take names only.
+        ordered = sorted(fields(self), key=lambda field: field.kw_only is True)  # type: ignore[arg-type]
+        for index, field in enumerate(ordered):
             value = getattr(self, field.name)
             if index == 0:
                 yield "", value

@@ -18,12 +18,12 @@ from ffwd.grammar._regex import Regex
 from ffwd.grammar._repeat import Repeat
 from ffwd.grammar._rules import RuleReference, Rules
 from ffwd.grammar._sequence import Seq, Text
+from ffwd.grammar._shared_writing import SharedWriting
 from ffwd.grammar._spans import Limit, Span
 from ffwd.grammar._string import StringText
 from ffwd.grammar._substring import Substring
 from ffwd.grammar._tokens import Tokens
 from ffwd.grammar._typed import TypedSchema
-from ffwd.grammar._writing import Writing, whitespace_of
 
 # Each of these is free text of its own, which knows all the others.
 MAX_OVERLAPPING = 8
@@ -48,7 +48,7 @@ class Lowering:
 
     builder: GrammarBuilder
     controls: Controls
-    writing: Writing = field(default_factory=Writing)
+    writing: SharedWriting = field(default_factory=SharedWriting)
     _nodes: dict[Key, int] = field(default_factory=dict)
     _scopes: dict[Key, Scope] = field(default_factory=dict)
 
@@ -171,7 +171,7 @@ class Lowering:
 
     def _json_schema(self, grammar: JsonSchema, nodes: list[int], scope: Scope) -> int:
         self.writing.take(grammar)
-        return self.builder.json_schema(grammar.schema, **whitespace_of(grammar))
+        return self.builder.json_schema(grammar.schema, **grammar.native_layout())
 
 
 def overlaps(triggers: list[str], excluding: list[str]) -> list[str]:
@@ -255,7 +255,7 @@ def lower(
     controls: Collection[str] = (),
     ends: Set[str] = frozenset(),
     meter: CompileMeter | None = None,
-) -> tuple[GrammarBuilder, int, Writing]:
+) -> tuple[GrammarBuilder, int, SharedWriting]:
     """A grammar for the native core: the builder that has it, its node, and how JSON is written.
 
     Args:

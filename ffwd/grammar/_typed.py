@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from ffwd.grammar._kinds import JsonSchema, Numbers, Policy, PropertyOrder, Whitespace
+from ffwd.grammar._kinds import JsonSchema
 from ffwd.grammar._text import schema_text
+from ffwd.grammar._writing import WritingOptions, takes_writing
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ffwd.typed import Adapter
 
 T = TypeVar("T")
@@ -79,13 +82,7 @@ def schema_of(  # type: ignore[overload-overlap]  # a class can be called, too, 
     /,
     *,
     require_all: bool = False,
-    whitespace: Whitespace = "consistent",
-    max_whitespace: int = 64,
-    separators: tuple[str, str] | None = None,
-    indent: int | str | None = None,
-    property_order: PropertyOrder = "declared",
-    numbers: Numbers = "plain",
-    policy: Policy = "strict",
+    **options: Unpack[WritingOptions],
 ) -> TypedSchema[T]: ...
 
 
@@ -95,13 +92,7 @@ def schema_of(
     /,
     *,
     require_all: bool = False,
-    whitespace: Whitespace = "consistent",
-    max_whitespace: int = 64,
-    separators: tuple[str, str] | None = None,
-    indent: int | str | None = None,
-    property_order: PropertyOrder = "declared",
-    numbers: Numbers = "plain",
-    policy: Policy = "strict",
+    **options: Unpack[WritingOptions],
 ) -> TypedSchema[inspect.BoundArguments]: ...
 
 
@@ -111,28 +102,17 @@ def schema_of(
     /,
     *,
     require_all: bool = False,
-    whitespace: Whitespace = "consistent",
-    max_whitespace: int = 64,
-    separators: tuple[str, str] | None = None,
-    indent: int | str | None = None,
-    property_order: PropertyOrder = "declared",
-    numbers: Numbers = "plain",
-    policy: Policy = "strict",
+    **options: Unpack[WritingOptions],
 ) -> TypedSchema[Any]: ...
 
 
+@takes_writing()
 def schema_of(
     type: Any,
     /,
     *,
     require_all: bool = False,
-    whitespace: Whitespace = "consistent",
-    max_whitespace: int = 64,
-    separators: tuple[str, str] | None = None,
-    indent: int | str | None = None,
-    property_order: PropertyOrder = "declared",
-    numbers: Numbers = "plain",
-    policy: Policy = "strict",
+    **options: Unpack[WritingOptions],
 ) -> TypedSchema[Any]:
     """JSON text that is a value of a Python type, and the way back: `schema_of(T).parse(text)`.
 
@@ -157,13 +137,7 @@ def schema_of(
             found again by `pickle`, if the grammar is to be sent to another process.
         require_all: Every declared property has to be there, also one with a default, as in
             OpenAI's strict mode.
-        whitespace: See `json_schema`, as for all that follow.
-        max_whitespace: The longest run of whitespace.
-        separators: Between items, and between keys and values.
-        indent: How far each level is indented.
-        property_order: In which order properties come.
-        numbers: Which spellings of numbers are written.
-        policy: What happens to a keyword that is not supported.
+        **options: How JSON is written: all but `registry` of `json_schema`.
 
     Raises:
         UnsupportedTypeError: JSON has no form for a part of the type; `place` says which.
@@ -180,13 +154,7 @@ def schema_of(
     adapter = _adapter(type, require_all=require_all)
     return TypedSchema(
         schema=schema_text(adapter.schema),
-        whitespace=whitespace,
-        max_whitespace=max_whitespace,
-        separators=separators,
-        indent=indent,
-        property_order=property_order,
-        numbers=numbers,
-        policy=policy,
+        **options,
         type=type,
         require_all=require_all,
         _adapter=adapter,

@@ -1,64 +1,172 @@
-"""How the JSON of a grammar is written."""
+"""How JSON is written: the options of `json_schema`, which many other functions take as well.
 
-from typing import Any
+A new option is a field of `Writing`, its type in `WritingOptions`, its line in `native`, and its
+sentence in the docstring of `json_schema`.
+"""
 
-from ffwd.grammar._errors import grammar_error
-from ffwd.grammar._kinds import JsonSchema
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast, get_args, get_origin
 
-# All JSON of one grammar has the same ones.
-SHARED = ("property_order", "numbers", "policy")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+Whitespace: TypeAlias = Literal["consistent", "flexible", "compact", "single-space"]
+"""Which whitespace may stand between the tokens of JSON; see `json_schema`."""
+
+Policy: TypeAlias = Literal["strict", "lenient"]
+"""What happens to a keyword that is not supported; see `json_schema`."""
+
+PropertyOrder: TypeAlias = Literal["declared", "any"]
+"""In which order the properties of objects come; see `json_schema`."""
+
+Numbers: TypeAlias = Literal["plain", "any"]
+"""Which spellings of numbers are written; see `json_schema`."""
+
+MAX_WHITESPACE = 4096
+# Of one separator or of one step of indentation.
+MAX_LAYOUT = 64
+JSON_WHITESPACE = " \t\n\r"
+
+# Each schema of a grammar has its own; of all other options they have the same.
+LAYOUT = ("whitespace", "max_whitespace", "separators", "indent")
 
 
-def whitespace_of(schema: JsonSchema) -> dict[str, Any]:
-    """How the native core is told where whitespace may stand."""
-    return {
-        "whitespace": schema.whitespace,
-        "max_whitespace": schema.max_whitespace,
-        "separators": schema.layout_separators,
-        "indent": schema.layout_indent,
-    }
+class WritingOptions(TypedDict, total=False):
+    """The options of `json_schema` as keyword arguments, for type checkers."""
+
+    whitespace: Whitespace
+    max_whitespace: int
+    separators: tuple[str, str] | None
+    indent: int | str | None
+    property_order: PropertyOrder
+    numbers: Numbers
+    policy: Policy
 
 
+@dataclass(frozen=True, kw_only=True)
 class Writing:
-    """What the JSON Schemas of one grammar have in common."""
+    """How JSON is written; `json_schema` says what each option means.
 
-    def __init__(self) -> None:
-        self._first: JsonSchema | None = None
-        self._documents: dict[str, str] = {}
+    Attributes:
+        whitespace: Where whitespace may stand.
+        max_whitespace: The longest run of whitespace, in characters, 0 to 4096.
+        separators: Between items, and between a key and its value.
+        indent: How far each level is indented.
+        property_order: In which order properties come.
+        numbers: Which spellings of numbers are written.
+        policy: What happens to a keyword that is not supported.
 
-    def take(self, schema: JsonSchema) -> None:
-        """Add a schema.
+    """
 
-        Raises:
-            GrammarError: It has another order of properties or another policy than those before,
-                or another document for a URI.
+    whitespace: Whitespace = "consistent"
+    max_whitespace: int = 64
+    separators: tuple[str, str] | None = None
+    indent: int | str | None = None
+    property_order: PropertyOrder = "declared"
+    numbers: Numbers = "plain"
+    policy: Policy = "strict"
 
-        """
-        first = self._first = self._first or schema
-        for name in SHARED:
-            one, other = getattr(first, name), getattr(schema, name)
-            if one != other:
-                raise grammar_error(
-                    f"the JSON Schemas of one grammar must have the same {name}, "
-                    f"which is {one!r} in one and {other!r} in another"
-                )
-        for uri, document in schema.registry:
-            if self._documents.setdefault(uri, document) != document:
-                raise grammar_error(
-                    f"the JSON Schemas of one grammar have different documents for {uri!r}"
-                )
+    def __post_init__(self) -> None:
+        """Check that each option has a value that it can have."""
+        for each in fields(Writing):
+            values, given = get_args(each.type), getattr(self, each.name)
+            if get_origin(each.type) is Literal and given not in values:
+                raise ValueError(f"{each.name} must be one of {', '.join(values)}, not {given!r}")
+        if not isinstance(self.max_whitespace, int) or isinstance(self.max_whitespace, bool):
+            raise TypeError(
+                f"max_whitespace must be an int, not {type(self.max_whitespace).__name__}"
+            )
+        if not 0 <= self.max_whitespace <= MAX_WHITESPACE:
+            raise ValueError(
+                f"max_whitespace must be from 0 to {MAX_WHITESPACE}, not {self.max_whitespace}"
+            )
+        if self.separators is not None:
+            _check_separators(self.separators)
+        if self.indent is not None:
+            _check_indent(self.indent)
+        if self.whitespace != "consistent" and (self.separators, self.indent) != (None, None):
+            raise ValueError(
+                f"whitespace={self.whitespace!r} cannot be combined with separators or indent"
+            )
 
-    def options(self) -> dict[str, Any]:
-        """What the native core is told.
+    def options(self) -> WritingOptions:
+        """Return all options as keyword arguments."""
+        return cast(WritingOptions, {name: getattr(self, name) for name in WRITING})
 
-        The whitespace is that of schemas in Lark grammars, which have none of their own: as that of
-        the first schema beside them, or wherever JSON has it.
-        """
-        schema = self._first or JsonSchema("true", whitespace="flexible")
+    def given(self) -> WritingOptions:
+        """Return those that are not the default, for what has other defaults."""
+        plain = Writing()
+        given = (name for name in WRITING if getattr(self, name) != getattr(plain, name))
+        return cast(WritingOptions, {name: getattr(self, name) for name in given})
+
+    def native_layout(self) -> dict[str, Any]:
+        """Return what the native core is told of whitespace."""
+        separators, indent = self.separators, self.indent
+        if separators is None and indent is not None:
+            separators = (",", ": ")
         return {
-            **whitespace_of(schema),
-            "any_order": schema.property_order == "any",
-            "any_numbers": schema.numbers == "any",
-            "registry": tuple(self._documents.items()),
-            "lenient": schema.policy == "lenient",
+            "whitespace": self.whitespace,
+            "max_whitespace": self.max_whitespace,
+            "separators": separators,
+            "indent": " " * indent if isinstance(indent, int) else indent,
         }
+
+    def native(self) -> dict[str, Any]:
+        """Return what the native core is told."""
+        return {
+            **self.native_layout(),
+            "any_order": self.property_order == "any",
+            "any_numbers": self.numbers == "any",
+            "lenient": self.policy == "lenient",
+        }
+
+
+WRITING = tuple(each.name for each in fields(Writing))
+"""The names of the options."""
+
+
+def takes_writing(defaults: type[Writing] = Writing) -> Callable[[Function], Function]:
+    """Show `help` and notebooks each option where a function takes `**options`."""
+    options = [
+        inspect.Parameter(
+            each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type
+        )
+        for each in fields(defaults)
+        if each.name in WRITING
+    ]
+
+    def shown(function: Function) -> Function:
+        signature = inspect.signature(function)
+        own = list(signature.parameters.values())[:-1]
+        function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        return function
+
+    return shown
+
+
+def _check_separators(separators: tuple[str, str]) -> None:
+    if (
+        not isinstance(separators, tuple)
+        or len(separators) != 2
+        or not all(isinstance(separator, str) for separator in separators)
+    ):
+        raise TypeError(f"separators must be a tuple of two str, not {separators!r}")
+    for separator, mark in zip(separators, (",", ":"), strict=True):
+        if len(separator) > MAX_LAYOUT or separator.strip(JSON_WHITESPACE) != mark:
+            raise ValueError(
+                f"a separator must be {mark!r} with whitespace around it, of at most {MAX_LAYOUT} "
+                f"characters, not {separator[:80]!r}"
+            )
+
+
+def _check_indent(indent: int | str) -> None:
+    if not isinstance(indent, (int, str)) or isinstance(indent, bool):
+        raise TypeError(f"indent must be an int or a str, not {type(indent).__name__}")
+    if isinstance(indent, int):
+        if not 0 <= indent <= MAX_LAYOUT:
+            raise ValueError(f"indent must be from 0 to {MAX_LAYOUT}, not {indent}")
+    elif len(indent) > MAX_LAYOUT or indent.strip(JSON_WHITESPACE):
+        raise ValueError(
+            f"indent must be whitespace of at most {MAX_LAYOUT} characters, not {indent[:80]!r}"
+        )

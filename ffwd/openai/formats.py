@@ -1,12 +1,13 @@
 """`response_format`: what the text of an answer is."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ffwd.grammar import (
     Grammar,
-    Policy,
-    Whitespace,
+    WritingOptions,
     any_text,
     ebnf,
     gbnf,
@@ -18,12 +19,15 @@ from ffwd.grammar import (
     structural_tag,
 )
 from ffwd.grammar._typed import is_type
+from ffwd.grammar._writing import Writing, takes_writing
 from ffwd.openai.strict import check_strict
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-def response_format(
-    format: Any, *, whitespace: Whitespace = "consistent", policy: Policy = "strict"
-) -> Grammar:
+
+@takes_writing()
+def response_format(format: Any, **options: Unpack[WritingOptions]) -> Grammar:
     """What a `response_format` allows.
 
     Args:
@@ -40,22 +44,22 @@ def response_format(
             model, or another Python type, as OpenAI's client takes it: its schema with all
             properties required (`ffwd.schema_of(format, require_all=True)`, whose `parse` reads
             the answer).
-        whitespace: Where whitespace may stand in JSON; see `ffwd.json_schema`.
-        policy: What happens to keywords of a schema that are not supported; see
-            `ffwd.json_schema`.
+        **options: How JSON is written: all but `registry` of `ffwd.json_schema`.
 
     Raises:
         GrammarError: A grammar or an expression that cannot be one.
         InvalidSchemaError: A schema that is none, or not a strict one (`StrictSchemaError`).
         UnsupportedTypeError: A type that has no JSON Schema.
-        TypeError: `format` is no object and no type.
-        ValueError: A type that there is not, or something is missing.
+        TypeError: `format` is no object and no type, or an option has another type.
+        ValueError: A type that there is not, or something is missing, or an option has a value that
+            it cannot have.
 
     """
+    Writing(**options)  # or raises
     if format is None:
         return span("content", any_text())
     if is_type(format):
-        schema = schema_of(format, require_all=True, whitespace=whitespace, policy=policy)
+        schema = schema_of(format, require_all=True, **options)
         return span("content", schema)
     if not isinstance(format, Mapping) and hasattr(format, "model_dump"):
         # As `model_dump(by_alias=True)`: a pydantic model cannot have a field called `schema`.
@@ -66,20 +70,20 @@ def response_format(
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
         raise ValueError(f"response_format has the type {kind!r}, not one of {', '.join(_READERS)}")
-    return span("content", read(format, whitespace, policy))
+    return span("content", read(format, options))
 
 
-def _text(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+def _text(format: Mapping[str, Any], options: WritingOptions) -> Grammar:
     return any_text()
 
 
-def _json_object(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+def _json_object(format: Mapping[str, Any], options: WritingOptions) -> Grammar:
     schema = format.get("schema")
     given = {"type": "object"} if schema is None else schema
-    return json_schema(given, whitespace=whitespace, policy=policy)
+    return json_schema(given, **options)
 
 
-def _json_schema(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+def _json_schema(format: Mapping[str, Any], options: WritingOptions) -> Grammar:
     inner = format.get("json_schema", format)
     if not isinstance(inner, Mapping):
         raise ValueError("`json_schema` must be an object with a `schema`")
@@ -88,24 +92,24 @@ def _json_schema(format: Mapping[str, Any], whitespace: Whitespace, policy: Poli
         raise ValueError(f"`strict` must be a bool, not {strict!r}")
     schema = inner.get("schema", inner.get("json_schema"))
     if schema is None and not strict:
-        return json_schema({"type": "object"}, whitespace=whitespace, policy=policy)
+        return json_schema({"type": "object"}, **options)
     if strict:
         check_strict(schema)
-    made: Grammar = json_schema(_given(schema, "schema"), whitespace=whitespace, policy=policy)
+    made: Grammar = json_schema(_given(schema, "schema"), **options)
     return made
 
 
-def _json_value(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+def _json_value(format: Mapping[str, Any], options: WritingOptions) -> Grammar:
     schema = _given(format.get("value", format.get("schema")), "value")
-    made: Grammar = json_schema(schema, whitespace=whitespace, policy=policy)
+    made: Grammar = json_schema(schema, **options)
     return made
 
 
-def _regex(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+def _regex(format: Mapping[str, Any], options: WritingOptions) -> Grammar:
     return regex(_string(format, "value", "pattern", "regex"))
 
 
-def _grammar(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
+def _grammar(format: Mapping[str, Any], options: WritingOptions) -> Grammar:
     inner = format.get("grammar", format)
     if isinstance(inner, str):
         inner = {"syntax": "gbnf", "definition": inner}
@@ -123,11 +127,11 @@ def _grammar(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) 
     return read[syntax](_string(inner, "definition"))
 
 
-def _structural_tag(format: Mapping[str, Any], whitespace: Whitespace, policy: Policy) -> Grammar:
-    return structural_tag(dict(format))
+def _structural_tag(format: Mapping[str, Any], options: WritingOptions) -> Grammar:
+    return structural_tag(dict(format), **options)
 
 
-_READERS: dict[str, Callable[[Mapping[str, Any], Whitespace, Policy], Grammar]] = {
+_READERS: dict[str, Callable[[Mapping[str, Any], WritingOptions], Grammar]] = {
     "text": _text,
     "json_object": _json_object,
     "json_schema": _json_schema,

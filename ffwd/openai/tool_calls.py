@@ -1,9 +1,12 @@
 """`tools`, `tool_choice` and `parallel_tool_calls`: which calls an answer has."""
 
-from collections.abc import Iterable
-from typing import Any
+from __future__ import annotations
 
-from ffwd.grammar import Grammar, Whitespace
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+from ffwd.grammar import Grammar, WritingOptions
+from ffwd.grammar._writing import Writing, takes_writing
 from ffwd.openai.strict import StrictSchemaError, check_strict
 from ffwd.tools.build import OnBadTool, answer, read_calls, refuse
 from ffwd.tools.choice import ToolChoice, read_choice
@@ -11,7 +14,11 @@ from ffwd.tools.definition import Tool, read_tools
 from ffwd.tools.detect import FormatSource, detect_format
 from ffwd.tools.errors import RefusedTool, ToolChoiceError
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
+
+@takes_writing()
 def tools(
     tools: Iterable[Any],
     tool_choice: Any = "auto",
@@ -19,7 +26,7 @@ def tools(
     format: FormatSource,
     parallel_tool_calls: bool = True,
     on_bad_tool: OnBadTool = "raise",
-    whitespace: Whitespace | None = None,
+    **options: Unpack[WritingOptions],
 ) -> Grammar:
     """An answer with the calls that a request allows, written as a model writes them.
 
@@ -44,8 +51,8 @@ def tools(
             cannot write, or that is no tool: `"raise"`, `"skip"`, or a function that is called with
             each, for instance the `append` of a list. A tool that `tool_choice` names is never
             left out.
-        whitespace: Where whitespace may stand in arguments that are JSON; by default as the format
-            says.
+        **options: How arguments that are JSON are written: all but `registry` of
+            `ffwd.json_schema`. `whitespace` is what the format says unless given.
 
     Raises:
         RefusedToolsError: Tools cannot be used, with `on_bad_tool="raise"`, or one that is chosen.
@@ -56,12 +63,14 @@ def tools(
     """
     if not isinstance(parallel_tool_calls, bool):
         raise TypeError(f"parallel_tool_calls must be a bool, not {parallel_tool_calls!r}")
+    given = cast(WritingOptions, {key: one for key, one in options.items() if one is not None})
+    Writing(**given)  # or raises
     style = detect_format(format)
     chosen = read_choice(tool_choice)
     found, refused = read_tools(tools)
     known = {tool.name if tool.type == "function" else tool.type for tool in found}
     usable, not_strict = _strict(found)
-    calls = read_calls(usable, style, whitespace=whitespace)
+    calls = read_calls(usable, style, given)
     bad = sorted([*refused, *not_strict, *calls.refused], key=lambda tool: tool.index)
     _check_choice(chosen, known, bad)
     refuse(bad, on_bad_tool)

@@ -20,10 +20,10 @@ from ffwd.tokenizer.encoder import TextEncoder as TextEncoder
 from ffwd.tokenizer.errors import CorruptTokenizerError as CorruptTokenizerError
 from ffwd.tokenizer.errors import TokenizerNotFoundError as TokenizerNotFoundError
 from ffwd.tokenizer.errors import UnsupportedTokenizerError as UnsupportedTokenizerError
-from ffwd.tokenizer.huggingface import from_huggingface as from_huggingface
-from ffwd.tokenizer.huggingface import text_encoder as text_encoder
-from ffwd.tokenizer.huggingface import token_table as token_table
-from ffwd.tokenizer.huggingface import vocabulary as vocabulary
+from ffwd.tokenizer.huggingface.vocabulary import from_huggingface as from_huggingface
+from ffwd.tokenizer.huggingface.vocabulary import text_encoder as text_encoder
+from ffwd.tokenizer.huggingface.vocabulary import token_table as token_table
+from ffwd.tokenizer.huggingface.vocabulary import vocabulary as vocabulary
 from ffwd.tokenizer.info import TokenizerInfo as TokenizerInfo
 from ffwd.tokenizer.load import info as info
 from ffwd.tokenizer.load import load as load

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ffwd import _native
-from ffwd.tokenizer.huggingface_bpe import huggingface_parts
-from ffwd.tokenizer.ranks import Ranks, rank_parts, read_ranks, read_tekken, tiktoken_ranks
-from ffwd.tokenizer.sentencepiece_model import read_sentencepiece, sentencepiece_parts
+from ffwd.tokenizer.huggingface.bpe import huggingface_parts
+from ffwd.tokenizer.ranks.read import Ranks, rank_parts, read_ranks, read_tekken, tiktoken_ranks
+from ffwd.tokenizer.sentencepiece.model import read_sentencepiece, sentencepiece_parts
 from ffwd.tokenizer.source import read_source
 from ffwd.tokenizer.tokens import read_tokens
 

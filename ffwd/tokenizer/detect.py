@@ -13,8 +13,8 @@ from ffwd.tokenizer.errors import (
     TokenizerNotFoundError,
     UnsupportedTokenizerError,
 )
-from ffwd.tokenizer.ranks import is_rank_line
-from ffwd.tokenizer.sentencepiece_model import begins_like_sentencepiece
+from ffwd.tokenizer.ranks.read import is_rank_line
+from ffwd.tokenizer.sentencepiece.model import begins_like_sentencepiece
 
 MAX_BYTES = 1 << 29
 """Files that are larger are not read as a whole: a GGUF, of which only the header is, may be."""

@@ -11,9 +11,9 @@ from ffwd.tokenizer.definition import Kind
 from ffwd.tokenizer.detect import Found, detect_bytes, detect_file, file_in
 from ffwd.tokenizer.errors import CorruptTokenizerError, TokenizerNotFoundError
 from ffwd.tokenizer.foreign import inner_tokenizer
-from ffwd.tokenizer.gguf_header import read_header
-from ffwd.tokenizer.openai import encoding_name
-from ffwd.tokenizer.sentencepiece_model import count_pieces
+from ffwd.tokenizer.gguf.header import read_header
+from ffwd.tokenizer.ranks.openai import encoding_name
+from ffwd.tokenizer.sentencepiece.model import count_pieces
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,9 +19,9 @@ from ffwd.tokenizer.definition import KINDS, Kind, TokenizerParts
 from ffwd.tokenizer.detect import Found, detect_bytes, detect_file, file_in
 from ffwd.tokenizer.errors import FORMATS, TokenizerNotFoundError, UnsupportedTokenizerError
 from ffwd.tokenizer.foreign import inner_tokenizer
-from ffwd.tokenizer.gguf import read_gguf
+from ffwd.tokenizer.gguf.read import read_gguf
 from ffwd.tokenizer.hub import fetch
-from ffwd.tokenizer.huggingface_tokenizer import NAMES, huggingface_tokenizer
+from ffwd.tokenizer.huggingface.tokenizer import NAMES, huggingface_tokenizer
 from ffwd.tokenizer.info import (
     TokenizerInfo,
     contents_info,
@@ -29,13 +29,13 @@ from ffwd.tokenizer.info import (
     file_info,
     object_info,
 )
-from ffwd.tokenizer.known_ranks import KnownRanks, known_names, known_ranks
-from ffwd.tokenizer.openai import encoding_name, read_encoding
-from ffwd.tokenizer.rank_tokenizer import TEKKEN_ROLES, rank_tokenizer
-from ffwd.tokenizer.ranks import Ranks, parse_ranks, parse_tekken, tiktoken_ranks
+from ffwd.tokenizer.ranks.known import KnownRanks, known_names, known_ranks
+from ffwd.tokenizer.ranks.openai import encoding_name, read_encoding
+from ffwd.tokenizer.ranks.read import Ranks, parse_ranks, parse_tekken, tiktoken_ranks
+from ffwd.tokenizer.ranks.tokenizer import TEKKEN_ROLES, rank_tokenizer
 from ffwd.tokenizer.roles import END_NAMES, SpecialToken
-from ffwd.tokenizer.sentencepiece_model import model_bytes
-from ffwd.tokenizer.sentencepiece_tokenizer import sentencepiece_tokenizer
+from ffwd.tokenizer.sentencepiece.model import model_bytes
+from ffwd.tokenizer.sentencepiece.tokenizer import sentencepiece_tokenizer
 from ffwd.tokenizer.source import parse_source, read_source
 from ffwd.tokenizer.tokenizer import Tokenizer
 

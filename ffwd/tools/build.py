@@ -11,7 +11,7 @@ from ffwd._compile import compile as compile_grammar
 from ffwd._native import FfwdError, Vocabulary
 from ffwd.grammar import (
     Grammar,
-    Whitespace,
+    WritingOptions,
     any_text,
     choice,
     json_schema,
@@ -64,15 +64,13 @@ class Calls:
     refused: tuple[RefusedTool, ...]
 
 
-def read_calls(
-    tools: Sequence[Tool], style: ToolFormat, *, whitespace: Whitespace | None = None
-) -> Calls:
+def read_calls(tools: Sequence[Tool], style: ToolFormat, writing: WritingOptions) -> Calls:
     """The call of each tool; those whose schema cannot be compiled are refused, one by one."""
     vocabulary = _bytes()
     options: list[tuple[Tool, Grammar]] = []
     refused: list[RefusedTool] = []
     for tool in tools:
-        call = _call_or_reason(tool, style, whitespace, vocabulary)
+        call = _call_or_reason(tool, style, writing, vocabulary)
         if isinstance(call, RefusedTool):
             refused.append(call)
         else:
@@ -81,10 +79,10 @@ def read_calls(
 
 
 def _call_or_reason(
-    tool: Tool, style: ToolFormat, whitespace: Whitespace | None, vocabulary: Vocabulary
+    tool: Tool, style: ToolFormat, writing: WritingOptions, vocabulary: Vocabulary
 ) -> Grammar | RefusedTool:
     try:
-        return _call(tool, style, whitespace, vocabulary)
+        return _call(tool, style, writing, vocabulary)
     except RefusedTool as error:
         return error
     except FfwdError as error:
@@ -160,7 +158,7 @@ def _free_text(style: ToolFormat) -> Grammar:
 
 
 def _call(
-    tool: Tool, style: ToolFormat, whitespace: Whitespace | None, vocabulary: Vocabulary
+    tool: Tool, style: ToolFormat, writing: WritingOptions, vocabulary: Vocabulary
 ) -> Grammar:
     pieces, arguments, name = style.call, style.arguments, tool.name
     parameters = tool.schema
@@ -182,9 +180,8 @@ def _call(
         )
     spelled = json.dumps(name)[1:-1] if style.spelled_in_json else name
     if isinstance(arguments, JsonArguments):
-        written: Grammar = json_schema(
-            dict(parameters), whitespace=whitespace or arguments.whitespace
-        )
+        options: WritingOptions = {"whitespace": arguments.whitespace, **writing}
+        written: Grammar = json_schema(dict(parameters), **options)
         compile_grammar(written, vocabulary)
     else:
         compile_grammar(json_schema(dict(parameters)), vocabulary)

@@ -6,7 +6,7 @@ import json
 import random
 from dataclasses import dataclass
 
-from ffwd.adapters._engine_requests import GrammarRequest
+from ffwd.adapters.shared.requests import GrammarRequest
 from maskbench.shapes import all_shapes
 from maskbench.shapes.draw import Draw
 
@@ -34,7 +34,7 @@ def document(source: random.Random) -> Text:
     """A shape of the built-in corpus with a document whose values are drawn anew."""
     shape = source.choice(_SHAPES)
     data = shape.draw(Draw(source))
-    request = GrammarRequest("json", json.dumps(shape.schema), any_order=True)
+    request = GrammarRequest("json", json.dumps(shape.schema), property_order="any")
     return Text(request, json.dumps(data, ensure_ascii=False))
 
 
@@ -65,7 +65,7 @@ def different(number: int) -> GrammarRequest:
             | {"size": {"type": "integer", "minimum": number, "maximum": number + low}},
             "required": ["size"],
         }
-        return GrammarRequest("json", json.dumps(schema), any_order=True)
+        return GrammarRequest("json", json.dumps(schema), property_order="any")
     if kind == 2:
         pattern = f"({word}|[a-f]{{{low},{low + 20}}})-([0-9]{{2,{number + 2}}}|x*y{{{number}}})"
         return GrammarRequest("regex", pattern if number < 1000 else f"({word}|[a-f]{{{low},}})+")

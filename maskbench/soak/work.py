@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import ffwd
 from ffwd import CompiledGrammar, Matcher, Vocabulary
-from ffwd.adapters._engine_cache import GrammarCache
+from ffwd.adapters.shared.cache import GrammarCache
 from maskbench.documents import Encoder
 from maskbench.soak import grammars
 from maskbench.soak.memory import Curve, record, resident

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from ffwd import VocabularyError
-from ffwd.adapters._hf_mask import ScoreMask
-from ffwd.adapters._torch_bitmask import blocked_on_device
+from ffwd.adapters.logits.torch_bitmask import blocked_on_device
+from ffwd.adapters.transformers.mask import ScoreMask
 
 EOS, WIDTH = 2, 768
 

@@ -285,7 +285,7 @@ def test_one_grammar_for_each_prompt_or_one_for_all(model, prompts, order_gramma
 
 
 def test_the_scheduler_dies(model, prompts, order_grammar, monkeypatch):
-    from ffwd.adapters._hf_continuous_processor import GrammarBatchProcessor
+    from ffwd.adapters.transformers.continuous_processor import GrammarBatchProcessor
 
     def broken(self, scores, tensor_arg):
         raise RuntimeError("out of memory")

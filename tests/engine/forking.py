@@ -18,8 +18,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import ffwd
-from ffwd.adapters._engine_cache import GrammarCache
-from ffwd.adapters._engine_requests import GrammarRequest
+from ffwd.adapters.shared.cache import GrammarCache
+from ffwd.adapters.shared.requests import GrammarRequest
 
 CHILD_SECONDS = 600
 ROWS = 40

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ffwd.adapters._engine_requests import grammar_of
+from ffwd.adapters.shared.requests import grammar_of
 from maskbench.__main__ import main
 from maskbench.soak import grammars
 from maskbench.soak.memory import TOLERANCE_BYTES, Curve, Sample, allowed

@@ -15,7 +15,7 @@ from realtokenizers import sentencepiece_file
 
 from ffwd.tokenizer import Finding, Tokenizer, TokenizerParts, load
 from ffwd.tokenizer.audit import KINDS
-from ffwd.tokenizer.gguf import read_gguf
+from ffwd.tokenizer.gguf.read import read_gguf
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 END = 256

@@ -18,7 +18,7 @@ from ffwd.tokenizer.errors import (
     TokenizerNotFoundError,
     UnsupportedTokenizerError,
 )
-from ffwd.tokenizer.gguf_header import MAX_KEPT_BYTES, MAX_STRINGS, is_gguf, read_header
+from ffwd.tokenizer.gguf.header import MAX_KEPT_BYTES, MAX_STRINGS, is_gguf, read_header
 
 VALUES: dict[str, Any] = {
     "text": "höher",

@@ -16,8 +16,8 @@ from llamacpp import vocabularies
 from sampletexts import RUNS, TEXTS, adversarial_texts, long_texts, random_texts
 
 from ffwd.tokenizer import Bpe, Tokenizer, TokenKind
-from ffwd.tokenizer.gguf import read_gguf
-from ffwd.tokenizer.gguf_header import read_header
+from ffwd.tokenizer.gguf.header import read_header
+from ffwd.tokenizer.gguf.read import read_gguf
 
 SEED = 7
 

@@ -11,10 +11,10 @@ from sampletexts import TEXTS, adversarial_texts
 
 from ffwd import FfwdError, VocabularyError
 from ffwd.tokenizer import CorruptTokenizerError, Tokenizer, TokenKind
-from ffwd.tokenizer.gguf import read_gguf
-from ffwd.tokenizer.gguf_header import read_header
-from ffwd.tokenizer.gguf_sentencepiece import sentencepiece_library
-from ffwd.tokenizer.gguf_vocabulary import read_vocabulary
+from ffwd.tokenizer.gguf.header import read_header
+from ffwd.tokenizer.gguf.read import read_gguf
+from ffwd.tokenizer.gguf.sentencepiece import sentencepiece_library
+from ffwd.tokenizer.gguf.vocabulary import read_vocabulary
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 

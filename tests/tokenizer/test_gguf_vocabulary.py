@@ -10,8 +10,8 @@ from ggufs import BYTES, byte_level, gguf, real
 
 from ffwd import TextError, VocabularyError
 from ffwd.tokenizer import CorruptTokenizerError, Tokenizer, TokenKind, UnsupportedTokenizerError
-from ffwd.tokenizer.gguf import read_gguf
-from ffwd.tokenizer.gguf_pretokenizers import NAMES
+from ffwd.tokenizer.gguf.pretokenizers import NAMES
+from ffwd.tokenizer.gguf.read import read_gguf
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 

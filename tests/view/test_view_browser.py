@@ -20,8 +20,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 import ffwd.model
-from ffwd.adapters.demo import tasks
 from ffwd.cli.commands import group
+from ffwd.cli.demo.ways import tasks
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -1,28 +1,31 @@
 """The whole of a structural tag."""
 
+from __future__ import annotations
+
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ffwd.grammar._grammar import Grammar
-from ffwd.grammar._kinds import Numbers, Policy, PropertyOrder, Whitespace
 from ffwd.grammar._structural_tags.errors import StructuralTagError
 from ffwd.grammar._structural_tags.fields import Fields
 from ffwd.grammar._structural_tags.formats import Around, Reader
 from ffwd.grammar._structural_tags.schemas import Schemas
 from ffwd.grammar._text import check_json
+from ffwd.grammar._writing import WritingOptions, takes_writing
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # Of one structural tag as text.
 MAX_CHARACTERS = 64_000_000
 
 
+@takes_writing(Schemas)
 def structural_tag(
     tag: str | dict[str, Any],
     *,
-    whitespace: Whitespace = "flexible",
-    property_order: PropertyOrder = "declared",
-    numbers: Numbers = "plain",
     closed_objects: bool = True,
-    policy: Policy = "strict",
+    **options: Unpack[WritingOptions],
 ) -> Grammar:
     """What a structural tag of XGrammar says.
 
@@ -33,13 +36,12 @@ def structural_tag(
 
     Args:
         tag: The structural tag, as JSON text or Python values.
-        whitespace: Where whitespace may stand in JSON; see `json_schema`.
-        property_order: In which order properties come where a format does not say `any_order`.
-        numbers: Which spellings of numbers are written in JSON; see `json_schema`.
         closed_objects: Whether objects that declare their properties have no others unless their
             schemas say so, as XGrammar reads them. Without it, they may, as JSON Schema has it.
-        policy: `"strict"` refuses fields of formats that are not known, and keywords of schemas
-            that are not supported; `"lenient"` leaves them out.
+        **options: How JSON is written: all but `registry` of `json_schema`. `whitespace` is
+            `"flexible"` unless given; `property_order` and `max_whitespace` are for formats that
+            do not say. With `policy="lenient"` fields of formats that are not known are left out,
+            too.
 
     Raises:
         StructuralTagError: A format that is not known, a field that is missing or has a value that
@@ -51,14 +53,8 @@ def structural_tag(
 
     """
     document = _document(tag)
-    schemas = Schemas(
-        whitespace=whitespace,
-        property_order=property_order,
-        numbers=numbers,
-        closed_objects=closed_objects,
-        policy=policy,
-    )
-    reader = Reader(schemas, lenient=policy == "lenient")
+    schemas = Schemas(closed_objects=closed_objects, **options)
+    reader = Reader(schemas, lenient=schemas.policy == "lenient")
     fields = Fields(document, "", "a structural tag")
     if fields.text("type", "structural_tag") != "structural_tag":
         raise StructuralTagError.at("/type", "'type' must be 'structural_tag'")

@@ -5,27 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from ffwd.grammar._grammar import Grammar
-from ffwd.grammar._kinds import JsonSchema, Numbers, Policy, PropertyOrder, Whitespace, json_schema
+from ffwd.grammar._kinds import JsonSchema, json_schema
 from ffwd.grammar._structural_tags.closed import closed
 from ffwd.grammar._structural_tags.document import Document
 from ffwd.grammar._structural_tags.errors import StructuralTagError
 from ffwd.grammar._structural_tags.fields import Fields
 from ffwd.grammar._structural_tags.without import without
 from ffwd.grammar._structural_tags.xml import STYLES, arguments
-
-# Runs of whitespace that a format does not bound.
-MAX_WHITESPACE = 64
+from ffwd.grammar._writing import Whitespace, Writing
 
 
 @dataclass(frozen=True)
-class Schemas:
+class Schemas(Writing):
     """Reads JSON Schemas; the attributes are options of `structural_tag`."""
 
     whitespace: Whitespace = "flexible"
-    property_order: PropertyOrder = "declared"
-    numbers: Numbers = "plain"
     closed_objects: bool = True
-    policy: Policy = "strict"
 
     def read(self, fields: Fields) -> Grammar:
         """What a format with a schema says."""
@@ -50,16 +45,14 @@ class Schemas:
                 )
         if self.closed_objects:
             schema = closed(schema)
-        options: dict[str, Any] = {
+        options = self.options()
+        if most is not None:
+            options["max_whitespace"] = most
             # A bound on runs of whitespace is about runs.
-            "whitespace": "flexible"
-            if most is not None and self.whitespace == "consistent"
-            else self.whitespace,
-            "max_whitespace": MAX_WHITESPACE if most is None else most,
-            "property_order": "any" if any_order else self.property_order,
-            "numbers": self.numbers,
-            "policy": self.policy,
-        }
+            if self.whitespace == "consistent" and (self.separators, self.indent) == (None, None):
+                options["whitespace"] = "flexible"
+        if any_order:
+            options["property_order"] = "any"
 
         def json_text(inner: Any, known: dict[str, Any]) -> JsonSchema:
             if excluding:

@@ -1,0 +1,1 @@
+"""What several engines share: requests as grammars, their cache, vocabularies and matchers."""

@@ -1,0 +1,308 @@
+"""A model with its tokenizer and chat template: from messages and a schema to a value."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from transformers import StoppingCriteria, StoppingCriteriaList
+from transformers.generation.streamers import BaseStreamer
+
+import ffwd
+from ffwd import CompiledGrammar, Grammar, Vocabulary, VocabularyError
+from ffwd.adapters.transformers.answer import ANSWER, Reading
+from ffwd.adapters.transformers.chat_options import ChatOptions, Stop
+from ffwd.adapters.transformers.chat_tokenizer import ChatTokenizer, Conversation, chat_tokenizer
+from ffwd.adapters.transformers.fit import end_tokens, misfit, model_width
+from ffwd.adapters.transformers.generation import FinishReason, Generation, as_schema, reader_of
+from ffwd.adapters.transformers.report import GenerationReport, GenerationStats
+from ffwd.adapters.transformers.stream import Stream
+from ffwd.adapters.transformers.structured import Structured
+from ffwd.chat import Prompt, Start
+from ffwd.grammar import WritingOptions, warn_of_unknown_keywords
+
+_DEFAULT_MAX_NEW_TOKENS = 1024
+
+
+class ChatModel:
+    """A model of transformers and its tokenizer.
+
+        chat = ChatModel(model, tokenizer)
+        person = chat.generate([{"role": "user", "content": "Who was Ada?"}], Person).value
+
+    `ffwd.generate(model, tokenizer, …)` is this for one call. It may be shared between threads.
+
+    Args:
+        model: A decoder-only model of transformers.
+        tokenizer: Its tokenizer: transformers' object, or whatever `ffwd.tokenizer.load` reads.
+
+    Raises:
+        TypeError: `model` is no model.
+        VocabularyError: The tokenizer cannot be read, or does not fit the model.
+
+    """
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        if not hasattr(model, "generate") or not hasattr(model, "generation_config"):
+            shown = repr(model)
+            raise TypeError(
+                f"the model is {shown if len(shown) < 100 else type(model)}, which cannot "
+                "generate: give a model of transformers, such as "
+                "AutoModelForCausalLM.from_pretrained(path)"
+            )
+        self.model = model
+        self._texts: ChatTokenizer = (
+            tokenizer
+            if isinstance(tokenizer, ChatTokenizer)
+            else chat_tokenizer(tokenizer, width=model_width(model))
+        )
+        if (reason := misfit(model, self._texts.tokenizer)) is not None:
+            raise VocabularyError(reason)
+
+    def generate(
+        self, messages: Conversation | Sequence[Conversation], schema: Any, **options: Any
+    ) -> Any:
+        """What the model answers; the options are those of `ffwd.generate`."""
+        conversations, several = _conversations(messages)
+        asked = ChatOptions.of(options, self.model)
+        made = self._answers(self._job(conversations, schema, asked), asked)
+        return made if several else made[0]
+
+    def stream(self, messages: Conversation, schema: Any, **options: Any) -> Stream[Any]:
+        """What the model answers, while it is written; see `ffwd.stream`."""
+        conversations, several = _conversations(messages)
+        if several:
+            raise TypeError("a stream is of one conversation; ffwd.generate takes several")
+        asked = ChatOptions.of(options, self.model)
+        job = self._job(conversations, schema, asked)
+
+        def answer(streamer: BaseStreamer, stopped: Stop) -> Generation[Any]:
+            def stop() -> bool:
+                return stopped() or (asked.should_stop is not None and asked.should_stop())
+
+            (made,) = self._answers(
+                job,
+                replace(
+                    asked,
+                    should_stop=stop,
+                    generate_options={**asked.generate_options, "streamer": streamer},
+                ),
+            )
+            return made
+
+        return Stream(Reading(job.starts[0], wrapped=job.wrapped), answer)
+
+    async def generate_async(
+        self, messages: Conversation | Sequence[Conversation], schema: Any, **options: Any
+    ) -> Any:
+        """`generate` on a thread, so that an event loop goes on; see `ffwd.generate_async`."""
+        cancelled = threading.Event()
+        own: Stop = options.pop("should_stop", None) or (lambda: False)
+        running = asyncio.ensure_future(
+            asyncio.to_thread(
+                self.generate,
+                messages,
+                schema,
+                should_stop=lambda: cancelled.is_set() or own(),
+                **options,
+            )
+        )
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            cancelled.set()
+            # When the caller goes on, the model is at nobody's work any more.
+            with suppress(Exception):
+                await running
+            raise
+
+    def _grammar(self, schema: Any, writing: WritingOptions) -> Grammar | CompiledGrammar:
+        if isinstance(schema, CompiledGrammar):
+            return schema
+        grammar = as_schema(schema, writing)
+        if isinstance(grammar, ffwd.JsonSchema) and not isinstance(grammar, ffwd.TypedSchema):
+            warn_of_unknown_keywords([grammar])
+        return grammar
+
+    def _job(
+        self, conversations: Sequence[Conversation], schema: Any, asked: ChatOptions
+    ) -> "_Job":
+        """Where each answer begins, and what it is to be."""
+        grammar = self._grammar(schema, asked.writing)
+        prompts = [
+            self._texts.prompt(
+                conversation, tools=asked.tools, variables=asked.template_variables or {}
+            )
+            for conversation in conversations
+        ]
+        read = reader_of(grammar)
+        # Where a prompt ends within the reasoning, the start itself waits for its close.
+        wrapped = asked.reasoning and not any(
+            isinstance(prompt, Prompt) and prompt.thinking is not None for prompt in prompts
+        )
+        if isinstance(grammar, CompiledGrammar):
+            if wrapped:
+                raise TypeError(
+                    "reasoning=True needs a grammar that is not compiled, or ffwd.reasoning(…)"
+                )
+            return _Job([self._texts.start(prompt, grammar) for prompt in prompts], read, False)
+        if wrapped:
+            grammar = ffwd.reasoning(ffwd.capture(ANSWER, grammar), optional=True)
+        ends = {*self._texts.tokenizer.eos_token_ids, *end_tokens(self.model.generation_config)}
+        for prompt in prompts:
+            ends |= set(prompt.end_token_ids) if isinstance(prompt, Prompt) else set()
+        compiled = self._texts.compile(grammar, tuple(sorted(ends)))
+        return _Job([self._texts.start(prompt, compiled) for prompt in prompts], read, wrapped)
+
+    def _answers(self, job: "_Job", asked: ChatOptions) -> list[Generation[Any]]:
+        report = GenerationReport() if asked.report is None else asked.report
+        limit, rows = self._run(job.starts, asked, report)
+        stopped = asked.should_stop is not None and asked.should_stop()
+        return [
+            _generation(job, start, ids, report.stats, limit=limit, stopped=stopped)
+            for start, ids in zip(job.starts, rows, strict=True)
+        ]
+
+    def _run(
+        self, starts: list[Start], asked: ChatOptions, report: GenerationReport
+    ) -> tuple[int, list[list[int]]]:
+        """Generate: how many tokens there may be, and the ids of each row after its prompt."""
+        options = dict(asked.generate_options)
+        if options.get("num_return_sequences", 1) > 1:
+            raise TypeError(
+                "num_return_sequences: one answer comes for each conversation; give the "
+                "conversation as often as answers are wanted"
+            )
+        width = max(len(start.prompt_ids) for start in starts)
+        limit = self._limit(asked.max_new_tokens, width, options)
+        vocabulary: Vocabulary = starts[0].vocabulary
+        with_report = report if asked.fast_forward is not False else None
+        arguments = Structured(self.model, vocabulary=vocabulary)(
+            grammar=starts,
+            max_new_tokens=limit if asked.complete else None,
+            fast_forward=asked.fast_forward,
+            canonical=asked.canonical,
+            streamer=options.pop("streamer", None),
+            report=with_report,
+        )
+        arguments["max_new_tokens"] = limit
+        if asked.should_stop is not None:
+            criteria = options.pop("stopping_criteria", None) or []
+            options["stopping_criteria"] = StoppingCriteriaList(
+                [*criteria, _Told(asked.should_stop)]
+            )
+        pad = self._pad_token(vocabulary)
+        ids = [[pad] * (width - len(start.prompt_ids)) + [*start.prompt_ids] for start in starts]
+        seen = [
+            [0] * (width - len(start.prompt_ids)) + [1] * len(start.prompt_ids) for start in starts
+        ]
+        device = self.model.device
+        output = self.model.generate(
+            input_ids=torch.tensor(ids, device=device),
+            attention_mask=torch.tensor(seen, device=device),
+            **{"pad_token_id": pad, **arguments, **options},
+        )
+        sequences = getattr(output, "sequences", output)
+        if with_report is None:
+            (processor,) = arguments["logits_processor"]
+            report.stats = processor.stats
+        return limit, [row[width:].tolist() for row in sequences]
+
+    def _limit(self, given: int | None, prompt_tokens: int, options: dict[str, Any]) -> int:
+        config = options.get("generation_config") or self.model.generation_config
+        if given is None:
+            given = config.max_new_tokens
+        # Releases before 5 have a default that nobody has set.
+        longest = options.pop("max_length", None) or config.to_diff_dict().get("max_length")
+        if given is None and longest is not None:
+            given = longest - prompt_tokens
+        context = getattr(
+            self.model.config.get_text_config(decoder=True), "max_position_embeddings", None
+        )
+        if given is None:
+            room = _DEFAULT_MAX_NEW_TOKENS if context is None else context - prompt_tokens
+            given = min(_DEFAULT_MAX_NEW_TOKENS, room)
+        if given < 1:
+            raise ValueError(
+                f"the prompt has {prompt_tokens} tokens, which leaves no room for an answer: "
+                f"shorten it, or raise max_new_tokens (the model was made for {context} tokens)"
+            )
+        return int(given)
+
+    def _pad_token(self, vocabulary: Vocabulary) -> int:
+        pad = self.model.generation_config.pad_token_id
+        return int(pad) if pad is not None else vocabulary.eos_token_ids[0]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Where answers begin, and how their values are read."""
+
+    starts: list[Start]
+    read: Callable[[str], Any]
+    wrapped: bool
+    """Whether the grammar is one of reasoning, and of the answer as a capture."""
+
+
+class _Told(StoppingCriteria):
+    """Ends all rows when the caller says so."""
+
+    def __init__(self, should_stop: Stop) -> None:
+        self._should_stop = should_stop
+
+    def __call__(self, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
+        rows = input_ids.shape[0]
+        return torch.full((rows,), self._should_stop(), dtype=torch.bool, device=input_ids.device)
+
+
+def _conversations(
+    messages: Conversation | Sequence[Conversation],
+) -> tuple[list[Conversation], bool]:
+    """Each conversation, and whether there may be several."""
+    if isinstance(messages, str):
+        return [messages], False
+    if not isinstance(messages, Sequence):
+        raise TypeError(
+            "messages must be a prompt, a list of messages, or a list of these, not "
+            f"{type(messages).__name__}"
+        )
+    if not messages:
+        raise ValueError("there are no messages: a conversation has at least one")
+    if isinstance(messages[0], str) or not isinstance(messages[0], Mapping):
+        several: Any = list(messages)
+        return several, True
+    one: Any = list(messages)
+    return [one], False
+
+
+def _generation(
+    job: _Job,
+    start: Start,
+    ids: Sequence[int],
+    stats: GenerationStats,
+    *,
+    limit: int,
+    stopped: bool,
+) -> Generation[Any]:
+    """What one row says."""
+    reading = Reading(start, wrapped=job.wrapped)
+    reading.add(ids, finish=True)
+    reason: FinishReason = "stop"
+    if not reading.matcher.is_terminated():
+        if stopped:
+            reason = "cancelled"
+        elif len(reading.tokens) >= limit:
+            reason = "length"
+    return Generation(
+        text=reading.text,
+        complete=reading.complete,
+        finish_reason=reason,
+        reasoning=reading.reasoning,
+        tokens=tuple(reading.tokens),
+        prompt_tokens=start.prompt_ids,
+        stats=stats,
+        _read=job.read,
+    )

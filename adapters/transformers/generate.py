@@ -1,0 +1,285 @@
+"""Fast-forward decoding: a decoding loop for `model.generate(custom_generate=...)`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers import LogitsProcessorList, StoppingCriteriaList
+from transformers.generation import logits_process
+from transformers.generation.streamers import BaseStreamer
+from transformers.generation.utils import GenerateDecoderOnlyOutput
+
+from ffwd.adapters.transformers.errors import NoTokenLeftError, UnsupportedGenerationError
+from ffwd.adapters.transformers.fast_forward import FastForward, ForcedRows, TokenStops
+from ffwd.adapters.transformers.mask import ScoreMask
+from ffwd.adapters.transformers.model import ChunkedModel
+from ffwd.adapters.transformers.processor import GrammarLogitsProcessor
+from ffwd.adapters.transformers.report import GenerationReport, GenerationStats
+from ffwd.adapters.transformers.rows import GrammarBatch, GrammarOrStart
+from ffwd.chat import Start
+from ffwd.view import Recorder
+
+# `generate()` puts these after the processors of the caller. They cut the distribution, so they
+# have to see it with the mask on.
+_SAMPLING_WARPERS = (
+    logits_process.TemperatureLogitsWarper,
+    logits_process.TopHLogitsWarper,
+    logits_process.TopKLogitsWarper,
+    logits_process.TopPLogitsWarper,
+    logits_process.MinPLogitsWarper,
+    logits_process.TypicalLogitsWarper,
+    logits_process.EpsilonLogitsWarper,
+    logits_process.EtaLogitsWarper,
+    logits_process.LogitNormalization,
+)
+
+
+def fast_forward_generate(
+    model: Any,
+    input_ids: torch.Tensor,
+    logits_processor: LogitsProcessorList,
+    stopping_criteria: StoppingCriteriaList,
+    generation_config: Any,
+    *,
+    grammar: GrammarOrStart | Sequence[GrammarOrStart] | None = None,
+    fast_forward: FastForward | None = None,
+    canonical: bool = False,
+    complete: bool = False,
+    token_streamer: BaseStreamer | None = None,
+    report: GenerationReport | None = None,
+    **model_kwargs: Any,
+) -> GenerateDecoderOnlyOutput | torch.Tensor:
+    """Decode under a grammar; forced tokens ride along in the next forward pass.
+
+    Pass it to `generate`, which prepares the arguments that are not keyword-only::
+
+        model.generate(**inputs, custom_generate=fast_forward_generate, grammar=grammar)
+
+    Greedy decoding and sampling with the options of `generate`, in batches, on a dynamic KV
+    cache. The model chooses where the grammar leaves a choice. Forced text is cut into tokens as
+    the tokenizer cuts it, whereas a model under masks alone may cut it in another way, so token
+    ids can differ from those that `GrammarLogitsProcessor` alone gives. The text is the same
+    where the model itself prefers its tokenizer's tokens.
+
+    Args:
+        model: A decoder-only model.
+        input_ids: The prompts [rows, length], padded on the left.
+        logits_processor: As `generate` prepares them; the mask comes before sampling's warpers.
+        stopping_criteria: As `generate` prepares them.
+        generation_config: As `generate` prepares it.
+        **model_kwargs: As `generate` prepares them; the KV cache is one of them.
+        grammar: One for all prompts, or one for each prompt; or the `Start` of each prompt of
+            `ffwd.chat`, with its `prompt_ids` as the input.
+        fast_forward: How far to force; None for the defaults.
+        canonical: Leave only tokens with which the text, from the prompt on, is one that the
+            tokenizer itself would have cut so; see `CompiledGrammar.matcher`.
+        complete: Leave only tokens after which the text can still end within the `max_new_tokens`
+            (or `max_length`) of `generate`, so that no text is cut off.
+        token_streamer: Gets the prompt, then every token once and by itself, then the end; one row
+            only. (What is given as `streamer=` never reaches a `custom_generate` function:
+            `generate` shows it the prompt and forgets it.)
+        report: Filled with counters, also when an error is raised.
+
+    Returns:
+        As `generate`: prompt and generated ids [rows, longest], padded on the right.
+
+    Raises:
+        UnsupportedGenerationError: For an option that this loop cannot honour: beam search,
+            assisted decoding by prompt lookup, guidance, watermarks, scores or attentions in the
+            output, no or a static cache, encoder-decoder models. (`generate` drops
+            `assistant_model` without a word.)
+        NoTokenLeftError: If other logits processors rule out every token that the grammar allows.
+        VocabularyError: If the vocabulary is larger than the model's logits, or `canonical` and
+            it has no exact `Bpe`.
+        BudgetError: `complete`, and no text of a grammar ends within `max_new_tokens`.
+
+    Note:
+        Stopping criteria are asked after every token, forced ones included, with the ids of that
+        one row. A row also stops when its matcher has accepted an end token. In a batch, logits
+        processors are called once for each distinct length among the rows, with the ids of all rows
+        cut to that length. `stop_strings` needs `StopStringCriteria` in `stopping_criteria=`, since
+        `generate` loses `tokenizer=` on the way.
+
+    """
+    if grammar is None:
+        raise ValueError("fast_forward_generate needs grammar=")
+    _check_options(model, logits_processor, generation_config)
+    count = input_ids.shape[0]
+    if token_streamer is not None and count > 1:
+        raise UnsupportedGenerationError("token_streamer", f"{count} rows, streamers take one")
+    batch = GrammarBatch(grammar)
+    pad_token = _pad_token(generation_config, batch)
+    chunked = ChunkedModel(model, input_ids, model_kwargs, pad_token=pad_token)
+    grammars = batch.of_rows(count)
+    recorders = None
+    if report is not None and report.record:
+        recorders = [
+            _recorder(one, ids, pad_token, report.title)
+            for one, ids in zip(grammars, input_ids.tolist(), strict=True)
+        ]
+    rows = ForcedRows(
+        grammars,
+        input_ids,
+        vocabulary=batch.vocabulary,
+        stops=TokenStops(stopping_criteria),
+        options=fast_forward or FastForward(),
+        canonical=canonical,
+        max_tokens=_max_tokens(generation_config, input_ids) if complete else None,
+        pad_token=pad_token,
+        trace=report.tokens if report is not None and report.trace else None,
+        recorders=recorders,
+    )
+    if report is not None:
+        report.tokens.clear()
+        report.recordings.clear()
+    rows.mark_prompt_in_cache(chunked.cached)
+    try:
+        _decode(
+            chunked,
+            rows,
+            _insert_mask(logits_processor, rows.mask),
+            do_sample=bool(generation_config.do_sample),
+            streamer=token_streamer,
+        )
+    finally:
+        if report is not None:
+            report.stats = GenerationStats(
+                forward_passes=chunked.forward_passes,
+                tokens=rows.tokens,
+                forced_tokens=rows.forced_tokens,
+                masks=rows.masks,
+                mask_nanoseconds=rows.nanoseconds,
+            )
+            report.recordings += [recorder.recording() for recorder in recorders or ()]
+    sequences = rows.sequences()
+    if generation_config.return_dict_in_generate:
+        # The annotation of transformers is the class of an old tensor type.
+        typed: Any = sequences
+        return GenerateDecoderOnlyOutput(sequences=typed, past_key_values=chunked.cache)
+    return sequences
+
+
+def _decode(
+    chunked: ChunkedModel,
+    rows: ForcedRows,
+    processors: LogitsProcessorList,
+    *,
+    do_sample: bool,
+    streamer: Any,
+) -> None:
+    if streamer is not None:
+        streamer.put(rows.ids(rows.length(0)).cpu())
+    appended = rows.advance({})
+    while True:
+        if streamer is not None:
+            for token in appended[0]:
+                streamer.put(torch.tensor([token]))
+        active = rows.active
+        if not active:
+            break
+        logits = chunked.logits(rows.take_pending())
+        scores = _process(logits, rows, active, processors)
+        rows.note_scores(active, logits, scores)
+        if do_sample:
+            chosen = torch.multinomial(torch.softmax(scores, dim=-1), num_samples=1).squeeze(1)
+        else:
+            chosen = torch.argmax(scores, dim=-1)
+        appended = rows.advance(dict(zip(active, chosen.tolist(), strict=True)))
+    if streamer is not None:
+        streamer.end()
+
+
+def _process(
+    logits: torch.Tensor, rows: ForcedRows, active: list[int], processors: LogitsProcessorList
+) -> torch.Tensor:
+    """Return the processed scores of the active rows: [active, width].
+
+    Processors may count tokens, so a row is shown at its own length.
+    """
+    scores = torch.empty((len(active), logits.shape[1]), dtype=logits.dtype, device=logits.device)
+    # Some releases of transformers annotate processors with the classes of an old tensor type.
+    untyped: Any = logits
+    for length in sorted({rows.length(row) for row in active}):
+        ids: Any = rows.ids(length)
+        processed = processors(ids, untyped)
+        for place, row in enumerate(active):
+            if rows.length(row) == length:
+                scores[place] = processed[row]
+    # NaN passes: it is the model's fault, and multinomial() names it.
+    starved = (scores.amax(dim=-1) == -torch.inf).tolist()
+    if any(starved):
+        raise NoTokenLeftError(row=active[starved.index(True)])
+    return scores
+
+
+class _ApplyMask(logits_process.LogitsProcessor):
+    """The grammar's place in the list of processors."""
+
+    def __init__(self, mask: ScoreMask) -> None:
+        self._mask = mask
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        return self._mask.apply(scores)
+
+
+def _insert_mask(processors: LogitsProcessorList, mask: ScoreMask) -> LogitsProcessorList:
+    warpers = (i for i, entry in enumerate(processors) if isinstance(entry, _SAMPLING_WARPERS))
+    place = next(warpers, len(processors))
+    return LogitsProcessorList([*processors[:place], _ApplyMask(mask), *processors[place:]])
+
+
+def _recorder(
+    grammar: GrammarOrStart, prompt_ids: list[int], pad_token: int, title: str
+) -> Recorder:
+    begin = next((i for i, token in enumerate(prompt_ids) if token != pad_token), len(prompt_ids))
+    taken_back = grammar.taken_back if isinstance(grammar, Start) else ()
+    return Recorder(
+        grammar.vocabulary, title=title, prompt_ids=prompt_ids[begin:], taken_back=taken_back
+    )
+
+
+def _max_tokens(generation_config: Any, input_ids: torch.Tensor) -> int | None:
+    # `generate` has made one of `max_new_tokens` and `max_length`.
+    longest = generation_config.max_length
+    return None if longest is None else max(int(longest) - input_ids.shape[1], 0)
+
+
+def _pad_token(generation_config: Any, batch: GrammarBatch) -> int:
+    pad_token = generation_config.pad_token_id
+    if pad_token is None:
+        # What `generate` does too: the end token pads.
+        pad_token = batch.vocabulary.eos_token_ids[0]
+    return int(pad_token)
+
+
+def _check_options(model: Any, processors: LogitsProcessorList, config: Any) -> None:
+    """Refuse by name what this loop would otherwise ignore."""
+    if model.config.is_encoder_decoder:
+        raise UnsupportedGenerationError("encoder-decoder models", "decoder-only models")
+    if (config.num_beams or 1) > 1:
+        raise UnsupportedGenerationError("num_beams", "use GrammarLogitsProcessor for beam search")
+    for option in ("prompt_lookup_num_tokens", "assistant_early_exit", "use_mtp", "penalty_alpha"):
+        if getattr(config, option, None):
+            raise UnsupportedGenerationError(option, "use GrammarLogitsProcessor instead")
+    if config.return_dict_in_generate:
+        for option in (
+            "output_scores",
+            "output_logits",
+            "output_attentions",
+            "output_hidden_states",
+        ):
+            if getattr(config, option, None):
+                raise UnsupportedGenerationError(option, "forced tokens have none")
+    if config.prefill_chunk_size is not None:
+        raise UnsupportedGenerationError("prefill_chunk_size", "the prompt is fed at once")
+    if config.watermarking_config is not None:
+        raise UnsupportedGenerationError("watermarking_config", "forced tokens carry no mark")
+    for entry in processors:
+        if isinstance(entry, logits_process.UnbatchedClassifierFreeGuidanceLogitsProcessor):
+            raise UnsupportedGenerationError(
+                "guidance_scale", "its second model run sees one token per pass"
+            )
+        if isinstance(entry, GrammarLogitsProcessor):
+            raise UnsupportedGenerationError(
+                "GrammarLogitsProcessor", "give the grammar by grammar= only"
+            )

@@ -1,0 +1,109 @@
+"""What came of one call of `ffwd.generate`: the text, its value, and what it cost."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
+
+from ffwd import Grammar, JsonSchema, ParseError, TruncatedError, TypedSchema
+from ffwd.adapters.transformers.report import GenerationStats
+from ffwd.grammar import WritingOptions
+
+T = TypeVar("T")
+
+FinishReason = Literal["stop", "length", "cancelled"]
+"""Why a text ended: by itself or at a stop string, at `max_new_tokens`, or because the caller said
+so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generation(Generic[T]):
+    """What a model has written under a grammar.
+
+        generation = ffwd.generate(model, tokenizer, messages, Person)
+        generation.value  # a Person
+
+    Attributes:
+        text: The text of the grammar, with what was begun for the model.
+        complete: Whether the text is whole: one that the grammar allows.
+        finish_reason: Why it ended there.
+        reasoning: What the model wrote before its answer.
+        tokens: The generated ids, the end token and those of the reasoning included.
+        prompt_tokens: The ids that the model was given.
+        stats: What the call cost, with all conversations of a batch.
+
+    """
+
+    text: str
+    complete: bool
+    finish_reason: FinishReason
+    reasoning: str = ""
+    tokens: tuple[int, ...] = field(repr=False)
+    prompt_tokens: tuple[int, ...] = field(repr=False)
+    stats: GenerationStats
+    _read: Callable[[str], T] = field(repr=False, compare=False)
+
+    @cached_property
+    def value(self) -> T:
+        """The text as a value: of the type that was asked for, of JSON, or the text itself.
+
+        Raises:
+            TruncatedError: The text was cut off; what to do is in the message, and what there is of
+                it in `text`.
+            ParseError: A validator of the type refuses it.
+
+        """
+        if not self.complete:
+            raise TruncatedError.of(self.text)
+        return self._read(self.text)
+
+
+def reader_of(grammar: object) -> Callable[[str], Any]:
+    """What makes a value of a text of a grammar."""
+    if isinstance(grammar, TypedSchema):
+        return grammar.parse
+    return _json if isinstance(grammar, JsonSchema) else _text
+
+
+def as_schema(schema: Any, options: WritingOptions) -> Grammar:
+    """A grammar of what `ffwd.generate` takes for one.
+
+    Raises:
+        TypeError: It is none, or is one that says itself how JSON is written.
+
+    """
+    from ffwd import json_schema
+
+    if isinstance(schema, Grammar):
+        if options:
+            raise TypeError(
+                f"{', '.join(options)} is for schemas; give it to the function that made the "
+                "grammar, such as ffwd.schema_of(T, whitespace=…)"
+            )
+        return schema
+    if isinstance(schema, str) and schema.lstrip()[:1] not in ("{", "t", "f"):
+        raise TypeError(
+            f"the schema is the text {schema[:40]!r}, which is no JSON Schema: give ffwd.regex(…) "
+            "for an expression, ffwd.choice([…]) for one of several texts, ffwd.lark(…) for a "
+            "grammar"
+        )
+    if isinstance(schema, (list, tuple, set)):
+        raise TypeError(
+            f"the schema is a {type(schema).__name__}: give ffwd.choice([…]) for one of several "
+            "texts"
+        )
+    made: Grammar = json_schema(schema, **options)
+    return made
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        # Python reads no integer of more than 4,300 digits, for instance.
+        raise ParseError(f"Python does not read this JSON: {error}", text=text) from error
+
+
+def _text(text: str) -> str:
+    return text

@@ -1,0 +1,158 @@
+"""One forward pass over ragged chunks, with a normal KV cache.
+
+Rows bring different numbers of new tokens. The chunk is padded on the left, so that the last
+column is every row's last token; the padding stays in the cache as a hole of the attention mask,
+and position ids are given explicitly, so that the model never counts the holes.
+"""
+
+import inspect
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from ffwd.adapters.transformers.errors import UnsupportedGenerationError
+
+
+class ChunkedModel:
+    """A decoder-only model, its cache, and what it has to be told about both.
+
+    Args:
+        model: A decoder-only model.
+        prompt: Shape [rows, length].
+        model_kwargs: As `generate()` prepares them.
+        pad_token: Fills the holes.
+
+    Raises:
+        UnsupportedGenerationError: If the cache or the model's inputs cannot take chunks.
+
+    """
+
+    def __init__(
+        self, model: Any, prompt: torch.Tensor, model_kwargs: dict[str, Any], *, pad_token: int
+    ) -> None:
+        rows, length = prompt.shape
+        extra = dict(model_kwargs)
+        self.cache = extra.pop("past_key_values", None)
+        attention_mask: torch.Tensor | None = extra.pop("attention_mask", None)
+        position_ids: torch.Tensor | None = extra.pop("position_ids", None)
+        _check_inputs(self.cache, position_ids, extra)
+        self._takes_positions = "position_ids" in inspect.signature(model.forward).parameters
+        if rows > 1:
+            _check_batch(self.cache, self._takes_positions)
+        self.cached = int(self.cache.get_seq_length())
+        if self.cached >= length:
+            raise UnsupportedGenerationError(
+                "past_key_values",
+                f"it holds {self.cached} tokens and the prompt has {length}; give the whole"
+                " prompt, longer than the cache",
+            )
+        self._model = model
+        self._extra = extra
+        self._pad_token = pad_token
+        self._prompt_positions = _positions(position_ids, prompt)
+        self._next_positions: list[int] = (self._prompt_positions[:, -1] + 1).tolist()
+        # None as long as every column of the cache is a real token of every row.
+        self._cache_mask = None if attention_mask is None else attention_mask[:, : self.cached]
+        self._prompt_mask = attention_mask
+        self.forward_passes = 0
+
+    def logits(self, pending: list[torch.Tensor]) -> torch.Tensor:
+        """Feed the new ids of each row; return float32 logits [rows, width] after the last ones.
+
+        The first call brings the prompt, without what the cache held, and may bring more.
+        Rows without new ids get arbitrary logits.
+        """
+        rows, width = len(pending), max(len(ids) for ids in pending)
+        device = pending[0].device
+        ids = torch.full((rows, width), self._pad_token, dtype=torch.long, device=device)
+        mask = torch.zeros_like(ids)
+        positions = torch.zeros_like(ids)
+        first_call = self.forward_passes == 0
+        prompt_part = self._prompt_positions.shape[1] - self.cached if first_call else 0
+        for row, new in enumerate(pending):
+            start = width - len(new)
+            ids[row, start:] = new
+            if first_call:
+                stop = start + prompt_part
+                positions[row, start:stop] = self._prompt_positions[row, self.cached :]
+                if self._prompt_mask is None:
+                    mask[row, start:stop] = 1
+                else:
+                    mask[row, start:stop] = self._prompt_mask[row, self.cached :]
+                start = stop
+            mask[row, start:] = 1
+            following = self._next_positions[row] + width - start
+            positions[row, start:] = torch.arange(
+                self._next_positions[row], following, device=device
+            )
+            self._next_positions[row] = following
+        holes = any(len(new) < width for new in pending)
+        logits = self._forward(ids, self._whole_mask(mask, holes), positions)
+        self.forward_passes += 1
+        return logits[:, -1].to(copy=True, dtype=torch.float32, device=device)
+
+    def _whole_mask(self, chunk: torch.Tensor, holes: bool) -> torch.Tensor | None:
+        """Append the chunk's columns to the mask of the cache."""
+        first_with_padding = self.forward_passes == 0 and self._prompt_mask is not None
+        if self._cache_mask is None and not holes and not first_with_padding:
+            return None
+        if self._cache_mask is None:
+            past = int(self.cache.get_seq_length())
+            self._cache_mask = chunk.new_ones((chunk.shape[0], past))
+        self._cache_mask = torch.cat([self._cache_mask.to(chunk.dtype), chunk], dim=1)
+        return self._cache_mask
+
+    def _forward(
+        self, ids: torch.Tensor, mask: torch.Tensor | None, positions: torch.Tensor
+    ) -> torch.Tensor:
+        first_call = self.forward_passes == 0
+        inputs = self._model.prepare_inputs_for_generation(
+            ids,
+            past_key_values=self.cache,
+            attention_mask=mask,
+            position_ids=positions if self._takes_positions else None,
+            is_first_iteration=first_call,
+            **self._extra,
+        )
+        outputs = self._model(**inputs, return_dict=True)
+        self.cache = outputs.past_key_values
+        logits: torch.Tensor = outputs.logits
+        return logits
+
+
+def _positions(position_ids: torch.Tensor | None, prompt: torch.Tensor) -> torch.Tensor:
+    rows, length = prompt.shape
+    if position_ids is None:
+        position_ids = torch.arange(length, device=prompt.device).unsqueeze(0)
+    return position_ids[:, -length:].expand(rows, -1)
+
+
+def _check_inputs(cache: Any, position_ids: torch.Tensor | None, extra: dict[str, Any]) -> None:
+    if cache is None or not extra.get("use_cache", True):
+        raise UnsupportedGenerationError("use_cache=False", "forced tokens ride on the KV cache")
+    if not isinstance(cache, DynamicCache):
+        raise UnsupportedGenerationError(
+            "cache_implementation",
+            f"{type(cache).__name__} has a fixed shape or no chunks; use the dynamic cache",
+        )
+    if any(cache.is_linear):
+        raise UnsupportedGenerationError("models with linear attention", "no chunks in their state")
+    if extra.get("inputs_embeds") is not None:
+        raise UnsupportedGenerationError("inputs_embeds", "tokens are fed as ids")
+    if position_ids is not None and position_ids.ndim != 2:
+        raise UnsupportedGenerationError("position_ids", "they have more than one axis")
+    if extra.get("token_type_ids") is not None or extra.get("mm_token_type_ids") is not None:
+        raise UnsupportedGenerationError("token_type_ids", "forced tokens have no type")
+
+
+def _check_batch(cache: Any, takes_positions: bool) -> None:
+    if any(cache.is_sliding):
+        raise UnsupportedGenerationError(
+            "batches with sliding-window attention",
+            "the holes between chunks would count as tokens of the window",
+        )
+    if not takes_positions:
+        raise UnsupportedGenerationError(
+            "batches with models that take no position_ids", "holes need explicit positions"
+        )

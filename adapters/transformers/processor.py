@@ -1,0 +1,145 @@
+"""Masked decoding in any decoding mode of `generate()`."""
+
+import time
+from collections.abc import Sequence
+
+import torch
+from transformers import LogitsProcessor
+
+from ffwd import VocabularyError
+from ffwd.adapters.transformers.errors import NoTokenLeftError
+from ffwd.adapters.transformers.mask import ScoreMask
+from ffwd.adapters.transformers.report import GenerationStats
+from ffwd.adapters.transformers.rows import GrammarBatch, GrammarOrStart, GrammarRows
+
+
+class GrammarLogitsProcessor(LogitsProcessor):
+    """A logits processor that leaves only tokens of a grammar.
+
+    Works in greedy decoding, sampling, beam search and assisted decoding, in batches with
+    padding::
+
+        model.generate(**inputs, logits_processor=[GrammarLogitsProcessor(grammar)])
+
+    It finds by itself which tokens are new. The first ids that it sees are the prompt. Ids that
+    do not go on from the ids of the call before, or that are no longer than the prompt, are a
+    new prompt, so a processor can be used for several calls of `generate`, one after the other.
+    A prompt that consists of the old prompt and a beginning of what was generated then is taken
+    for its continuation; call `reset` where it is not meant.
+
+    Args:
+        grammar: One for all prompts, or one for each prompt of the batch; or the `Start` of each
+            prompt of `ffwd.chat`, with its `prompt_ids` as the input. Several rows of a prompt
+            (beams, returned sequences) share theirs.
+        max_draft_tokens: How many tokens a row may hold after one that its grammar refuses, before
+            that is an error. Assisted decoding by an assistant model or prompt lookup drafts under
+            the mask and needs none; candidate generators that draft without logits processors need
+            the length of their drafts.
+        canonical: Leave only tokens with which the text so far, from the prompt on, is one that
+            the tokenizer itself would have cut so; see `CompiledGrammar.matcher`.
+        narrow: Where the grammar forces a text, leave only the token with which the tokenizer
+            writes it. Then the greedy text is that of `fast_forward_generate` with its default
+            options, token for token.
+        max_tokens: Leave only tokens after which the text can still end within so many new tokens,
+            the end token included. Give what `generate` is given as `max_new_tokens`, and no text
+            is cut off.
+
+    Raises:
+        ValueError, VocabularyError: For no grammar, grammars of different vocabularies, or
+            `canonical` or `narrow` with a vocabulary that has no exact `Bpe`.
+
+    Note:
+        After the end token a row is left the end tokens only; `generate` pads there. Scores may
+        have any floating type and device; they are copied. More columns than the vocabulary has
+        tokens are the model's padding and get -inf.
+
+    """
+
+    # Continuous batching shows a processor packed requests, not rows.
+    supports_continuous_batching = False
+
+    def __init__(
+        self,
+        grammar: GrammarOrStart | Sequence[GrammarOrStart],
+        *,
+        max_draft_tokens: int = 0,
+        canonical: bool = False,
+        narrow: bool = False,
+        max_tokens: int | None = None,
+    ) -> None:
+        if max_draft_tokens < 0:
+            raise ValueError(f"max_draft_tokens is {max_draft_tokens}, must not be negative")
+        self._batch = GrammarBatch(grammar)
+        bpe = self._batch.vocabulary.bpe
+        if narrow and (bpe is None or not bpe.exact):
+            raise VocabularyError(
+                "narrow masks need a vocabulary with an exact Bpe, which says for certain which"
+                " token is forced: load it by ffwd.tokenizer, or leave narrow off"
+            )
+        self._narrow = narrow
+        self._rows = GrammarRows(
+            self._batch,
+            max_draft_tokens=max_draft_tokens,
+            canonical=canonical,
+            max_tokens=max_tokens,
+        )
+        self._mask: ScoreMask | None = None
+        self._stats = GenerationStats()
+
+    @property
+    def stats(self) -> GenerationStats:
+        """Counters since the prompt; `tokens` are those that the rows hold now."""
+        return self._stats
+
+    def reset(self) -> None:
+        """Take the next ids for a new prompt."""
+        self._rows.reset()
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return the scores with -inf for every token that the grammar does not allow.
+
+        Args:
+            input_ids: Shape [rows, length], int64.
+            scores: Shape [rows, width].
+
+        Raises:
+            RefusedTokenError: If a prompt has no row left that is in its grammar.
+            NoTokenLeftError: If all tokens that the grammar allows have the score -inf already.
+            VocabularyError: If the vocabulary is larger than `width`.
+            BudgetError: If no text of a grammar ends within `max_tokens`.
+            ValueError: If the rows are not a multiple of the grammars.
+
+        """
+        started = time.perf_counter_ns()
+        self._rows.update(input_ids)
+        rows = self._rows.rows
+        if self._mask is None or self._rows.restarted:
+            self._mask = ScoreMask(self._batch.vocabulary, len(rows))
+            self._stats = GenerationStats()
+        masked = [i for i, row in enumerate(rows) if row.refused is None and not row.ended]
+        for index, row in enumerate(rows):
+            if row.refused is not None:
+                self._mask.set_free(index)
+            elif row.ended:
+                self._mask.set_ended(index)
+        open_rows = []
+        for index in masked:
+            forced = rows[index].matcher.fast_forward_tokens(max_tokens=1) if self._narrow else []
+            if forced:
+                self._mask.set_only(index, forced[0])
+            else:
+                open_rows.append(index)
+        self._mask.fill([rows[index].matcher for index in open_rows], open_rows)
+        before = self._stats
+        self._stats = GenerationStats(
+            forward_passes=before.forward_passes + 1,
+            tokens=sum(len(row.tokens) for row in rows),
+            masks=before.masks + len(masked),
+            mask_nanoseconds=before.mask_nanoseconds + time.perf_counter_ns() - started,
+        )
+        result = self._mask.apply(scores)
+        starved = (result.amax(dim=-1) == -torch.inf).tolist()
+        for index in masked:
+            if starved[index]:
+                raise NoTokenLeftError(row=index)
+        return result

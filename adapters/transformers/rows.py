@@ -1,0 +1,288 @@
+"""Which tokens are new: the rows of `generate()` against what the matchers have accepted.
+
+`transformers` tells a logits processor nothing but token ids. Rows grow by a token (greedy,
+sampling), are replaced by copies of each other (beam search) and shrink to a shorter prefix
+(assisted decoding). So each call compares the ids with those of the call before. Two facts make
+that exact: a call shows at most one token that no earlier call has shown, and rows only ever
+take over from rows with the same prompt. Everything else is a new prompt.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from ffwd import CompiledGrammar, Matcher, Vocabulary, VocabularyError
+from ffwd.adapters.transformers.errors import RefusedTokenError
+from ffwd.chat import Start
+
+
+@dataclass
+class Row:
+    """One row: a matcher, and the tokens that it has accepted.
+
+    `refused` is the first token that the grammar refused. What follows it is not matched.
+    """
+
+    matcher: Matcher
+    tokens: list[int] = field(default_factory=list)
+    refused: int | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the end token has been accepted; tokens after it are padding."""
+        return self.matcher.is_terminated()
+
+    def accept(self, token: int) -> None:
+        """Take a token; a no-op after the end and after a refused token."""
+        if self.refused is not None or self.ended:
+            return
+        in_range = 0 <= token < self.matcher.grammar.vocabulary.vocab_size
+        if in_range and self.matcher.accept_token(token):
+            self.tokens.append(token)
+        else:
+            self.refused = token
+
+    def fork(self) -> "Row":
+        """Copy the row; the matchers share their grammar."""
+        return Row(self.matcher.fork(), list(self.tokens), self.refused)
+
+    def move_to(self, tokens: Sequence[int]) -> None:
+        """Roll back to the common prefix with `tokens` and accept the rest of them."""
+        keep = common_prefix(self.tokens, tokens)
+        self.matcher.rollback(len(self.tokens) - keep)
+        del self.tokens[keep:]
+        self.refused = None
+        for token in tokens[keep:]:
+            if self.refused is not None or self.ended:
+                break
+            self.accept(token)
+
+
+RECENT_TOKENS = 64
+"""How many tokens of the prompt are asked what is canonical after it; a piece is seldom longer."""
+
+
+GrammarOrStart = CompiledGrammar | Start
+"""What a row follows: a grammar, or the place where it begins after a prompt of `ffwd.chat`."""
+
+
+def prompted_matchers(
+    grammars: Sequence[GrammarOrStart],
+    prompt: torch.Tensor,
+    *,
+    canonical: bool,
+    max_tokens: int | None = None,
+) -> list[Matcher]:
+    """Return a matcher for each row, which knows the last tokens of its prompt.
+
+    `prompt` has the shape [rows, length], with padding on the left if at all.
+
+    Raises:
+        VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
+        BudgetError: No text of a grammar ends within `max_tokens`.
+        ValueError: A `Start` is not one after this prompt.
+
+    """
+    recent = prompt[:, -RECENT_TOKENS:].tolist()
+    matchers = []
+    for row, (grammar, tokens) in enumerate(zip(grammars, recent, strict=True)):
+        if isinstance(grammar, CompiledGrammar):
+            matchers.append(
+                grammar.matcher(canonical=canonical, recent_tokens=tokens, max_tokens=max_tokens)
+            )
+            continue
+        expected = list(grammar.prompt_ids)
+        if prompt[row, -len(expected) :].tolist() != expected:
+            raise ValueError(
+                f"row {row} is not the prompt of its Start: give the model its prompt_ids"
+            )
+        matchers.append(grammar.matcher(canonical=canonical or None, max_tokens=max_tokens))
+    return matchers
+
+
+class GrammarBatch:
+    """One grammar for all prompts, or one for each.
+
+    Raises:
+        ValueError: If the sequence is empty.
+        VocabularyError: If the grammars were compiled for different vocabularies.
+
+    """
+
+    def __init__(self, grammar: GrammarOrStart | Sequence[GrammarOrStart]) -> None:
+        self._shared = isinstance(grammar, GrammarOrStart)
+        self._grammars = [grammar] if isinstance(grammar, GrammarOrStart) else list(grammar)
+        if not self._grammars:
+            raise ValueError("no grammar: give one, or one for each prompt")
+        self.vocabulary: Vocabulary = self._grammars[0].vocabulary
+        for index, other in enumerate(self._grammars):
+            if other.vocabulary.vocab_size != self.vocabulary.vocab_size or (
+                other.vocabulary.eos_token_ids != self.vocabulary.eos_token_ids
+            ):
+                raise VocabularyError(
+                    f"grammar {index} was compiled for another vocabulary than grammar 0"
+                )
+
+    def of_rows(self, rows: int) -> list[GrammarOrStart]:
+        """Return the grammar of each row.
+
+        With several rows per prompt (beams, returned sequences) the rows of a prompt are adjacent.
+
+        Raises:
+            ValueError: If the rows are not a multiple of the grammars.
+
+        """
+        if self._shared:
+            return self._grammars * rows
+        each, rest = divmod(rows, len(self._grammars))
+        if rest or not each:
+            raise ValueError(
+                f"{len(self._grammars)} grammars for a batch of {rows} rows: give one grammar, or"
+                " exactly one for each prompt"
+            )
+        return [grammar for grammar in self._grammars for _ in range(each)]
+
+
+class GrammarRows:
+    """The matchers of a batch, kept in step with `input_ids`.
+
+    There are never more matchers than rows.
+
+    Args:
+        batch: The grammars.
+        max_draft_tokens: How far a row may go on after a token that its grammar refuses.
+        canonical: Whether masks hold canonical tokens only.
+        max_tokens: Within how many tokens a row ends.
+
+    """
+
+    def __init__(
+        self,
+        batch: GrammarBatch,
+        *,
+        max_draft_tokens: int,
+        canonical: bool = False,
+        max_tokens: int | None = None,
+    ) -> None:
+        self._batch = batch
+        self._canonical = canonical
+        self._max_tokens = max_tokens
+        self._max_draft_tokens = max_draft_tokens
+        self.rows: list[Row] = []
+        self._groups: list[list[int]] = []
+        self._group_of: list[int] = []
+        self._prompt_length = 0
+        self._seen: torch.Tensor | None = None
+        self.restarted = False
+
+    def reset(self) -> None:
+        """Forget all rows: the next ids are a new prompt."""
+        self.rows = []
+        self._seen = None
+
+    def update(self, input_ids: torch.Tensor) -> None:
+        """Bring the matchers to `input_ids` [rows, length].
+
+        Raises:
+            RefusedTokenError: If no row of a prompt is in its grammar any more.
+
+        """
+        self.restarted = False
+        if self._grew_by_one(input_ids):
+            for row, token in zip(self.rows, input_ids[:, -1].tolist(), strict=True):
+                row.accept(token)
+        elif not self._rearrange(input_ids):
+            self._restart(input_ids)
+        # A copy: the caller owns the tensor and may write into it.
+        self._seen = input_ids.clone()
+        self._check_refused(input_ids)
+
+    def _grew_by_one(self, input_ids: torch.Tensor) -> bool:
+        seen = self._seen
+        return (
+            seen is not None
+            and seen.device == input_ids.device
+            and seen.shape[0] == input_ids.shape[0]
+            and seen.shape[1] + 1 == input_ids.shape[1]
+            and torch.equal(seen, input_ids[:, :-1])
+        )
+
+    def _restart(self, input_ids: torch.Tensor) -> None:
+        count, length = input_ids.shape
+        grammars = self._batch.of_rows(count)
+        matchers = prompted_matchers(
+            grammars, input_ids, canonical=self._canonical, max_tokens=self._max_tokens
+        )
+        self.rows = [Row(matcher) for matcher in matchers]
+        self._prompt_length = length
+        same = (input_ids[1:] == input_ids[:-1]).all(dim=1).tolist()
+        self._groups = []
+        self._group_of = []
+        for index in range(count):
+            if index and same[index - 1] and grammars[index] is grammars[index - 1]:
+                self._groups[-1].append(index)
+            else:
+                self._groups.append([index])
+            self._group_of.append(len(self._groups) - 1)
+        self.restarted = True
+
+    def _rearrange(self, input_ids: torch.Tensor) -> bool:
+        """Move the matchers to rows that come from earlier rows; False if they do not."""
+        seen = self._seen
+        prompt = self._prompt_length
+        if seen is None or seen.shape[0] != input_ids.shape[0] or input_ids.shape[1] <= prompt:
+            return False
+        if not torch.equal(seen[:, :prompt].to(input_ids.device), input_ids[:, :prompt]):
+            return False
+        new = input_ids[:, prompt:].tolist()
+        old = seen[:, prompt:].tolist()
+        sources: list[int] = []
+        for index, tokens in enumerate(new):
+            group = self._groups[self._group_of[index]]
+            best = max([index, *group], key=lambda other: common_prefix(old[other], tokens))
+            if common_prefix(old[best], tokens) < len(tokens) - 1:
+                return False
+            sources.append(best)
+        last_use = {source: index for index, source in enumerate(sources)}
+        moved = [
+            self.rows[source] if last_use[source] == index else self.rows[source].fork()
+            for index, source in enumerate(sources)
+        ]
+        for row, tokens in zip(moved, new, strict=True):
+            row.move_to(tokens)
+        self.rows = moved
+        return True
+
+    def _check_refused(self, input_ids: torch.Tensor) -> None:
+        generated = input_ids.shape[1] - self._prompt_length
+        for group in self._groups:
+            # A beam of score -inf may hold anything; one of its sisters is still alive.
+            if any(self.rows[index].refused is None for index in group):
+                continue
+            row = self.rows[group[0]]
+            position = len(row.tokens)
+            if row.refused is None or generated - position - 1 < self._max_draft_tokens:
+                continue
+            text = None
+            if 0 <= row.refused < self._batch.vocabulary.vocab_size:
+                text = self._batch.vocabulary.token_bytes(row.refused)
+                tail = input_ids[group[0], self._prompt_length + position :]
+                if text is None and bool((tail == row.refused).all()):
+                    continue  # A row that a stopping criterion has ended is padded from there on.
+            raise RefusedTokenError(row=group[0], token=row.refused, position=position, text=text)
+
+
+def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    """Return the length of the longest common prefix, by comparing slices."""
+    length = min(len(a), len(b))
+    if a[:length] == b[:length]:
+        return length
+    low, high = 0, length - 1  # a[:low] agrees; a[:high + 1] does not
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

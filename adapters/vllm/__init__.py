@@ -1,0 +1,58 @@
+"""vLLM: ffwd as a backend of structured outputs, `--structured-outputs-config.backend ffwd`.
+
+vLLM calls `register` by itself, through the entry point in `vllm.general_plugins`, in each of its
+processes. Nothing of vLLM is imported before.
+"""
+
+import logging
+
+SUPPORTED_VERSIONS = ((0, 32), (0, 33))
+"""The minor versions of vLLM that this adapter is tested with."""
+
+_logger = logging.getLogger("vllm.plugins.ffwd")
+
+
+def register() -> None:
+    """Make the backend `ffwd` known to vLLM.
+
+    Does nothing where that was done before. Nothing is raised: with a version of vLLM that is not
+    supported, vLLM works as it does without ffwd, and who names the backend is told why it is not
+    there.
+    """
+    import vllm
+
+    version = vllm.__version__
+    if minor_version(version) not in SUPPORTED_VERSIONS:
+        _refuse(f"ffwd supports {_supported()}, and this is vLLM {version}")
+        return
+    # What is raised here would keep vLLM from starting, also for those who use another backend.
+    try:
+        from ffwd.adapters.vllm.patches import extend
+
+        extend()
+    except Exception as error:
+        _logger.debug("ffwd could not be added to vLLM %s", version, exc_info=True)
+        _refuse(f"this vLLM {version} is not as it was released: {type(error).__name__}: {error}")
+
+
+def minor_version(version: str) -> tuple[int, int] | None:
+    """`(0, 33)` of `"0.33.1"`; None of what has no such form, as a build from source."""
+    parts = version.split(".")
+    if len(parts) < 3 or not (parts[0].isdecimal() and parts[1].isdecimal()):
+        return None
+    return int(parts[0]), int(parts[1])
+
+
+def _supported() -> str:
+    return "vLLM " + " and ".join(f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
+
+
+def _refuse(reason: str) -> None:
+    _logger.warning("the structured outputs backend 'ffwd' is not available: %s", reason)
+    # Of an unknown version nothing is certain, not even that it has this class.
+    try:
+        from ffwd.adapters.vllm.patches import extend_config
+
+        extend_config(reason)
+    except Exception as error:
+        _logger.debug("and its name is unknown to vLLM: %r", error)

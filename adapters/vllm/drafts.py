@@ -1,0 +1,127 @@
+"""Fast-forward in vLLM: what the grammar forces, as drafts of speculative decoding.
+
+    vllm serve MODEL --structured-outputs-config.backend ffwd --speculative-config \\
+        '{"method": "custom_class", "model": "ffwd.adapters.vllm_drafts.ForcedDrafts",
+          "num_speculative_tokens": 16}'
+
+A draft is verified in one forward pass together with the token before it, so forced tokens cost
+no pass of their own. vLLM asks for drafts in a worker, which knows no grammar: `ForcedDrafts`
+proposes none there. Where the scheduler has the drafts checked against the grammars, after it has
+accepted a step's tokens and before it plans the next step, `install` puts the forced ones in.
+
+This module imports nothing of vLLM when it is imported.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ffwd import FfwdError
+
+NAME = "ffwd.adapters.vllm_drafts.ForcedDrafts"
+"""What people write in `speculative_config`."""
+
+
+class ForcedDraftsError(FfwdError):
+    """A configuration of vLLM in which forced tokens cannot be drafts; the text says what can."""
+
+
+class ForcingGrammar(Protocol):
+    """A request's grammar that knows what must come next."""
+
+    def forced(self, max_tokens: int) -> list[int]:
+        """The next tokens, up to `max_tokens`, as long as the mask allows only one."""
+        ...
+
+
+class ForcedDrafts:
+    """The class for `speculative_config`; vLLM makes one in each worker.
+
+    Args:
+        vllm_config: The engine's `VllmConfig`.
+
+    Raises:
+        ForcedDraftsError: The backend of structured outputs is not ffwd's, ffwd's plugin was not
+            loaded, or the scheduler plans ahead of the drafts (`--async-scheduling`).
+
+    """
+
+    def __init__(self, vllm_config: Any) -> None:
+        backend = vllm_config.structured_outputs_config.backend
+        if backend != "ffwd":
+            raise ForcedDraftsError(
+                f"{NAME} drafts what ffwd's grammars force, and the backend of structured"
+                f" outputs is {backend!r}: add --structured-outputs-config.backend ffwd"
+            )
+        if vllm_config.scheduler_config.async_scheduling:
+            raise ForcedDraftsError(
+                f"{NAME} needs each step's tokens before the next one is planned: use"
+                " --no-async-scheduling"
+            )
+        from vllm.v1.structured_output import StructuredOutputManager
+
+        if not _is_installed(StructuredOutputManager):
+            raise ForcedDraftsError(
+                f"{NAME} needs ffwd's plugin in every process of vLLM, and VLLM_PLUGINS does"
+                " not name it: add ffwd to it, or unset it"
+            )
+
+    def load_model(self, *_args: Any, **_kwargs: Any) -> None:
+        """Do nothing: there is no draft model."""
+
+    def propose(
+        self, sampled_token_ids: Sequence[Sequence[int]], *_args: Any, **_kwargs: Any
+    ) -> list[list[int]]:
+        """Propose no token for any row; the scheduler knows better."""
+        return [[] for _ in sampled_token_ids]
+
+
+def install(manager: type, grammar_class: type[ForcingGrammar]) -> None:
+    """Have a class of vLLM's `StructuredOutputManager` replace the drafts of `ForcedDrafts`.
+
+    Drafts of every other proposer are left to the manager. A second call does nothing.
+
+    Args:
+        manager: `vllm.v1.structured_output.StructuredOutputManager`.
+        grammar_class: The class of ffwd's grammars in this engine; others get no drafts.
+
+    """
+    if _is_installed(manager):
+        return
+    original: Callable[[Any, Any, list[int]], list[int]] = vars(manager)["validate_tokens"]
+
+    def validate_tokens(self: Any, request: Any, spec_tokens: list[int]) -> list[int]:
+        limit = _draft_limit(self.vllm_config)
+        if limit == 0:
+            return original(self, request, spec_tokens)
+        return _forced_drafts(self, request, limit, grammar_class)
+
+    validate_tokens.__doc__ = original.__doc__
+    validate_tokens._ffwd_drafts = True  # type: ignore[attr-defined]
+    manager.validate_tokens = validate_tokens  # type: ignore[attr-defined]
+
+
+def _is_installed(manager: type) -> bool:
+    return hasattr(vars(manager).get("validate_tokens"), "_ffwd_drafts")
+
+
+def _draft_limit(vllm_config: Any) -> int:
+    """How many tokens are drafted at a time; 0 where the drafts are another's."""
+    speculative = vllm_config.speculative_config
+    if speculative is None or (speculative.method, speculative.model) != ("custom_class", NAME):
+        return 0
+    return int(speculative.num_speculative_tokens)
+
+
+def _forced_drafts(
+    manager: Any, request: Any, limit: int, grammar_class: type[ForcingGrammar]
+) -> list[int]:
+    if not request.use_structured_output:
+        return []
+    grammar = request.structured_output_request.grammar
+    # Before the end of the reasoning nothing is constrained.
+    bounds = manager._get_constraint_bounds(request, ())
+    if not isinstance(grammar, grammar_class) or bounds.grammar_start > 0:
+        return []
+    # A pass yields one token more than it verifies.
+    left = request.max_tokens - request.num_output_tokens - 1
+    return grammar.forced(min(limit, left)) if left > 0 else []

@@ -1,0 +1,210 @@
+"""Where vLLM has to be told that there is one more backend.
+
+vLLM has no registry for backends of structured output. What is wrapped here is, in each supported
+version: the type of `StructuredOutputsConfig.backend` and the checks beside it, the validation of a
+request, and the making of `StructuredOutputManager`. For engines with another backend each of them
+does what it did before.
+"""
+
+import functools
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Literal, get_args
+
+from pydantic.dataclasses import rebuild_dataclass
+
+from ffwd.adapters.vllm.requests import GrammarStore, grammar_request
+
+BACKEND = "ffwd"
+
+_WRAPPED = "__ffwd_wrapped__"
+
+# Fields of a request that vLLM has and gives to no backend.
+_REQUEST_OPTIONS = ("disable_any_whitespace", "disable_additional_properties", "whitespace_pattern")
+
+
+def extend() -> None:
+    """Add the backend to a supported version; what was added before is left as it is."""
+    store = GrammarStore()
+    extend_manager(store)
+    extend_validation(store)
+    # Last: the name is known only where all the rest is there.
+    extend_config()
+
+
+def extend_config(reason: str | None = None) -> None:
+    """Let `StructuredOutputsConfig` take the backend's name.
+
+    Args:
+        reason: Why it cannot be used with this version of vLLM; the error for who names it.
+
+    """
+    import vllm.config.structured_outputs as module
+    from vllm.config import VllmConfig
+
+    config = module.StructuredOutputsConfig
+    names = get_args(module.StructuredOutputsBackend)
+    if BACKEND in names:
+        return
+    extended: Any = Literal.__getitem__((*names, BACKEND))
+    module.StructuredOutputsBackend = extended
+    config.__annotations__["backend"] = extended
+    config.__dataclass_fields__["backend"].type = extended
+    config.__pydantic_fields__["backend"].annotation = extended
+    (validator,) = (
+        found
+        for name, found in config.__pydantic_decorators__.model_validators.items()
+        if name == "_validate_structured_output_config"
+    )
+    original = validator.func
+
+    @functools.wraps(original)
+    def validate(self: Any, *arguments: Any) -> Any:
+        if self.backend != BACKEND:
+            return original(self, *arguments)
+        if reason is not None:
+            raise ValueError(reason)
+        if self.disable_additional_properties:
+            raise ValueError(
+                "disable_additional_properties is not supported by the ffwd backend: write "
+                '"additionalProperties": false into the schemas'
+            )
+        return self
+
+    validator.func = validate
+    rebuild_dataclass(config, force=True)
+    rebuild_dataclass(VllmConfig, force=True)
+
+
+def extend_validation(store: GrammarStore) -> None:
+    """Let `SamplingParams` check a request's grammar with ffwd."""
+    from vllm.sampling_params import SamplingParams
+
+    def wrap(original: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(original)
+        def validate(self: Any, model_config: Any, config: Any, tokenizer: Any) -> None:
+            if config is None or config.backend != BACKEND or self.structured_outputs is None:
+                original(self, model_config, config, tokenizer)
+            else:
+                _validate(store, self, model_config, config, tokenizer)
+
+        return validate
+
+    _wrap(SamplingParams, "_validate_structured_outputs", wrap)
+
+
+def _validate(
+    store: GrammarStore, params: Any, model_config: Any, config: Any, tokenizer: Any
+) -> None:
+    """Compile the request's grammar, so that its client hears what is wrong with it.
+
+    Raises:
+        VLLMValidationError: vLLM's error for bad requests, an answer with status 400.
+
+    """
+    from vllm.exceptions import VLLMValidationError
+    from vllm.v1.structured_output.request import get_structured_output_key
+
+    structured = params.structured_outputs
+    if model_config.is_diffusion:
+        raise VLLMValidationError("structured outputs are not supported for diffusion models")
+    if tokenizer is None:
+        raise VLLMValidationError(
+            "structured outputs need a tokenizer, so they cannot be used with skip_tokenizer_init"
+        )
+    if structured._backend not in (None, BACKEND):
+        raise VLLMValidationError(
+            f"the request asks for the backend {structured._backend!r}, but vLLM runs with"
+            f" {BACKEND!r}, and there is one backend for all requests"
+        )
+    for option in _REQUEST_OPTIONS:
+        if getattr(structured, option):
+            raise VLLMValidationError(
+                f"{option} is not an option of one request: vLLM does not tell its backends of it",
+                parameter=f"structured_outputs.{option}",
+            )
+    if structured.json_object is False:
+        raise VLLMValidationError(
+            "json_object must be true, or left out", parameter="structured_outputs.json_object"
+        )
+    # Also on what `get_structured_output_key` cannot read, such as a schema that holds itself.
+    try:
+        option, spec = get_structured_output_key(structured)
+        store.cache(model_config, tokenizer).get(grammar_request(option.name, spec, config))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise VLLMValidationError(
+            f"{type(error).__name__}: {error}", parameter="structured_outputs"
+        ) from error
+    structured._backend = BACKEND
+
+
+def extend_manager(store: GrammarStore) -> None:
+    """Let `StructuredOutputManager` begin with ffwd's backend where that is configured.
+
+    It makes a backend with the first request otherwise. So a tokenizer that ffwd cannot read keeps
+    the engine from starting, and the first request does not wait for the vocabulary.
+    """
+    from vllm.v1.structured_output import StructuredOutputManager
+
+    from ffwd.adapters.vllm.drafts import install
+    from ffwd.adapters.vllm.grammar import FfwdBackend, FfwdGrammar, fill_rows
+
+    def with_backend(original: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(original)
+        def make(self: Any, vllm_config: Any) -> None:
+            original(self, vllm_config)
+            model_config = vllm_config.model_config
+            if vllm_config.structured_outputs_config.backend != BACKEND:
+                return
+            # Without a tokenizer vLLM refuses every request for structured output.
+            if model_config.skip_tokenizer_init:
+                return
+            self.backend = FfwdBackend(
+                vllm_config, self.tokenizer, model_config.get_vocab_size(), store=store
+            )
+            self.backend_name = BACKEND
+            # Without drafts vLLM hands over the rows of large batches in parts, to threads of its
+            # own. Here the batch is one part whatever its size, and the native core has threads.
+            batch = vllm_config.scheduler_config.max_num_seqs
+            if not self.fill_bitmask_parallel_threshold < batch:
+                self.executor_for_fillmask = ThreadPoolExecutor(max_workers=1)
+            self.fill_bitmask_parallel_threshold = 0
+            self.fill_bitmask_parallel_batch_size = batch
+
+        return make
+
+    def in_one_call(original: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(original)
+        def fill(self: Any, batch: Iterable[tuple[Any, ...]]) -> None:
+            if isinstance(self.backend, FfwdBackend):
+                batch = fill_rows(batch, self._grammar_bitmask)
+            if batch:
+                original(self, batch)
+
+        return fill
+
+    def in_this_thread(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def submit(self: Any, batch: list[tuple[Any, ...]]) -> Any:
+            if not isinstance(self.backend, FfwdBackend):
+                return original(self, batch)
+            done: Future[None] = Future()
+            done.set_result(self._fill_bitmasks(batch))
+            return done
+
+        return submit
+
+    _wrap(StructuredOutputManager, "_fill_bitmasks", in_one_call)
+    _wrap(StructuredOutputManager, "_async_submit_fill_bitmask", in_this_thread)
+    _wrap(StructuredOutputManager, "__init__", with_backend)
+    install(StructuredOutputManager, FfwdGrammar)
+
+
+def _wrap(owner: type, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replace a method, once."""
+    original = getattr(owner, name)
+    if getattr(original, _WRAPPED, False):
+        return
+    wrapped = wrap(original)
+    setattr(wrapped, _WRAPPED, True)
+    setattr(owner, name, wrapped)

@@ -1,0 +1,3 @@
+"""Mistral's prompts: the ids that mistral-common makes of a conversation."""
+
+from ffwd.chat.mistral.format import MistralFormat as MistralFormat

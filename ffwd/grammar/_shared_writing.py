@@ -1,0 +1,46 @@
+"""What the JSON Schemas of one grammar have in common."""
+
+from typing import Any
+
+from ffwd.grammar._errors import grammar_error
+from ffwd.grammar._kinds import JsonSchema
+from ffwd.grammar._writing import LAYOUT, WRITING, Writing
+
+
+class SharedWriting:
+    """The options and the documents that all JSON Schemas of one grammar have."""
+
+    def __init__(self) -> None:
+        self._first: JsonSchema | None = None
+        self._documents: dict[str, str] = {}
+
+    def take(self, schema: JsonSchema) -> None:
+        """Add a schema.
+
+        Raises:
+            GrammarError: It has another order of properties or another policy than those before,
+                or another document for a URI.
+
+        """
+        first = self._first = self._first or schema
+        for name in (name for name in WRITING if name not in LAYOUT):
+            one, other = getattr(first, name), getattr(schema, name)
+            if one != other:
+                raise grammar_error(
+                    f"the JSON Schemas of one grammar must have the same {name}, "
+                    f"which is {one!r} in one and {other!r} in another"
+                )
+        for uri, document in schema.registry:
+            if self._documents.setdefault(uri, document) != document:
+                raise grammar_error(
+                    f"the JSON Schemas of one grammar have different documents for {uri!r}"
+                )
+
+    def native(self) -> dict[str, Any]:
+        """Return what the native core is told.
+
+        The whitespace is that of schemas in Lark grammars, which have none of their own: as that of
+        the first schema beside them, or wherever JSON has it.
+        """
+        writing = self._first or Writing(whitespace="flexible")
+        return {**writing.native(), "registry": tuple(self._documents.items())}

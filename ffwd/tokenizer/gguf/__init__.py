@@ -1,0 +1,1 @@
+"""Tokenizers of GGUF files, llama.cpp's format of models."""

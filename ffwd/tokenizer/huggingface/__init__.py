@@ -1,0 +1,1 @@
+"""Tokenizers of Hugging Face's library and of its files."""

@@ -1,0 +1,1 @@
+"""Tokenizers that are lists of ranks: tiktoken's encodings, Mistral's tekken.json."""

@@ -1,0 +1,1 @@
+"""SentencePiece: its model files, its library, and tokenizers of both."""

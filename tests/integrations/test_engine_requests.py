@@ -1,0 +1,169 @@
+"""What the adapters of engines share: requests, the cache of grammars, vocabularies, matchers."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pytest
+
+import ffwd
+from ffwd.adapters.shared.cache import GrammarCache
+from ffwd.adapters.shared.matcher import RequestMatcher
+from ffwd.adapters.shared.requests import EngineRequestError, GrammarRequest, grammar_of
+from ffwd.adapters.shared.vocabulary import engine_vocabulary
+
+END = 256
+# Every byte by itself, one longer token, and an end.
+VOCABULARY = ffwd.Vocabulary(
+    [bytes([byte]) for byte in range(256)] + [None, b'{"'], eos_token_ids=[END]
+)
+
+GRAMMARS = [
+    (GrammarRequest("json", '{"type": "integer"}'), b"17", b"x"),
+    (GrammarRequest("json_object"), b'{"a": [1]}', b"[1]"),
+    (GrammarRequest("regex", r"(?P<day>\d\d)\.(?:1|2)"), b"01.2", b"01,2"),
+    (GrammarRequest("choice", '["yes", "no"]'), b"no", b"nay"),
+    (GrammarRequest("grammar", 'start: "a" B\nB: /[0-9]/'), b"a7", b"ax"),
+    (GrammarRequest("grammar", 'start: "::=" # ::='), b"::=", b"a"),
+    (GrammarRequest("grammar", 'root ::= "a" b\nb ::= [0-9]'), b"a7", b"ax"),
+    # A lookahead assertion is EBNF only, a dot is GBNF only.
+    (GrammarRequest("grammar", 'root ::= a "b"\na ::= "a" (="b")'), b"ab", b"aa"),
+    (GrammarRequest("grammar", 'root ::= "a" .'), b"a.", b"b"),
+    (
+        GrammarRequest(
+            "structural_tag",
+            json.dumps(
+                {
+                    "type": "structural_tag",
+                    "structures": [
+                        {"begin": "<f>", "schema": {"type": "boolean"}, "end": "</f>"},
+                    ],
+                    "triggers": ["<f"],
+                }
+            ),
+        ),
+        b"so: <f>true</f>",
+        b"so: <f>1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("request_", "good", "bad"), GRAMMARS, ids=range(len(GRAMMARS)))
+def test_each_kind_of_request(request_: GrammarRequest, good: bytes, bad: bytes) -> None:
+    compiled = ffwd.compile(grammar_of(request_), VOCABULARY)
+    matcher = RequestMatcher(compiled)
+    assert matcher.validate(good) == len(good)
+    assert matcher.accept([*good, END]) == len(good) + 1
+    assert matcher.is_terminated
+    assert RequestMatcher(compiled).accept(bad) < len(bad)
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "words"),
+    [
+        (GrammarRequest("yaml", ""), EngineRequestError, "'yaml', only json"),
+        (GrammarRequest("json", "{"), ffwd.InvalidSchemaError, "line 1"),
+        (GrammarRequest("json", '{"type": "strin"}'), ffwd.InvalidSchemaError, "/type"),
+        (GrammarRequest("json", None), EngineRequestError, "must be text"),  # type: ignore[arg-type]
+        (GrammarRequest("regex", "(a"), ffwd.GrammarError, "group"),
+        (GrammarRequest("choice", "yes"), EngineRequestError, "not JSON"),
+        (GrammarRequest("choice", "[" * 100_000), EngineRequestError, "not JSON"),
+        (GrammarRequest("choice", '["a", 1]'), EngineRequestError, "array of strings"),
+        (GrammarRequest("choice", "[]"), ffwd.GrammarError, "option"),
+        (GrammarRequest("grammar", "start: ("), ffwd.GrammarError, "line 1"),
+        (GrammarRequest("grammar", 'root ::= "a" (\n'), ffwd.GrammarError, "EBNF, line"),
+        (GrammarRequest("structural_tag", "{}"), ffwd.GrammarError, "format"),
+    ],
+    ids=str,
+)
+def test_requests_that_are_none(request_, error, words) -> None:
+    cache = GrammarCache(VOCABULARY)
+    with pytest.raises(error, match=words):
+        cache.get(request_)
+    with pytest.raises(error, match=words):
+        cache.submit(request_).result(timeout=600)
+    assert (cache.stats().failures, cache.stats().grammars) == (2, 0)
+    # What failed leaves nothing behind.
+    assert cache.get(GrammarRequest("choice", '["a"]')) is not None
+
+
+def test_a_grammar_is_compiled_once_for_threads_that_ask_at_once() -> None:
+    cache = GrammarCache(VOCABULARY)
+    asked = GrammarRequest("json", json.dumps({"enum": [f"word {i}" for i in range(3000)]}))
+    barrier = Barrier(8)
+
+    def ask(index: int) -> ffwd.CompiledGrammar:
+        barrier.wait()
+        return cache.get(asked) if index % 2 else cache.submit(asked).result(timeout=600)
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(ask, range(8)))
+    assert all(answer is answers[0] for answer in answers)
+    assert (cache.stats().misses, cache.stats().hits) == (1, 7)
+
+
+def test_the_bound_lets_the_oldest_go() -> None:
+    requests = [GrammarRequest("regex", f"a{{{i},{i + 50}}}b*") for i in range(1, 9)]
+    probe = GrammarCache(VOCABULARY)
+    sizes = []
+    for asked in requests:
+        RequestMatcher(probe.get(asked)).accept(b"aaaa")
+        sizes.append(probe.get(asked).stats()["memory_bytes"])
+    cache = GrammarCache(VOCABULARY, max_bytes=sum(sizes[:3]))
+    matchers = []
+    for asked in requests:
+        matchers.append(RequestMatcher(cache.get(asked)))
+        matchers[-1].accept(b"aaaa")
+    stats = cache.stats()
+    assert stats.evictions == len(requests) - stats.grammars
+    assert 1 <= stats.grammars < len(requests)
+    # Matchers of a grammar that was let go live on, and asking again compiles it again.
+    assert all(matcher.accept(b"a") == 1 for matcher in matchers)
+    misses = cache.stats().misses
+    cache.get(requests[0])
+    assert cache.stats().misses == misses + 1
+    cache.close()
+    with pytest.raises(RuntimeError):
+        cache.submit(GrammarRequest("regex", "new")).result(timeout=600)
+
+
+def test_a_matcher_refuses_and_changes_nothing() -> None:
+    matcher = RequestMatcher(ffwd.compile(ffwd.regex("ab?"), VOCABULARY))
+    for token in (-1, 10**6, END, ord("b")):
+        assert matcher.accept([token]) == 0
+        assert matcher.validate([token]) == 0
+    assert matcher.validate([ord("a"), 10**6]) == 1
+    assert matcher.accept([ord("a"), END, ord("b"), END]) == 2
+    assert matcher.accept([END]) == matcher.validate([END]) == 0
+    bitmask = np.zeros((2, (VOCABULARY.vocab_size + 31) // 32), dtype=np.int32)
+    matcher.fill(bitmask, 1)
+    bits = np.unpackbits(bitmask.view(np.uint8), bitorder="little").reshape(2, -1)
+    assert not bits[0].any()
+    assert bits[1].nonzero()[0].tolist() == [END]
+    matcher.rollback(2)
+    assert not matcher.is_terminated
+    assert matcher.num_tokens == 0
+    other = matcher.fork()
+    other.accept([ord("a")])
+    assert (matcher.num_tokens, other.num_tokens) == (0, 1)
+
+
+def test_forced_tokens_are_the_only_ones() -> None:
+    matcher = RequestMatcher(
+        ffwd.compile(ffwd.seq(ffwd.lit("abc"), ffwd.regex("[xy]z")), VOCABULARY)
+    )
+    assert matcher.forced(16) == list(b"abc")
+    assert matcher.forced(2) == list(b"ab")
+    matcher.accept(b"abcx")
+    assert matcher.forced(16) == [ord("z"), END]
+    assert matcher.forced(0) == []
+    assert matcher.num_tokens == 4
+
+
+def test_a_tokenizer_that_is_none_is_named() -> None:
+    class Strange:
+        _tokenizer = None
+
+    with pytest.raises(ffwd.VocabularyError, match=r"Strange"):
+        engine_vocabulary(Strange())
