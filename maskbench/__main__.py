@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from maskbench.batches.command import batches_command
-from maskbench.canonical_demo.command import demo_command
 from maskbench.canonicality.command import canonicality_command
 from maskbench.canonicality.gates import canonical_walks_command, continuations_command
 from maskbench.differential.command import differential_command
@@ -39,7 +38,6 @@ main.add_command(baseline_command)
 main.add_command(batches_command)
 main.add_command(budgets_command)
 main.add_command(compare_command)
-main.add_command(demo_command)
 main.add_command(canonical_walks_command)
 main.add_command(canonicality_command)
 main.add_command(continuations_command)

@@ -179,7 +179,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "maskbench": PythonLayer(
         folder="maskbench",
         eager=frozenset(
-            {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "maskbench.logits"}
+            {"ffwd", "maskbench.gates", "maskbench.logits"}
             | {"maskbench.differential", "maskbench.soak", "maskbench.train_model"}
             | {"numpy", "click", "rich", "tokenizers", "psutil"}
         ),
@@ -253,13 +253,6 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
             {"ffwd", "ffwd.adapters", "maskbench"}
             | {"click", "tokenizers", "torch", "transformers"}
         ),
-        lazy=frozenset(),
-        public_only=True,
-    ),
-    # Trains a model; its command loads the rest only when it is called.
-    "maskbench.canonical_demo": PythonLayer(
-        folder="maskbench/canonical_demo",
-        eager=frozenset({"ffwd", "maskbench", "numpy", "click", "rich", "tokenizers", "torch"}),
         lazy=frozenset(),
         public_only=True,
     ),
