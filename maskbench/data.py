@@ -74,6 +74,11 @@ def read_sources(path: Path) -> list[Source]:
     return sources
 
 
+def builtin_cases() -> list[Case]:
+    """The cases of the built-in corpus."""
+    return [parse_case(source) for source in read_sources(BUILTIN_CORPUS)]
+
+
 def _read_all(path: Path) -> list[Source]:
     if path.is_dir():
         files = sorted(

@@ -13,7 +13,7 @@ import click
 import tokenizers
 
 from maskbench import packaged
-from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
+from maskbench.data import builtin_cases
 from maskbench.documents import Whitespace, write_instance
 
 BUILTIN_NAME = "builtin"
@@ -222,8 +222,7 @@ def _write(tokenizer: tokenizers.Tokenizer, directory: Path) -> None:
 
 
 def _training_texts() -> Iterator[str]:
-    for source in read_sources(BUILTIN_CORPUS):
-        case = parse_case(source)
+    for case in builtin_cases():
         yield json.dumps(case.schema, indent=2)
         for test in case.tests:
             for whitespace in (Whitespace.COMPACT, Whitespace.SINGLE_SPACE):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import ffwd
+from maskbench.data import builtin_cases
 from maskbench.gates.schemas import draw_schema
 from maskbench.gates.walks import VocabularyTokens
-from maskbench.shapes import all_shapes
 
 MORE = (0, 0, 1, 2, 5, 10, 30, 100)
 """By how many tokens budgets are larger than the shortest completion."""
@@ -53,9 +53,9 @@ class BudgetReport:
 
 
 def random_schemas(seed: int) -> Iterator[Any]:
-    """Every shape of the corpus, then schemas of all keywords, without end."""
-    for shape in all_shapes():
-        yield shape.schema
+    """Every schema of the corpus, then schemas of all keywords, without end."""
+    for case in builtin_cases():
+        yield case.schema
     number = 0
     while True:
         yield draw_schema(random.Random(f"budgets {seed} {number}"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
+from maskbench.data import builtin_cases
 from maskbench.documents import Whitespace, write_instance
 
 FOLDER = Path(__file__).with_name("real")
@@ -48,8 +48,7 @@ def _texts(name: str) -> list[tuple[str, str]]:
 def _json() -> list[tuple[str, str]]:
     """The longest valid instances of the built-in corpus of schemas, at most one a schema."""
     found = []
-    for source in read_sources(BUILTIN_CORPUS):
-        case = parse_case(source)
+    for case in builtin_cases():
         texts = [
             write_instance(test.data, Whitespace.SINGLE_SPACE) for test in case.tests if test.valid
         ]

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 from maskbench.documents import Encoder, Whitespace, write_instance
+from maskbench.draw import Draw
 from maskbench.growth.schemas import Schema, name_of
-from maskbench.shapes.draw import Draw
 
 _SEED = 5
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from maskbench.data import Case, Test
+from maskbench.draw import Draw
 from maskbench.growth.schemas import Schema, name_of
-from maskbench.shapes.draw import Draw
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from maskbench.draw import Draw
 from maskbench.hard.case import HardCase, Schema, describe, name_of
-from maskbench.shapes.draw import Draw
 
 
 def all_of_references() -> HardCase:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+from maskbench.draw import Draw
 from maskbench.hard.case import HardCase, Schema, name_of
-from maskbench.shapes.draw import Draw
 
 
 def long_enum() -> HardCase:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass
+from itertools import islice
 
 from ffwd.adapters._engine_requests import GrammarRequest
-from maskbench.shapes import all_shapes
-from maskbench.shapes.draw import Draw
+from maskbench.data import builtin_cases
+from maskbench.draw import Draw
+from maskbench.growth.outputs import OUTPUTS
 
 _LARK = """
 start: statement+
@@ -31,11 +33,16 @@ class Text:
 
 
 def document(source: random.Random) -> Text:
-    """A shape of the built-in corpus with a document whose values are drawn anew."""
-    shape = source.choice(_SHAPES)
-    data = shape.draw(Draw(source))
-    request = GrammarRequest("json", json.dumps(shape.schema), any_order=True)
-    return Text(request, json.dumps(data, ensure_ascii=False))
+    """A document of the built-in corpus, or one whose values are drawn anew."""
+    if source.random() < 0.5:
+        case = source.choice(_CASES)
+        data = source.choice([test.data for test in case.tests if test.valid])
+        request = GrammarRequest("json", json.dumps(case.schema), any_order=True)
+        return Text(request, json.dumps(data, ensure_ascii=False))
+    output = source.choice(OUTPUTS)
+    pieces = islice(output.pieces(Draw(source)), source.randint(1, 20))
+    request = GrammarRequest("json", json.dumps(output.schema), any_order=True)
+    return Text(request, "".join((output.first, *pieces, output.last)))
 
 
 def fixed() -> list[GrammarRequest]:
@@ -50,7 +57,7 @@ def different(number: int) -> GrammarRequest:
     word = f"{source.choice('abcdefgh')}{number}"
     low = source.randint(1, 40)
     if kind == 0:
-        schema = dict(source.choice(_SHAPES).schema)
+        schema = dict(source.choice(_CASES).schema)
         if "properties" in schema:
             own = {word: {"type": "string", "maxLength": low}}
             schema["properties"] = schema["properties"] | own
@@ -75,5 +82,5 @@ def different(number: int) -> GrammarRequest:
     return GrammarRequest("grammar", _LARK.format(number=number, length=low))
 
 
-_SHAPES = all_shapes()
+_CASES = builtin_cases()
 _KINDS = 5

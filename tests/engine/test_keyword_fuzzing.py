@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ffwd
-from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
+from maskbench.data import builtin_cases
 from maskbench.gates import fuzz
 from maskbench.gates.judges import Judges
 from maskbench.gates.walks import (
@@ -50,8 +50,7 @@ def test_verdicts_are_those_of_two_validators(tokens: VocabularyTokens) -> None:
 
 def test_walks_on_the_corpus_end_in_valid_documents(tokens: VocabularyTokens) -> None:
     endings = {}
-    for source in read_sources(BUILTIN_CORPUS):
-        case = parse_case(source)
+    for case in builtin_cases():
         try:
             compiled = fuzz.compile_schema(case.schema, tokens)
         except ffwd.UnsupportedSchemaError:

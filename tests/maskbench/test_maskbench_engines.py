@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from maskbench import engines
-from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
+from maskbench.data import BUILTIN_CORPUS, builtin_cases
 from maskbench.documents import Document, Job, Whitespace, prepare
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
 from maskbench.engines.base import Engine, RefusedError
@@ -84,7 +84,7 @@ def white(spec):
 
 @pytest.fixture(scope="module")
 def cases():
-    return [parse_case(source) for source in read_sources(BUILTIN_CORPUS)]
+    return builtin_cases()
 
 
 @pytest.fixture(scope="module")
