@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import click
 
-from maskbench.batches.command import batches_command
 from maskbench.canonicality.command import canonicality_command
-from maskbench.canonicality.gates import canonical_walks_command, continuations_command
-from maskbench.differential.command import differential_command
-from maskbench.encoding.command import tokenizers_command
-from maskbench.fetch import fetch_command
-from maskbench.gates.budgets_command import budgets_command
-from maskbench.gates.command import finite_command, fuzz_command, keywords_command
-from maskbench.gates.walk_command import walk_command
-from maskbench.grammars.command import grammars_command
-from maskbench.grammars.speed_command import grammars_speed_command
-from maskbench.growth.command import growth_command
-from maskbench.hard.command import hard_command
-from maskbench.hostile.command import hostile_command
-from maskbench.instructions import instructions_command
-from maskbench.logits.command import logits_command
-from maskbench.operations.command import operations_command
+from maskbench.conformance.canonical.command import canonical_walks_command, continuations_command
+from maskbench.conformance.differential.command import differential_command
+from maskbench.conformance.gates.budgets_command import budgets_command
+from maskbench.conformance.gates.command import finite_command, fuzz_command, keywords_command
+from maskbench.conformance.gates.walk_command import walk_command
+from maskbench.conformance.grammars.command import grammars_command
+from maskbench.conformance.hostile.command import hostile_command
+from maskbench.conformance.soak.command import soak_command
 from maskbench.regression import baseline_command, compare_command
 from maskbench.report.command import RecordingGroup, report_command
 from maskbench.runs.command import run_command
 from maskbench.serving.command import serving_command
-from maskbench.soak.command import soak_command
-from maskbench.train_model.command import evaluate_model_command, train_model_command
+from maskbench.speed.batches.command import batches_command
+from maskbench.speed.grammars.command import grammars_speed_command
+from maskbench.speed.growth.command import growth_command
+from maskbench.speed.hard.command import hard_command
+from maskbench.speed.logits.command import logits_command
+from maskbench.speed.operations.command import operations_command
+from maskbench.speed.tokenizers.command import tokenizers_command
+from maskbench.tools.fetch import fetch_command
+from maskbench.tools.instructions import instructions_command
+from maskbench.tools.train_model.command import evaluate_model_command, train_model_command
 
 
 @click.group(cls=RecordingGroup)

@@ -14,10 +14,10 @@ from typing import Any
 import click
 from rich.console import Console
 
-from maskbench import instructions
 from maskbench.report import renderers
 from maskbench.report.table import Column, Table, Unit
 from maskbench.results import FORMAT as RESULTS_FORMAT
+from maskbench.tools import instructions
 from maskbench.verdicts import Verdict
 from maskbench.walk import Outcome
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from maskbench import options
-from maskbench.encoding import texts
+from maskbench.speed.tokenizers import texts
 from maskbench.tokenizer import TokenizerError, resolve
 
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from maskbench.encoding.peers import MissingPeerError, tiktoken_encoding
+from maskbench.speed.tokenizers.peers import MissingPeerError, tiktoken_encoding
 
 Step = Callable[[int], object]
 

@@ -11,8 +11,8 @@ import jsonschema_rs
 import pytest
 
 import ffwd
-from maskbench.gates import finite
-from maskbench.gates.walks import VocabularyTokens, byte_tokens
+from maskbench.conformance.gates import finite
+from maskbench.conformance.gates.walks import VocabularyTokens, byte_tokens
 
 FLAG = {"type": "object", "properties": {"x": {"type": "boolean"}}, "additionalProperties": False}
 

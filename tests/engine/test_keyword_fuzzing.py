@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 import ffwd
-from maskbench.data import builtin_cases
-from maskbench.gates import fuzz
-from maskbench.gates.judges import Judges
-from maskbench.gates.walks import (
+from maskbench.conformance.gates import fuzz
+from maskbench.conformance.gates.judges import Judges
+from maskbench.conformance.gates.walks import (
     DISPUTED,
     Ending,
     VocabularyTokens,
@@ -23,6 +22,7 @@ from maskbench.gates.walks import (
     judged,
     start_of,
 )
+from maskbench.data import builtin_cases
 
 CASES = json.loads(Path(__file__).with_name("fuzz_cases.json").read_text(encoding="utf-8"))
 

@@ -8,10 +8,10 @@ from click.testing import CliRunner
 
 import ffwd
 from maskbench.__main__ import main
+from maskbench.conformance.grammars.real import FORMATS, NAMES, read_real
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, find
-from maskbench.grammars.real import FORMATS, NAMES, read_real
-from maskbench.grammars.speed import Contestant, measure
+from maskbench.speed.grammars.measure import Contestant, measure
 from maskbench.tokenizer import OutputEncoder, resolve
 
 # Of each grammar, a piece that no form of it has; it is put into the middle of a document.

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 import ffwd
 from maskbench.__main__ import main
-from maskbench.canonicality.wander import Wanderer
-from maskbench.gates.walks import VocabularyTokens
+from maskbench.conformance.canonical.wander import Wanderer
+from maskbench.conformance.gates.walks import VocabularyTokens
 
 ROOT = Path(__file__).resolve().parents[2]
 

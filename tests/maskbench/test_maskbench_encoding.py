@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
-from maskbench.encoding import texts
+from maskbench.speed.tokenizers import texts
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
-from maskbench.hard import cases
-from maskbench.hard.measure import Column, Figures, Measured
+from maskbench.speed.hard import cases
+from maskbench.speed.hard.measure import Column, Figures, Measured
 
 GENERATED = cases.generate()
 

@@ -5,11 +5,11 @@ import json
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
-from maskbench.hostile.cases import CASES
-from maskbench.hostile.grammars import GRAMMARS
-from maskbench.hostile.measure import Cost
-from maskbench.hostile.patterns import PATTERNS
-from maskbench.hostile.schemas import SCHEMAS
+from maskbench.conformance.hostile.cases import CASES
+from maskbench.conformance.hostile.grammars import GRAMMARS
+from maskbench.conformance.hostile.measure import Cost
+from maskbench.conformance.hostile.patterns import PATTERNS
+from maskbench.conformance.hostile.schemas import SCHEMAS
 
 
 def test_cases_have_names_of_their_own():

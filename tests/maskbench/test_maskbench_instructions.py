@@ -5,9 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from maskbench import instructions
 from maskbench.__main__ import main
-from maskbench.instructions import compare, read_counts
+from maskbench.tools import instructions
+from maskbench.tools.instructions import compare, read_counts
 
 OUTPUT = """\
 # callgrind format

@@ -8,8 +8,8 @@ import torch
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
-from maskbench.logits import masks, measure
-from maskbench.logits.ways import Way
+from maskbench.speed.logits import masks, measure
+from maskbench.speed.logits.ways import Way
 
 
 @pytest.fixture

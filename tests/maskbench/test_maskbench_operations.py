@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from maskbench.__main__ import main
 from maskbench.engines.base import Session
-from maskbench.operations.measure import DRAFT, EVERY, OPERATIONS, walk
+from maskbench.speed.operations.measure import DRAFT, EVERY, OPERATIONS, walk
 
 
 def test_operations_are_timed_beside_each_other(tmp_path):

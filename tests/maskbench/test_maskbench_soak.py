@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from ffwd.adapters._engine_requests import grammar_of
 from maskbench.__main__ import main
-from maskbench.soak import grammars
-from maskbench.soak.memory import TOLERANCE_BYTES, Curve, Sample, allowed
-from maskbench.soak.plot import svg
+from maskbench.conformance.soak import grammars
+from maskbench.conformance.soak.memory import TOLERANCE_BYTES, Curve, Sample, allowed
+from maskbench.conformance.soak.plot import svg
 
 MIB = 1 << 20
 
@@ -44,7 +44,7 @@ def test_the_rule(sizes: tuple[float, ...], grew: bool) -> None:
 
 
 LEAKING = """
-from maskbench.soak.memory import record
+from maskbench.conformance.soak.memory import record
 
 kept = []
 

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
+from maskbench.conformance.gates.walks import Ending, Tokens, Walker
 from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
 from maskbench.engines.base import Session
-from maskbench.gates.walks import Ending, Tokens, Walker
 
 WANTED = ("builtin_tree", "builtin_person", "builtin_logger", "builtin_expression")
 FAKE = "maskbench_fake_engine:FakeEngine"

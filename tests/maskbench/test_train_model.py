@@ -13,7 +13,7 @@ from transformers import AutoTokenizer
 import ffwd.model
 from ffwd.model.texts import Words
 from maskbench.__main__ import main
-from maskbench.train_model.training import (
+from maskbench.tools.train_model.training import (
     IGNORED,
     Settings,
     batches,
