@@ -1,4 +1,4 @@
-"""The command line: `python -m maskbench COMMAND`."""
+"""The command line: `python -m maskbench COMMAND`, some of them in groups."""
 
 from __future__ import annotations
 
@@ -34,34 +34,53 @@ def main() -> None:
     """Measures engines for constrained decoding on JSON schemas."""
 
 
-main.add_command(baseline_command)
-main.add_command(batches_command)
-main.add_command(budgets_command)
-main.add_command(compare_command)
-main.add_command(canonical_walks_command)
-main.add_command(canonicality_command)
-main.add_command(continuations_command)
-main.add_command(differential_command)
-main.add_command(evaluate_model_command)
-main.add_command(fetch_command)
-main.add_command(finite_command)
-main.add_command(fuzz_command)
-main.add_command(grammars_command)
-main.add_command(grammars_speed_command)
-main.add_command(growth_command)
-main.add_command(hard_command)
-main.add_command(hostile_command)
-main.add_command(instructions_command)
-main.add_command(keywords_command)
-main.add_command(logits_command)
-main.add_command(operations_command)
-main.add_command(report_command)
-main.add_command(run_command)
-main.add_command(serving_command)
-main.add_command(soak_command)
-main.add_command(tokenizers_command)
-main.add_command(train_model_command)
-main.add_command(walk_command)
+def _group(name: str, about: str, *commands: click.Command) -> click.Group:
+    return click.Group(name, {command.name or "": command for command in commands}, help=about)
+
+
+for _command in (
+    run_command,
+    report_command,
+    compare_command,
+    baseline_command,
+    canonicality_command,
+    serving_command,
+    _group(
+        "speed",
+        "Measures one question each: slow schemas, growth, other operations than masks.",
+        hard_command,
+        growth_command,
+        operations_command,
+        batches_command,
+        logits_command,
+        grammars_speed_command,
+        tokenizers_command,
+    ),
+    _group(
+        "conformance",
+        "Judges masks, verdicts, limits and memory rather than speed.",
+        keywords_command,
+        fuzz_command,
+        finite_command,
+        budgets_command,
+        walk_command,
+        grammars_command,
+        differential_command,
+        continuations_command,
+        canonical_walks_command,
+        hostile_command,
+        soak_command,
+    ),
+    _group(
+        "tools",
+        "Fetches data, counts instructions, trains the model in the box.",
+        fetch_command,
+        instructions_command,
+        train_model_command,
+        evaluate_model_command,
+    ),
+):
+    main.add_command(_command)
 
 
 if __name__ == "__main__":

@@ -201,7 +201,7 @@ def baseline_command(results: Path, out: Path) -> None:
 def compare_command(then: Path, now: Path, tolerance: float, common_only: bool) -> None:
     """Exits with 1 if verdicts got worse or instruction counts rose from THEN to NOW.
 
-    Both are results, verdicts that `baseline` has written, or counts of `instructions`. What
+    Both are results, verdicts that `baseline` has written, or counts of `tools instructions`. What
     cannot be read or compared is an error with status 2.
     """
     before, after = _read(then), _read(now)

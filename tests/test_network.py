@@ -42,7 +42,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
         frozenset({"socket", "starlette", "uvicorn"}),
         "the server that `ffwd serve` starts",
     ),
-    "maskbench/tools/fetch.py": (frozenset({"subprocess"}), "`maskbench fetch`: git clone"),
+    "maskbench/tools/fetch.py": (frozenset({"subprocess"}), "`maskbench tools fetch`: git clone"),
     "maskbench/conformance/hostile/measure.py": (
         frozenset({"subprocess"}),
         "a process of its own for a case",

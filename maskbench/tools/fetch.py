@@ -1,4 +1,4 @@
-"""`python -m maskbench fetch`: a copy of the public data set."""
+"""`python -m maskbench tools fetch`: a copy of the public data set."""
 
 from __future__ import annotations
 

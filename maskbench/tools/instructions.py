@@ -1,4 +1,4 @@
-"""`python -m maskbench instructions`: the core's fixed workloads, counted in instructions.
+"""`python -m maskbench tools instructions`: the core's fixed workloads, counted in instructions.
 
 Times differ from run to run and from machine to machine; the number of instructions of a program
 that always does the same hardly does. `ffwd/native/benches/instructions` are the workloads, and

@@ -1,6 +1,6 @@
 """Items that depend on each other, where they have few values: exact masks, and no dead ends.
 
-`python -m maskbench finite` compares more schemas than are compared here.
+`python -m maskbench conformance finite` compares more schemas than are compared here.
 """
 
 import json

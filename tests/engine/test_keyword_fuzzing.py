@@ -1,6 +1,6 @@
 """Fuzzing of keywords and random walks in short, and the cases that they found.
 
-`python -m maskbench fuzz` and `python -m maskbench walk` do the same at length.
+`python -m maskbench conformance fuzz` and `conformance walk` do the same at length.
 """
 
 import json

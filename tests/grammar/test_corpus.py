@@ -1,6 +1,6 @@
 """The corpus of grammars: its examples hold, and masks are those of the peers.
 
-The long form is `python -m maskbench grammars`, on real vocabularies.
+The long form is `python -m maskbench conformance grammars`, on real vocabularies.
 """
 
 from pathlib import Path

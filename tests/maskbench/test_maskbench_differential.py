@@ -1,4 +1,4 @@
-"""`python -m maskbench differential` in short, its judges, and cases of each rule.
+"""`python -m maskbench conformance differential` in short, its judges, and cases of each rule.
 
 At length it is run by hand; docs/differential.md has the figures.
 """
@@ -346,13 +346,24 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path):
 def test_the_command(tmp_path: Path):
     """Two cases in a process of their own; one of them again by its seed."""
     file = tmp_path / "cases.jsonl"
-    arguments = ["differential", "--seed", "20", "--minutes", "5", "--out", str(file)]
+    arguments = [
+        "conformance",
+        "differential",
+        "--seed",
+        "20",
+        "--minutes",
+        "5",
+        "--out",
+        str(file),
+    ]
     first = CliRunner().invoke(main, [*arguments, "--cases", "2"])
     assert first.exit_code == 0, first.output
     assert "Findings: 0" in first.output
     cases = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()[1:]]
     assert [entry["case"]["seed"] for entry in cases] == [case_seed(20, 0), case_seed(20, 1)]
-    one = CliRunner().invoke(main, ["differential", "--case", str(case_seed(20, 1)), "--json"])
+    one = CliRunner().invoke(
+        main, ["conformance", "differential", "--case", str(case_seed(20, 1)), "--json"]
+    )
     assert one.exit_code == 0, one.output
     run = json.loads(one.stdout)["runs"]["bytes"]
     assert run["cases"] == 1

@@ -73,7 +73,7 @@ def test_the_command_writes_what_it_shows(tmp_path):
     out = Path(tmp_path, "growth.json")
     result = CliRunner().invoke(
         main,
-        ["growth", "--tokens", "1000", "--history", "200", "--largest", "10",
+        ["speed", "growth", "--tokens", "1000", "--history", "200", "--largest", "10",
          "--family", "numbers", "--out", str(out)],
     )  # fmt: skip
     assert result.exit_code == 0, result.output

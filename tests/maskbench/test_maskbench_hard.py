@@ -58,7 +58,7 @@ def test_ffwd_passes_what_is_made_here(tmp_path):
     out = Path(tmp_path, "hard.json")
     result = CliRunner().invoke(
         main,
-        ["hard", "--engine", "ffwd", "--rounds", "2", "--data", str(data),
+        ["speed", "hard", "--engine", "ffwd", "--rounds", "2", "--data", str(data),
          "--ids", "one,two,three", "--out", str(out)],
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -72,7 +72,8 @@ def test_ffwd_passes_what_is_made_here(tmp_path):
 
 def test_markdown_has_a_row_for_each_case():
     result = CliRunner().invoke(
-        main, ["hard", "--engine", "ffwd", "--rounds", "1", "--case", "searched", "--markdown"]
+        main,
+        ["speed", "hard", "--engine", "ffwd", "--rounds", "1", "--case", "searched", "--markdown"],
     )
     assert result.exit_code == 0, result.output
     rows = [line for line in result.output.splitlines() if line.startswith("|")]
@@ -89,6 +90,6 @@ def test_markdown_has_a_row_for_each_case():
     ],
 )
 def test_bad_options_are_explained(arguments, message):
-    result = CliRunner().invoke(main, ["hard", *arguments])
+    result = CliRunner().invoke(main, ["speed", "hard", *arguments])
     assert result.exit_code != 0
     assert message in result.output

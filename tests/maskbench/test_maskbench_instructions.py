@@ -66,7 +66,7 @@ def counted(monkeypatch):
 
 
 def run(*arguments):
-    return CliRunner().invoke(main, ["instructions", *map(str, arguments)])
+    return CliRunner().invoke(main, ["tools", "instructions", *map(str, arguments)])
 
 
 def test_a_rise_fails_and_an_update_records_it(counted, tmp_path):

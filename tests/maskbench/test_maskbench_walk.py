@@ -33,7 +33,7 @@ CASES = {
 
 
 def walk(*arguments):
-    return CliRunner().invoke(main, ["walk", *map(str, arguments)])
+    return CliRunner().invoke(main, ["conformance", "walk", *map(str, arguments)])
 
 
 def write_cases(folder, cases):

@@ -92,7 +92,7 @@ def test_the_rate_rises_stays_and_falls():
 def test_the_command_writes_a_whole_folder(tmp_path):
     done = CliRunner().invoke(
         main,
-        ["train-model", str(tmp_path / "made"), "--steps", "2", "--decay", "1"],
+        ["tools", "train-model", str(tmp_path / "made"), "--steps", "2", "--decay", "1"],
         catch_exceptions=False,
     )
     assert done.exit_code == 0, done.output

@@ -1,4 +1,4 @@
-"""`python -m maskbench continuations` and `python -m maskbench canonical-walks`."""
+"""`python -m maskbench conformance continuations` and `canonical-walks`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m maskbench differential`."""
+"""`python -m maskbench conformance differential`."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def _show_finding(
     again = f"--case {report.seed} --tokenizer {tokenizer} --schemas {shlex.quote(str(schemas))}"
     lines = (
         f"\n{finding.what}: {FINDINGS[finding.what]}",
-        f"  again: python -m maskbench differential {again}",
+        f"  again: python -m maskbench conformance differential {again}",
         f"  {finding.kind} {' '.join(f'{k}={v}' for k, v in finding.options.items())}",
         f"  {finding.source[:2000]}",
         f"  after {finding.prefix!r}, token {finding.token!r}, "

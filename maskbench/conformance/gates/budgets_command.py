@@ -1,4 +1,4 @@
-"""`python -m maskbench budgets`: texts with a budget of tokens end in time."""
+"""`python -m maskbench conformance budgets`: texts with a budget of tokens end in time."""
 
 from __future__ import annotations
 

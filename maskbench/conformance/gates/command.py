@@ -1,4 +1,4 @@
-"""`python -m maskbench fuzz`, `finite` and `keywords`."""
+"""`python -m maskbench conformance fuzz`, `finite` and `keywords`."""
 
 from __future__ import annotations
 

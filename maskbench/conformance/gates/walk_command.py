@@ -1,4 +1,4 @@
-"""`python -m maskbench walk`: dead ends and invalid documents of every engine."""
+"""`python -m maskbench conformance walk`: dead ends and invalid documents of every engine."""
 
 from __future__ import annotations
 

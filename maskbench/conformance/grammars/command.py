@@ -1,4 +1,4 @@
-"""`python -m maskbench grammars`."""
+"""`python -m maskbench conformance grammars`."""
 
 from __future__ import annotations
 

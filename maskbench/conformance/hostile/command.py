@@ -1,4 +1,4 @@
-"""`python -m maskbench hostile`."""
+"""`python -m maskbench conformance hostile`."""
 
 from __future__ import annotations
 

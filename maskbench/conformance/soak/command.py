@@ -1,4 +1,4 @@
-"""`python -m maskbench soak`."""
+"""`python -m maskbench conformance soak`."""
 
 from __future__ import annotations
 

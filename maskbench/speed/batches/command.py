@@ -1,4 +1,4 @@
-"""`python -m maskbench batches`."""
+"""`python -m maskbench speed batches`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m maskbench grammars-speed`."""
+"""`python -m maskbench speed grammars`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEFAULT = "ffwd:lark,llguidance:lark,ffwd:ebnf,xgrammar:ebnf"
 _SHOWN = ("avg", "p50", "p99", "max")
 
 
-@click.command("grammars-speed")
+@click.command("grammars")
 @click.option(
     "--engine",
     "engine_list",

@@ -1,4 +1,4 @@
-"""`python -m maskbench growth`."""
+"""`python -m maskbench speed growth`."""
 
 from __future__ import annotations
 

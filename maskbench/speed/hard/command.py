@@ -1,4 +1,4 @@
-"""`python -m maskbench hard`."""
+"""`python -m maskbench speed hard`."""
 
 from __future__ import annotations
 

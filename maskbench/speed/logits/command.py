@@ -1,4 +1,4 @@
-"""`python -m maskbench logits`."""
+"""`python -m maskbench speed logits`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m maskbench operations`."""
+"""`python -m maskbench speed operations`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m maskbench tokenizers`."""
+"""`python -m maskbench speed tokenizers`."""
 
 from __future__ import annotations
 

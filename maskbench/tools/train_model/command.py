@@ -1,4 +1,4 @@
-"""`python -m maskbench train-model` and `evaluate-model`."""
+"""`python -m maskbench tools train-model` and `evaluate-model`."""
 
 from __future__ import annotations
 
