@@ -90,6 +90,7 @@ def whitespace(command: Command) -> Command:
         type=click.Choice([w.value for w in Whitespace]),
         default=Whitespace.FLEXIBLE.value,
         show_default=True,
+        help="What the schema allows; only ffwd has `consistent`.",
     )(command)
 
 

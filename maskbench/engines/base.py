@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.documents import Whitespace
+from maskbench.documents import SHARED_WHITESPACE, Whitespace
 from maskbench.tokenizer import TokenizerSpec
 
 
@@ -129,7 +129,7 @@ def unsupported_mode(
     setup: EngineSetup,
     package: str,
     *,
-    whitespace: tuple[Whitespace, ...] = tuple(Whitespace),
+    whitespace: tuple[Whitespace, ...] = SHARED_WHITESPACE,
     property_orders: tuple[str, ...] = ("declared", "any"),
 ) -> tuple[str, str] | None:
     """The arguments of a `RefusedError` for every schema of a run whose mode is not among these.

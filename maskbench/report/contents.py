@@ -49,6 +49,7 @@ def verdicts(run: Run) -> Table:
     names = ("passed", "refused", "wrong_reject_schemas", "wrong_accept_schemas",
              "failed", "crashed", "timed_out", "out_of_memory",
              "wrong_reject_instances", "wrong_accept_instances")  # fmt: skip
+    layout = run.document.get("settings", {}).get("whitespace")
     rows = []
     for engine in run.engines:
         counts = run.engine(engine)["counts"]
@@ -69,7 +70,10 @@ def verdicts(run: Run) -> Table:
             ),
         ),
         tuple(rows),
-        ("A schema with wrong rejects and wrong accepts counts in both columns.",),
+        (
+            "A schema with wrong rejects and wrong accepts counts in both columns.",
+            *([f"Whitespace that schemas allow: {layout}."] if layout else []),
+        ),
     )  # fmt: skip
 
 

@@ -110,6 +110,14 @@ def test_reports_are_written_beside_the_tables(finished):
     assert str(out.with_name("report.html")) in process.stdout
 
 
+@pytest.mark.parametrize("whitespace", [w.value for w in Whitespace])
+def test_reports_name_the_layout(whitespace):
+    options = ["--engine", "maskbench_fake_engine:FakeEngine", "--whitespace", whitespace]
+    result = CliRunner().invoke(main, ["run", *options, "--sample", "1", "--format", "markdown"])
+    assert result.exit_code == 0, result.output
+    assert f"Whitespace that schemas allow: {whitespace}." in result.stdout
+
+
 def test_tables_for_a_program_are_all_that_is_printed(tmp_path):
     result = CliRunner().invoke(
         main,

@@ -24,7 +24,7 @@ from maskbench.conformance.grammars.compare import CompareSettings, Comparison
 from maskbench.conformance.grammars.expected import read_expected
 from maskbench.conformance.grammars.generated import generated
 from maskbench.data import BUILTIN_CORPUS, Source, read_sources
-from maskbench.documents import Whitespace
+from maskbench.documents import SHARED_WHITESPACE, Whitespace
 from maskbench.engines import Engine, EngineSetup, find
 from maskbench.engines.base import Compiled, RefusedError, short_reason, token_texts
 from maskbench.tokenizer import OutputEncoder, TokenizerSpec
@@ -140,7 +140,7 @@ class Cases:
 
     def _schema(self, report: CaseReport, source: random.Random, alone: bool) -> None:
         drawn = schemas.draw(source, self._schemas)
-        whitespace = source.choice(tuple(Whitespace))
+        whitespace = source.choice(SHARED_WHITESPACE)
         report.name = drawn.name
         try:
             text = json.dumps(drawn.schema, ensure_ascii=False, allow_nan=False)
