@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from maskbench.errors import InputError
+
 BUILTIN_CORPUS = Path(__file__).with_name("corpus")
 
 _LINE_SUFFIXES = (".jsonl", ".jsonl.xz", ".jsonl.zst")
@@ -27,7 +29,7 @@ _LINE_SUFFIXES = (".jsonl", ".jsonl.xz", ".jsonl.zst")
 _PIECE_BYTES = 1 << 20
 
 
-class DataError(ValueError):
+class DataError(InputError, ValueError):
     """Data that cannot be read. The message names the file and, for a line format, the line."""
 
 

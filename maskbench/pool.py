@@ -15,8 +15,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import Any, Generic, TypeVar
+
+from maskbench.errors import InputError
 
 Setup = TypeVar("Setup")
 Task = TypeVar("Task")
@@ -26,7 +27,7 @@ _START_LIMIT_S = 300.0
 _LOG_TAIL_BYTES = 2000
 
 
-class PoolStartError(RuntimeError):
+class PoolStartError(InputError, RuntimeError):
     """A worker that cannot be started; the message says why."""
 
 
@@ -109,12 +110,7 @@ class Pool(Generic[Setup, Task, Result]):
         self._workers = [_Worker(start) for start in self._starts]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self._workers:
             worker.kill()
         self._workers = []

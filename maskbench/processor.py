@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
+from maskbench.errors import InputError
 
-class ProcessorError(ValueError):
+
+class ProcessorError(InputError, ValueError):
     """A processor that this process may not run on; the message names it."""
 
 

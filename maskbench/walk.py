@@ -15,6 +15,7 @@ from time import perf_counter_ns
 
 from maskbench.documents import Document, Job
 from maskbench.engines.base import Compiled, Engine, FailedError, RefusedError, Session
+from maskbench.sums import added
 
 
 class Outcome(str, Enum):
@@ -66,13 +67,7 @@ class ForcedCount:
     sequences: int = 0
     noncanonical: int = 0
 
-    def __add__(self, other: ForcedCount) -> ForcedCount:
-        return ForcedCount(
-            self.tokens + other.tokens,
-            self.forced + other.forced,
-            self.sequences + other.sequences,
-            self.noncanonical + other.noncanonical,
-        )
+    __add__ = added
 
 
 class Walker:

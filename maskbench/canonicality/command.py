@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maskbench import options, results
+from maskbench import commands, options, results
 from maskbench.canonicality.variants import ALIASES, NAMES, Mode, Variant, variant
-from maskbench.data import DataError, Slice, Source, choose, read_sources
-from maskbench.engines import MissingEngineError
-from maskbench.pool import Lost, Pool, PoolStartError
+from maskbench.data import Slice, Source, choose, read_sources
+from maskbench.pool import Lost, Pool
 from maskbench.progress import progress
-from maskbench.tokenizer import BUILTIN_NAME, TokenizerError, TokenizerSpec, resolve
+from maskbench.tokenizer import BUILTIN_NAME, TokenizerSpec, resolve
 
 if TYPE_CHECKING:
     from ffwd import Vocabulary
@@ -80,46 +78,43 @@ def canonicality_command(
         raise click.UsageError("no --variant is one of the chosen --engine")
     console = options.console()
     entries = []
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
-        try:
-            everything = read_sources(data)
-            sources = choose(everything, sample=sample, seed=seed, part=part)
-            about_data = {
-                "name": data.name,
-                "schemas": len(everything),
-                "chosen": len(sources),
-                "sample": sample,
-                "seed": seed,
-                "slice": None if part is None else f"{part.index}/{part.count}",
-            }
-            modes = tuple(Mode(name) for name in mode_names) or tuple(Mode)
-            work = _Work(sources, modes, wanted, processes, time_limit)
-            chosen_names = list(dict.fromkeys(names))
-            for number, name in enumerate(chosen_names):
-                scratch = Path(directory) / str(number)
-                scratch.mkdir()
-                survey = work.run(resolve(name, scratch), scratch)
-                about = survey.about | {"data": about_data, "definitions": report.DEFINITIONS}
-                entries.append(overview.Entry(survey.tokenizer, survey.totals))
-                if len(chosen_names) > 1:
-                    console.print(f"\n{survey.tokenizer}", style="bold underline")
-                if not survey.complete:
-                    cases = survey.totals.cases
-                    console.print(f"interrupted after {cases} of {len(sources)} schemas")
-                report.show(console, survey.totals, survey.unavailable, defined=number > 0)
-                if out is not None:
-                    # Before the next one is begun, which may take hours.
-                    place = (
-                        out
-                        if len(chosen_names) == 1
-                        else out.with_stem(f"{out.stem}-{survey.tokenizer}")
-                    )
-                    written = _write(place, about, survey)
-                    console.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
-                if not survey.complete:
-                    break
-        except (DataError, TokenizerError, MissingEngineError, PoolStartError) as error:
-            raise click.ClickException(str(error)) from error
+    with commands.workplace() as directory:
+        everything = read_sources(data)
+        sources = choose(everything, sample=sample, seed=seed, part=part)
+        about_data = {
+            "name": data.name,
+            "schemas": len(everything),
+            "chosen": len(sources),
+            "sample": sample,
+            "seed": seed,
+            "slice": None if part is None else f"{part.index}/{part.count}",
+        }
+        modes = tuple(Mode(name) for name in mode_names) or tuple(Mode)
+        work = _Work(sources, modes, wanted, processes, time_limit)
+        chosen_names = list(dict.fromkeys(names))
+        for number, name in enumerate(chosen_names):
+            scratch = directory / str(number)
+            scratch.mkdir()
+            survey = work.run(resolve(name, scratch), scratch)
+            about = survey.about | {"data": about_data, "definitions": report.DEFINITIONS}
+            entries.append(overview.Entry(survey.tokenizer, survey.totals))
+            if len(chosen_names) > 1:
+                console.print(f"\n{survey.tokenizer}", style="bold underline")
+            if not survey.complete:
+                cases = survey.totals.cases
+                console.print(f"interrupted after {cases} of {len(sources)} schemas")
+            report.show(console, survey.totals, survey.unavailable, defined=number > 0)
+            if out is not None:
+                # Before the next one is begun, which may take hours.
+                place = (
+                    out
+                    if len(chosen_names) == 1
+                    else out.with_stem(f"{out.stem}-{survey.tokenizer}")
+                )
+                written = _write(place, about, survey)
+                console.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
+            if not survey.complete:
+                break
     if len(entries) > 1:
         overview.show(console, entries)
     if out is not None:

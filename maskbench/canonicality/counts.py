@@ -7,37 +7,18 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 
 from maskbench.canonicality.forcing import Walk
+from maskbench.walk import ForcedCount
 
 
 @dataclass(frozen=True)
-class Forced:
-    """Fast-forward tokens over documents.
+class Forced(ForcedCount):
+    """Fast-forward tokens over documents, with the times of the calls."""
 
-    At each point the engine is asked for its forced tokens. If they are the document's next
-    tokens, all are taken (`forced` grows). If they are others, that is one non-canonical sequence
-    and one token is taken; if there are none, one token is taken.
-    """
-
-    tokens: int = 0
-    forced: int = 0
-    sequences: int = 0
-    noncanonical: int = 0
     empty: int = 0
     """How many times nothing was forced."""
     ns_sequences: int = 0
     """Time of the calls that forced something."""
     ns_empty: int = 0
-
-    def __add__(self, other: Forced) -> Forced:
-        return Forced(
-            self.tokens + other.tokens,
-            self.forced + other.forced,
-            self.sequences + other.sequences,
-            self.noncanonical + other.noncanonical,
-            self.empty + other.empty,
-            self.ns_sequences + other.ns_sequences,
-            self.ns_empty + other.ns_empty,
-        )
 
     @property
     def share(self) -> float | None:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.documents import SHARED_WHITESPACE, Whitespace
+from maskbench.errors import InputError
 from maskbench.tokenizer import TokenizerSpec
 
 
-class MissingEngineError(RuntimeError):
+class MissingEngineError(InputError, RuntimeError):
     """An engine that is not known or not installed; the message says how to install it."""
 
 

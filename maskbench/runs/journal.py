@@ -21,6 +21,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any
 
+from maskbench.errors import InputError
 from maskbench.runs.preparation import Chunk, LeftOut
 from maskbench.runs.settings import TurnResult
 from maskbench.verdicts import SchemaRecord, Verdict
@@ -32,7 +33,7 @@ _FILE = "run.journal"
 _HEAD_BYTES = 8
 
 
-class JournalError(RuntimeError):
+class JournalError(InputError, RuntimeError):
     """A journal that cannot be used or written; the message says why and what would work."""
 
 

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from time import monotonic
-from types import ModuleType, TracebackType
+from types import ModuleType
 
 from maskbench import worker
 from maskbench.documents import Job
@@ -72,12 +72,7 @@ class EngineProcess:
         self.start = self._launch()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._kill()
 
     @property

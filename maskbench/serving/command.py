@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import options
+from maskbench import commands, options
 from maskbench.speed.tokenizers import texts
-from maskbench.tokenizer import TokenizerError, resolve
+from maskbench.tokenizer import resolve
 
 
 @click.command("serving")
@@ -35,12 +34,9 @@ def serving_command(
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "true"
     console = Console()
-    with tempfile.TemporaryDirectory() as scratch:
+    with commands.workplace() as scratch:
         for name in names:
-            try:
-                spec = resolve(name, Path(scratch))
-            except TokenizerError as error:
-                raise click.ClickException(str(error)) from error
+            spec = resolve(name, scratch)
             _show(console, name, spec.directory / "tokenizer.json", rounds, threads, tokens)
             if memory:
                 _show_memory(console, name, spec.directory / "tokenizer.json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -12,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maskbench import options
+from maskbench import commands, options
 from maskbench.canonicality.variants import FFWD, NAMES, Mode, variant
-from maskbench.data import DataError, Slice, Source, choose, read_sources
-from maskbench.engines import MissingEngineError
-from maskbench.pool import Lost, Pool, PoolStartError
+from maskbench.data import Slice, Source, choose, read_sources
+from maskbench.pool import Lost, Pool
 from maskbench.progress import progress
-from maskbench.tokenizer import TokenizerError, TokenizerSpec, resolve
+from maskbench.sums import added
+from maskbench.tokenizer import TokenizerSpec, resolve
 
 if TYPE_CHECKING:
     from maskbench.conformance.canonical.continuations import Wrong
@@ -102,7 +101,7 @@ def continuations_command(
                 if isinstance(result, Lost):
                     lost.append(f"{source.default_id}: {result.why}")
                     continue
-                total.add(result)
+                total = added(total, result)
                 for _ in range(result.compared):
                     advance("continuations")
                 if total.compared >= compared:
@@ -193,13 +192,9 @@ def _work(
 ) -> Iterator[_Work]:
     """What is to be done; what is wrong with it, or what ends it, is explained."""
     modes = tuple(Mode(name) for name in mode_names) or tuple(Mode)
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
-        scratch = Path(directory)
-        try:
-            sources = choose(read_sources(data), sample=sample, seed=seed, part=part)
-            yield _Work(resolve(tokenizer, scratch), modes, sources, scratch)
-        except (DataError, TokenizerError, MissingEngineError, PoolStartError) as error:
-            raise click.ClickException(str(error)) from error
+    with commands.workplace() as scratch:
+        sources = choose(read_sources(data), sample=sample, seed=seed, part=part)
+        yield _Work(resolve(tokenizer, scratch), modes, sources, scratch)
 
 
 def _wrong(wrong: Wrong) -> dict[str, Any]:
@@ -219,8 +214,7 @@ def _finish(
     click.echo(f"failures: {len(failures)}")
     for failure in failures[:_SHOWN]:
         click.echo("  " + json.dumps(failure, ensure_ascii=False)[:400])
-    if out is not None:
-        document = figures | {"lost": lost, "failures": failures}
-        out.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
+    document = figures | {"lost": lost, "failures": failures}
+    commands.save(document, out, options.console())
     if failures:
         raise SystemExit(1)

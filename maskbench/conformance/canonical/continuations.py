@@ -24,6 +24,7 @@ from maskbench.conformance.gates.walks import VocabularyTokens
 from maskbench.data import DataError, Source, parse_case
 from maskbench.documents import UnwritableSchemaError, prepare
 from maskbench.engines.base import RefusedError
+from maskbench.sums import added
 from maskbench.tokenizer import OutputEncoder, TokenizerSpec
 
 MAX_FREE_STEPS = 12
@@ -59,11 +60,6 @@ class Checked:
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     wrong: list[Wrong] = field(default_factory=list)
-
-    def add(self, other: Checked) -> None:
-        """Adds what another case had."""
-        self.verdicts += other.verdicts
-        self.wrong += other.wrong
 
     @property
     def compared(self) -> int:
@@ -111,7 +107,7 @@ class ContinuationGate:
                 for document in documents:
                     if compiled.accepts(document):
                         place = _Document(case.id, plans, mode, list(document))
-                        result.add(self._check(compiled.grammar, place, randomly))
+                        result = added(result, self._check(compiled.grammar, place, randomly))
         except (DataError, UnwritableSchemaError, RefusedError):
             pass  # the counts of the other commands tell of these
         return result

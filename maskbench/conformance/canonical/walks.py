@@ -14,6 +14,7 @@ from maskbench.conformance.gates.walks import VocabularyTokens
 from maskbench.data import DataError, Source, parse_case
 from maskbench.documents import UnwritableSchemaError, prepare
 from maskbench.engines.base import RefusedError
+from maskbench.sums import added
 from maskbench.tokenizer import OutputEncoder, TokenizerSpec
 
 MAX_FREE_STEPS = 40
@@ -51,18 +52,6 @@ class Walked:
     """Masks by the reason for which they are not canonical."""
     astray: list[Astray] = field(default_factory=list)
 
-    def add(self, other: Walked) -> None:
-        """Adds what another schema had."""
-        self.walks += other.walks
-        self.tokens += other.tokens
-        self.equal += other.equal
-        self.unfinished += other.unfinished
-        self.unreadable += other.unreadable
-        self.fell_back += other.fell_back
-        self.unequal_after_fallback += other.unequal_after_fallback
-        self.fallbacks += other.fallbacks
-        self.astray += other.astray
-
 
 @dataclass
 class SchemaWalks:
@@ -77,7 +66,7 @@ class SchemaWalks:
         self.schemas += other.schemas
         self.refused += other.refused
         for way, walked in other.ways.items():
-            self.ways[way].add(walked)
+            self.ways[way] = added(self.ways[way], walked)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,13 +14,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import options
+from maskbench import commands, options
 from maskbench.conformance.differential.rules import FAMILIES, FINDINGS, RULES
-from maskbench.data import BUILTIN_CORPUS, DataError
+from maskbench.data import BUILTIN_CORPUS
 from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, MissingEngineError, find
-from maskbench.pool import Lost, Pool, PoolStartError
-from maskbench.tokenizer import BYTES_NAME, TokenizerError, TokenizerSpec, resolve
+from maskbench.engines import EngineSetup, find
+from maskbench.pool import Lost, Pool
+from maskbench.tokenizer import BYTES_NAME, TokenizerSpec, resolve
 
 if TYPE_CHECKING:
     from maskbench.conformance.differential.cases import CaseTask
@@ -40,7 +39,7 @@ _REASONS = 12
     help="No case begins later than that; shared by the tokenizers.",
 )
 @click.option("--cases", type=click.IntRange(min=1), help="At most so many for each tokenizer.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@options.seed()
 @options.tokenizers((BYTES_NAME,))
 @click.option(
     "--schemas",
@@ -75,36 +74,26 @@ def differential_command(
     or nobody's that is known, is a finding, and the command ends with status 1.
     """
     from maskbench.conformance.differential.cases import PEER, SUBJECT
-    from maskbench.conformance.differential.journal import Journal, JournalError
+    from maskbench.conformance.differential.journal import Journal
 
-    try:
-        with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
-            scratch = Path(directory)
-            specs = [resolve(name, scratch) for name in names]
-            about = {
-                "seed": seed,
-                "case": wanted,
-                "tokenizers": {spec.name: spec.sha256 for spec in specs},
-                "schemas": schemas.name,
-                "families": families,
-                "engines": {
-                    name: find(name)(EngineSetup(specs[0], Whitespace.COMPACT)).versions()
-                    for name in (SUBJECT, PEER)
-                },
-            }
-            journal = Journal(out, about)
-            for spec in specs:
-                deadline = monotonic() + minutes * 60 / len(specs)
-                seeds = _seeds(seed, wanted, cases, len(journal.done.get(spec.name, ())))
-                _run(journal, spec, schemas, families, seeds, deadline, time_limit, scratch)
-    except (
-        DataError,
-        JournalError,
-        TokenizerError,
-        MissingEngineError,
-        PoolStartError,
-    ) as error:
-        raise click.ClickException(str(error)) from error
+    with commands.workplace() as scratch:
+        specs = [resolve(name, scratch) for name in names]
+        about = {
+            "seed": seed,
+            "case": wanted,
+            "tokenizers": {spec.name: spec.sha256 for spec in specs},
+            "schemas": schemas.name,
+            "families": families,
+            "engines": {
+                name: find(name)(EngineSetup(specs[0], Whitespace.COMPACT)).versions()
+                for name in (SUBJECT, PEER)
+            },
+        }
+        journal = Journal(out, about)
+        for spec in specs:
+            deadline = monotonic() + minutes * 60 / len(specs)
+            seeds = _seeds(seed, wanted, cases, len(journal.done.get(spec.name, ())))
+            _run(journal, spec, schemas, families, seeds, deadline, time_limit, scratch)
     summary = _summary(journal, about)
     if as_json:
         click.echo(json.dumps(summary, indent=1))
@@ -185,12 +174,12 @@ def _settled(task: CaseTask, answer: CaseReport | Lost, why: str | None) -> Case
 
 def _summary(journal: Journal, about: dict[str, Any]) -> dict[str, Any]:
     from maskbench.conformance.differential.journal import plain
-    from maskbench.conformance.differential.reports import merged
+    from maskbench.conformance.differential.reports import OF_ONE, merged
 
     runs = {}
     for name, reports in journal.done.items():
         total = plain(merged(reports))
-        for unused in ("seed", "family", "name", "refused", "lost"):
+        for unused in OF_ONE:
             del total[unused]
         families = Counter(report.family for report in reports)
         refused: dict[str, Counter[str]] = {}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Any
 
-import ffwd
+from maskbench.conformance.differential.case import Case
 from maskbench.conformance.differential.draws import draw_regular, draw_rules, draw_terminal
 from maskbench.conformance.differential.recognisers import (
     AutomatonRecogniser,
@@ -14,8 +13,8 @@ from maskbench.conformance.differential.recognisers import (
     Recogniser,
     is_utf8,
 )
-from maskbench.conformance.differential.reports import CaseReport, Finding
-from maskbench.conformance.differential.side_by_side import Contestant, SideBySide, Spot, spot_at
+from maskbench.conformance.differential.reports import CaseReport
+from maskbench.conformance.differential.side_by_side import Contestant, Spot
 from maskbench.conformance.differential.writers import GbnfWriter, LarkWriter, as_regex
 from maskbench.conformance.gates.guides import Guide
 
@@ -56,37 +55,19 @@ def draw(source: random.Random, family: str) -> DrawnGrammar:
             return DrawnGrammar(kind, text, recogniser)
 
 
-class GrammarCase:
-    """One grammar, the subject, and the peer if it takes the grammar."""
+class GrammarCase(Case):
+    """One grammar, whose recogniser decides."""
 
     def __init__(self, drawn: DrawnGrammar, report: CaseReport, source: random.Random) -> None:
+        super().__init__(drawn.kind, drawn.text, report, source)
         self._drawn = drawn
-        self._report = report
-        self._source = source
-
-    def look(
-        self, subject: Contestant, peer: Contestant, prefix: bytes, token: bytes | None
-    ) -> None:
-        """Examines one token, or the end, behind a text in single bytes."""
-        self._subject = subject
-        self._examine(spot_at(subject, peer, prefix, token))
 
     def walks(self, subject: Contestant, peer: Contestant | None, count: int) -> None:
         """Walks through the masks of both; the recogniser is asked where they differ, and beside.
 
         Each walk is brought to its end in the subject.
         """
-        self._subject = subject
-        together = SideBySide(
-            subject,
-            peer,
-            self._report,
-            self._examine,
-            examine_drawn=self._examine,
-            contradicted=self._contradicted,
-            stuck=lambda prefix: self._find("ffwd has no way on", prefix, None, "an empty mask"),
-            drawn=_DRAWN,
-        )
+        together = self._side_by_side(subject, peer, _DRAWN)
         guide = Guide(True, subject.tokens.single)
         for _ in range(count):
             steps = _RULE_STEPS if self._drawn.recogniser.is_slow else _STEPS
@@ -95,24 +76,9 @@ class GrammarCase:
 
     def _finish(self, taken: list[int]) -> None:
         """The place where a walk ended leads to a text of the grammar."""
-        session = self._subject.compiled.session()
-        for token in taken:
-            session.accept(token)
-        texts = self._subject.tokens.texts
-        prefix = b"".join(texts[token] or b"" for token in taken)
-        assert session.fork is not None
-        matcher: Any = session.fork()
-        try:
-            rest = matcher.shortest_completion()
-        except ffwd.LimitExceededError as error:
-            self._report.add("ffwd limit", error.limit)
+        text = self._completed(taken)
+        if text is None:
             return
-        except ffwd.FfwdError as error:
-            self._find("ffwd has no way on", prefix, None, str(error))
-            return
-        if not matcher.accept_tokens(rest) or not matcher.is_terminated():
-            self._find("ffwd contradicts itself", prefix, None, f"its completion {rest} fails")
-        text = prefix + b"".join(texts[token] or b"" for token in rest)
         self._report.verdicts += 1
         if not self._accepts(text):
             self._find("ffwd accepts what is invalid", text, None, "no text of the grammar")
@@ -150,19 +116,3 @@ class GrammarCase:
             self._report.add("peer wrong: not UTF-8", self._drawn.kind)
         else:
             self._report.add("peer wrong: no text", self._drawn.kind)
-
-    def _contradicted(self, spot: Spot, detail: str) -> None:
-        token = self._subject.tokens.texts[spot.token]
-        self._find("ffwd contradicts itself", spot.prefix, token, f"{spot.token}: {detail}")
-
-    def _find(
-        self,
-        what: str,
-        prefix: bytes,
-        token: bytes | None,
-        detail: str,
-        allowed_by: tuple[str, ...] = ("subject",),
-    ) -> None:
-        self._report.findings.append(
-            Finding(what, self._drawn.kind, self._drawn.text, {}, prefix, token, allowed_by, detail)
-        )

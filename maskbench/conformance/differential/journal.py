@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from maskbench.conformance.differential.reports import CaseReport, Finding
+from maskbench.errors import InputError
 
 FORMAT = "maskbench-differential-1"
 
 
-class JournalError(ValueError):
+class JournalError(InputError, ValueError):
     """A file that cannot be gone on with; the message says why and what would work."""
 
 

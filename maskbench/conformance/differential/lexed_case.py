@@ -10,9 +10,10 @@ import random
 from typing import Any
 
 import ffwd
+from maskbench.conformance.differential.case import Case
 from maskbench.conformance.differential.draws import draw_lexed
-from maskbench.conformance.differential.reports import CaseReport, Finding
-from maskbench.conformance.differential.side_by_side import Contestant, SideBySide, Spot
+from maskbench.conformance.differential.reports import CaseReport
+from maskbench.conformance.differential.side_by_side import Contestant, Spot
 from maskbench.conformance.differential.writers import LarkWriter
 from maskbench.conformance.gates.guides import Guide
 from maskbench.conformance.gates.walks import Ending, Walker
@@ -27,26 +28,17 @@ def draw(source: random.Random) -> str:
     return LarkWriter().lexed(draw_lexed(source))
 
 
-class LexedCase:
-    """One grammar, the subject, and the peer if it takes the grammar."""
+class LexedCase(Case):
+    """One grammar, which only the two decide."""
+
+    _allowed_by = ()
 
     def __init__(self, text: str, report: CaseReport, source: random.Random) -> None:
-        self._text = text
-        self._report = report
-        self._source = source
+        super().__init__("lark", text, report, source)
 
     def walks(self, subject: Contestant, peer: Contestant | None, count: int) -> None:
         """Walks through the masks of both."""
-        self._subject = subject
-        self._peer = peer
-        together = SideBySide(
-            subject,
-            peer,
-            self._report,
-            self._examine,
-            contradicted=self._contradicted,
-            stuck=lambda prefix: self._find("ffwd has no way on", prefix, None, "an empty mask"),
-        )
+        together = self._side_by_side(subject, peer)
         guide = Guide(True, subject.tokens.single)
         for _ in range(count):
             together.walk(self._source, guide, _STEPS, free=_STEPS)
@@ -98,14 +90,6 @@ class LexedCase:
                 return walk.text
         self._report.add("no end found")
         return None
-
-    def _contradicted(self, spot: Spot, detail: str) -> None:
-        token = self._subject.tokens.texts[spot.token]
-        self._find("ffwd contradicts itself", spot.prefix, token, f"{spot.token}: {detail}")
-
-    def _find(self, what: str, prefix: bytes, token: bytes | None, detail: str) -> None:
-        finding = Finding(what, "lark", self._text, {}, prefix, token, (), detail)
-        self._report.findings.append(finding)
 
 
 def _accepts(contestant: Contestant, text: bytes) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from maskbench.conformance.differential.rules import FINDINGS, RULES
+from maskbench.sums import added
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,13 @@ class CaseReport:
         self.classes[f"{rule} ({about})" if about else rule] += 1
 
 
+OF_ONE = frozenset(("seed", "family", "name", "refused", "lost"))
+"""What a case has that a sum of cases has not."""
+
+
 def merged(reports: list[CaseReport]) -> CaseReport:
     """The sums of many cases."""
     total = CaseReport(0, "all")
     for report in reports:
-        for name in ("walks", "states", "alone", "bits", "differing_states", "differing_bits"):
-            setattr(total, name, getattr(total, name) + getattr(report, name))
-        total.examined += report.examined
-        total.verdicts += report.verdicts
-        total.classes.update(report.classes)
-        total.findings += report.findings
+        total = added(total, report, OF_ONE)
     return total

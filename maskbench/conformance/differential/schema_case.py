@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Any, Literal
 
 import ffwd
+from maskbench.conformance.differential.case import Case
 from maskbench.conformance.differential.court import Court, Judgement, without_narrower_formats
 from maskbench.conformance.differential.order import UnclearOrderError, in_declared_order
-from maskbench.conformance.differential.reports import CaseReport, Finding
+from maskbench.conformance.differential.reports import CaseReport
 from maskbench.conformance.differential.schemas import DrawnSchema
-from maskbench.conformance.differential.side_by_side import Contestant, SideBySide, Spot, spot_at
+from maskbench.conformance.differential.side_by_side import Contestant, Spot
 from maskbench.conformance.differential.spelling import NUMBERS, PLAIN, SPACE, STRINGS, explaining
 from maskbench.conformance.gates import fuzz
 from maskbench.conformance.gates.guides import Guide
@@ -30,8 +31,8 @@ _LACKS = {NUMBERS: "number", PLAIN: "number", STRINGS: "character", SPACE: "whit
 _NARROWER = {NUMBERS: "exponent", STRINGS: "escape", SPACE: "whitespace"}
 
 
-class SchemaCase:
-    """One schema, the subject, and the peer if it takes the schema."""
+class SchemaCase(Case):
+    """One schema, which both validators decide."""
 
     def __init__(
         self,
@@ -42,30 +43,20 @@ class SchemaCase:
         report: CaseReport,
         source: random.Random,
     ) -> None:
+        text = json.dumps(drawn.schema, ensure_ascii=False)
+        super().__init__("json_schema", text, report, source)
         self._drawn = drawn
         self._court = court
         self._whitespace = whitespace
         self._bytes = byte_tokens
-        self._report = report
-        self._source = source
-        self._text = json.dumps(drawn.schema, ensure_ascii=False)
         self._options = {
             "whitespace": whitespace.value,
             "property_order": "declared",
             "numbers": "any",
         }
-        self._peer: Contestant | None = None
         self._known: dict[bytes, Judgement] = {}
 
     # ------------------------------------------------------------------------------------ walks
-
-    def look(
-        self, subject: Contestant, peer: Contestant, prefix: bytes, token: bytes | None
-    ) -> None:
-        """Examines one token, or the end, behind a text in single bytes."""
-        self._subject = subject
-        self._peer = peer
-        self._examine(spot_at(subject, peer, prefix, token))
 
     def walks(
         self,
@@ -75,16 +66,7 @@ class SchemaCase:
         encode: Callable[[str], list[int]],
     ) -> None:
         """Walks through the masks of both, each to its end in the subject."""
-        self._subject = subject
-        self._peer = peer
-        together = SideBySide(
-            subject,
-            peer,
-            self._report,
-            self._examine,
-            contradicted=self._contradicted,
-            stuck=lambda prefix: self._find("ffwd has no way on", prefix, None, "an empty mask"),
-        )
+        together = self._side_by_side(subject, peer)
         guide = Guide(self._drawn.schema, subject.tokens.single)
         valid = self._valid_texts()
         for number in range(count):
@@ -113,28 +95,7 @@ class SchemaCase:
         elif judgement.valid is None:
             self._undecided(judgement)
 
-    def _completed(self, taken: list[int]) -> bytes | None:
-        """The text with a short ending that the subject finds; None if it finds none."""
-        session = self._subject.compiled.session()
-        for token in taken:
-            session.accept(token)
-        texts = self._subject.tokens.texts
-        prefix = b"".join(texts[token] or b"" for token in taken)
-        assert session.fork is not None
-        matcher: Any = session.fork()
-        try:
-            rest = matcher.shortest_completion()
-        except ffwd.LimitExceededError as error:
-            self._report.add("ffwd limit", error.limit)
-            return self._walked_to_the_end(taken, prefix)
-        except ffwd.FfwdError as error:
-            self._find("ffwd has no way on", prefix, None, str(error))
-            return None
-        if not matcher.accept_tokens(rest) or not matcher.is_terminated():
-            self._find("ffwd contradicts itself", prefix, None, f"its completion {rest} fails")
-        return prefix + b"".join(texts[token] or b"" for token in rest)
-
-    def _walked_to_the_end(self, taken: Sequence[int], prefix: bytes) -> bytes | None:
+    def _completed_otherwise(self, taken: Sequence[int], prefix: bytes) -> bytes | None:
         """The text as a walk through the subject's masks ends it."""
         subject = self._subject
         walker = Walker(self._drawn.schema, subject.compiled.session, subject.tokens)
@@ -371,32 +332,6 @@ class SchemaCase:
             what = "ffwd writes no JSON"
         detail = f"{text.decode(errors='replace')!r}: {judgement.ending.value}, {judgement.detail}"
         self._find(what, prefix, token, detail)
-
-    def _contradicted(self, spot: Spot, detail: str) -> None:
-        token = self._subject.tokens.texts[spot.token]
-        self._find("ffwd contradicts itself", spot.prefix, token, f"{spot.token}: {detail}")
-
-    def _find(
-        self,
-        what: str,
-        prefix: bytes,
-        token: bytes | None,
-        detail: str,
-        allowed_by: tuple[str, ...] = ("subject",),
-        options: dict[str, str] | None = None,
-    ) -> None:
-        self._report.findings.append(
-            Finding(
-                what,
-                "json_schema",
-                self._text,
-                options or self._options,
-                prefix,
-                token,
-                allowed_by,
-                detail,
-            )
-        )
 
 
 def written(instance: object, whitespace: Whitespace) -> str | None:

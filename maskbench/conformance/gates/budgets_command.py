@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 
 import click
 from rich.progress import Progress
 
-from maskbench import options
-from maskbench.tokenizer import TokenizerError, resolve
+from maskbench import commands, options
+from maskbench.tokenizer import resolve
 
 
 @click.command("budgets")
 @click.option("--schemas", type=click.IntRange(min=1), default=10_000, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@options.seed()
 @options.tokenizer("bytes")
 @options.out("All failures, as JSON.")
 def budgets_command(schemas: int, seed: int, tokenizer: str, out: Path | None) -> None:
@@ -23,11 +22,8 @@ def budgets_command(schemas: int, seed: int, tokenizer: str, out: Path | None) -
     import ffwd
     from maskbench.conformance.gates import budgets
 
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
-        try:
-            spec = resolve(tokenizer, Path(directory))
-        except TokenizerError as error:
-            raise click.ClickException(str(error)) from error
+    with commands.workplace() as scratch:
+        spec = resolve(tokenizer, scratch)
         vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
         with Progress(console=options.console(), transient=True) as progress:
             task = progress.add_task("schemas", total=schemas)

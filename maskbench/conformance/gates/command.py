@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from maskbench import options
+from maskbench import commands, options
 from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, MissingEngineError
-from maskbench.runner import EngineStartError, RunSettings, run
+from maskbench.engines import EngineSetup
+from maskbench.runner import RunSettings, run
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, resolve
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("fuzz")
 @click.option("--pairs", type=click.IntRange(min=1), default=100_000, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@options.seed()
 @click.option("--shrink", default=20, show_default=True, help="How many failures to make small.")
 @options.out("Failures, as JSON.")
 def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
@@ -47,7 +46,7 @@ def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
 
 @click.command("finite")
 @click.option("--schemas", type=click.IntRange(min=1), default=50_000, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@options.seed()
 @click.option("--show", default=20, show_default=True, help="How many failures to print.")
 def finite_command(schemas: int, seed: int, show: int) -> None:
     """Compares ffwd's masks with all texts of generated schemas that have few values."""
@@ -77,8 +76,7 @@ def keywords_command(engine_list: str) -> None:
     from maskbench.conformance.gates import keywords
 
     names = options.names(engine_list)
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
-        scratch = Path(directory)
+    with commands.workplace() as scratch:
         spec = resolve(BUILTIN_NAME, scratch)
         encoder = HuggingFaceEncoder(spec)
         records: dict[str, dict[int, SchemaRecord]] = {name: {} for name in names}
@@ -86,10 +84,7 @@ def keywords_command(engine_list: str) -> None:
         for order in ("declared", "any"):
             setup = EngineSetup(spec, Whitespace.COMPACT, property_order=order)
             settings = RunSettings(forced=False)
-            try:
-                logs = run(names, [keywords.jobs(encoder, order)], setup, settings, scratch)
-            except (MissingEngineError, EngineStartError) as error:
-                raise click.ClickException(str(error)) from error
+            logs = run(names, [keywords.jobs(encoder, order)], setup, settings, scratch)
             for name, log in logs.items():
                 records[name] |= {record.index: record for record in log.records}
                 versions[name] = log.versions

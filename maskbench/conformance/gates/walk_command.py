@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import options
+from maskbench import commands, options
 from maskbench.data import (
     DataError,
     Slice,
@@ -24,10 +24,9 @@ from maskbench.data import (
     read_sources,
 )
 from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, MissingEngineError, find
-from maskbench.pool import PoolStartError
+from maskbench.engines import EngineSetup, find
 from maskbench.progress import progress
-from maskbench.tokenizer import TokenizerError, TokenizerSpec, resolve
+from maskbench.tokenizer import TokenizerSpec, resolve
 
 if TYPE_CHECKING:
     from maskbench.conformance.gates.walk_runs import EngineWalks, Schema, WalkSettings
@@ -81,38 +80,34 @@ def walk_command(
     engines = options.names(engine_list)
     broken: list[str] = []
     done: dict[str, EngineWalks] = {}
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
-        scratch = Path(directory)
-        try:
-            for name in engines:
-                find(name)
-            drawn = (
-                _generated(seed, sample or 1000)
-                if generated
-                else _of_data(data, sample, seed, part, broken)
-            )
-            schemas = _only(drawn, only)
-            spec = resolve(tokenizer, scratch)
-            settings = WalkSettings(
-                setup=EngineSetup(spec, Whitespace(whitespace), property_order),
-                seed=seed,
-                per_schema=per_schema,
-                max_steps=max_tokens,
-                time_limit_s=time_limit,
-            )
-            with progress(len(schemas), engines) as advance:
-                for number, name in enumerate(engines):
-                    place = scratch / f"engine-{number}"
-                    done[name] = walk_all(
-                        name,
-                        schemas,
-                        settings,
-                        place,
-                        lambda name=name: advance(name),  # type: ignore[misc]
-                    )
-                    judge_all(done[name], schemas, settings, place)
-        except (DataError, TokenizerError, MissingEngineError, PoolStartError) as error:
-            raise click.ClickException(str(error)) from error
+    with commands.workplace() as scratch:
+        for name in engines:
+            find(name)
+        drawn = (
+            _generated(seed, sample or 1000)
+            if generated
+            else _of_data(data, sample, seed, part, broken)
+        )
+        schemas = _only(drawn, only)
+        spec = resolve(tokenizer, scratch)
+        settings = WalkSettings(
+            setup=EngineSetup(spec, Whitespace(whitespace), property_order),
+            seed=seed,
+            per_schema=per_schema,
+            max_steps=max_tokens,
+            time_limit_s=time_limit,
+        )
+        with progress(len(schemas), engines) as advance:
+            for number, name in enumerate(engines):
+                place = scratch / f"engine-{number}"
+                done[name] = walk_all(
+                    name,
+                    schemas,
+                    settings,
+                    place,
+                    partial(advance, name),
+                )
+                judge_all(done[name], schemas, settings, place)
     console = options.console()
     for line in broken:
         console.print(f"left out, broken: {line}", markup=False, soft_wrap=True)
@@ -124,11 +119,8 @@ def walk_command(
         "same whatever others there are.",
         soft_wrap=True,
     )
-    if out is not None:
-        document = _document(done, settings, spec, len(schemas), broken)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
-        console.print(f"Written: {out}", soft_wrap=True)
+    document = _document(done, settings, spec, len(schemas), broken)
+    commands.save(document, out, console)
     if strict and any(not_as_they_should(walks) for walks in done.values()):
         raise SystemExit(1)
 
@@ -271,12 +263,7 @@ def _document(
             "max_tokens": settings.max_steps,
             "time_limit_s": settings.time_limit_s,
         },
-        "tokenizer": {
-            "name": spec.name,
-            "vocab_size": spec.vocab_size,
-            "eos_token_ids": list(spec.eos_token_ids),
-            "sha256": spec.sha256,
-        },
+        "tokenizer": spec.plain(),
         "broken": broken,
         "engines": {
             name: {

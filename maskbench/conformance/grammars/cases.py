@@ -18,13 +18,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from maskbench.errors import InputError
+
 CORPUS = Path(__file__).with_name("corpus")
 KINDS = ("lark", "gbnf", "ebnf", "regex")
 _HEAD = "=== "
 _EXAMPLES = {"accept ": True, "reject ": False}
 
 
-class CorpusError(ValueError):
+class CorpusError(InputError, ValueError):
     """A file of the corpus that cannot be read; the message has file and line."""
 
 

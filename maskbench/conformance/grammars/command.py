@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -13,8 +11,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import options, results
-from maskbench.conformance.grammars.cases import KINDS, CorpusError, GrammarCase, read_corpus
+from maskbench import commands, options, results
+from maskbench.conformance.grammars.cases import KINDS, GrammarCase, read_corpus
 from maskbench.conformance.grammars.compare import (
     CaseReport,
     CompareSettings,
@@ -24,10 +22,10 @@ from maskbench.conformance.grammars.compare import (
 from maskbench.conformance.grammars.expected import Expected, read_expected
 from maskbench.conformance.grammars.generated import generated
 from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, MissingEngineError, find
-from maskbench.pool import Lost, Pool, PoolStartError
+from maskbench.engines import EngineSetup, find
+from maskbench.pool import Lost, Pool
 from maskbench.progress import progress
-from maskbench.tokenizer import TokenizerError, resolve
+from maskbench.tokenizer import resolve
 
 FORMAT = "maskbench-grammars-1"
 
@@ -40,7 +38,7 @@ FORMAT = "maskbench-grammars-1"
 @click.option("--kind", type=click.Choice(KINDS), help="Only cases of this format.")
 @click.option("--walks", type=click.IntRange(1), default=20, show_default=True)
 @click.option("--steps", type=click.IntRange(1), default=60, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@options.seed()
 @options.time_limit(60.0, "Seconds a case, after which the process is killed.")
 @options.processes
 @click.option("--show", type=click.IntRange(min=0), default=40, help="Cases to print.")
@@ -66,7 +64,7 @@ def grammars_command(
     peers = {kind: peer or default for kind, default in default_peers().items()}
     documents = []
     bad = False
-    try:
+    with commands.workplace() as scratch:
         for name in {subject, *peers.values()}:
             find(name)
         expected = read_expected()
@@ -76,36 +74,31 @@ def grammars_command(
             if (kind is None or case.kind == kind)
             and (not wanted or any(part in case.name for part in wanted))
         ]
-        with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
-            for name in names:
-                spec = resolve(name, Path(directory))
-                settings = CompareSettings(
-                    EngineSetup(spec, Whitespace.FLEXIBLE), subject, peers, seed, walks, steps
-                )
-                reports = _run(cases, settings, processes, time_limit, Path(directory))
-                verdicts = {r.name: verdict(r, expected.get(r.name), subject) for r in reports}
-                bad |= any(is_bad(what) for what in verdicts.values())
-                _show(console, name, reports, verdicts, show)
-                documents.append(
-                    {
-                        "tokenizer": {"name": spec.name, "sha256": spec.sha256},
-                        "verdicts": verdicts,
-                        "cases": [_plain(report) for report in reports],
-                    }
-                )
-    except (CorpusError, TokenizerError, MissingEngineError, PoolStartError) as error:
-        raise click.ClickException(str(error)) from error
-    if out is not None:
-        document = {
-            "format": FORMAT,
-            "machine": results.machine(),
-            "subject": subject,
-            "peers": peers,
-            "seed": seed,
-            "runs": documents,
-        }
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        console.print(f"Written: {out}", soft_wrap=True)
+        for name in names:
+            spec = resolve(name, scratch)
+            settings = CompareSettings(
+                EngineSetup(spec, Whitespace.FLEXIBLE), subject, peers, seed, walks, steps
+            )
+            reports = _run(cases, settings, processes, time_limit, scratch)
+            verdicts = {r.name: verdict(r, expected.get(r.name), subject) for r in reports}
+            bad |= any(is_bad(what) for what in verdicts.values())
+            _show(console, name, reports, verdicts, show)
+            documents.append(
+                {
+                    "tokenizer": {"name": spec.name, "sha256": spec.sha256},
+                    "verdicts": verdicts,
+                    "cases": [_plain(report) for report in reports],
+                }
+            )
+    document = {
+        "format": FORMAT,
+        "machine": results.machine(),
+        "subject": subject,
+        "peers": peers,
+        "seed": seed,
+        "runs": documents,
+    }
+    commands.save(document, out, console)
     if strict and bad:
         raise SystemExit(1)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,10 +9,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import options, results
+from maskbench import commands, options, results
 from maskbench.conformance.hostile.cases import CASES
 from maskbench.conformance.hostile.measure import MAX_BYTES, MAX_SECONDS, Cost, measure
-from maskbench.tokenizer import TokenizerError, resolve
+from maskbench.tokenizer import resolve
 
 FORMAT = "maskbench-hostile-1"
 
@@ -43,11 +41,8 @@ def hostile_command(
     started = results.utc_now()
     console = options.console(140)
     found: list[Cost] = []
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as scratch:
-        try:
-            spec = resolve(tokenizer, Path(scratch))
-        except TokenizerError as error:
-            raise click.ClickException(str(error)) from error
+    with commands.workplace() as scratch:
+        spec = resolve(tokenizer, scratch)
         for cost in measure(names, spec, time_limit):
             found.append(cost)
             if not markdown:
@@ -56,16 +51,11 @@ def hostile_command(
         click.echo(as_markdown(found))
     else:
         _show(console, found)
-    if out is not None:
-        document = {
-            "format": FORMAT,
-            "started": started,
-            "machine": results.machine(),
-            "tokenizer": {"name": spec.name, "sha256": spec.sha256},
-            "cases": [asdict(cost) for cost in found],
-        }
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        console.print(f"Written: {out}", soft_wrap=True)
+    document = {
+        **commands.about(FORMAT, spec, started),
+        "cases": [asdict(cost) for cost in found],
+    }
+    commands.save(document, out, console)
     faults = {cost.name: cost.fault for cost in found if cost.fault}
     if strict and faults:
         listed = "; ".join(f"{name}: {fault}" for name, fault in faults.items())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,11 +11,11 @@ from rich.table import Table
 
 import ffwd
 from ffwd.tokenizer import from_huggingface
-from maskbench import options, results
+from maskbench import commands, options, results
 from maskbench.conformance.soak.memory import TOLERANCE_BYTES, TOLERANCE_SHARE, Curve
 from maskbench.conformance.soak.plot import svg
 from maskbench.conformance.soak.work import Soak
-from maskbench.tokenizer import HuggingFaceEncoder, TokenizerError, resolve
+from maskbench.tokenizer import HuggingFaceEncoder, resolve
 
 FORMAT = "maskbench-soak-1"
 _MIB = 1 << 20
@@ -69,11 +67,8 @@ def soak_command(
     """
     started = results.utc_now()
     console = options.console(100)
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as scratch:
-        try:
-            spec = resolve(tokenizer, Path(scratch))
-        except TokenizerError as error:
-            raise click.ClickException(str(error)) from error
+    with commands.workplace() as scratch:
+        spec = resolve(tokenizer, scratch)
         encoder = HuggingFaceEncoder(spec)
         vocabulary = from_huggingface(spec.directory, vocab_size=spec.vocab_size)
     vocabulary.limit_memory(lexeme_bytes=shared_mib * _MIB, lexeme_mask_bytes=shared_mib * _MIB)
@@ -96,31 +91,26 @@ def soak_command(
         f"When all is let go of: {after / _MIB:.1f} MiB; "
         f"after a first, short round: {before / _MIB:.1f}"
     )
-    if out is not None:
-        document = {
-            "format": FORMAT,
-            "started": started,
-            "machine": results.machine(),
-            "ffwd": ffwd.__version__,
-            "tokenizer": {"name": spec.name, "sha256": spec.sha256},
-            "mib": {"cache": cache_mib, "grammar": grammar_mib, "shared": shared_mib},
-            "tolerance": {"bytes": TOLERANCE_BYTES, "share": TOLERANCE_SHARE},
-            "cache": cache,
-            "shared_bytes": shared_bytes,
-            "let_go": {"before": before, "after": after},
-            "parts": [
-                {
-                    "name": curve.name,
-                    "total": curve.total,
-                    "seconds": round(curve.seconds, 1),
-                    "verdict": asdict(curve.verdict()) | {"grew": curve.verdict().grew},
-                    "samples": [[s.done, s.resident_bytes] for s in curve.samples],
-                }
-                for curve in curves
-            ],
-        }
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        console.print(f"Written: {out}", soft_wrap=True)
+    document = {
+        **commands.about(FORMAT, spec, started),
+        "ffwd": ffwd.__version__,
+        "mib": {"cache": cache_mib, "grammar": grammar_mib, "shared": shared_mib},
+        "tolerance": {"bytes": TOLERANCE_BYTES, "share": TOLERANCE_SHARE},
+        "cache": cache,
+        "shared_bytes": shared_bytes,
+        "let_go": {"before": before, "after": after},
+        "parts": [
+            {
+                "name": curve.name,
+                "total": curve.total,
+                "seconds": round(curve.seconds, 1),
+                "verdict": asdict(curve.verdict()) | {"grew": curve.verdict().grew},
+                "samples": [[s.done, s.resident_bytes] for s in curve.samples],
+            }
+            for curve in curves
+        ],
+    }
+    commands.save(document, out, console)
     if plot is not None:
         plot.write_text(svg(curves), encoding="utf-8")
         console.print(f"Drawn: {plot}", soft_wrap=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,10 +11,8 @@ import click
 import numpy as np
 from rich.table import Table
 
-from maskbench import options, results
-from maskbench.data import DataError, choose, parse_case, read_sources
-from maskbench.documents import UnwritableSchemaError, Whitespace, prepare
-from maskbench.tokenizer import HuggingFaceEncoder, TokenizerError, resolve
+from maskbench import commands, options, results
+from maskbench.tokenizer import HuggingFaceEncoder, resolve
 
 FORMAT = "maskbench-batches-1"
 
@@ -46,22 +42,11 @@ def batches_command(
     import ffwd
     from maskbench.speed.batches import measure
 
-    jobs = []
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as scratch:
-        try:
-            spec = resolve(tokenizer, Path(scratch))
-            vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
-            encoder = HuggingFaceEncoder(spec)
-            everything = read_sources(data)
-            for index, source in enumerate(choose(everything, sample=sample, seed=seed, part=None)):
-                case = parse_case(source)
-                try:
-                    prepared = prepare(case, index, encoder, Whitespace.FLEXIBLE)
-                except UnwritableSchemaError:
-                    continue
-                jobs.append(prepared.job)
-        except (DataError, TokenizerError) as error:
-            raise click.ClickException(str(error)) from error
+    with commands.workplace() as scratch:
+        spec = resolve(tokenizer, scratch)
+        vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
+        encoder = HuggingFaceEncoder(spec)
+        jobs = commands.jobs(data, sample, seed, encoder)
     found = measure.places(jobs, vocabulary)
     if not found:
         raise click.ClickException("no document of the data is taken")
@@ -101,16 +86,15 @@ def batches_command(
         f"Known masks per second: {together:,.0f} on {READERS} threads that share a grammar, "
         f"{apart:,.0f} on {len(threads)} threads with a grammar each ({together / apart:.2f}x)"
     )
-    if out is not None:
-        document = {
-            "format": FORMAT,
-            "machine": results.machine(),
-            "tokenizer": spec.name,
-            "data": data.name,
-            "sample": sample,
-            "seed": seed,
-            "threads": threads,
-            "calls": figures,
-            "readers": {"shared": together, "apart": apart},
-        }
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    document = {
+        "format": FORMAT,
+        "machine": results.machine(),
+        "tokenizer": spec.name,
+        "data": data.name,
+        "sample": sample,
+        "seed": seed,
+        "threads": threads,
+        "calls": figures,
+        "readers": {"shared": together, "apart": apart},
+    }
+    commands.save(document, out, console)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import options, results
+from maskbench import commands, options, results
 from maskbench.conformance.grammars.real import FORMATS, NAMES, read_real
 from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, MissingEngineError
+from maskbench.engines import EngineSetup
 from maskbench.progress import progress
 from maskbench.speed.grammars.measure import Contestant, Figures, measure
-from maskbench.tokenizer import TokenizerError, TokenizerSpec, resolve
+from maskbench.tokenizer import TokenizerSpec, resolve
 
 FORMAT = "maskbench-grammars-speed-1"
 _DEFAULT = "ffwd:lark,llguidance:lark,ffwd:ebnf,xgrammar:ebnf"
@@ -61,22 +60,19 @@ def grammars_speed_command(
     grammars = [read_real(name) for name in wanted]
     started = results.utc_now()
     runs = []
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
+    with commands.workplace() as scratch:
         for name in names:
-            try:
-                spec = resolve(name, Path(directory))
-                setup = EngineSetup(spec, Whitespace.FLEXIBLE, cold_store=True)
-                total = rounds * len(grammars) * len(contestants)
-                with progress(total, [name]) as advance:
-                    found = measure(
-                        contestants,
-                        grammars,
-                        setup,
-                        rounds=rounds,
-                        advance=lambda name=name: advance(name),  # type: ignore[misc]
-                    )
-            except (TokenizerError, MissingEngineError) as error:
-                raise click.ClickException(str(error)) from error
+            spec = resolve(name, scratch)
+            setup = EngineSetup(spec, Whitespace.FLEXIBLE, cold_store=True)
+            total = rounds * len(grammars) * len(contestants)
+            with progress(total, [name]) as advance:
+                found = measure(
+                    contestants,
+                    grammars,
+                    setup,
+                    rounds=rounds,
+                    advance=partial(advance, name),
+                )
             if markdown:
                 click.echo(as_markdown(spec, found))
             else:
@@ -90,16 +86,14 @@ def grammars_speed_command(
                     },
                 }
             )
-    if out is not None:
-        document = {
-            "format": FORMAT,
-            "started": started,
-            "machine": results.machine(),
-            "rounds": rounds,
-            "runs": runs,
-        }
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        console.print(f"Written: {out}", soft_wrap=True)
+    document = {
+        "format": FORMAT,
+        "started": started,
+        "machine": results.machine(),
+        "rounds": rounds,
+        "runs": runs,
+    }
+    commands.save(document, out, console)
 
 
 def _rows(found: dict[str, dict[Contestant, Figures]]) -> list[list[str]]:

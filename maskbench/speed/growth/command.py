@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -13,13 +11,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import options, results
+from maskbench import commands, options, results
 from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, MissingEngineError, find
+from maskbench.engines import EngineSetup, find
 from maskbench.processor import ProcessorError, stay_on
 from maskbench.speed.growth.outputs import OUTPUTS
 from maskbench.speed.growth.schemas import FAMILIES
-from maskbench.tokenizer import HuggingFaceEncoder, TokenizerError, resolve
+from maskbench.tokenizer import HuggingFaceEncoder, resolve
 
 if TYPE_CHECKING:
     from maskbench.speed.growth.measure import MemoryUse, OutputGrowth, SchemaGrowth
@@ -76,21 +74,12 @@ def growth_command(
     families = [f for f in FAMILIES if not wanted or any(w in f.name for w in wanted)]
     started = results.utc_now()
     console = options.console(140)
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as scratch:
-        try:
-            spec = resolve(tokenizer, Path(scratch))
-            setup = EngineSetup(spec, Whitespace.FLEXIBLE, cold_store=True)
-            engine = find(engine_name)(setup)
-        except (TokenizerError, MissingEngineError) as error:
-            raise click.ClickException(str(error)) from error
+    with commands.workplace() as scratch:
+        spec = resolve(tokenizer, scratch)
+        setup = EngineSetup(spec, Whitespace.FLEXIBLE, cold_store=True)
+        engine = find(engine_name)(setup)
         encoder = HuggingFaceEncoder(spec)
-        about = {
-            "format": FORMAT,
-            "started": started,
-            "machine": results.machine(),
-            "engine": engine.versions(),
-            "tokenizer": {"name": spec.name, "sha256": spec.sha256},
-        }
+        about = commands.about(FORMAT, spec, started) | {"engine": engine.versions()}
         clock = time.monotonic()
         lengths = list(output_growth(engine, encoder, outputs, tokens))
         _show_lengths(console, lengths)
@@ -103,15 +92,13 @@ def growth_command(
             _show_memory(console, memory)
         sizes = list(schema_growth(engine, encoder, families, largest))
         _show_sizes(console, sizes)
-    if out is not None:
-        document: dict[str, Any] = about | {
-            "seconds": round(time.monotonic() - clock, 1),
-            "outputs": [asdict(growth) for growth in lengths],
-            "memory": [asdict(use) for use in memory],
-            "schemas": [asdict(growth) | {"per_tenfold": growth.per_tenfold()} for growth in sizes],
-        }
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        console.print(f"Written: {out}", soft_wrap=True)
+    document: dict[str, Any] = about | {
+        "seconds": round(time.monotonic() - clock, 1),
+        "outputs": [asdict(growth) for growth in lengths],
+        "memory": [asdict(use) for use in memory],
+        "schemas": [asdict(growth) | {"per_tenfold": growth.per_tenfold()} for growth in sizes],
+    }
+    commands.save(document, out, console)
 
 
 def _show_lengths(console: Console, growths: list[OutputGrowth]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,17 +9,17 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import options, results
-from maskbench.data import Case, DataError, parse_case, read_sources
+from maskbench import commands, options, results
+from maskbench.data import Case, parse_case, read_sources
 from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, MissingEngineError, find
+from maskbench.engines import EngineSetup, find
 from maskbench.processor import stay_off
 from maskbench.progress import progress
-from maskbench.runner import EngineStartError, RunSettings
+from maskbench.runner import RunSettings
 from maskbench.runs.settings import GIB
 from maskbench.speed.hard import cases as hard
 from maskbench.speed.hard.measure import Column, Measured, measure
-from maskbench.tokenizer import HuggingFaceEncoder, TokenizerError, resolve
+from maskbench.tokenizer import HuggingFaceEncoder, resolve
 
 FORMAT = "maskbench-hard-1"
 
@@ -72,44 +70,36 @@ def hard_command(
         time_limit_s=time_limit, forced=False, pin=pin, memory_limit=int(memory_limit * GIB)
     )
     started = results.utc_now()
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
-        try:
-            for name in engines:
-                find(name)
-            cases = [(h.case(), h.what) for h in hard.generate()] if generated else []
-            if data is not None:
-                chosen = hard.REAL if ids is None else tuple(ids.split(","))
-                cases += [(case, "") for case in _real(console, data, chosen)]
-            cases = [c for c in cases if not wanted or any(part in c[0].id for part in wanted)]
-            spec = resolve(tokenizer, Path(directory))
-            with progress(len(cases) * rounds, engines) as advance:
-                found = measure(
-                    engines,
-                    cases,
-                    EngineSetup(spec, Whitespace.FLEXIBLE, cold_store=True),
-                    settings,
-                    HuggingFaceEncoder(spec),
-                    Path(directory),
-                    rounds=rounds,
-                    progress=advance,
-                )
-        except (DataError, TokenizerError, MissingEngineError, EngineStartError) as error:
-            raise click.ClickException(str(error)) from error
+    with commands.workplace() as scratch:
+        for name in engines:
+            find(name)
+        cases = [(h.case(), h.what) for h in hard.generate()] if generated else []
+        if data is not None:
+            chosen = hard.REAL if ids is None else tuple(ids.split(","))
+            cases += [(case, "") for case in _real(console, data, chosen)]
+        cases = [c for c in cases if not wanted or any(part in c[0].id for part in wanted)]
+        spec = resolve(tokenizer, scratch)
+        with progress(len(cases) * rounds, engines) as advance:
+            found = measure(
+                engines,
+                cases,
+                EngineSetup(spec, Whitespace.FLEXIBLE, cold_store=True),
+                settings,
+                HuggingFaceEncoder(spec),
+                scratch,
+                rounds=rounds,
+                progress=advance,
+            )
     if markdown:
         click.echo(as_markdown(found, engines))
     else:
         _show(console, found, engines)
-    if out is not None:
-        document = {
-            "format": FORMAT,
-            "started": started,
-            "machine": results.machine(),
-            "tokenizer": {"name": spec.name, "sha256": spec.sha256},
-            "rounds": rounds,
-            "cases": [asdict(case) for case in found],
-        }
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        console.print(f"Written: {out}", soft_wrap=True)
+    document = {
+        **commands.about(FORMAT, spec, started),
+        "rounds": rounds,
+        "cases": [asdict(case) for case in found],
+    }
+    commands.save(document, out, console)
 
 
 def _real(console: Console, data: Path, ids: tuple[str, ...]) -> list[Case]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
 
-from maskbench import options, results
-from maskbench.data import DataError
-from maskbench.tokenizer import TokenizerError, resolve
+from maskbench import commands, options, results
+from maskbench.tokenizer import resolve
 
 if TYPE_CHECKING:
     from maskbench.speed.logits.masks import Bitmasks
@@ -79,15 +76,12 @@ def logits_command(
         for width in widths
         for density in densities
     ]
-    with tempfile.TemporaryDirectory() as scratch:
+    with commands.workplace() as scratch:
         for name in names:
             if name == "none":
                 continue
-            try:
-                spec = resolve(name, Path(scratch) / Path(name).name)
-                pool = made.grammar_masks(spec, data, schemas=schemas, count=max(batches))
-            except (TokenizerError, DataError) as error:
-                raise click.ClickException(str(error)) from error
+            spec = resolve(name, scratch / Path(name).name)
+            pool = made.grammar_masks(spec, data, schemas=schemas, count=max(batches))
             kinds.append((spec.vocab_size, f"grammars, {name}", _first_rows(pool)))
     console = options.console(200)
     cells = []
@@ -137,13 +131,15 @@ def logits_command(
             console.print(table)
     for peer, reason in missing.items():
         console.print(f"Without {peer}: {reason}", markup=False)
-    if out is not None:
-        about = {"machine": results.machine(), "device": device, "threads": threads}
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(
-            json.dumps({**about, "rounds": rounds, "calls": calls, "cells": cells}, indent=1)
-        )
-        console.print(f"Written: {out}", soft_wrap=True)
+    document = {
+        "machine": results.machine(),
+        "device": device,
+        "threads": threads,
+        "rounds": rounds,
+        "calls": calls,
+        "cells": cells,
+    }
+    commands.save(document, out, console)
 
 
 def _first_rows(pool: Bitmasks) -> Any:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from pathlib import Path
 
 import click
 from rich.table import Table
 
-from maskbench import options, results
-from maskbench.data import DataError, choose, parse_case, read_sources
-from maskbench.documents import UnwritableSchemaError, Whitespace, prepare
-from maskbench.engines import EngineSetup, MissingEngineError, find
+from maskbench import commands, options, results
+from maskbench.documents import Whitespace
+from maskbench.engines import EngineSetup, find
 from maskbench.speed.operations.measure import OPERATIONS, Nanoseconds, compare
-from maskbench.tokenizer import HuggingFaceEncoder, TokenizerError, resolve
+from maskbench.tokenizer import HuggingFaceEncoder, resolve
 
 FORMAT = "maskbench-operations-1"
 
@@ -30,23 +27,12 @@ def operations_command(
 ) -> None:
     """Times accept, rollback, fork, validate and forced tokens, one call at a time."""
     names = options.names(engine_list)
-    jobs = []
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as scratch:
-        try:
-            spec = resolve(tokenizer, Path(scratch))
-            setup = EngineSetup(spec, Whitespace.FLEXIBLE)
-            engines = {name: find(name)(setup) for name in names}
-            encoder = HuggingFaceEncoder(spec)
-            everything = read_sources(data)
-            for index, source in enumerate(choose(everything, sample=sample, seed=seed, part=None)):
-                case = parse_case(source)
-                try:
-                    prepared = prepare(case, index, encoder, Whitespace.FLEXIBLE)
-                except UnwritableSchemaError:
-                    continue
-                jobs.append(prepared.job)
-        except (DataError, TokenizerError, MissingEngineError) as error:
-            raise click.ClickException(str(error)) from error
+    with commands.workplace() as scratch:
+        spec = resolve(tokenizer, scratch)
+        setup = EngineSetup(spec, Whitespace.FLEXIBLE)
+        engines = {name: find(name)(setup) for name in names}
+        encoder = HuggingFaceEncoder(spec)
+        jobs = commands.jobs(data, sample, seed, encoder)
         samples, documents = compare(engines, jobs)
     figures = {
         name: {"first": _figures(times.first), "later": _figures(times.later)}
@@ -65,19 +51,18 @@ def operations_command(
                 calls = len(samples[name].first[operation])
                 table.add_row(operation, name, f"{calls:,}", _cell(first), _cell(later))
     console.print(table)
-    if out is not None:
-        document = {
-            "format": FORMAT,
-            "machine": results.machine(),
-            "tokenizer": spec.name,
-            "data": data.name,
-            "sample": sample,
-            "seed": seed,
-            "documents": documents,
-            "versions": {name: engine.versions() for name, engine in engines.items()},
-            "microseconds": figures,
-        }
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    document = {
+        "format": FORMAT,
+        "machine": results.machine(),
+        "tokenizer": spec.name,
+        "data": data.name,
+        "sample": sample,
+        "seed": seed,
+        "documents": documents,
+        "versions": {name: engine.versions() for name, engine in engines.items()},
+        "microseconds": figures,
+    }
+    commands.save(document, out, console)
 
 
 def _figures(times: Nanoseconds) -> dict[str, list[float]]:

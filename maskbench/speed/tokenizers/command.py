@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import options
+from maskbench import commands, options
 from maskbench.speed.tokenizers import texts
-from maskbench.tokenizer import TokenizerError, resolve
+from maskbench.tokenizer import resolve
 
 
 @click.command("tokenizers")
@@ -37,12 +36,9 @@ def tokenizers_command(
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     console = Console()
     samples = {path.name: texts.read(path) for path in paths} or texts.builtin()
-    with tempfile.TemporaryDirectory() as scratch:
+    with commands.workplace() as scratch:
         for name in names:
-            try:
-                spec = resolve(name, Path(scratch))
-            except TokenizerError as error:
-                raise click.ClickException(str(error)) from error
+            spec = resolve(name, scratch)
             file = spec.directory / "tokenizer.json"
             _show_throughput(console, name, file, samples, rounds)
             _show_incremental(console, name, file, samples)
