@@ -7,8 +7,12 @@ import click
 from maskbench.canonicality.command import canonicality_command
 from maskbench.conformance.canonical.command import canonical_walks_command, continuations_command
 from maskbench.conformance.differential.command import differential_command
-from maskbench.conformance.gates.budgets_command import budgets_command
-from maskbench.conformance.gates.command import finite_command, fuzz_command, keywords_command
+from maskbench.conformance.gates.command import (
+    budgets_command,
+    finite_command,
+    fuzz_command,
+    keywords_command,
+)
 from maskbench.conformance.gates.walk_command import walk_command
 from maskbench.conformance.grammars.command import grammars_command
 from maskbench.conformance.hostile.command import hostile_command

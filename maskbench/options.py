@@ -158,7 +158,7 @@ def out(about: str = "Write all results to this JSON file.") -> Option[Any]:
     return click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help=about)
 
 
-def console(width: int = 120) -> Console:
+def console(width: int = 120, *, stderr: bool = False) -> Console:
     """What tables are printed on: the terminal, or so many columns where there is none."""
-    found = Console()
-    return found if found.is_terminal else Console(width=width)
+    found = Console(stderr=stderr)
+    return found if found.is_terminal else Console(stderr=stderr, width=width)

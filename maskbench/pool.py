@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import multiprocessing
-import os
-import signal
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,13 +14,14 @@ from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from maskbench.errors import InputError
+from maskbench.processor import work_quietly
 
 Setup = TypeVar("Setup")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_START_LIMIT_S = 300.0
-_LOG_TAIL_BYTES = 2000
+START_LIMIT_S = 300.0
+LOG_TAIL_BYTES = 2000
 
 
 class PoolStartError(InputError, RuntimeError):
@@ -65,7 +62,7 @@ class _Worker(Generic[Task]):
         theirs.close()  # or the end of the process would not be seen
         self.task: Task | None = None
         self.ready = False
-        self.deadline = monotonic() + _START_LIMIT_S
+        self.deadline = monotonic() + START_LIMIT_S
 
     def give(self, task: Task, limit_s: float) -> None:
         self.task = task
@@ -80,7 +77,7 @@ class _Worker(Generic[Task]):
         self.connection.close()
         self._process.kill()
         self._process.join()
-        tail = self._log.read_bytes()[-_LOG_TAIL_BYTES:].decode("utf-8", errors="replace")
+        tail = self._log.read_bytes()[-LOG_TAIL_BYTES:].decode("utf-8", errors="replace")
         return f"the process ended with status {code}\n{tail}".strip()
 
 
@@ -167,15 +164,7 @@ class Pool(Generic[Setup, Task, Result]):
 
 
 def _serve(connection: Connection, start: _Start) -> None:
-    # Native code writes to the descriptors themselves, so these are replaced.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    descriptor = os.open(start.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
-    os.close(descriptor)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
-    faulthandler.enable()
+    work_quietly(start.log)
     try:
         serve = start.factory(start.setup)
     except Exception as error:

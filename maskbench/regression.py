@@ -14,6 +14,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from maskbench import options
 from maskbench.report import renderers
 from maskbench.report.table import Column, Table, Unit
 from maskbench.results import FORMAT as RESULTS_FORMAT
@@ -205,9 +206,7 @@ def compare_command(then: Path, now: Path, tolerance: float, common_only: bool) 
     cannot be read or compared is an error with status 2.
     """
     before, after = _read(then), _read(now)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=140)
+    console = options.console(140)
     if ("instructions" in before) != ("instructions" in after):
         raise ComparisonError(f"{then} and {now} are of different kinds")
     if "instructions" in before:

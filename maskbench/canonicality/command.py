@@ -19,7 +19,6 @@ from maskbench.progress import progress
 from maskbench.tokenizer import BUILTIN_NAME, TokenizerSpec, resolve
 
 if TYPE_CHECKING:
-    from ffwd import Vocabulary
     from maskbench.canonicality.survey import CaseCount, SurveySetup, SurveyTask, Totals
 
 
@@ -176,7 +175,11 @@ class _Work:
             "versions": {name: engine.version for name, engine in engines.items()},
             "tokenizer": {"name": spec.name, "sha256": spec.sha256},
         }
-        text_of = _text_of(Ffwd(spec).vocabulary)
+        bytes_of = Ffwd(spec).vocabulary.token_bytes
+
+        def text_of(token: int) -> str:
+            return (bytes_of(token) or b"").decode("utf-8", errors="replace")
+
         return _Survey(spec.name, about, totals, unavailable, text_of, complete)
 
 
@@ -210,12 +213,3 @@ def _collect(
         except KeyboardInterrupt:
             return False
     return True
-
-
-def _text_of(vocabulary: Vocabulary) -> Callable[[int], str]:
-    """The text of a token, for a report."""
-
-    def text(token: int) -> str:
-        return (vocabulary.token_bytes(token) or b"").decode("utf-8", errors="replace")
-
-    return text

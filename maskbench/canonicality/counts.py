@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
 
-from maskbench.canonicality.forcing import Walk
-from maskbench.walk import ForcedCount
+from maskbench.engines.base import FailedError
+from maskbench.sums import added
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One text in progress."""
+
+    accept: Callable[[int], bool]
+    force: Callable[[], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class ForcedCount:
+    """Fast-forward tokens over a schema's accepted valid documents.
+
+    At each point the engine is asked for its forced tokens. If they are the document's next
+    tokens, all are taken (`forced` grows). If they are others, that is one non-canonical sequence
+    and one token is taken; if there are none, one token is taken.
+    """
+
+    tokens: int = 0
+    forced: int = 0
+    sequences: int = 0
+    noncanonical: int = 0
+
+    __add__ = added
 
 
 @dataclass(frozen=True)
@@ -35,7 +60,7 @@ class Miss:
     document: tuple[int, ...]
 
 
-class RefusedTokenError(Exception):
+class RefusedTokenError(FailedError):
     """A token of a document was refused that had been accepted before."""
 
 

@@ -155,7 +155,7 @@ def run_command(
         "executor": executor_name,
     }
     # Where the tables are for a program, what else is said goes to standard error.
-    console = report.console(stderr=form != "terminal")
+    console = options.console(140, stderr=form != "terminal")
     started, clock = results.utc_now(), time.monotonic()
     with ExitStack() as stack:
         scratch = stack.enter_context(commands.workplace())

@@ -21,11 +21,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any
 
+from maskbench.canonicality.counts import ForcedCount
 from maskbench.errors import InputError
 from maskbench.runs.preparation import Chunk, LeftOut
 from maskbench.runs.settings import TurnResult
 from maskbench.verdicts import SchemaRecord, Verdict
-from maskbench.walk import DocumentResult, ForcedCount, Outcome
+from maskbench.walk import DocumentResult, Outcome
 
 FORMAT = "maskbench-parts-1"
 

@@ -45,7 +45,7 @@ def serving_command(
 def _show(console: Console, name: str, file: Path, rounds: int, threads: int, tokens: int) -> None:
     from maskbench.serving import groups, peers
 
-    found, missing = peers.load(file)
+    found, missing = peers.load(file, peers.PEERS)
     size = 10 * tokens
     settings = groups.Settings(
         texts=texts.builtin(min(size, texts.MEGABYTE)),
@@ -76,7 +76,7 @@ def _show(console: Console, name: str, file: Path, rounds: int, threads: int, to
 def _show_memory(console: Console, name: str, file: Path) -> None:
     from maskbench.serving import memory, peers
 
-    found, _ = peers.load(file)
+    found, _ = peers.load(file, peers.PEERS)
     table = Table("memory", "loaded (MB)", "after 1 MB was encoded (MB)")
     for peer in found:
         try:

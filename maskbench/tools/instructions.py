@@ -21,6 +21,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from maskbench import options
+
 CRATE = Path(__file__).resolve().parents[2] / "ffwd/native"
 RECORDED = CRATE / "benches/instructions.json"
 BENCH = "instructions"
@@ -42,9 +44,7 @@ _WORKLOAD = re.compile(r"workload_([a-z_]+?)(?:17h[0-9a-f]{16}E)?$")
 )
 def instructions_command(update: bool, recorded: Path) -> None:
     """Counts the instructions of fixed workloads; fails if there are more than recorded."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=100)
+    console = options.console(100)
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         console.print("Instruction counts are left out: valgrind is not installed.")

@@ -112,7 +112,7 @@ def continuations_command(
     )
     for verdict, count in total.verdicts.most_common():
         click.echo(f"  {count:6} {verdict.value}")
-    _finish([_wrong(wrong) for wrong in total.wrong], lost, out, {"verdicts": total.verdicts})
+    _finish([_plain(wrong) for wrong in total.wrong], lost, out, {"verdicts": total.verdicts})
 
 
 @click.command("canonical-walks")
@@ -166,7 +166,7 @@ def canonical_walks_command(
     for reason, count in total.refused.most_common():
         click.echo(f"  {count:6} {reason}")
     failures = [
-        {"way": way} | _astray(astray)
+        {"way": way} | _plain(astray)
         for way, walked in total.ways.items()
         for astray in walked.astray
     ]
@@ -197,12 +197,8 @@ def _work(
         yield _Work(resolve(tokenizer, scratch), modes, sources, scratch)
 
 
-def _wrong(wrong: Wrong) -> dict[str, Any]:
-    return asdict(wrong) | {"mode": wrong.mode.value}
-
-
-def _astray(astray: Astray) -> dict[str, Any]:
-    return asdict(astray) | {"mode": astray.mode.value}
+def _plain(found: Wrong | Astray) -> dict[str, Any]:
+    return asdict(found) | {"mode": found.mode.value}
 
 
 def _finish(

@@ -51,10 +51,10 @@ class LexedCase(Case):
         if text is None:
             return
         refusing = self._peer if subject else self._subject
-        if _accepts(refusing, text):
+        if refusing.accepts(text):
             # By other tokens, or in another way: the masks of bytes say more.
             self._report.add("peer lacks: token" if subject else "no end found")
-        elif _accepts(refusing, text.rstrip(b" ")) and "%ignore" in self._text:
+        elif refusing.accepts(text.rstrip(b" ")) and "%ignore" in self._text:
             self._report.add("ignored at the end")
         else:
             who = "ffwd" if subject else "the peer"
@@ -90,13 +90,3 @@ class LexedCase(Case):
                 return walk.text
         self._report.add("no end found")
         return None
-
-
-def _accepts(contestant: Contestant, text: bytes) -> bool:
-    """In tokens of one byte."""
-    tokens = contestant.tokens
-    session = contestant.compiled.session()
-    if not all(session.accept(tokens.single[bytes([byte])]) for byte in text):
-        return False
-    mask = contestant.mask(session)
-    return any(mask[end] for end in tokens.ends)

@@ -53,6 +53,14 @@ class Contestant:
         session.fill()
         return self.tokens.allowed()
 
+    def accepts(self, text: bytes) -> bool:
+        """Whether a whole text is accepted, in tokens of one byte."""
+        session = self.compiled.session()
+        if not all(session.accept(self.tokens.single[bytes([byte])]) for byte in text):
+            return False
+        mask = self.mask(session)
+        return any(mask[end] for end in self.tokens.ends)
+
 
 @dataclass(frozen=True)
 class Spot:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import ffwd
+from maskbench.conformance.gates.drawn import DrawnReport
 from maskbench.conformance.gates.schemas import draw_schema
 from maskbench.conformance.gates.walks import VocabularyTokens
 from maskbench.data import builtin_cases
@@ -32,24 +33,20 @@ class Late:
     tokens: tuple[int, ...]
     detail: str
 
+    @property
+    def text(self) -> str:
+        """What the walk was allowed."""
+        return f"{self.max_tokens} tokens"
+
 
 @dataclass
-class BudgetReport:
+class BudgetReport(DrawnReport):
     """What was walked, and what went wrong."""
 
-    schemas: int = 0
-    unsatisfiable: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
     walks: int = 0
     tokens: int = 0
     full: int = 0
     """Walks that used all of their budget."""
-
-    failures: list[Late] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """All of it."""
-        return asdict(self)
 
 
 def random_schemas(seed: int) -> Iterator[Any]:
@@ -86,8 +83,7 @@ def run(
         except ffwd.UnsatisfiableSchemaError:
             report.unsatisfiable += 1
         except ffwd.FfwdError as error:
-            reason = f"{type(error).__name__}: {str(error)[:60]}"
-            report.refused[reason] = report.refused.get(reason, 0) + 1
+            report.refuse(error)
         else:
             report.schemas += 1
             advance(report)

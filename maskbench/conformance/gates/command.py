@@ -1,8 +1,7 @@
-"""`python -m maskbench conformance fuzz`, `finite` and `keywords`."""
+"""`python -m maskbench conformance fuzz`, `finite`, `budgets` and `keywords`."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,11 @@ import click
 from maskbench import commands, options
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup
+from maskbench.progress import progress
 from maskbench.runner import RunSettings, run
 from maskbench.tokenizer import BUILTIN_NAME, HuggingFaceEncoder, resolve
 
 if TYPE_CHECKING:
-    from maskbench.conformance.gates.fuzz import Failure
     from maskbench.verdicts import SchemaRecord
 
 
@@ -37,11 +36,9 @@ def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
     )
     click.echo(f"left out: {report.disagreements} instances on which the validators differ")
     click.echo(f"walks to documents on which they differ: {len(report.disputed)}")
-    click.echo(f"schemas refused: {report.refused.total()}")
-    for reason, count in report.refused.most_common():
-        click.echo(f"  {count:6} {reason}")
-    failures = [fuzz.shrink(failure, tokens) for failure in report.failures[:shrink]]
-    _finish(failures + report.failures[shrink:], shrink, out)
+    for place, failure in enumerate(report.failures[:shrink]):
+        report.failures[place] = fuzz.shrink(failure, tokens)
+    report.conclude(shrink, out)
 
 
 @click.command("finite")
@@ -58,15 +55,30 @@ def finite_command(schemas: int, seed: int, show: int) -> None:
         f"{report.unsatisfiable} unsatisfiable), {report.values} values, {report.steps} masks"
     )
     click.echo(f"left out, with too many values: {report.left_out}")
-    click.echo(f"schemas refused: {report.refused.total()}")
-    for reason, count in report.refused.most_common():
-        click.echo(f"  {count:6} {reason}")
-    click.echo(f"failures: {len(report.failures)}")
-    for failure in report.failures[:show]:
-        text = json.dumps(failure.schema)
-        click.echo(f"  {text[:600]}  <-  {failure.text[:200]!r}  {failure.detail[:200]}")
-    if report.failures:
-        raise SystemExit(1)
+    report.conclude(show)
+
+
+@click.command("budgets")
+@click.option("--schemas", type=click.IntRange(min=1), default=10_000, show_default=True)
+@options.seed()
+@options.tokenizer("bytes")
+@options.out("All failures, as JSON.")
+def budgets_command(schemas: int, seed: int, tokenizer: str, out: Path | None) -> None:
+    """Walks at random with budgets from the shortest completion on: all must end in time."""
+    import ffwd
+    from maskbench.conformance.gates import budgets
+
+    with commands.workplace() as scratch:
+        spec = resolve(tokenizer, scratch)
+        vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
+        with progress(schemas, ["schemas"]) as advance:
+            report = budgets.run(schemas, seed, vocabulary, lambda _: advance("schemas"))
+    click.echo(
+        f"seed {seed}: {report.schemas} schemas, {report.walks} walks of {report.tokens} tokens, "
+        f"{report.full} used their whole budget"
+    )
+    click.echo(f"left out: {report.unsatisfiable} unsatisfiable")
+    report.conclude(10, out)
 
 
 @click.command("keywords")
@@ -91,23 +103,3 @@ def keywords_command(engine_list: str) -> None:
     click.echo(keywords.table(records))
     known = (item for listed in versions.values() for item in listed.items())
     click.echo(", ".join(f"{name} {text}" for name, text in known if name != "options"))
-
-
-def _finish(failures: list[Failure], shown: int, out: Path | None) -> None:
-    click.echo(f"failures: {len(failures)}")
-    for failure in failures[:shown]:
-        schema = json.dumps(failure.schema, ensure_ascii=False)
-        click.echo(f"  {schema[:300]}  <-  {failure.instance[:200]!r}  {failure.detail[:200]}")
-    if out is not None:
-        entries = [
-            {
-                "schema": failure.schema,
-                "instance": failure.instance,
-                "valid": failure.expected,
-                "detail": failure.detail,
-            }
-            for failure in failures
-        ]
-        out.write_text(json.dumps(entries, indent=1, ensure_ascii=False), encoding="utf-8")
-    if failures:
-        raise SystemExit(1)

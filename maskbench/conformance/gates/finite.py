@@ -10,15 +10,15 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import jsonschema_rs
 import numpy as np
 
 import ffwd
+from maskbench.conformance.gates.drawn import DrawnReport, Failure
 from maskbench.conformance.gates.walks import VocabularyTokens
 
 MAX_CANDIDATES = 250
@@ -53,29 +53,16 @@ def joined_tokens() -> VocabularyTokens:
     return VocabularyTokens(ffwd.Vocabulary(texts, eos_token_ids=[256]))
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A mask or a verdict that is wrong."""
-
-    schema: Any
-    text: str
-    detail: str
-
-
 @dataclass
-class FiniteReport:
+class FiniteReport(DrawnReport):
     """What was compared."""
 
-    schemas: int = 0
     exact: int = 0
     """Those of which all texts are known, so that masks are compared bit by bit."""
 
-    unsatisfiable: int = 0
     values: int = 0
     steps: int = 0
     left_out: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    failures: list[Failure] = field(default_factory=list)
 
 
 def key(value: Any) -> str:
@@ -363,12 +350,7 @@ def _has_number(value: Any) -> bool:
     return type(value) is int
 
 
-def run(
-    schemas: int,
-    seed: int,
-    tokens: VocabularyTokens,
-    advance: Callable[[FiniteReport], None] = lambda report: None,
-) -> FiniteReport:
+def run(schemas: int, seed: int, tokens: VocabularyTokens) -> FiniteReport:
     """Compares so many schemas."""
     report = FiniteReport()
     number = 0
@@ -381,7 +363,6 @@ def run(
             compare(report, schema, values, tokens, source)
         except TooManyError:
             report.left_out += 1
-        advance(report)
     return report
 
 
@@ -397,7 +378,7 @@ def compare(
 
     def fail(text: str | bytes, detail: str) -> None:
         shown = text.decode(errors="replace") if isinstance(text, bytes) else text
-        report.failures.append(Failure(schema, shown, detail))
+        report.failures.append(Failure(schema, shown, detail=detail))
 
     judge = jsonschema_rs.Draft202012Validator(schema)
     for value in values.all:
@@ -413,7 +394,7 @@ def compare(
             fail(json.dumps(values.all[0]), "valid, and the schema is called unsatisfiable")
         return
     except ffwd.FfwdError as error:
-        report.refused[f"{type(error).__name__}: {error}"[:90]] += 1
+        report.refuse(error)
         return
     if values.complete and not values.all:
         fail("", "the schema compiles, and has no valid value")
@@ -439,7 +420,7 @@ def compare(
                 else _judged_walk(report, compiled, judge, tokens, source)
             )
         except ffwd.FfwdError as error:
-            report.refused[f"{type(error).__name__}: {error}"[:90]] += 1
+            report.refuse(error)
             return
         if detail is not None:
             fail(*detail)
@@ -449,6 +430,16 @@ def compare(
 def _allowed(matcher: ffwd.Matcher, tokens: VocabularyTokens) -> list[int]:
     matcher.fill_bitmask(tokens.rows)
     return [int(token) for token in np.flatnonzero(tokens.allowed())]
+
+
+def _contradiction(
+    matcher: ffwd.Matcher, tokens: VocabularyTokens, allowed: list[int]
+) -> str | None:
+    """What is wrong where a token of the mask is refused."""
+    for token in allowed:
+        if matcher.validate_tokens([token]) != 1:
+            return f"the mask has {tokens.texts[token]!r}, which is refused"
+    return None
 
 
 def _exact_walk(
@@ -476,9 +467,8 @@ def _exact_walk(
             shown = [tokens.texts[token] for token in set(allowed) ^ set(expected)]
             side = "allows" if set(allowed) - set(expected) else "lacks"
             return before, f"the mask {side} {shown}"
-        for token in allowed:
-            if matcher.validate_tokens([token]) != 1:
-                return before, f"the mask has {tokens.texts[token]!r}, which is refused"
+        if (problem := _contradiction(matcher, tokens, allowed)) is not None:
+            return before, problem
         token = source.choice(allowed)
         if token == end:
             return None
@@ -504,9 +494,8 @@ def _judged_walk(
         allowed = _allowed(matcher, tokens)
         if not allowed:
             return before, "no token is allowed"
-        for token in allowed:
-            if matcher.validate_tokens([token]) != 1:
-                return before, f"the mask has {tokens.texts[token]!r}, which is refused"
+        if (problem := _contradiction(matcher, tokens, allowed)) is not None:
+            return before, problem
         token = source.choice([t for t in allowed if t != end] or allowed)
         if token == end:
             break

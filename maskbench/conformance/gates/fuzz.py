@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import ffwd
+from maskbench.conformance.gates.drawn import DrawnReport, Failure
 from maskbench.conformance.gates.instances import draw_instance, edited
 from maskbench.conformance.gates.judges import Judges, parse
 from maskbench.conformance.gates.schemas import draw_schema
@@ -29,25 +29,10 @@ INSTANCES_PER_SCHEMA = 16
 WALKS_PER_SCHEMA = 4
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A verdict that is not the validators'."""
-
-    schema: Any
-    instance: str
-    expected: bool | None
-    """None where the walk itself failed."""
-
-    detail: str = ""
-
-
 @dataclass
-class FuzzReport:
+class FuzzReport(DrawnReport):
     """What was compared, and what was left out."""
 
-    schemas: int = 0
-    unsatisfiable: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
     pairs: int = 0
     valid: int = 0
     walks: int = 0
@@ -57,7 +42,12 @@ class FuzzReport:
     disagreements: int = 0
     """Instances on which the two validators differ, or one gives up."""
 
-    failures: list[Failure] = field(default_factory=list)
+    def as_json(self) -> Any:
+        """Failures alone."""
+        return [
+            {"schema": f.schema, "instance": f.text, "valid": f.expected, "detail": f.detail}
+            for f in self.failures
+        ]
 
 
 def compile_schema(schema: Any, tokens: VocabularyTokens) -> ffwd.CompiledGrammar | None:
@@ -82,12 +72,7 @@ def write(instance: Any) -> str:
     return json.dumps(instance, ensure_ascii=False, separators=(",", ":"))
 
 
-def run(
-    pairs: int,
-    seed: int,
-    tokens: VocabularyTokens,
-    advance: Callable[[FuzzReport], None] = lambda report: None,
-) -> FuzzReport:
+def run(pairs: int, seed: int, tokens: VocabularyTokens) -> FuzzReport:
     """Draws schemas until so many pairs of a schema and an instance were compared."""
     report = FuzzReport()
     number = 0
@@ -104,8 +89,7 @@ def run(
         except ffwd.UnsupportedSchemaError as error:
             report.refused[error.keyword] += 1
         except ffwd.FfwdError as error:
-            report.refused[type(error).__name__ + ": " + str(error)[:60]] += 1
-        advance(report)
+            report.refuse(error)
     return report
 
 
@@ -203,7 +187,7 @@ def shrink(failure: Failure, tokens: VocabularyTokens) -> Failure:
     """The smallest schema and instance found on which the verdict still differs."""
     if failure.expected is None or failure.detail == "a key twice":
         return failure
-    schema, instance = failure.schema, failure.instance
+    schema, instance = failure.schema, failure.text
     expected = failure.expected
 
     def fails(schema: Any, text: str) -> bool | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 import ffwd
 from ffwd import FfwdError, Matcher, Vocabulary
 from maskbench.conformance.hostile.cases import CASES
+from maskbench.runs import memory
 
 Result = TypeVar("Result")
 
@@ -75,8 +76,8 @@ def measure(name: str, vocabulary: Vocabulary) -> dict[str, Any]:
     """What one case costs, as plain data."""
     case = CASES[name]
     tokens = vocabulary_tokens(vocabulary, case.begin)
-    bare = resident()
-    forget_peak()
+    bare = memory.resident_bytes(os.getpid())
+    memory.reset_own_peak()
     clock, found = Clock(), {"outcome": "compiled", "message": "", "temporary": False}
     begin = time.perf_counter()
     compile_seconds = None
@@ -91,13 +92,16 @@ def measure(name: str, vocabulary: Vocabulary) -> dict[str, Any]:
         found["temporary"] = getattr(error, "is_temporary", False)
     if compile_seconds is None:
         compile_seconds = time.perf_counter() - begin
+    peak = memory.own_peak_bytes()
+    if bare is None or peak is None:
+        raise OSError("the system does not say how large this process was")
     return {
         "name": name,
         **found,
         "compile_s": compile_seconds,
         "call_s": clock.seconds,
         "call": clock.name,
-        "memory_bytes": max(0, resident(peak=True) - bare),
+        "memory_bytes": max(0, peak - bare),
     }
 
 
@@ -115,20 +119,6 @@ def vocabulary_tokens(vocabulary: Vocabulary, text: bytes) -> list[int]:
         tokens.append(texts[text[at : at + length]])
         at += length
     return tokens
-
-
-def resident(*, peak: bool = False) -> int:
-    """The memory of this process in bytes, now or at its most."""
-    field = "VmHWM:" if peak else "VmRSS:"
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) << 10
-    raise OSError(f"/proc/self/status has no {field}")
-
-
-def forget_peak() -> None:
-    """Let the peak begin at what is held now."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def main() -> None:

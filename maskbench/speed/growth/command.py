@@ -14,7 +14,7 @@ from rich.table import Table
 from maskbench import commands, options, results
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, find
-from maskbench.processor import ProcessorError, stay_on
+from maskbench.processor import stay_on
 from maskbench.speed.growth.outputs import OUTPUTS
 from maskbench.speed.growth.schemas import FAMILIES
 from maskbench.tokenizer import HuggingFaceEncoder, resolve
@@ -65,16 +65,13 @@ def growth_command(
     """Shows how time grows with the length of an output and with the size of a schema."""
     from maskbench.speed.growth.measure import memory_use, output_growth, schema_growth
 
-    if pin is not None:
-        try:
-            stay_on(pin)
-        except ProcessorError as error:
-            raise click.BadParameter(str(error), param_hint="--pin") from error
     outputs = [o for o in OUTPUTS if not wanted or any(w in o.name for w in wanted)]
     families = [f for f in FAMILIES if not wanted or any(w in f.name for w in wanted)]
     started = results.utc_now()
     console = options.console(140)
     with commands.workplace() as scratch:
+        if pin is not None:
+            stay_on(pin)
         spec = resolve(tokenizer, scratch)
         setup = EngineSetup(spec, Whitespace.FLEXIBLE, cold_store=True)
         engine = find(engine_name)(setup)

@@ -7,7 +7,7 @@ from typing import Any
 
 from maskbench.data import Case, Test
 from maskbench.speed.draw import Draw
-from maskbench.speed.growth.schemas import Schema, name_of
+from maskbench.speed.growth.schemas import Schema
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,3 @@ class HardCase:
 def describe(draw: Draw, words: int) -> str:
     """Prose of so many words, for a `description`."""
     return " ".join(draw.word() for _ in range(words)).capitalize() + "."
-
-
-__all__ = ["HardCase", "Schema", "describe", "name_of"]

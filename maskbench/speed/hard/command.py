@@ -75,7 +75,7 @@ def hard_command(
             find(name)
         cases = [(h.case(), h.what) for h in hard.generate()] if generated else []
         if data is not None:
-            chosen = hard.REAL if ids is None else tuple(ids.split(","))
+            chosen = hard.real() if ids is None else tuple(ids.split(","))
             cases += [(case, "") for case in _real(console, data, chosen)]
         cases = [c for c in cases if not wanted or any(part in c[0].id for part in wanted)]
         spec = resolve(tokenizer, scratch)

@@ -6,7 +6,8 @@ from random import Random
 from typing import Any
 
 from maskbench.speed.draw import Draw
-from maskbench.speed.hard.case import HardCase, Schema, describe, name_of
+from maskbench.speed.growth.schemas import Schema, name_of
+from maskbench.speed.hard.case import HardCase, describe
 
 
 def all_of_references() -> HardCase:

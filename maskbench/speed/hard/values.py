@@ -5,7 +5,8 @@ from __future__ import annotations
 from random import Random
 
 from maskbench.speed.draw import Draw
-from maskbench.speed.hard.case import HardCase, Schema, name_of
+from maskbench.speed.growth.schemas import Schema, name_of
+from maskbench.speed.hard.case import HardCase
 
 
 def long_enum() -> HardCase:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import numpy as np
 from rich.table import Table
 
 from maskbench import commands, options, results
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, find
 from maskbench.speed.operations.measure import OPERATIONS, Nanoseconds, compare
+from maskbench.statistics import describe_times
 from maskbench.tokenizer import HuggingFaceEncoder, resolve
 
 FORMAT = "maskbench-operations-1"
@@ -67,20 +69,14 @@ def operations_command(
 
 def _figures(times: Nanoseconds) -> dict[str, list[float]]:
     """By operation: average, p50 and p99 in microseconds; nothing where there are no calls."""
-    figures: dict[str, list[float]] = {}
-    for operation, values in times.items():
-        ordered = sorted(values)
-        count = len(ordered)
-        figures[operation] = (
-            [
-                sum(ordered) / count / 1000,
-                ordered[count // 2] / 1000,
-                ordered[min(count - 1, count * 99 // 100)] / 1000,
-            ]
-            if count
-            else []
-        )
-    return figures
+    described = {
+        operation: describe_times(np.array(values, dtype=np.float32) / np.float32(1000))
+        for operation, values in times.items()
+    }
+    return {
+        operation: [found[name] for name in ("avg", "p50", "p99")] if found else []
+        for operation, found in described.items()
+    }
 
 
 def _cell(figures: list[float]) -> str:

@@ -49,9 +49,12 @@ def tokenizers_command(
 def _show_throughput(
     console: Console, name: str, file: Path, samples: dict[str, str], rounds: int
 ) -> None:
+    from maskbench.serving.peers import load
     from maskbench.speed.tokenizers import measure
+    from maskbench.speed.tokenizers.peers import PEERS
 
-    peers, missing = measure.available(file)
+    found, missing = load(file, PEERS)
+    peers = list(found)
     results = measure.throughput(file, peers, samples, rounds)
     console.print(f"{name}: MB/s, first call (later calls)", style="bold")
     table = Table("text", *peers, *(f"ffwd / {peer}" for peer in peers[1:]))

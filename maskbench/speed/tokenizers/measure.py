@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from ffwd.tokenizer import Bpe
-from maskbench.speed.tokenizers.peers import PEERS, Encode, MissingPeerError
+from maskbench.speed.tokenizers.peers import PEERS
 
 
 def timed(f: Callable[[], Any]) -> float:
@@ -64,26 +64,6 @@ def throughput(
         key: Throughput(size[key[1]] / median(first), size[key[1]] / median(later), same[key])
         for key, (first, later) in seconds.items()
     }
-
-
-def available(file: Path) -> tuple[list[str], dict[str, str]]:
-    """The peers that can be made of a tokenizer, and why the others cannot."""
-    names, missing = [], {}
-    for name, make in PEERS.items():
-        reason = _missing(make, file)
-        if reason is None:
-            names.append(name)
-        else:
-            missing[name] = reason
-    return names, missing
-
-
-def _missing(make: Callable[[Path], Encode], file: Path) -> str | None:
-    try:
-        make(file)
-    except MissingPeerError as error:
-        return str(error)
-    return None
 
 
 @dataclass(frozen=True)
