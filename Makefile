@@ -244,10 +244,10 @@ engines-sglang: $(ENGINES)/sglang/.made
 # Says so and does nothing where valgrind is missing. Counts depend on the compiler, so they are
 # compared only with those of the same one.
 instructions: setup
-	$(BIN)/python -m maskbench instructions
+	$(BIN)/python -m maskbench tools instructions
 
 instructions-update: setup
-	$(BIN)/python -m maskbench instructions --update
+	$(BIN)/python -m maskbench tools instructions --update
 
 # Verdicts do not depend on the machine; a schema that is not in the baseline fails, too.
 GATE_BASELINE := maskbench/baselines/builtin.json

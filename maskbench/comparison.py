@@ -53,13 +53,16 @@ class Comparison:
 
     def better_peer(self, part: str, statistic: str) -> float | None:
         """The least time of a rival: `part` is `mask_us` or `first_mask_us`."""
-        values = [getattr(self.times[peer], part) for peer in self.rivals]
-        known = [value[statistic] for value in values if value is not None]
-        return min(known, default=None)
+        values = [self.time(peer, part, statistic) for peer in self.rivals]
+        return min((value for value in values if value is not None), default=None)
 
     def own(self, part: str, statistic: str) -> float | None:
         """The subject's time."""
-        values = getattr(self.times[self.subject], part)
+        return self.time(self.subject, part, statistic)
+
+    def time(self, engine: str, part: str, statistic: str) -> float | None:
+        """An engine's time."""
+        values = getattr(self.times[engine], part)
         return None if values is None else float(values[statistic])
 
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from maskbench.errors import InputError
+
 BUILTIN_CORPUS = Path(__file__).with_name("corpus")
 
 _LINE_SUFFIXES = (".jsonl", ".jsonl.xz", ".jsonl.zst")
@@ -27,7 +29,7 @@ _LINE_SUFFIXES = (".jsonl", ".jsonl.xz", ".jsonl.zst")
 _PIECE_BYTES = 1 << 20
 
 
-class DataError(ValueError):
+class DataError(InputError, ValueError):
     """Data that cannot be read. The message names the file and, for a line format, the line."""
 
 
@@ -72,6 +74,11 @@ def read_sources(path: Path) -> list[Source]:
     if sources and all(source.problem is not None for source in sources):
         raise DataError(f"{sources[0].place}: {sources[0].problem}")
     return sources
+
+
+def builtin_cases() -> list[Case]:
+    """The cases of the built-in corpus."""
+    return [parse_case(source) for source in read_sources(BUILTIN_CORPUS)]
 
 
 def _read_all(path: Path) -> list[Source]:

@@ -15,17 +15,23 @@ class Whitespace(str, Enum):
     """Which whitespace the compiled schema admits and how instances are written.
 
     `flexible`: the schema admits whitespace where JSON does, instances are written compactly.
-    `compact`: none in either. `single-space`: `", "` and `": "` in both.
+    `compact`: none in either. `single-space`: `", "` and `": "` in both. `consistent`: the schema
+    admits the layouts of `json.dumps`, of which a text keeps to one; instances are compact.
     """
 
     FLEXIBLE = "flexible"
     COMPACT = "compact"
     SINGLE_SPACE = "single-space"
+    CONSISTENT = "consistent"
 
     @property
     def separators(self) -> tuple[str, str]:
         """The item and the key separator with which instances are written."""
         return (", ", ": ") if self is Whitespace.SINGLE_SPACE else (",", ":")
+
+
+SHARED_WHITESPACE = (Whitespace.FLEXIBLE, Whitespace.COMPACT, Whitespace.SINGLE_SPACE)
+"""What engines beside ffwd have, too."""
 
 
 class Encoder(Protocol):

@@ -89,7 +89,7 @@ def judge(comparison: Comparison) -> list[Judgement]:
                 goal=goal,
                 own=own,
                 peers=tuple(
-                    _of(comparison, peer, goal.part, goal.statistic) for peer in comparison.peers
+                    comparison.time(peer, goal.part, goal.statistic) for peer in comparison.peers
                 ),
                 ratio=None if better is None or own == 0 else better / own,
                 must=goal.must.is_met(own, better),
@@ -97,8 +97,3 @@ def judge(comparison: Comparison) -> list[Judgement]:
             )
         )
     return found
-
-
-def _of(comparison: Comparison, engine: str, part: str, statistic: str) -> float | None:
-    values = getattr(comparison.times[engine], part)
-    return None if values is None else float(values[statistic])

@@ -62,35 +62,45 @@ def tokenizers(default: tuple[str, ...] = ("llama3",), about: str = TOKENIZER_HE
     )
 
 
+def seed(about: str | None = None) -> Option[Any]:
+    """`--seed N`."""
+    return click.option("--seed", type=int, default=0, show_default=True, help=about)
+
+
 def sample(command: Command) -> Command:
     """`--sample N` and `--seed N`."""
-    command = click.option(
-        "--seed", type=int, default=0, show_default=True, help="Of all that is drawn."
-    )(command)
+    command = seed("Of all that is drawn.")(command)
     return click.option("--sample", type=click.IntRange(min=1), help="Draw this many schemas.")(
         command
     )
 
 
-def part(command: Command) -> Command:
-    """`--slice I/N`, as `part`."""
-    return click.option(
-        "--slice",
-        "part",
-        metavar="I/N",
-        callback=_slice,
-        help="Every N-th schema, beginning with the I-th.",
-    )(command)
+def _slice(context: click.Context, parameter: click.Parameter, value: str | None) -> Slice | None:
+    if value is None:
+        return None
+    try:
+        return Slice.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
 
 
-def whitespace(command: Command) -> Command:
-    """`--whitespace MODE`."""
-    return click.option(
-        "--whitespace",
-        type=click.Choice([w.value for w in Whitespace]),
-        default=Whitespace.FLEXIBLE.value,
-        show_default=True,
-    )(command)
+part = click.option(
+    "--slice",
+    "part",
+    metavar="I/N",
+    callback=_slice,
+    help="Every N-th schema, beginning with the I-th.",
+)
+"""`--slice I/N`, as `part`."""
+
+whitespace = click.option(
+    "--whitespace",
+    type=click.Choice([w.value for w in Whitespace]),
+    default=Whitespace.FLEXIBLE.value,
+    show_default=True,
+    help="What the schema allows; only ffwd has `consistent`.",
+)
+"""`--whitespace MODE`."""
 
 
 def property_order(default: str = "declared", about: str | None = None) -> Option[Any]:
@@ -115,16 +125,15 @@ def time_limit(default: float, about: str) -> Option[Any]:
     )
 
 
-def memory_limit(command: Command) -> Command:
-    """`--memory-limit GIB`."""
-    return click.option(
-        "--memory-limit",
-        type=click.FloatRange(min=0, min_open=True),
-        default=4.0,
-        show_default=True,
-        metavar="GIB",
-        help="Resident size at which an engine's process is killed.",
-    )(command)
+memory_limit = click.option(
+    "--memory-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=4.0,
+    show_default=True,
+    metavar="GIB",
+    help="Resident size at which an engine's process is killed.",
+)
+"""`--memory-limit GIB`."""
 
 
 def rounds(default: int) -> Option[Any]:
@@ -137,16 +146,11 @@ def pin(about: str = "Run all engines on this processor.") -> Option[Any]:
     return click.option("--pin", type=click.IntRange(min=0), metavar="CPU", help=about)
 
 
-def processes(command: Command) -> Command:
-    """`--processes N`."""
-    return click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True)(
-        command
-    )
+processes = click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True)
+"""`--processes N`."""
 
-
-def markdown(command: Command) -> Command:
-    """`--markdown`."""
-    return click.option("--markdown", is_flag=True, help="Print Markdown.")(command)
+markdown = click.option("--markdown", is_flag=True, help="Print Markdown.")
+"""`--markdown`."""
 
 
 def out(about: str = "Write all results to this JSON file.") -> Option[Any]:
@@ -154,16 +158,7 @@ def out(about: str = "Write all results to this JSON file.") -> Option[Any]:
     return click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help=about)
 
 
-def console(width: int = 120) -> Console:
+def console(width: int = 120, *, stderr: bool = False) -> Console:
     """What tables are printed on: the terminal, or so many columns where there is none."""
-    found = Console()
-    return found if found.is_terminal else Console(width=width)
-
-
-def _slice(context: click.Context, parameter: click.Parameter, value: str | None) -> Slice | None:
-    if value is None:
-        return None
-    try:
-        return Slice.parse(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from error
+    found = Console(stderr=stderr)
+    return found if found.is_terminal else Console(stderr=stderr, width=width)

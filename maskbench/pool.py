@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import multiprocessing
-import os
-import signal
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,18 +11,20 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import Any, Generic, TypeVar
+
+from maskbench.errors import InputError
+from maskbench.processor import work_quietly
 
 Setup = TypeVar("Setup")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_START_LIMIT_S = 300.0
-_LOG_TAIL_BYTES = 2000
+START_LIMIT_S = 300.0
+LOG_TAIL_BYTES = 2000
 
 
-class PoolStartError(RuntimeError):
+class PoolStartError(InputError, RuntimeError):
     """A worker that cannot be started; the message says why."""
 
 
@@ -64,7 +62,7 @@ class _Worker(Generic[Task]):
         theirs.close()  # or the end of the process would not be seen
         self.task: Task | None = None
         self.ready = False
-        self.deadline = monotonic() + _START_LIMIT_S
+        self.deadline = monotonic() + START_LIMIT_S
 
     def give(self, task: Task, limit_s: float) -> None:
         self.task = task
@@ -79,7 +77,7 @@ class _Worker(Generic[Task]):
         self.connection.close()
         self._process.kill()
         self._process.join()
-        tail = self._log.read_bytes()[-_LOG_TAIL_BYTES:].decode("utf-8", errors="replace")
+        tail = self._log.read_bytes()[-LOG_TAIL_BYTES:].decode("utf-8", errors="replace")
         return f"the process ended with status {code}\n{tail}".strip()
 
 
@@ -109,12 +107,7 @@ class Pool(Generic[Setup, Task, Result]):
         self._workers = [_Worker(start) for start in self._starts]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self._workers:
             worker.kill()
         self._workers = []
@@ -171,15 +164,7 @@ class Pool(Generic[Setup, Task, Result]):
 
 
 def _serve(connection: Connection, start: _Start) -> None:
-    # Native code writes to the descriptors themselves, so these are replaced.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    descriptor = os.open(start.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
-    os.close(descriptor)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
-    faulthandler.enable()
+    work_quietly(start.log)
     try:
         serve = start.factory(start.setup)
     except Exception as error:

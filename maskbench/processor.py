@@ -1,12 +1,31 @@
-"""Keeping a process on one processor, so that times do not hold its moves."""
+"""What a process does first: where it runs, so that times hold no moves, and what it says."""
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
+import sys
+from pathlib import Path
+
+from maskbench.errors import InputError
 
 
-class ProcessorError(ValueError):
+class ProcessorError(InputError, ValueError):
     """A processor that this process may not run on; the message names it."""
+
+
+def work_quietly(log: Path) -> None:
+    """Writes all that this process says to a file, crashes too; interrupts are the parent's."""
+    # Native code writes to the descriptors themselves, so these are replaced.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.enable()
 
 
 def stay_on(processor: int) -> None:

@@ -14,10 +14,11 @@ from typing import Any
 import click
 from rich.console import Console
 
-from maskbench import instructions
+from maskbench import options
 from maskbench.report import renderers
 from maskbench.report.table import Column, Table, Unit
 from maskbench.results import FORMAT as RESULTS_FORMAT
+from maskbench.tools import instructions
 from maskbench.verdicts import Verdict
 from maskbench.walk import Outcome
 
@@ -201,13 +202,11 @@ def baseline_command(results: Path, out: Path) -> None:
 def compare_command(then: Path, now: Path, tolerance: float, common_only: bool) -> None:
     """Exits with 1 if verdicts got worse or instruction counts rose from THEN to NOW.
 
-    Both are results, verdicts that `baseline` has written, or counts of `instructions`. What
+    Both are results, verdicts that `baseline` has written, or counts of `tools instructions`. What
     cannot be read or compared is an error with status 2.
     """
     before, after = _read(then), _read(now)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=140)
+    console = options.console(140)
     if ("instructions" in before) != ("instructions" in after):
         raise ComparisonError(f"{then} and {now} are of different kinds")
     if "instructions" in before:

@@ -17,6 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from maskbench.canonicality.counts import ForcedCount
 from maskbench.comparison import Comparison
 from maskbench.goals import judge
 from maskbench.runner import EngineLog
@@ -32,7 +33,7 @@ from maskbench.statistics import (
     slowest_masks,
 )
 from maskbench.verdicts import SchemaRecord, Verdict
-from maskbench.walk import DocumentResult, ForcedCount, Outcome
+from maskbench.walk import DocumentResult, Outcome
 
 FORMAT = "maskbench-results-1"
 _SLOWEST = 20
@@ -241,10 +242,8 @@ def _schema(record: SchemaRecord) -> dict[str, Any]:
         "verdict": record.verdict.value,
         "peak_memory_bytes": record.peak_memory_bytes,
     }
-    if record.reason is not None:
-        result["reason"] = record.reason
-    if record.detail is not None:
-        result["detail"] = record.detail
+    said = {"reason": record.reason, "detail": record.detail}
+    result |= {name: text for name, text in said.items() if text is not None}
     if record.documents:
         result["documents"] = [
             {

@@ -10,8 +10,8 @@ from heapq import nlargest
 import numpy as np
 from numpy.typing import NDArray
 
+from maskbench.canonicality.counts import ForcedCount
 from maskbench.verdicts import SchemaRecord, Verdict
-from maskbench.walk import ForcedCount
 
 # Name -> thousandths, so that ranks are computed in integers.
 _PERCENTILES = {

@@ -13,8 +13,9 @@ import click
 import tokenizers
 
 from maskbench import packaged
-from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
+from maskbench.data import builtin_cases
 from maskbench.documents import Whitespace, write_instance
+from maskbench.errors import InputError
 
 BUILTIN_NAME = "builtin"
 BUILTIN_VOCAB_SIZE = 4096
@@ -30,7 +31,7 @@ _WORDS = (
 )
 
 
-class TokenizerError(ValueError):
+class TokenizerError(InputError, ValueError):
     """A tokenizer that cannot be used; the message says which and why."""
 
 
@@ -47,6 +48,15 @@ class TokenizerSpec:
     vocab_size: int
     eos_token_ids: tuple[int, ...]
     sha256: str
+
+    def plain(self) -> dict[str, Any]:
+        """What results say of it."""
+        return {
+            "name": self.name,
+            "vocab_size": self.vocab_size,
+            "eos_token_ids": list(self.eos_token_ids),
+            "sha256": self.sha256,
+        }
 
 
 class HuggingFaceEncoder:
@@ -222,8 +232,7 @@ def _write(tokenizer: tokenizers.Tokenizer, directory: Path) -> None:
 
 
 def _training_texts() -> Iterator[str]:
-    for source in read_sources(BUILTIN_CORPUS):
-        case = parse_case(source)
+    for case in builtin_cases():
         yield json.dumps(case.schema, indent=2)
         for test in case.tests:
             for whitespace in (Whitespace.COMPACT, Whitespace.SINGLE_SPACE):

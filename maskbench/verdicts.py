@@ -6,8 +6,9 @@ from array import array
 from dataclasses import dataclass, field
 from enum import Enum
 
+from maskbench.canonicality.counts import ForcedCount
 from maskbench.documents import Job
-from maskbench.walk import DocumentResult, ForcedCount, Measured, Outcome
+from maskbench.walk import DocumentResult, Measured, Outcome
 
 
 class Ended(str, Enum):

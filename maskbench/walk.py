@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from time import perf_counter_ns
 
+from maskbench.canonicality.counts import ForcedCount, Walk, count_forced
 from maskbench.documents import Document, Job
 from maskbench.engines.base import Compiled, Engine, FailedError, RefusedError, Session
 
@@ -50,29 +51,6 @@ class Measured:
     first_mask_us: float | None = None
     mask_us: array[float] = field(default_factory=lambda: array("f"))
     documents: tuple[DocumentResult, ...] = ()
-
-
-@dataclass(frozen=True)
-class ForcedCount:
-    """Fast-forward tokens over a schema's accepted valid documents.
-
-    At each point the engine is asked for its forced tokens. If they are the document's next
-    tokens, all are taken (`forced` grows). If they are others, that is one non-canonical sequence
-    and one token is taken; if there are none, one token is taken.
-    """
-
-    tokens: int = 0
-    forced: int = 0
-    sequences: int = 0
-    noncanonical: int = 0
-
-    def __add__(self, other: ForcedCount) -> ForcedCount:
-        return ForcedCount(
-            self.tokens + other.tokens,
-            self.forced + other.forced,
-            self.sequences + other.sequences,
-            self.noncanonical + other.noncanonical,
-        )
 
 
 class Walker:
@@ -124,7 +102,10 @@ class Walker:
         total = ForcedCount()
         for document, result in zip(documents, measured.documents, strict=True):
             if document.valid and result.outcome is Outcome.ACCEPTED:
-                total += _count_forced(compiled.session(), document.tokens)
+                session = compiled.session()
+                assert session.forced is not None
+                count, _ = count_forced(Walk(session.accept, session.forced), document.tokens)
+                total += ForcedCount(*(getattr(count, each.name) for each in fields(total)))
         return total
 
     def _walk(self, compiled: Compiled, document: Document, samples: list[int]) -> DocumentResult:
@@ -183,24 +164,3 @@ def describe_error(error: Exception) -> str:
     if isinstance(error, FailedError):
         return str(error)
     return f"{type(error).__name__}: {error}"
-
-
-def _count_forced(session: Session, tokens: array[int]) -> ForcedCount:
-    assert session.forced is not None
-    text = tokens.tolist()
-    position = forced_tokens = sequences = noncanonical = 0
-    while position < len(text):
-        forced = session.forced()
-        step = 1
-        if forced:
-            sequences += 1
-            if text[position : position + len(forced)] == list(forced):
-                step = len(forced)
-                forced_tokens += step
-            else:
-                noncanonical += 1
-        for token in text[position : position + step]:
-            if not session.accept(token):
-                raise FailedError(f"token {token} was accepted with masks, and is refused without")
-        position += step
-    return ForcedCount(len(text), forced_tokens, sequences, noncanonical)

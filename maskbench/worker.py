@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import multiprocessing
-import os
-import signal
-import sys
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
 
+from maskbench.canonicality.counts import ForcedCount
 from maskbench.documents import Job
 from maskbench.engines import EngineSetup, MissingEngineError, find
-from maskbench.processor import ProcessorError, stay_on
+from maskbench.processor import ProcessorError, stay_on, work_quietly
 from maskbench.runs import memory
 from maskbench.runs.lifeline import end_with
-from maskbench.walk import ForcedCount, Measured, Walker, describe_error, raise_if_out_of_memory
+from maskbench.walk import Measured, Walker, describe_error, raise_if_out_of_memory
 
 
 @dataclass(frozen=True)
@@ -88,9 +85,7 @@ def main(connection: Connection, start: WorkerSetup) -> None:
     if parent is not None and parent.pid is not None:
         end_with(parent.pid)
     memory.be_the_first_to_go()
-    _redirect_output(start.log)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
-    faulthandler.enable()
+    work_quietly(start.log)
     began = perf_counter()
     try:
         # Before the engine is loaded, so that its threads stay there too.
@@ -139,13 +134,3 @@ def _receive(connection: Connection) -> list[Job] | None:
     except EOFError:
         return None
     return jobs
-
-
-def _redirect_output(log: Path) -> None:
-    """Native code writes to the descriptors themselves, so these are replaced."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
-    os.close(descriptor)

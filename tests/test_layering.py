@@ -229,8 +229,12 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "maskbench": PythonLayer(
         folder="maskbench",
         eager=frozenset(
-            {"ffwd", "maskbench.gates", "maskbench.canonical_demo", "maskbench.logits"}
-            | {"maskbench.differential", "maskbench.soak", "maskbench.train_model"}
+            {"ffwd", "maskbench.conformance.gates", "maskbench.speed.logits"}
+            | {
+                "maskbench.conformance.differential",
+                "maskbench.conformance.soak",
+                "maskbench.tools.train_model",
+            }
             | {"numpy", "click", "rich", "tokenizers", "psutil"}
         ),
         # The peers, each loaded in its own process only, and the judges.
@@ -263,8 +267,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         public_only=True,
     ),
     # Soaks the cache that engines have.
-    "maskbench.soak": PythonLayer(
-        folder="maskbench/soak",
+    "maskbench.conformance.soak": PythonLayer(
+        folder="maskbench/conformance/soak",
         eager=frozenset(
             {"ffwd", "ffwd.adapters.shared", "maskbench", "numpy", "click", "rich", "psutil"}
         ),
@@ -272,8 +276,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         public_only=True,
     ),
     # Its commands load the rest only when they are called.
-    "maskbench.gates": PythonLayer(
-        folder="maskbench/gates",
+    "maskbench.conformance.gates": PythonLayer(
+        folder="maskbench/conformance/gates",
         eager=frozenset(
             {"ffwd", "maskbench", "numpy", "click", "rich", "jsonschema", "jsonschema_rs"}
         ),
@@ -281,18 +285,18 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         public_only=True,
     ),
     # Likewise.
-    "maskbench.differential": PythonLayer(
-        folder="maskbench/differential",
+    "maskbench.conformance.differential": PythonLayer(
+        folder="maskbench/conformance/differential",
         eager=frozenset(
-            {"ffwd", "maskbench", "maskbench.gates", "numpy", "click", "rich"}
+            {"ffwd", "maskbench", "maskbench.conformance.gates", "numpy", "click", "rich"}
             | {"jsonschema_rs", "interegular", "lark"}
         ),
         lazy=frozenset(),
         public_only=True,
     ),
     # Times tensors; its command loads the rest only when it is called.
-    "maskbench.logits": PythonLayer(
-        folder="maskbench/logits",
+    "maskbench.speed.logits": PythonLayer(
+        folder="maskbench/speed/logits",
         eager=frozenset(
             {"ffwd", "ffwd.adapters.logits", "maskbench", "numpy", "click", "rich", "torch"}
         ),
@@ -300,19 +304,12 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         public_only=True,
     ),
     # Trains the model in the box; its command loads the rest only when it is called.
-    "maskbench.train_model": PythonLayer(
-        folder="maskbench/train_model",
+    "maskbench.tools.train_model": PythonLayer(
+        folder="maskbench/tools/train_model",
         eager=frozenset(
             {"ffwd", "ffwd.adapters.transformers", "maskbench"}
             | {"click", "tokenizers", "torch", "transformers"}
         ),
-        lazy=frozenset(),
-        public_only=True,
-    ),
-    # Trains a model; its command loads the rest only when it is called.
-    "maskbench.canonical_demo": PythonLayer(
-        folder="maskbench/canonical_demo",
-        eager=frozenset({"ffwd", "maskbench", "numpy", "click", "rich", "tokenizers", "torch"}),
         lazy=frozenset(),
         public_only=True,
     ),

@@ -42,9 +42,12 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
         frozenset({"socket", "starlette", "uvicorn"}),
         "the server that `ffwd serve` starts",
     ),
-    "maskbench/fetch.py": (frozenset({"subprocess"}), "`maskbench fetch`: git clone"),
-    "maskbench/hostile/measure.py": (frozenset({"subprocess"}), "a process of its own for a case"),
-    "maskbench/instructions.py": (frozenset({"subprocess"}), "valgrind and cargo"),
+    "maskbench/tools/fetch.py": (frozenset({"subprocess"}), "`maskbench tools fetch`: git clone"),
+    "maskbench/conformance/hostile/measure.py": (
+        frozenset({"subprocess"}),
+        "a process of its own for a case",
+    ),
+    "maskbench/tools/instructions.py": (frozenset({"subprocess"}), "valgrind and cargo"),
     "maskbench/serving/memory.py": (frozenset({"subprocess"}), "a process of its own"),
     "maskbench/runs/cluster.py": (
         frozenset({"ray", "socket"}),

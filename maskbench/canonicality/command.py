@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from maskbench import options, results
+from maskbench import commands, options, results
 from maskbench.canonicality.variants import ALIASES, NAMES, Mode, Variant, variant
-from maskbench.data import DataError, Slice, Source, choose, read_sources
-from maskbench.engines import MissingEngineError
-from maskbench.pool import Lost, Pool, PoolStartError
+from maskbench.data import Slice, Source, choose, read_sources
+from maskbench.pool import Lost, Pool
 from maskbench.progress import progress
-from maskbench.tokenizer import BUILTIN_NAME, TokenizerError, TokenizerSpec, resolve
+from maskbench.tokenizer import BUILTIN_NAME, TokenizerSpec, resolve
 
 if TYPE_CHECKING:
-    from ffwd import Vocabulary
     from maskbench.canonicality.survey import CaseCount, SurveySetup, SurveyTask, Totals
 
 
@@ -80,46 +77,43 @@ def canonicality_command(
         raise click.UsageError("no --variant is one of the chosen --engine")
     console = options.console()
     entries = []
-    with tempfile.TemporaryDirectory(prefix="maskbench-") as directory:
-        try:
-            everything = read_sources(data)
-            sources = choose(everything, sample=sample, seed=seed, part=part)
-            about_data = {
-                "name": data.name,
-                "schemas": len(everything),
-                "chosen": len(sources),
-                "sample": sample,
-                "seed": seed,
-                "slice": None if part is None else f"{part.index}/{part.count}",
-            }
-            modes = tuple(Mode(name) for name in mode_names) or tuple(Mode)
-            work = _Work(sources, modes, wanted, processes, time_limit)
-            chosen_names = list(dict.fromkeys(names))
-            for number, name in enumerate(chosen_names):
-                scratch = Path(directory) / str(number)
-                scratch.mkdir()
-                survey = work.run(resolve(name, scratch), scratch)
-                about = survey.about | {"data": about_data, "definitions": report.DEFINITIONS}
-                entries.append(overview.Entry(survey.tokenizer, survey.totals))
-                if len(chosen_names) > 1:
-                    console.print(f"\n{survey.tokenizer}", style="bold underline")
-                if not survey.complete:
-                    cases = survey.totals.cases
-                    console.print(f"interrupted after {cases} of {len(sources)} schemas")
-                report.show(console, survey.totals, survey.unavailable, defined=number > 0)
-                if out is not None:
-                    # Before the next one is begun, which may take hours.
-                    place = (
-                        out
-                        if len(chosen_names) == 1
-                        else out.with_stem(f"{out.stem}-{survey.tokenizer}")
-                    )
-                    written = _write(place, about, survey)
-                    console.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
-                if not survey.complete:
-                    break
-        except (DataError, TokenizerError, MissingEngineError, PoolStartError) as error:
-            raise click.ClickException(str(error)) from error
+    with commands.workplace() as directory:
+        everything = read_sources(data)
+        sources = choose(everything, sample=sample, seed=seed, part=part)
+        about_data = {
+            "name": data.name,
+            "schemas": len(everything),
+            "chosen": len(sources),
+            "sample": sample,
+            "seed": seed,
+            "slice": None if part is None else f"{part.index}/{part.count}",
+        }
+        modes = tuple(Mode(name) for name in mode_names) or tuple(Mode)
+        work = _Work(sources, modes, wanted, processes, time_limit)
+        chosen_names = list(dict.fromkeys(names))
+        for number, name in enumerate(chosen_names):
+            scratch = directory / str(number)
+            scratch.mkdir()
+            survey = work.run(resolve(name, scratch), scratch)
+            about = survey.about | {"data": about_data, "definitions": report.DEFINITIONS}
+            entries.append(overview.Entry(survey.tokenizer, survey.totals))
+            if len(chosen_names) > 1:
+                console.print(f"\n{survey.tokenizer}", style="bold underline")
+            if not survey.complete:
+                cases = survey.totals.cases
+                console.print(f"interrupted after {cases} of {len(sources)} schemas")
+            report.show(console, survey.totals, survey.unavailable, defined=number > 0)
+            if out is not None:
+                # Before the next one is begun, which may take hours.
+                place = (
+                    out
+                    if len(chosen_names) == 1
+                    else out.with_stem(f"{out.stem}-{survey.tokenizer}")
+                )
+                written = _write(place, about, survey)
+                console.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
+            if not survey.complete:
+                break
     if len(entries) > 1:
         overview.show(console, entries)
     if out is not None:
@@ -181,7 +175,11 @@ class _Work:
             "versions": {name: engine.version for name, engine in engines.items()},
             "tokenizer": {"name": spec.name, "sha256": spec.sha256},
         }
-        text_of = _text_of(Ffwd(spec).vocabulary)
+        bytes_of = Ffwd(spec).vocabulary.token_bytes
+
+        def text_of(token: int) -> str:
+            return (bytes_of(token) or b"").decode("utf-8", errors="replace")
+
         return _Survey(spec.name, about, totals, unavailable, text_of, complete)
 
 
@@ -215,12 +213,3 @@ def _collect(
         except KeyboardInterrupt:
             return False
     return True
-
-
-def _text_of(vocabulary: Vocabulary) -> Callable[[int], str]:
-    """The text of a token, for a report."""
-
-    def text(token: int) -> str:
-        return (vocabulary.token_bytes(token) or b"").decode("utf-8", errors="replace")
-
-    return text

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
 
-from maskbench.canonicality.forcing import Walk
+from maskbench.engines.base import FailedError
+from maskbench.sums import added
 
 
 @dataclass(frozen=True)
-class Forced:
-    """Fast-forward tokens over documents.
+class Walk:
+    """One text in progress."""
+
+    accept: Callable[[int], bool]
+    force: Callable[[], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class ForcedCount:
+    """Fast-forward tokens over a schema's accepted valid documents.
 
     At each point the engine is asked for its forced tokens. If they are the document's next
     tokens, all are taken (`forced` grows). If they are others, that is one non-canonical sequence
@@ -22,22 +31,19 @@ class Forced:
     forced: int = 0
     sequences: int = 0
     noncanonical: int = 0
+
+    __add__ = added
+
+
+@dataclass(frozen=True)
+class Forced(ForcedCount):
+    """Fast-forward tokens over documents, with the times of the calls."""
+
     empty: int = 0
     """How many times nothing was forced."""
     ns_sequences: int = 0
     """Time of the calls that forced something."""
     ns_empty: int = 0
-
-    def __add__(self, other: Forced) -> Forced:
-        return Forced(
-            self.tokens + other.tokens,
-            self.forced + other.forced,
-            self.sequences + other.sequences,
-            self.noncanonical + other.noncanonical,
-            self.empty + other.empty,
-            self.ns_sequences + other.ns_sequences,
-            self.ns_empty + other.ns_empty,
-        )
 
     @property
     def share(self) -> float | None:
@@ -54,7 +60,7 @@ class Miss:
     document: tuple[int, ...]
 
 
-class RefusedTokenError(Exception):
+class RefusedTokenError(FailedError):
     """A token of a document was refused that had been accepted before."""
 
 

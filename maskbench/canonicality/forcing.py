@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import ffwd
 import ffwd.grammar
 import ffwd.tokenizer
+from maskbench.canonicality.counts import Walk
 from maskbench.canonicality.variants import FFWD, LLGUIDANCE, Mode, Variant
 from maskbench.documents import Whitespace
-from maskbench.engines.base import MissingEngineError, RefusedError, short_reason
+from maskbench.engines.base import EngineSetup
+from maskbench.engines.ffwd import refusal
+from maskbench.engines.llguidance import LlguidanceEngine, options_of
 from maskbench.tokenizer import TokenizerSpec
-
-
-@dataclass(frozen=True)
-class Walk:
-    """One text in progress."""
-
-    accept: Callable[[int], bool]
-    force: Callable[[], Sequence[int]]
 
 
 class Compiled(ABC):
@@ -75,11 +68,8 @@ class Ffwd(ForcingEngine):
         try:
             grammar = ffwd.grammar.json_schema(schema, whitespace=mode.whitespace.value)
             return FfwdCompiled(ffwd.compile(grammar, self.vocabulary))
-        except ffwd.UnsupportedSchemaError as error:
-            raise RefusedError(f"unsupported: {error.keyword}", str(error)) from error
         except ffwd.FfwdError as error:
-            reason = f"{type(error).__name__}: {short_reason(str(error))}"
-            raise RefusedError(reason, str(error)) from error
+            raise refusal(error) from error
 
     def unavailable(self, variant: Variant) -> str | None:
         """Why this tokenizer does not allow the variant, if it does not."""
@@ -114,54 +104,29 @@ class Llguidance(ForcingEngine):
     """llguidance, with the options that it recommends for JSON."""
 
     def __init__(self, spec: TokenizerSpec) -> None:
-        try:
-            import llguidance
-        except ImportError as error:
-            raise MissingEngineError(
-                "llguidance is not installed: pip install llguidance"
-            ) from error
-        self._matcher: Any = llguidance.LLMatcher
-        self._tokenizer = llguidance.LLTokenizer(
-            (spec.directory / "tokenizer.json").read_text(encoding="utf-8"),
-            n_vocab=spec.vocab_size,
-            eos_token=list(spec.eos_token_ids),
-            slices=llguidance.LLTokenizer.json_slices(),
-        )
+        self._engine = LlguidanceEngine(EngineSetup(spec, Whitespace.FLEXIBLE))
 
     @property
     def version(self) -> str:
         """The version of the package."""
-        return importlib.metadata.version("llguidance")
+        return self._engine.versions()["llguidance"]
 
     def compile(self, schema: str, mode: Mode) -> Compiled:
         """Compiles the text of a schema. Raises `RefusedError`."""
-        item, key = mode.whitespace.separators
-        flexible = mode.whitespace is Whitespace.FLEXIBLE
-        options: dict[str, Any] = {"whitespace_flexible": flexible}
-        if not flexible:
-            options |= {"item_separator": item, "key_separator": key}
-        try:
-            grammar = self._matcher.grammar_from_json_schema(schema, overrides=options)
-        except ValueError as error:
-            raise RefusedError(short_reason(str(error)), str(error)) from error
-        # log_level 0: nothing is printed when a document is refused.
-        matcher = self._matcher(self._tokenizer, grammar, log_level=0)
-        if matcher.is_error():
-            message = matcher.get_error()
-            raise RefusedError(short_reason(message), message)
-        return _LlguidanceCompiled(matcher)
+        options = options_of(mode.whitespace)
+        return _LlguidanceCompiled(self._engine.compile_with(schema, options).session().fork)
 
 
 class _LlguidanceCompiled(Compiled):
-    def __init__(self, pristine: Any) -> None:
-        self._pristine = pristine
+    def __init__(self, matcher: Any) -> None:
+        self._matcher = matcher
 
     def accepts(self, tokens: Sequence[int]) -> bool:
-        matcher = self._pristine.deep_copy()
+        matcher = self._matcher()
         return bool(matcher.consume_tokens(list(tokens)) and matcher.is_accepting())
 
     def walk(self, variant: Variant) -> Walk:
-        matcher = self._pristine.deep_copy()
+        matcher = self._matcher()
         return Walk(matcher.consume_token, matcher.compute_ff_tokens)
 
 

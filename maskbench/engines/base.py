@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.documents import Whitespace
+from maskbench.documents import SHARED_WHITESPACE, Whitespace
+from maskbench.errors import InputError
 from maskbench.tokenizer import TokenizerSpec
 
 
-class MissingEngineError(RuntimeError):
+class MissingEngineError(InputError, RuntimeError):
     """An engine that is not known or not installed; the message says how to install it."""
+
+
+@contextmanager
+def needed(name: str, install: str) -> Iterator[None]:
+    """For the imports of an engine's packages. Raises `MissingEngineError` where one is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingEngineError(
+            f"{name} cannot be used ({error}): pip install {install}"
+        ) from error
 
 
 class RefusedError(Exception):
@@ -28,6 +41,11 @@ class RefusedError(Exception):
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
+
+
+def refusal(message: str) -> RefusedError:
+    """A refusal with a message of the engine's own."""
+    return RefusedError(short_reason(message), message)
 
 
 class FailedError(Exception):
@@ -98,6 +116,9 @@ class Engine(abc.ABC):
     """The mask that `Session.fill` writes, shape `(ceil(vocab_size / 32),)`: bit `i % 32` of word
     `i // 32` is set if token `i` may come next."""
 
+    _unsupported: tuple[str, str] | None = None
+    """What `unsupported_mode` says of the run."""
+
     @abc.abstractmethod
     def __init__(self, setup: EngineSetup) -> None: ...
 
@@ -111,6 +132,11 @@ class Engine(abc.ABC):
 
         Raises `RefusedError`. This, `session()` and the first `fill()` are timed together.
         """
+
+    def _refuse_unsupported(self) -> None:
+        """Raises `RefusedError` in a run whose mode the engine has not."""
+        if self._unsupported is not None:
+            raise RefusedError(*self._unsupported)
 
     def compile_grammar(self, kind: str, text: str) -> Compiled:
         """Compiles a grammar of a format: `lark`, `gbnf`, `ebnf` or `regex`.
@@ -129,7 +155,7 @@ def unsupported_mode(
     setup: EngineSetup,
     package: str,
     *,
-    whitespace: tuple[Whitespace, ...] = tuple(Whitespace),
+    whitespace: tuple[Whitespace, ...] = SHARED_WHITESPACE,
     property_orders: tuple[str, ...] = ("declared", "any"),
 ) -> tuple[str, str] | None:
     """The arguments of a `RefusedError` for every schema of a run whose mode is not among these.

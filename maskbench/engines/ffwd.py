@@ -6,31 +6,31 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from maskbench.engines.base import (
-    Compiled,
-    Engine,
-    EngineSetup,
-    MissingEngineError,
-    RefusedError,
-    Session,
-    short_reason,
-)
+from maskbench.engines import base
 
 
-class FfwdEngine(Engine):
+def refusal(error: Exception) -> base.RefusedError:
+    """The refusal that an error of ffwd is."""
+    import ffwd
+
+    if isinstance(error, ffwd.UnsupportedSchemaError):
+        return base.RefusedError(f"unsupported: {error.keyword}", str(error))
+    reason = f"{type(error).__name__}: {base.short_reason(str(error))}"
+    return base.RefusedError(reason, str(error))
+
+
+class FfwdEngine(base.Engine):
     """Default settings. With `cold_store` the vocabulary's memos go before each schema."""
 
     name: ClassVar[str] = "ffwd"
     property_order: ClassVar[str | None] = None
     """None: that of the run."""
 
-    def __init__(self, setup: EngineSetup) -> None:
-        try:
+    def __init__(self, setup: base.EngineSetup) -> None:
+        with base.needed("ffwd", "."):
             import ffwd
             import ffwd.grammar
             import ffwd.tokenizer
-        except ImportError as error:
-            raise MissingEngineError(f"ffwd cannot be used ({error}): pip install .") from error
         self._ffwd: Any = ffwd
         # Whatever else the machine does: a run has time limits of its own.
         self._limits = ffwd.Limits(compile_seconds=None, call_seconds=None)
@@ -40,7 +40,7 @@ class FfwdEngine(Engine):
                 spec.directory, vocab_size=spec.vocab_size
             )
         except ffwd.FfwdError as error:
-            raise MissingEngineError(f"ffwd cannot use the tokenizer: {error}") from error
+            raise base.MissingEngineError(f"ffwd cannot use the tokenizer: {error}") from error
         self._options = {
             "whitespace": setup.whitespace.value,
             "property_order": self.property_order or setup.property_order,
@@ -63,23 +63,20 @@ class FfwdEngine(Engine):
         if self._cold_store:
             self._vocabulary.clear_memos()
 
-    def compile(self, schema: str) -> Compiled:
+    def compile(self, schema: str) -> base.Compiled:
         """Compiles a schema; raises `RefusedError`."""
         return self._compile(lambda front: front.json_schema(schema, **self._options))
 
-    def compile_grammar(self, kind: str, text: str) -> Compiled:
+    def compile_grammar(self, kind: str, text: str) -> base.Compiled:
         """Compiles a grammar; raises `RefusedError`."""
         return self._compile(lambda front: getattr(front, kind)(text))
 
-    def _compile(self, read: Callable[[Any], Any]) -> Compiled:
+    def _compile(self, read: Callable[[Any], Any]) -> base.Compiled:
         ffwd = self._ffwd
         try:
             compiled = ffwd.compile(read(ffwd.grammar), self._vocabulary, limits=self._limits)
-        except ffwd.UnsupportedSchemaError as error:
-            raise RefusedError(f"unsupported: {error.keyword}", str(error)) from error
         except ffwd.FfwdError as error:
-            reason = f"{type(error).__name__}: {short_reason(str(error))}"
-            raise RefusedError(reason, str(error)) from error
+            raise refusal(error) from error
         return _Compiled(compiled, self._rows)
 
 
@@ -90,14 +87,14 @@ class FfwdAnyOrderEngine(FfwdEngine):
     property_order = "any"
 
 
-class _Compiled(Compiled):
+class _Compiled(base.Compiled):
     def __init__(self, compiled: Any, rows: Any) -> None:
         self._compiled = compiled
         self._rows = rows
 
-    def session(self) -> Session:
+    def session(self) -> base.Session:
         matcher = self._compiled.matcher()
-        return Session(
+        return base.Session(
             fill=partial(matcher.fill_bitmask, self._rows),
             accept=matcher.accept_token,
             problem=lambda: None,

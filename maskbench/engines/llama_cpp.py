@@ -20,18 +20,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from maskbench.documents import Whitespace
-from maskbench.engines.base import (
-    Compiled,
-    Engine,
-    EngineSetup,
-    MissingEngineError,
-    RefusedError,
-    Session,
-    mask_words,
-    short_reason,
-    token_texts,
-    unsupported_mode,
-)
+from maskbench.engines import base
 from maskbench.packaged import byte_characters
 from maskbench.tokenizer import TokenizerSpec
 
@@ -43,7 +32,7 @@ _ERROR = 3  # GGML_LOG_LEVEL_ERROR
 _END_KEYS = ("add_eos_token_id", "add_eot_token_id", "add_eom_token_id")
 
 
-class LlamaCppEngine(Engine):
+class LlamaCppEngine(base.Engine):
     """The grammar sampler over all tokens: those that it leaves a finite logit are allowed.
 
     Special tokens keep their names as texts, as in any model file, so llama.cpp lets them into
@@ -52,16 +41,11 @@ class LlamaCppEngine(Engine):
 
     name = "llama-cpp"
 
-    def __init__(self, setup: EngineSetup) -> None:
-        try:
+    def __init__(self, setup: base.EngineSetup) -> None:
+        with base.needed("llama.cpp", "llama-cpp-python gguf (takes a while to compile)"):
             import gguf
             import llama_cpp
             import llama_cpp.llama_grammar
-        except ImportError as error:
-            raise MissingEngineError(
-                f"llama.cpp cannot be used ({error}): pip install llama-cpp-python gguf "
-                "(compiles llama.cpp, which takes a while)"
-            ) from error
         self._llama: Any = llama_cpp
         self._to_gbnf: Any = llama_cpp.llama_grammar.json_schema_to_gbnf
         self.errors: list[str] = []
@@ -75,11 +59,11 @@ class LlamaCppEngine(Engine):
         llama_cpp.llama_log_set(log, ctypes.c_void_p(0))
         spec = setup.tokenizer
         if len(spec.eos_token_ids) > len(_END_KEYS):
-            raise MissingEngineError(
+            raise base.MissingEngineError(
                 f"llama.cpp cannot be used: it takes {len(_END_KEYS)} end tokens, and the "
                 f"tokenizer has {len(spec.eos_token_ids)}"
             )
-        texts = token_texts(spec)
+        texts = base.token_texts(spec)
         # Tokens of equal text: the model file has each text once, and the others go with the first.
         first_of: dict[bytes, int] = {}
         self.first = np.arange(spec.vocab_size)
@@ -94,7 +78,7 @@ class LlamaCppEngine(Engine):
             llama_cpp.llama_backend_init()
             self._model = llama_cpp.llama_model_load_from_file(str(file).encode(), parameters)
         if self._model is None:
-            raise MissingEngineError(f"llama.cpp cannot be used: {' '.join(self.errors)}")
+            raise base.MissingEngineError(f"llama.cpp cannot be used: {' '.join(self.errors)}")
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         self.candidates = np.zeros(spec.vocab_size, dtype=_CANDIDATE)
         self.candidates["id"] = np.arange(spec.vocab_size)
@@ -108,13 +92,13 @@ class LlamaCppEngine(Engine):
             ],
             dtype=np.int64,
         )
-        self._unsupported = unsupported_mode(
+        self._unsupported = base.unsupported_mode(
             setup,
             "llama-cpp-python",
             whitespace=(Whitespace.FLEXIBLE,),
             property_orders=("declared",),
         )
-        self.bitmask = np.zeros(mask_words(spec.vocab_size), dtype=np.int32)
+        self.bitmask = np.zeros(base.mask_words(spec.vocab_size), dtype=np.int32)
 
     def versions(self) -> dict[str, str]:
         """The package version and the options that schemas are compiled with."""
@@ -128,15 +112,14 @@ class LlamaCppEngine(Engine):
             ),
         }
 
-    def compile(self, schema: str) -> Compiled:
+    def compile(self, schema: str) -> base.Compiled:
         """Converts a schema and parses the grammar; raises `RefusedError`."""
-        if self._unsupported is not None:
-            raise RefusedError(*self._unsupported)
+        self._refuse_unsupported()
         try:
             gbnf = self._to_gbnf(schema)
         except (AssertionError, ValueError, NotImplementedError) as error:
             message = f"{type(error).__name__}: {error}"
-            raise RefusedError(short_reason(message), message) from error
+            raise base.refusal(message) from error
         return _Compiled(self, gbnf.encode(errors="surrogatepass"))
 
     def sampler(self, gbnf: bytes) -> Any:
@@ -144,7 +127,7 @@ class LlamaCppEngine(Engine):
         sampler = self._llama.llama_sampler_init_grammar(self._vocab, gbnf, b"root")
         if not sampler:
             message = self._complaint(gbnf)
-            raise RefusedError(short_reason(message), message)
+            raise base.refusal(message)
         return sampler
 
     def _complaint(self, gbnf: bytes) -> str:
@@ -161,20 +144,20 @@ class LlamaCppEngine(Engine):
             said = file.read(1000).decode(errors="replace").strip()
         return said or "the grammar was not taken"
 
-    def session(self, sampler: Any) -> Session:
+    def session(self, sampler: Any) -> base.Session:
         """A walk from where the sampler, which it takes over, stands."""
         walk = _Walk(self, self._llama, sampler)
-        return Session(
+        return base.Session(
             fill=walk.fill, accept=walk.accept, problem=lambda: None, fork=lambda: walk.fork(self)
         )
 
 
-class _Compiled(Compiled):
+class _Compiled(base.Compiled):
     def __init__(self, engine: LlamaCppEngine, gbnf: bytes) -> None:
         self._engine = engine
         self._gbnf = gbnf
 
-    def session(self) -> Session:
+    def session(self) -> base.Session:
         # As a server does for each request; a clone takes time quadratic in the grammar.
         return self._engine.session(self._engine.sampler(self._gbnf))
 
@@ -221,7 +204,7 @@ class _Walk:
         self._allowed = None
         return True
 
-    def fork(self, engine: LlamaCppEngine) -> Session:
+    def fork(self, engine: LlamaCppEngine) -> base.Session:
         return engine.session(self._llama.llama_sampler_clone(self._sampler))
 
 

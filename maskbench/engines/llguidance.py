@@ -10,20 +10,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maskbench.documents import Whitespace
-from maskbench.engines.base import (
-    Compiled,
-    Engine,
-    EngineSetup,
-    MissingEngineError,
-    RefusedError,
-    Session,
-    mask_words,
-    short_reason,
-    unsupported_mode,
-)
+from maskbench.engines import base
 
 
-class LlguidanceEngine(Engine):
+def options_of(whitespace: Whitespace) -> dict[str, Any]:
+    """The options with which a schema allows the whitespace."""
+    if whitespace is Whitespace.FLEXIBLE:
+        return {"whitespace_flexible": True}
+    item, key = whitespace.separators
+    return {"whitespace_flexible": False, "item_separator": item, "key_separator": key}
+
+
+class LlguidanceEngine(base.Engine):
     """Masks through `unsafe_compute_mask_ptr`, the cheapest of the documented ways in."""
 
     name: ClassVar[str] = "llguidance"
@@ -31,13 +29,9 @@ class LlguidanceEngine(Engine):
     """Where one text must follow, whether a mask has only the token that the
     tokenizer would write it with, rather than all that lead on."""
 
-    def __init__(self, setup: EngineSetup) -> None:
-        try:
+    def __init__(self, setup: base.EngineSetup) -> None:
+        with base.needed("llguidance", "llguidance"):
             import llguidance
-        except ImportError as error:
-            raise MissingEngineError(
-                "llguidance is not installed: pip install llguidance"
-            ) from error
         self._llguidance: Any = llguidance
         spec = setup.tokenizer
         text = (spec.directory / "tokenizer.json").read_text(encoding="utf-8")
@@ -48,14 +42,11 @@ class LlguidanceEngine(Engine):
             slices=llguidance.LLTokenizer.json_slices(),
         )
         self._general: Any = None
-        self._unsupported = unsupported_mode(setup, "llguidance", property_orders=("declared",))
-        item, key = setup.whitespace.separators
-        self._options: dict[str, Any] = (
-            {"whitespace_flexible": True}
-            if setup.whitespace is Whitespace.FLEXIBLE
-            else {"whitespace_flexible": False, "item_separator": item, "key_separator": key}
+        self._unsupported = base.unsupported_mode(
+            setup, "llguidance", property_orders=("declared",)
         )
-        self.bitmask = np.zeros(mask_words(spec.vocab_size), dtype=np.int32)
+        self._options = options_of(setup.whitespace)
+        self.bitmask = np.zeros(base.mask_words(spec.vocab_size), dtype=np.int32)
 
     def versions(self) -> dict[str, str]:
         """The package version and the options that schemas are compiled with."""
@@ -64,16 +55,17 @@ class LlguidanceEngine(Engine):
             "options": str(self._options),
         }
 
-    def compile(self, schema: str) -> Compiled:
+    def compile(self, schema: str) -> base.Compiled:
         """Compiles a schema; raises `RefusedError`."""
-        if self._unsupported is not None:
-            raise RefusedError(*self._unsupported)
+        self._refuse_unsupported()
+        return self.compile_with(schema, self._options)
+
+    def compile_with(self, schema: str, options: dict[str, Any]) -> base.Compiled:
+        """Compiles a schema with other options than the run's; raises `RefusedError`."""
         try:
-            grammar = self._llguidance.LLMatcher.grammar_from_json_schema(
-                schema, overrides=self._options
-            )
+            grammar = self._llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=options)
         except ValueError as error:
-            raise RefusedError(short_reason(str(error)), str(error)) from error
+            raise base.refusal(str(error)) from error
         if not self.forcing:
             # Such an option is Lark's only.
             (part,) = json.loads(grammar)["grammars"]
@@ -82,7 +74,7 @@ class LlguidanceEngine(Engine):
             grammar = self._llguidance.LLMatcher.grammar_from_lark(text)
         return self._compile(grammar, self._tokenizer)
 
-    def compile_grammar(self, kind: str, text: str) -> Compiled:
+    def compile_grammar(self, kind: str, text: str) -> base.Compiled:
         """Compiles Lark or a regular expression; raises `RefusedError`."""
         if kind == "regex":
             text = f"start: /{self._llguidance.regex_to_lark(text, use_ascii='')}/"
@@ -90,9 +82,9 @@ class LlguidanceEngine(Engine):
             try:
                 text = self._llguidance.gbnf_to_lark.gbnf_to_lark(text)
             except Exception as error:  # its own kinds of errors have no common base
-                raise RefusedError(short_reason(str(error)), str(error)) from error
+                raise base.refusal(str(error)) from error
         elif kind != "lark":
-            raise RefusedError("no such format", f"llguidance reads no {kind}")
+            raise base.RefusedError("no such format", f"llguidance reads no {kind}")
         if not self.forcing:
             text = f'%llguidance {{ "no_forcing": true }}\n{text}'
         # The slices of JSON would be those of other grammars' strings by chance only.
@@ -101,12 +93,12 @@ class LlguidanceEngine(Engine):
             self._general = self._tokenizer.with_slices(slices)
         return self._compile(self._llguidance.LLMatcher.grammar_from_lark(text), self._general)
 
-    def _compile(self, grammar: str, tokenizer: Any) -> Compiled:
+    def _compile(self, grammar: str, tokenizer: Any) -> base.Compiled:
         # log_level 0: nothing is printed when a document is refused.
         matcher = self._llguidance.LLMatcher(tokenizer, grammar, log_level=0)
         if matcher.is_error():
             message = matcher.get_error()
-            raise RefusedError(short_reason(message), message)
+            raise base.refusal(message)
         return _Compiled(matcher, self.bitmask)
 
 
@@ -117,17 +109,17 @@ class LlguidanceUnforcedEngine(LlguidanceEngine):
     forcing = False
 
 
-class _Compiled(Compiled):
+class _Compiled(base.Compiled):
     def __init__(self, pristine: Any, bitmask: np.ndarray[Any, np.dtype[np.int32]]) -> None:
         self._pristine = pristine
         self._pointer = bitmask.ctypes.data
         self._bytes = bitmask.nbytes
 
-    def session(self) -> Session:
+    def session(self) -> base.Session:
         # A copy shares the lexer's automaton with the original, so documents after the first
         # find it as warm as a server would.
         matcher = self._pristine.deep_copy()
-        return Session(
+        return base.Session(
             fill=partial(matcher.unsafe_compute_mask_ptr, self._pointer, self._bytes),
             accept=matcher.consume_token,
             problem=lambda: matcher.get_error() if matcher.is_error() else None,

@@ -15,21 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.documents import Whitespace
-from maskbench.engines.base import (
-    Compiled,
-    Engine,
-    EngineSetup,
-    MissingEngineError,
-    RefusedError,
-    Session,
-    mask_words,
-    short_reason,
-    token_texts,
-    unsupported_mode,
-)
+from maskbench.engines import base
 
 
-class LmFormatEnforcerEngine(Engine):
+class LmFormatEnforcerEngine(base.Engine):
     """Its defaults, with masks from its own bitmasks. It has no other order than any.
 
     Tokens of whole characters are marked as beginnings of words, so that it takes each by itself
@@ -38,16 +27,12 @@ class LmFormatEnforcerEngine(Engine):
 
     name = "lm-format-enforcer"
 
-    def __init__(self, setup: EngineSetup) -> None:
-        try:
+    def __init__(self, setup: base.EngineSetup) -> None:
+        with base.needed("LM-format-enforcer", "lm-format-enforcer torch"):
             import lmformatenforcer
             import lmformatenforcer.characterlevelparser
             import lmformatenforcer.exceptions
             import torch  # noqa: F401 - its bitmasks are tensors
-        except ImportError as error:
-            raise MissingEngineError(
-                f"LM-format-enforcer cannot be used ({error}): pip install lm-format-enforcer torch"
-            ) from error
         self._lmfe: Any = lmformatenforcer
         self._refusals = (
             ValueError,
@@ -56,7 +41,7 @@ class LmFormatEnforcerEngine(Engine):
         )
         self._forced_stop: Any = lmformatenforcer.characterlevelparser.ForceStopParser
         spec = setup.tokenizer
-        texts = token_texts(spec)
+        texts = base.token_texts(spec)
         ends = set(spec.eos_token_ids)
         regular = [
             (token, text.decode(errors="replace"), _is_whole(text))
@@ -72,12 +57,12 @@ class LmFormatEnforcerEngine(Engine):
             regular, decode, list(spec.eos_token_ids), True, spec.vocab_size
         )
         # The limit on whitespace holds inside of strings too, so none at all cannot be asked for.
-        self._unsupported = unsupported_mode(
+        self._unsupported = base.unsupported_mode(
             setup, "LM-format-enforcer", whitespace=(Whitespace.FLEXIBLE,)
         )
         self._log = _Log()
         logging.getLogger().addHandler(self._log)
-        self.bitmask = np.zeros(mask_words(spec.vocab_size), dtype=np.int32)
+        self.bitmask = np.zeros(base.mask_words(spec.vocab_size), dtype=np.int32)
 
     def versions(self) -> dict[str, str]:
         """The package version and the options that schemas are compiled with."""
@@ -91,15 +76,14 @@ class LmFormatEnforcerEngine(Engine):
             ),
         }
 
-    def compile(self, schema: str) -> Compiled:
+    def compile(self, schema: str) -> base.Compiled:
         """Makes the parser of a schema; raises `RefusedError`."""
-        if self._unsupported is not None:
-            raise RefusedError(*self._unsupported)
+        self._refuse_unsupported()
         parsed = json.loads(schema)
         if not isinstance(parsed, dict) or not parsed:
             # It takes an empty schema for one that was not given, which is any JSON too.
             if parsed not in (True, {}):
-                raise RefusedError("a schema that is no object", f"not an object: {schema}")
+                raise base.RefusedError("a schema that is no object", f"not an object: {schema}")
             parsed = None
         try:
             parser = self._lmfe.JsonSchemaParser(parsed)
@@ -108,10 +92,10 @@ class LmFormatEnforcerEngine(Engine):
             if type(error) is not Exception and not isinstance(error, self._refusals):
                 raise
             message = f"{type(error).__name__}: {error}"
-            raise RefusedError(short_reason(message), message) from error
+            raise base.refusal(message) from error
         return _Compiled(self, parser)
 
-    def session(self, parser: Any) -> Session:
+    def session(self, parser: Any) -> base.Session:
         """A walk of its own from the beginning."""
         walk = _Walk(self._lmfe.TokenEnforcer(self._tokenizer, parser), self.bitmask)
         log = self._log
@@ -126,15 +110,15 @@ class LmFormatEnforcerEngine(Engine):
                 return "the parser gave up on a token that its mask allows"
             return None
 
-        return Session(fill=walk.fill, accept=walk.accept, problem=problem)
+        return base.Session(fill=walk.fill, accept=walk.accept, problem=problem)
 
 
-class _Compiled(Compiled):
+class _Compiled(base.Compiled):
     def __init__(self, engine: LmFormatEnforcerEngine, parser: Any) -> None:
         self._engine = engine
         self._parser = parser
 
-    def session(self) -> Session:
+    def session(self) -> base.Session:
         return self._engine.session(self._parser)
 
 

@@ -13,21 +13,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 from maskbench.documents import Whitespace
-from maskbench.engines.base import (
-    Compiled,
-    Engine,
-    EngineSetup,
-    MissingEngineError,
-    RefusedError,
-    Session,
-    short_reason,
-    unsupported_mode,
-)
+from maskbench.engines import base
 
 CACHE_BYTES = 2 << 30
 
 
-class XGrammarEngine(Engine):
+class XGrammarEngine(base.Engine):
     """One compile thread. It has forced text, but no forced tokens.
 
     The compiler's cache stays on, as a server has it: it also holds masks that different grammars
@@ -38,14 +29,10 @@ class XGrammarEngine(Engine):
     name: ClassVar[str] = "xgrammar"
     strict_mode: ClassVar[bool] = True
 
-    def __init__(self, setup: EngineSetup) -> None:
-        try:
+    def __init__(self, setup: base.EngineSetup) -> None:
+        with base.needed("XGrammar", "xgrammar transformers"):
             import xgrammar
             from transformers import PreTrainedTokenizerFast
-        except ImportError as error:
-            raise MissingEngineError(
-                f"XGrammar cannot be used ({error}): pip install xgrammar transformers"
-            ) from error
         self._xgrammar: Any = xgrammar
         spec = setup.tokenizer
         tokenizer: Any = PreTrainedTokenizerFast.from_pretrained(str(spec.directory))
@@ -70,7 +57,7 @@ class XGrammarEngine(Engine):
         # Older releases do not know the option, and have the declared order only.
         known = inspect.signature(self._compiler.compile_json_schema).parameters
         orders = ("declared", "any") if "any_order" in known else ("declared",)
-        self._unsupported = unsupported_mode(setup, "this XGrammar", property_orders=orders)
+        self._unsupported = base.unsupported_mode(setup, "this XGrammar", property_orders=orders)
         if setup.property_order == "any":
             self._options["any_order"] = True
 
@@ -86,17 +73,16 @@ class XGrammarEngine(Engine):
         if self._cold_store:
             self._compiler.clear_cache()
 
-    def compile(self, schema: str) -> Compiled:
+    def compile(self, schema: str) -> base.Compiled:
         """Compiles a schema; raises `RefusedError`."""
-        if self._unsupported is not None:
-            raise RefusedError(*self._unsupported)
+        self._refuse_unsupported()
         try:
             compiled = self._compiler.compile_json_schema(schema, **self._options)
         except (RuntimeError, ValueError) as error:
-            raise RefusedError(short_reason(_without_location(str(error))), str(error)) from error
+            raise base.RefusedError(_reason(error), str(error)) from error
         return _Compiled(self._xgrammar.GrammarMatcher, compiled, self._tensor)
 
-    def compile_grammar(self, kind: str, text: str) -> Compiled:
+    def compile_grammar(self, kind: str, text: str) -> base.Compiled:
         """Compiles EBNF, which GBNF without `.` is, or a regular expression."""
         try:
             if kind == "regex":
@@ -104,9 +90,9 @@ class XGrammarEngine(Engine):
             elif kind in ("ebnf", "gbnf"):
                 compiled = self._compiler.compile_grammar(text)
             else:
-                raise RefusedError("no such format", f"XGrammar reads no {kind}")
+                raise base.RefusedError("no such format", f"XGrammar reads no {kind}")
         except (RuntimeError, ValueError) as error:
-            raise RefusedError(short_reason(_without_location(str(error))), str(error)) from error
+            raise base.RefusedError(_reason(error), str(error)) from error
         return _Compiled(self._xgrammar.GrammarMatcher, compiled, self._tensor)
 
 
@@ -117,15 +103,15 @@ class XGrammarCompliantEngine(XGrammarEngine):
     strict_mode = False
 
 
-class _Compiled(Compiled):
+class _Compiled(base.Compiled):
     def __init__(self, matcher_type: Any, compiled: Any, tensor: Any) -> None:
         self._matcher_type = matcher_type
         self._compiled = compiled
         self._tensor = tensor
 
-    def session(self) -> Session:
+    def session(self) -> base.Session:
         matcher = self._matcher_type(self._compiled)
-        return Session(
+        return base.Session(
             fill=partial(matcher.fill_next_token_bitmask, self._tensor),
             accept=matcher.accept_token,
             problem=lambda: None,
@@ -134,7 +120,8 @@ class _Compiled(Compiled):
         )
 
 
-def _without_location(message: str) -> str:
-    """Messages begin with the time and the source line of the check that failed."""
+def _reason(error: Exception) -> str:
+    """Without the time and the source line of the check that failed, which come first."""
+    message = str(error)
     _, separator, rest = message.partition("] ")
-    return rest.partition(": ")[2] or rest if separator else message
+    return base.short_reason(rest.partition(": ")[2] or rest if separator else message)

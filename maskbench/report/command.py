@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 
+from maskbench import options
 from maskbench.report import renderers
 from maskbench.report.changes import changes
 from maskbench.report.contents import tables_of
@@ -24,12 +24,6 @@ ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".html": "html"}
 
 
 _ARGUMENTS = "maskbench.arguments"
-
-
-def console(*, stderr: bool = False) -> Console:
-    """As wide as the terminal, and of a fixed width where there is none."""
-    found = Console(stderr=stderr)
-    return found if found.is_terminal else Console(stderr=stderr, width=140)
 
 
 class RecordingGroup(click.Group):
@@ -90,7 +84,7 @@ def show(runs: Sequence[Run], form: str, against: Run | None = None) -> None:
     if form != "terminal":
         click.echo(render(form, runs, against), nl=False)
         return
-    out = console()
+    out = options.console(140)
     for number, run in enumerate(runs):
         if len(runs) > 1:
             out.print(run.title, style="bold underline", markup=False)

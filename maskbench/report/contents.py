@@ -49,6 +49,7 @@ def verdicts(run: Run) -> Table:
     names = ("passed", "refused", "wrong_reject_schemas", "wrong_accept_schemas",
              "failed", "crashed", "timed_out", "out_of_memory",
              "wrong_reject_instances", "wrong_accept_instances")  # fmt: skip
+    layout = run.document.get("settings", {}).get("whitespace")
     rows = []
     for engine in run.engines:
         counts = run.engine(engine)["counts"]
@@ -69,7 +70,10 @@ def verdicts(run: Run) -> Table:
             ),
         ),
         tuple(rows),
-        ("A schema with wrong rejects and wrong accepts counts in both columns.",),
+        (
+            "A schema with wrong rejects and wrong accepts counts in both columns.",
+            *([f"Whitespace that schemas allow: {layout}."] if layout else []),
+        ),
     )  # fmt: skip
 
 
@@ -240,44 +244,27 @@ def goals(run: Run, comparison: Comparison) -> Table:
 
 def slowest_masks(run: Run) -> Table:
     """The slowest masks of each engine, at most one a schema, and where they are."""
-    rows = [
-        (engine, rank, mask["us"], mask["id"], mask["document"], mask["position"])
-        for engine in run.engines
-        for rank, mask in enumerate(run.engine(engine)["slowest_masks"], 1)
-    ]
-    return Table(
-        "slowest_masks",
-        "Slowest masks of each engine, at most one a schema",
-        (
-            _ENGINE,
-            Column("rank", Unit.COUNT),
-            Column("µs", Unit.MICROSECONDS),
-            Column("schema"),
-            *columns(Unit.COUNT, ("document", "position")),
-        ),
-        tuple(rows),
-        ("Documents and positions in tokens count from 0.",),
-    )
+    title = "Slowest masks of each engine, at most one a schema"
+    note = "Documents and positions in tokens count from 0."
+    return _slowest(run, "slowest_masks", title, ("document", "position"), (note,))
 
 
 def slowest_first_masks(run: Run) -> Table:
     """The schemas that each engine takes longest to compile."""
+    return _slowest(run, "slowest_first_masks", "Slowest compile + first mask of each engine")
+
+
+def _slowest(
+    run: Run, key: str, title: str, more: tuple[str, ...] = (), notes: tuple[str, ...] = ()
+) -> Table:
     rows = [
-        (engine, rank, first["us"], first["id"])
+        (engine, rank, found["us"], found["id"], *(found[name] for name in more))
         for engine in run.engines
-        for rank, first in enumerate(run.engine(engine)["slowest_first_masks"], 1)
+        for rank, found in enumerate(run.engine(engine)[key], 1)
     ]
-    return Table(
-        "slowest_first_masks",
-        "Slowest compile + first mask of each engine",
-        (
-            _ENGINE,
-            Column("rank", Unit.COUNT),
-            Column("µs", Unit.MICROSECONDS),
-            Column("schema"),
-        ),
-        tuple(rows),
-    )
+    rank, us = Column("rank", Unit.COUNT), Column("µs", Unit.MICROSECONDS)
+    named = (_ENGINE, rank, us, Column("schema"), *columns(Unit.COUNT, more))
+    return Table(key, title, named, tuple(rows), notes)
 
 
 def _verdicts_by_schema(run: Run) -> Iterable[tuple[str, tuple[str, ...]]]:

@@ -15,7 +15,6 @@ import socket
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import maskbench
@@ -90,12 +89,7 @@ class RayExecutor:
         self._take([self._send([])])
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._connected:
             self._ray.shutdown()
 

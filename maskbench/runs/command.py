@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,22 +12,22 @@ from typing import Any
 import click
 from rich.console import Console
 
-from maskbench import options, results
-from maskbench.data import DataError, Slice, choose, read_sources
+from maskbench import commands, options, results
+from maskbench.data import Slice, choose, read_sources
 from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, MissingEngineError, find
-from maskbench.processor import ProcessorError, stay_off
+from maskbench.engines import EngineSetup, find
+from maskbench.processor import stay_off
 from maskbench.progress import progress
 from maskbench.report import command as report
 from maskbench.report.run import Run
-from maskbench.runner import EngineStartError, Executor, RunSettings, collect
+from maskbench.runner import Executor, RunSettings, collect
 from maskbench.runs import cluster
 from maskbench.runs.cores import physical_cores, pins_for
-from maskbench.runs.journal import Journal, JournalError
+from maskbench.runs.journal import Journal
 from maskbench.runs.local import LocalExecutor
 from maskbench.runs.preparation import Chunk, LeftOut, Preparation, sha256_of
-from maskbench.runs.settings import GIB, ExecutorError
-from maskbench.tokenizer import HuggingFaceEncoder, TokenizerError, resolve
+from maskbench.runs.settings import GIB
+from maskbench.tokenizer import HuggingFaceEncoder, resolve
 
 
 def _parse_engine_samples(
@@ -156,80 +155,69 @@ def run_command(
         "executor": executor_name,
     }
     # Where the tables are for a program, what else is said goes to standard error.
-    console = report.console(stderr=form != "terminal")
+    console = options.console(140, stderr=form != "terminal")
     started, clock = results.utc_now(), time.monotonic()
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="maskbench-")))
-        try:
-            for name in engines:
-                find(name)
-            everything = read_sources(data)
-            sources = choose(everything, sample=sample, seed=seed, part=part)
-            only = {
-                name: frozenset(Random(seed).sample(range(len(sources)), count))
-                for name, count in engine_samples.items()
-                if count < len(sources)
-            }
-            spec = resolve(tokenizer, scratch)
-            preparation = Preparation(sources, HuggingFaceEncoder(spec), mode, chunk)
-            journal = None
-            if out is not None:
-                journal = Journal(out.with_suffix(".parts"), resume=resume)
-                stack.callback(journal.close)
-                if resume:
-                    _say_what_is_there(console, journal, engines)
-            setup = EngineSetup(spec, mode, property_order, cold_store)
-            advance = stack.enter_context(
-                progress(
-                    {name: len(only.get(name, sources)) for name in engines},
-                    engines,
-                    {} if journal is None else _done(journal),
-                )
-            )
-            executor: Executor
-            if executor_name == "ray":
-                executor = stack.enter_context(
-                    cluster.RayExecutor(
-                        engines, setup, settings, advance, address=ray_address, jobs=jobs
-                    )
-                )
-            else:
-                places = pins_for(jobs or 1, pins)
-                _leave(console, [place for place in places if place is not None])
-                executor = stack.enter_context(
-                    LocalExecutor(engines, setup, settings, scratch, advance, places)
-                )
-            if journal is not None:
-                journal.begin(
-                    {
-                        "engines": engines,
-                        "versions": {name: executor.starts[name].versions for name in engines},
-                        "settings": about_settings,
-                        "seed": seed,
-                        "tokenizer": {"name": spec.name, "sha256": spec.sha256},
-                        "data": {"cases": len(sources), "sha256": sha256_of(sources)},
-                        "machine": results.machine()["processor"]
-                        if executor_name == "local"
-                        else "a cluster",
-                    }
-                )
-            collected = collect(
-                executor,
+        scratch = stack.enter_context(commands.workplace())
+        for name in engines:
+            find(name)
+        everything = read_sources(data)
+        sources = choose(everything, sample=sample, seed=seed, part=part)
+        only = {
+            name: frozenset(Random(seed).sample(range(len(sources)), count))
+            for name, count in engine_samples.items()
+            if count < len(sources)
+        }
+        spec = resolve(tokenizer, scratch)
+        preparation = Preparation(sources, HuggingFaceEncoder(spec), mode, chunk)
+        journal = None
+        if out is not None:
+            journal = Journal(out.with_suffix(".parts"), resume=resume)
+            stack.callback(journal.close)
+            if resume:
+                _say_what_is_there(console, journal, engines)
+        setup = EngineSetup(spec, mode, property_order, cold_store)
+        advance = stack.enter_context(
+            progress(
+                {name: len(only.get(name, sources)) for name in engines},
                 engines,
-                _chunks(preparation, journal, engines),
-                only=only,
-                journal=journal,
+                {} if journal is None else _done(journal),
             )
-        except (
-            DataError,
-            TokenizerError,
-            MissingEngineError,
-            EngineStartError,
-            ExecutorError,
-            JournalError,
-            ProcessorError,
-        ) as error:
-            raise click.ClickException(str(error)) from error
+        )
+        executor: Executor
+        if executor_name == "ray":
+            executor = stack.enter_context(
+                cluster.RayExecutor(
+                    engines, setup, settings, advance, address=ray_address, jobs=jobs
+                )
+            )
+        else:
+            places = pins_for(jobs or 1, pins)
+            _leave(console, [place for place in places if place is not None])
+            executor = stack.enter_context(
+                LocalExecutor(engines, setup, settings, scratch, advance, places)
+            )
+        if journal is not None:
+            journal.begin(
+                {
+                    "engines": engines,
+                    "versions": {name: executor.starts[name].versions for name in engines},
+                    "settings": about_settings,
+                    "seed": seed,
+                    "tokenizer": {"name": spec.name, "sha256": spec.sha256},
+                    "data": {"cases": len(sources), "sha256": sha256_of(sources)},
+                    "machine": results.machine()["processor"]
+                    if executor_name == "local"
+                    else "a cluster",
+                }
+            )
+        collected = collect(
+            executor,
+            engines,
+            _chunks(preparation, journal, engines),
+            only=only,
+            journal=journal,
+        )
     logs, left_out = collected.logs, collected.left_out
     measured = logs[engines[0]].offered
     lost = len(left_out.broken) + len(left_out.unwritable_schemas)
@@ -241,12 +229,7 @@ def run_command(
         "resumed": resume,
         "machine": results.machine(),
         "settings": about_settings,
-        "tokenizer": {
-            "name": spec.name,
-            "vocab_size": spec.vocab_size,
-            "eos_token_ids": list(spec.eos_token_ids),
-            "sha256": spec.sha256,
-        },
+        "tokenizer": spec.plain(),
         "data": {
             "name": data.name,
             "schemas": len(everything),

@@ -21,10 +21,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any
 
+from maskbench.canonicality.counts import ForcedCount
+from maskbench.errors import InputError
 from maskbench.runs.preparation import Chunk, LeftOut
 from maskbench.runs.settings import TurnResult
 from maskbench.verdicts import SchemaRecord, Verdict
-from maskbench.walk import DocumentResult, ForcedCount, Outcome
+from maskbench.walk import DocumentResult, Outcome
 
 FORMAT = "maskbench-parts-1"
 
@@ -32,7 +34,7 @@ _FILE = "run.journal"
 _HEAD_BYTES = 8
 
 
-class JournalError(RuntimeError):
+class JournalError(InputError, RuntimeError):
     """A journal that cannot be used or written; the message says why and what would work."""
 
 

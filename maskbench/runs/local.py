@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 from maskbench.engines import EngineSetup
 from maskbench.runs.process import EngineProcess, StoppedError
@@ -40,12 +40,7 @@ class Group:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     @property
@@ -57,9 +52,8 @@ class Group:
         """One turn after the other. Raises `EngineStartError` and `StoppedError`."""
         for turn in turns:
             process = self.processes[turn.engine]
-            name = turn.engine
-            records = process.run(turn.jobs, lambda name=name: progress(name))  # type: ignore[misc]
-            yield TurnResult(turn.chunk, name, tuple(records), process.peak_memory_bytes)
+            records = process.run(turn.jobs, partial(progress, turn.engine))
+            yield TurnResult(turn.chunk, turn.engine, tuple(records), process.peak_memory_bytes)
 
 
 class LocalExecutor:
@@ -94,12 +88,7 @@ class LocalExecutor:
         self._stack.enter_context(self._groups[0])
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._stack.close()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from maskbench.data import DataError, Source, parse_case
 from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace, prepare
+from maskbench.sums import added
 
 
 @dataclass(frozen=True)
@@ -18,12 +19,7 @@ class LeftOut:
     unwritable_schemas: tuple[str, ...] = ()
     skipped_instances: int = 0
 
-    def __add__(self, other: LeftOut) -> LeftOut:
-        return LeftOut(
-            self.broken + other.broken,
-            self.unwritable_schemas + other.unwritable_schemas,
-            self.skipped_instances + other.skipped_instances,
-        )
+    __add__ = added
 
 
 @dataclass(frozen=True)

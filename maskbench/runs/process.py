@@ -13,17 +13,15 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from time import monotonic
-from types import ModuleType, TracebackType
+from types import ModuleType
 
 from maskbench import worker
 from maskbench.documents import Job
 from maskbench.engines import EngineSetup
+from maskbench.pool import LOG_TAIL_BYTES, START_LIMIT_S
 from maskbench.runs import memory
 from maskbench.runs.settings import EngineStart, EngineStartError, RunSettings
 from maskbench.verdicts import Ended, SchemaRecord
-
-_START_LIMIT_S = 300.0
-_LOG_TAIL_BYTES = 2000
 
 LOOK_S = 0.05
 """Between two looks at a worker's size. A process that does nothing but touch new pages gets some
@@ -72,12 +70,7 @@ class EngineProcess:
         self.start = self._launch()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._kill()
 
     @property
@@ -163,7 +156,7 @@ class EngineProcess:
         self._process, self._connection = process, ours
         self._served = 0
         self._before = self._largest = None
-        message = self._receive(_START_LIMIT_S)
+        message = self._receive(START_LIMIT_S)
         if isinstance(message, worker.Ready):
             size = self._look()
             return EngineStart(message.versions, message.seconds, size)
@@ -236,7 +229,7 @@ class EngineProcess:
 
     def _log_tail(self) -> str:
         data = self._setup.log.read_bytes()
-        return data[-_LOG_TAIL_BYTES:].decode("utf-8", errors="replace")
+        return data[-LOG_TAIL_BYTES:].decode("utf-8", errors="replace")
 
 
 _starting = threading.Lock()

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maskbench.documents import Job
+from maskbench.errors import InputError
 from maskbench.verdicts import SchemaRecord
 
 GIB = 1 << 30
 
 
-class EngineStartError(RuntimeError):
+class EngineStartError(InputError, RuntimeError):
     """An engine that cannot be started; the message says why."""
 
 
-class ExecutorError(RuntimeError):
+class ExecutorError(InputError, RuntimeError):
     """Something that chunks run on cannot be used; the message says what would work."""
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from maskbench import options
-from maskbench.encoding import texts
-from maskbench.tokenizer import TokenizerError, resolve
+from maskbench import commands, options
+from maskbench.speed.tokenizers import texts
+from maskbench.tokenizer import resolve
 
 
 @click.command("serving")
@@ -35,12 +34,9 @@ def serving_command(
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "true"
     console = Console()
-    with tempfile.TemporaryDirectory() as scratch:
+    with commands.workplace() as scratch:
         for name in names:
-            try:
-                spec = resolve(name, Path(scratch))
-            except TokenizerError as error:
-                raise click.ClickException(str(error)) from error
+            spec = resolve(name, scratch)
             _show(console, name, spec.directory / "tokenizer.json", rounds, threads, tokens)
             if memory:
                 _show_memory(console, name, spec.directory / "tokenizer.json")
@@ -49,7 +45,7 @@ def serving_command(
 def _show(console: Console, name: str, file: Path, rounds: int, threads: int, tokens: int) -> None:
     from maskbench.serving import groups, peers
 
-    found, missing = peers.load(file)
+    found, missing = peers.load(file, peers.PEERS)
     size = 10 * tokens
     settings = groups.Settings(
         texts=texts.builtin(min(size, texts.MEGABYTE)),
@@ -80,7 +76,7 @@ def _show(console: Console, name: str, file: Path, rounds: int, threads: int, to
 def _show_memory(console: Console, name: str, file: Path) -> None:
     from maskbench.serving import memory, peers
 
-    found, _ = peers.load(file)
+    found, _ = peers.load(file, peers.PEERS)
     table = Table("memory", "loaded (MB)", "after 1 MB was encoded (MB)")
     for peer in found:
         try:

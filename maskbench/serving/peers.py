@@ -7,13 +7,23 @@ has, as its users do.
 from __future__ import annotations
 
 import codecs
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from maskbench.encoding.peers import MissingPeerError, tiktoken_encoding
+from ffwd.tokenizer import Bpe
+
+if TYPE_CHECKING:
+    import tiktoken
 
 Step = Callable[[int], object]
+Made = TypeVar("Made")
+
+
+class MissingPeerError(ValueError):
+    """A peer that is not installed, or does not know this kind of tokenizer."""
 
 
 class Peer(ABC):
@@ -139,6 +149,32 @@ class _Tokenizers(Peer):
         return _searched((stream.step(self._tokenizer, token_id) for token_id in ids), stops)
 
 
+def tiktoken_encoding(file: Path) -> tuple[int, tiktoken.Encoding]:
+    """The first id, and the encoding, whose ids count from 0.
+
+    Raises `MissingPeerError` for a tokenizer that it cannot be.
+    """
+    try:
+        import tiktoken
+    except ImportError as error:
+        raise MissingPeerError("tiktoken is not installed") from error
+    state = json.loads(file.read_text(encoding="utf-8"))
+    pattern = _pattern(state["pre_tokenizer"])
+    bpe = Bpe.from_huggingface(file)
+    added = {token["id"] for token in state["added_tokens"]}
+    ids = sorted(set(state["model"]["vocab"].values()) - added)
+    if pattern is None or ids[-1] - ids[0] != len(ids) - 1:
+        raise MissingPeerError("this tokenizer is not one of ranks and a single pattern")
+    first = ids[0]
+    encoding = tiktoken.Encoding(
+        "peer",
+        pat_str=pattern,
+        mergeable_ranks={bpe.token_bytes(i): i - first for i in ids},
+        special_tokens={},
+    )
+    return first, encoding
+
+
 class _Tiktoken(Peer):
     """OpenAI's `tiktoken`, which has no stream: bytes of tokens and Python's decoder."""
 
@@ -198,21 +234,31 @@ PEERS: dict[str, Callable[[Path], Peer]] = {
 }
 
 
-def load(file: Path) -> tuple[dict[str, Peer], dict[str, str]]:
-    """The peers that can be made of a tokenizer.json, and why the others cannot."""
-    found: dict[str, Peer] = {}
+def load(
+    file: Path, makers: Mapping[str, Callable[[Path], Made]]
+) -> tuple[dict[str, Made], dict[str, str]]:
+    """What can be made of a tokenizer.json, and why the others cannot."""
+    found: dict[str, Made] = {}
     missing: dict[str, str] = {}
-    for name in PEERS:
-        peer = _made(name, file)
-        if isinstance(peer, Peer):
-            found[name] = peer
-        else:
-            missing[name] = peer
+    for name, make in makers.items():
+        try:
+            found[name] = make(file)
+        except MissingPeerError as error:  # noqa: PERF203 - each is reported by its name
+            missing[name] = str(error)
     return found, missing
 
 
-def _made(name: str, file: Path) -> Peer | str:
-    try:
-        return PEERS[name](file)
-    except MissingPeerError as error:
-        return str(error)
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+
+def _pattern(state: dict[str, Any] | None) -> str | None:
+    """The one pattern of a pre-tokenizer, or None."""
+    if state is None:
+        return None
+    stages = state["pretokenizers"] if state["type"] == "Sequence" else [state]
+    patterns = [
+        stage["pattern"]["Regex"] if stage["type"] == "Split" else _GPT2
+        for stage in stages
+        if stage["type"] == "Split" or (stage["type"] == "ByteLevel" and stage["use_regex"])
+    ]
+    return patterns[0] if len(patterns) == 1 else None

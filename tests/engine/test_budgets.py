@@ -8,8 +8,8 @@ import pytest
 from cases import CASES, bits_of, byte_vocabulary, mask_bits, real_vocabulary
 
 import ffwd
-from maskbench.gates import budgets
-from maskbench.gates.walks import VocabularyTokens
+from maskbench.conformance.gates import budgets
+from maskbench.conformance.gates.walks import VocabularyTokens
 
 PERSON = {
     "type": "object",

@@ -1,6 +1,6 @@
 """Items that depend on each other, where they have few values: exact masks, and no dead ends.
 
-`python -m maskbench finite` compares more schemas than are compared here.
+`python -m maskbench conformance finite` compares more schemas than are compared here.
 """
 
 import json
@@ -11,8 +11,8 @@ import jsonschema_rs
 import pytest
 
 import ffwd
-from maskbench.gates import finite
-from maskbench.gates.walks import VocabularyTokens, byte_tokens
+from maskbench.conformance.gates import finite
+from maskbench.conformance.gates.walks import VocabularyTokens, byte_tokens
 
 FLAG = {"type": "object", "properties": {"x": {"type": "boolean"}}, "additionalProperties": False}
 

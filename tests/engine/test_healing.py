@@ -27,7 +27,7 @@ def texts() -> tuple[str, ...]:
     """Prose and code of this project, and documents of the built-in corpus in three layouts."""
     written = [
         (ROOT / name).read_text(encoding="utf-8")
-        for name in ("docs/architecture.md", "maskbench/gates/walks.py", "CHANGELOG.md")
+        for name in ("docs/architecture.md", "maskbench/conformance/gates/walks.py", "CHANGELOG.md")
     ]
     lines = (ROOT / "maskbench/corpus/builtin.jsonl").read_text(encoding="utf-8").splitlines()
     for line in lines[::6]:

@@ -1,6 +1,6 @@
 """Fuzzing of keywords and random walks in short, and the cases that they found.
 
-`python -m maskbench fuzz` and `python -m maskbench walk` do the same at length.
+`python -m maskbench conformance fuzz` and `conformance walk` do the same at length.
 """
 
 import json
@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 import ffwd
-from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
-from maskbench.gates import fuzz
-from maskbench.gates.judges import Judges
-from maskbench.gates.walks import (
+from maskbench.conformance.gates import fuzz
+from maskbench.conformance.gates.judges import Judges
+from maskbench.conformance.gates.walks import (
     DISPUTED,
     Ending,
     VocabularyTokens,
@@ -23,6 +22,7 @@ from maskbench.gates.walks import (
     judged,
     start_of,
 )
+from maskbench.data import builtin_cases
 
 CASES = json.loads(Path(__file__).with_name("fuzz_cases.json").read_text(encoding="utf-8"))
 
@@ -50,8 +50,7 @@ def test_verdicts_are_those_of_two_validators(tokens: VocabularyTokens) -> None:
 
 def test_walks_on_the_corpus_end_in_valid_documents(tokens: VocabularyTokens) -> None:
     endings = {}
-    for source in read_sources(BUILTIN_CORPUS):
-        case = parse_case(source)
+    for case in builtin_cases():
         try:
             compiled = fuzz.compile_schema(case.schema, tokens)
         except ffwd.UnsupportedSchemaError:

@@ -1,17 +1,14 @@
 """The corpus of grammars: its examples hold, and masks are those of the peers.
 
-The long form is `python -m maskbench grammars`, on real vocabularies.
+The long form is `python -m maskbench conformance grammars`, on real vocabularies.
 """
 
 from pathlib import Path
 
 import pytest
 
-from maskbench.documents import Whitespace
-from maskbench.engines import EngineSetup, find
-from maskbench.engines.base import RefusedError
-from maskbench.grammars import examples
-from maskbench.grammars.cases import (
+from maskbench.conformance.grammars import examples
+from maskbench.conformance.grammars.cases import (
     CORPUS,
     KINDS,
     CorpusError,
@@ -19,10 +16,13 @@ from maskbench.grammars.cases import (
     parse_cases,
     read_corpus,
 )
-from maskbench.grammars.command import is_bad, verdict
-from maskbench.grammars.compare import CompareSettings, Comparison, default_peers
-from maskbench.grammars.expected import read_expected
-from maskbench.grammars.generated import generated
+from maskbench.conformance.grammars.command import is_bad, verdict
+from maskbench.conformance.grammars.compare import CompareSettings, Comparison, default_peers
+from maskbench.conformance.grammars.expected import read_expected
+from maskbench.conformance.grammars.generated import generated
+from maskbench.documents import Whitespace
+from maskbench.engines import EngineSetup, find
+from maskbench.engines.base import RefusedError
 from maskbench.tokenizer import resolve
 
 CASES = [*read_corpus(), *generated()]

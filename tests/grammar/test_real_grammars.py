@@ -8,10 +8,10 @@ from click.testing import CliRunner
 
 import ffwd
 from maskbench.__main__ import main
+from maskbench.conformance.grammars.real import FORMATS, NAMES, read_real
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, find
-from maskbench.grammars.real import FORMATS, NAMES, read_real
-from maskbench.grammars.speed import Contestant, measure
+from maskbench.speed.grammars.measure import Contestant, measure
 from maskbench.tokenizer import OutputEncoder, resolve
 
 # Of each grammar, a piece that no form of it has; it is put into the middle of a document.
@@ -73,7 +73,7 @@ def test_a_document_that_is_refused_is_no_figure(setup: EngineSetup):
 def test_the_command_writes_all_figures(tmp_path: Path):
     """Of each contestant on each grammar."""
     out = tmp_path / "speed.json"
-    arguments = ["grammars-speed", "--tokenizer", "bytes", "--grammar", "sql", "--rounds", "1"]
+    arguments = ["speed", "grammars", "--tokenizer", "bytes", "--grammar", "sql", "--rounds", "1"]
     arguments += ["--engine", "ffwd:lark,llguidance:lark", "--out", str(out)]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output
@@ -88,7 +88,7 @@ def test_the_command_writes_all_figures(tmp_path: Path):
 
 @pytest.mark.parametrize("engine", ["ffwd", "ffwd:yaml", ":lark"])
 def test_a_contestant_has_a_format(engine: str):
-    done = CliRunner().invoke(main, ["grammars-speed", "--engine", engine])
+    done = CliRunner().invoke(main, ["speed", "grammars", "--engine", engine])
     assert done.exit_code == 2
 
 

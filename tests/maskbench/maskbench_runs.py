@@ -4,10 +4,11 @@ from array import array
 
 import numpy as np
 
+from maskbench.canonicality.counts import ForcedCount
 from maskbench.report.run import Run
 from maskbench.runner import EngineLog
 from maskbench.verdicts import SchemaRecord, Verdict
-from maskbench.walk import DocumentResult, ForcedCount, Outcome
+from maskbench.walk import DocumentResult, Outcome
 
 ABOUT = {
     "command": "python -m maskbench run --engine one,two",

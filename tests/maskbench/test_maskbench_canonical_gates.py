@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 import ffwd
 from maskbench.__main__ import main
-from maskbench.canonicality.wander import Wanderer
-from maskbench.gates.walks import VocabularyTokens
+from maskbench.conformance.canonical.wander import Wanderer
+from maskbench.conformance.gates.walks import VocabularyTokens
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -20,7 +20,9 @@ def invoke(*arguments):
 
 @pytest.mark.parametrize("mode", ["A", "C", "D"])
 def test_exact_forcing_holds_however_the_text_goes_on(mode):
-    result = invoke("continuations", "--sample", "25", "--compared", "150", "--mode", mode)
+    result = invoke(
+        "conformance", "continuations", "--sample", "25", "--compared", "150", "--mode", mode
+    )
     assert result.exit_code == 0, result.output
     assert "failures: 0" in result.output
     assert int(result.output.split("seed 0: ")[1].split()[0]) > 100
@@ -29,7 +31,7 @@ def test_exact_forcing_holds_however_the_text_goes_on(mode):
 def test_continuations_show_that_naive_forcing_is_wrong(tmp_path):
     out = tmp_path / "wrong.json"
     result = invoke(
-        "continuations", "--variant", "k=0", "--sample", "10", "--compared", "60",
+        "conformance", "continuations", "--variant", "k=0", "--sample", "10", "--compared", "60",
         "--mode", "C", "--out", str(out),
     )  # fmt: skip
     assert result.exit_code == 1
@@ -41,7 +43,7 @@ def test_continuations_show_that_naive_forcing_is_wrong(tmp_path):
 
 def test_walks_under_canonical_masks_are_their_own_encoding(tmp_path):
     out = tmp_path / "walks.json"
-    result = invoke("canonical-walks", "--sample", "12", "--out", str(out))
+    result = invoke("conformance", "canonical-walks", "--sample", "12", "--out", str(out))
     assert result.exit_code == 0, result.output
     document = json.loads(out.read_text(encoding="utf-8"))
     assert document["schemas"] == 12
@@ -76,6 +78,6 @@ def test_directed_steps_close_what_is_open():
 )
 @pytest.mark.parametrize("command", ["continuations", "canonical-walks"])
 def test_bad_options_are_explained(command, arguments, message):
-    result = invoke(command, *arguments)
+    result = invoke("conformance", command, *arguments)
     assert result.exit_code != 0
     assert message in result.output

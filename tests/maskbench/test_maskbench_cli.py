@@ -1,10 +1,12 @@
 """The command line, on the built-in corpus with a real engine."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -23,6 +25,42 @@ from maskbench.tokenizer import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = (
+    *("README.md", "CHANGELOG.md", "SECURITY.md", "Makefile", "pyproject.toml"),
+    *("docs/**/*.md", "ffwd/model/README.md", "maskbench/**/*.py", "tests/**/*.py"),
+)
+
+
+def test_commands_are_few_at_the_top_and_each_has_help():
+    def commands(group, path=()):
+        for name, command in group.commands.items():
+            yield (*path, name)
+            if isinstance(command, click.Group):
+                yield from commands(command, (*path, name))
+
+    found = list(commands(main))
+    assert len(main.commands) <= 12
+    assert len(found) == len(set(found)) >= 30
+    for path in found:
+        result = CliRunner().invoke(main, [*path, "--help"])
+        assert result.exit_code == 0, path
+        assert result.output.startswith(f"Usage: main {' '.join(path)} ")
+
+
+def test_every_command_that_a_page_names_exists():
+    named = 0
+    for pattern in PAGES:
+        for page in ROOT.glob(pattern):
+            text = page.read_text(encoding="utf-8")
+            for words in re.findall(r"-m maskbench((?: [a-z][a-z-]*)+)", text):
+                group = main
+                for word in words.split()[:2]:
+                    if not isinstance(group, click.Group):
+                        break
+                    assert word in group.commands, f"{page}: maskbench{words}"
+                    group = group.commands[word]
+                named += 1
+    assert named > 60
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +108,14 @@ def test_reports_are_written_beside_the_tables(finished):
         f'"builtin, store kept, results.json",verdicts,1,llguidance,passing,count,{passed}' in lines
     )
     assert str(out.with_name("report.html")) in process.stdout
+
+
+@pytest.mark.parametrize("whitespace", [w.value for w in Whitespace])
+def test_reports_name_the_layout(whitespace):
+    options = ["--engine", "maskbench_fake_engine:FakeEngine", "--whitespace", whitespace]
+    result = CliRunner().invoke(main, ["run", *options, "--sample", "1", "--format", "markdown"])
+    assert result.exit_code == 0, result.output
+    assert f"Whitespace that schemas allow: {whitespace}." in result.stdout
 
 
 def test_tables_for_a_program_are_all_that_is_printed(tmp_path):

@@ -181,6 +181,7 @@ def test_bad_slice_is_refused(text):
     [
         (Whitespace.FLEXIBLE, '{"é":[1,2.0,"\\n"],"x":null}'),
         (Whitespace.COMPACT, '{"é":[1,2.0,"\\n"],"x":null}'),
+        (Whitespace.CONSISTENT, '{"é":[1,2.0,"\\n"],"x":null}'),
         (Whitespace.SINGLE_SPACE, '{"é": [1, 2.0, "\\n"], "x": null}'),
     ],
 )

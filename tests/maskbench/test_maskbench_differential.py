@@ -1,4 +1,4 @@
-"""`python -m maskbench differential` in short, its judges, and cases of each rule.
+"""`python -m maskbench conformance differential` in short, its judges, and cases of each rule.
 
 At length it is run by hand; docs/differential.md has the figures.
 """
@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
-from maskbench.differential import grammar_case, schemas
-from maskbench.differential.cases import (
+from maskbench.conformance.differential import grammar_case, schemas
+from maskbench.conformance.differential.cases import (
     PEER,
     SUBJECT,
     Cases,
@@ -23,22 +23,46 @@ from maskbench.differential.cases import (
     Engines,
     case_seed,
 )
-from maskbench.differential.court import Court
-from maskbench.differential.draws import Chars, Choice, Not, Repeat, Rule, Sequence, Text
-from maskbench.differential.grammar_case import DrawnGrammar, GrammarCase
-from maskbench.differential.journal import Journal, JournalError, plain
-from maskbench.differential.lexed_case import LexedCase
-from maskbench.differential.order import UnclearOrderError, in_declared_order
-from maskbench.differential.recognisers import AutomatonRecogniser, EarleyRecogniser, is_utf8
-from maskbench.differential.reports import CaseReport, Finding, merged
-from maskbench.differential.rules import FAMILIES, RULES
-from maskbench.differential.schema_case import SchemaCase
-from maskbench.differential.side_by_side import Contestant
-from maskbench.differential.spelling import NUMBERS, PLAIN, SPACE, STRINGS, explaining, respelled
-from maskbench.differential.writers import GbnfWriter, LarkWriter, ParserWriter, as_regex
+from maskbench.conformance.differential.court import Court
+from maskbench.conformance.differential.draws import (
+    Chars,
+    Choice,
+    Not,
+    Repeat,
+    Rule,
+    Sequence,
+    Text,
+)
+from maskbench.conformance.differential.grammar_case import DrawnGrammar, GrammarCase
+from maskbench.conformance.differential.journal import Journal, JournalError, plain
+from maskbench.conformance.differential.lexed_case import LexedCase
+from maskbench.conformance.differential.order import UnclearOrderError, in_declared_order
+from maskbench.conformance.differential.recognisers import (
+    AutomatonRecogniser,
+    EarleyRecogniser,
+    is_utf8,
+)
+from maskbench.conformance.differential.reports import CaseReport, Finding, merged
+from maskbench.conformance.differential.rules import FAMILIES, RULES
+from maskbench.conformance.differential.schema_case import SchemaCase
+from maskbench.conformance.differential.side_by_side import Contestant
+from maskbench.conformance.differential.spelling import (
+    NUMBERS,
+    PLAIN,
+    SPACE,
+    STRINGS,
+    explaining,
+    respelled,
+)
+from maskbench.conformance.differential.writers import (
+    GbnfWriter,
+    LarkWriter,
+    ParserWriter,
+    as_regex,
+)
+from maskbench.conformance.gates.walks import byte_tokens
 from maskbench.documents import Whitespace
 from maskbench.engines.base import token_texts
-from maskbench.gates.walks import byte_tokens
 from maskbench.tokenizer import TokenizerSpec, resolve
 
 CASES = json.loads(Path(__file__).with_name("differential_cases.json").read_text(encoding="utf-8"))
@@ -322,13 +346,24 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path):
 def test_the_command(tmp_path: Path):
     """Two cases in a process of their own; one of them again by its seed."""
     file = tmp_path / "cases.jsonl"
-    arguments = ["differential", "--seed", "20", "--minutes", "5", "--out", str(file)]
+    arguments = [
+        "conformance",
+        "differential",
+        "--seed",
+        "20",
+        "--minutes",
+        "5",
+        "--out",
+        str(file),
+    ]
     first = CliRunner().invoke(main, [*arguments, "--cases", "2"])
     assert first.exit_code == 0, first.output
     assert "Findings: 0" in first.output
     cases = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()[1:]]
     assert [entry["case"]["seed"] for entry in cases] == [case_seed(20, 0), case_seed(20, 1)]
-    one = CliRunner().invoke(main, ["differential", "--case", str(case_seed(20, 1)), "--json"])
+    one = CliRunner().invoke(
+        main, ["conformance", "differential", "--case", str(case_seed(20, 1)), "--json"]
+    )
     assert one.exit_code == 0, one.output
     run = json.loads(one.stdout)["runs"]["bytes"]
     assert run["cases"] == 1

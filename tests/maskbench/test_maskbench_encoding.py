@@ -1,4 +1,4 @@
-"""`python -m maskbench tokenizers`: that it runs, and that its texts are what they say."""
+"""`python -m maskbench speed tokenizers`: that it runs, and that its texts are what they say."""
 
 import os
 
@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
-from maskbench.encoding import texts
+from maskbench.speed.tokenizers import texts
 
 
 @pytest.fixture
@@ -23,7 +23,16 @@ def keep_environment(monkeypatch):
 def test_all_tables_are_printed(tmp_path):
     path = tmp_path / "some text.txt"
     path.write_text("Some words, 123 of them; naïve 日本語.\n" * 800, encoding="utf-8")
-    arguments = ["tokenizers", "--tokenizer", "builtin", "--text", str(path), "--rounds", "1"]
+    arguments = [
+        "speed",
+        "tokenizers",
+        "--tokenizer",
+        "builtin",
+        "--text",
+        str(path),
+        "--rounds",
+        "1",
+    ]
     result = CliRunner().invoke(main, [*arguments, "--no-adversarial"])
     assert result.exit_code == 0, result.output
     assert "MB/s" in result.output

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from maskbench import engines
-from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
-from maskbench.documents import Document, Job, Whitespace, prepare
+from maskbench.data import BUILTIN_CORPUS, builtin_cases
+from maskbench.documents import SHARED_WHITESPACE, Document, Job, Whitespace, prepare
 from maskbench.engines import EngineSetup, MissingEngineError, find, known_engines
 from maskbench.engines.base import Engine, RefusedError
 from maskbench.runner import RunSettings, run
@@ -84,7 +84,7 @@ def white(spec):
 
 @pytest.fixture(scope="module")
 def cases():
-    return [parse_case(source) for source in read_sources(BUILTIN_CORPUS)]
+    return builtin_cases()
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +233,9 @@ def test_versions_and_options_are_recorded(made, name):
         ("llguidance", {"property_order": "any"}, "no such property order"),
         ("outlines-core", {"property_order": "any"}, "no such property order"),
         ("outlines-core", {"whitespace": Whitespace.SINGLE_SPACE}, "no such whitespace"),
+        ("llguidance", {"whitespace": Whitespace.CONSISTENT}, "no such whitespace"),
+        ("xgrammar", {"whitespace": Whitespace.CONSISTENT}, "no such whitespace"),
+        ("outlines-core", {"whitespace": Whitespace.CONSISTENT}, "no such whitespace"),
         ("llama-cpp", {"property_order": "any"}, "no such property order"),
         ("llama-cpp", {"whitespace": Whitespace.COMPACT}, "no such whitespace"),
         ("lm-format-enforcer", {"whitespace": Whitespace.COMPACT}, "no such whitespace"),
@@ -330,8 +333,25 @@ def test_llama_cpp_has_tokens_of_equal_text_and_many_ends(tmp_path):
     assert session.accept(0)
 
 
-@pytest.mark.parametrize("whitespace", list(Whitespace))
-@pytest.mark.parametrize("name", ["ffwd", "llguidance", "xgrammar"])
+def test_consistent_whitespace_is_one_layout_that_the_text_chooses(made, spec):
+    encoder = HuggingFaceEncoder(spec)
+    texts = ('{"on":true,"x":1}', '{"on": true, "x": 1}', '{\n  "on": true,\n  "x": 1\n}')
+    mixed = ('{"on":true, "x":1}', '{"on": true,"x":1}', '{ "on":true,"x":1}')
+    documents = tuple(Document(True, array("i", encoder.encode(t))) for t in (*texts, *mixed))
+    engine = made("ffwd-any", whitespace=Whitespace.CONSISTENT)
+    job = Job(0, "layouts", json.dumps(POINT), documents)
+    measured, _ = Walker(engine, spec.eos_token_ids).measure(job)
+    outcomes = [document.outcome.value for document in measured.documents]
+    assert outcomes == ["accepted"] * len(texts) + ["rejected"] * len(mixed)
+
+
+@pytest.mark.parametrize(
+    ("name", "whitespace"),
+    [
+        ("ffwd", Whitespace.CONSISTENT),
+        *((name, w) for name in ("ffwd", "llguidance", "xgrammar") for w in SHARED_WHITESPACE),
+    ],
+)
 def test_every_engine_passes_plain_schemas(spec, cases, name, whitespace, tmp_path):
     chosen = [case for case in cases if case.id in PLAIN]
     assert len(chosen) == len(PLAIN)

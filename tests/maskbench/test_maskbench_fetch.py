@@ -45,7 +45,7 @@ def repository(tmp_path_factory):
 
 
 def fetch(*arguments):
-    return CliRunner().invoke(main, ["fetch", *map(str, arguments)])
+    return CliRunner().invoke(main, ["tools", "fetch", *map(str, arguments)])
 
 
 def test_the_data_set_is_cloned_and_can_be_read(repository, tmp_path):

@@ -11,9 +11,9 @@ from maskbench.__main__ import main
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup
 from maskbench.engines.ffwd import FfwdEngine
-from maskbench.growth.measure import SchemaGrowth, SizeCost, output_growth, schema_growth
-from maskbench.growth.outputs import OUTPUTS
-from maskbench.growth.schemas import FAMILIES, Family, name_of
+from maskbench.speed.growth.measure import SchemaGrowth, SizeCost, output_growth, schema_growth
+from maskbench.speed.growth.outputs import OUTPUTS
+from maskbench.speed.growth.schemas import FAMILIES, Family, name_of
 from maskbench.tokenizer import HuggingFaceEncoder, resolve
 
 
@@ -73,7 +73,7 @@ def test_the_command_writes_what_it_shows(tmp_path):
     out = Path(tmp_path, "growth.json")
     result = CliRunner().invoke(
         main,
-        ["growth", "--tokens", "1000", "--history", "200", "--largest", "10",
+        ["speed", "growth", "--tokens", "1000", "--history", "200", "--largest", "10",
          "--family", "numbers", "--out", str(out)],
     )  # fmt: skip
     assert result.exit_code == 0, result.output

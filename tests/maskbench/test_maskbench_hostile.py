@@ -5,11 +5,11 @@ import json
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
-from maskbench.hostile.cases import CASES
-from maskbench.hostile.grammars import GRAMMARS
-from maskbench.hostile.measure import Cost
-from maskbench.hostile.patterns import PATTERNS
-from maskbench.hostile.schemas import SCHEMAS
+from maskbench.conformance.hostile.cases import CASES
+from maskbench.conformance.hostile.grammars import GRAMMARS
+from maskbench.conformance.hostile.measure import Cost
+from maskbench.conformance.hostile.patterns import PATTERNS
+from maskbench.conformance.hostile.schemas import SCHEMAS
 
 
 def test_cases_have_names_of_their_own():
@@ -40,7 +40,17 @@ def test_a_few_cases_are_measured_in_processes_of_their_own(tmp_path):
     options = [option for name in wanted for option in ("--case", name)]
     # Not --strict: the machine may be busy.
     result = CliRunner().invoke(
-        main, ["hostile", "--tokenizer", "bytes", *options, "--markdown", "--out", str(out)]
+        main,
+        [
+            "conformance",
+            "hostile",
+            "--tokenizer",
+            "bytes",
+            *options,
+            "--markdown",
+            "--out",
+            str(out),
+        ],
     )
     assert result.exit_code == 0, result.output
     found = {cost["name"]: cost for cost in json.loads(out.read_text(encoding="utf-8"))["cases"]}
@@ -52,6 +62,6 @@ def test_a_few_cases_are_measured_in_processes_of_their_own(tmp_path):
 
 
 def test_what_is_unknown_is_said():
-    result = CliRunner().invoke(main, ["hostile", "--tokenizer", "no such folder"])
+    result = CliRunner().invoke(main, ["conformance", "hostile", "--tokenizer", "no such folder"])
     assert result.exit_code != 0
     assert "no such folder" in result.output

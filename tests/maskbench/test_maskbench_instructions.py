@@ -5,9 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from maskbench import instructions
 from maskbench.__main__ import main
-from maskbench.instructions import compare, read_counts
+from maskbench.tools import instructions
+from maskbench.tools.instructions import compare, read_counts
 
 OUTPUT = """\
 # callgrind format
@@ -66,7 +66,7 @@ def counted(monkeypatch):
 
 
 def run(*arguments):
-    return CliRunner().invoke(main, ["instructions", *map(str, arguments)])
+    return CliRunner().invoke(main, ["tools", "instructions", *map(str, arguments)])
 
 
 def test_a_rise_fails_and_an_update_records_it(counted, tmp_path):

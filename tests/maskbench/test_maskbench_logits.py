@@ -1,4 +1,4 @@
-"""`python -m maskbench logits`: that it runs, compares, and makes the masks that it says."""
+"""`python -m maskbench speed logits`: that it runs, compares, and makes the masks that it says."""
 
 import json
 
@@ -8,8 +8,8 @@ import torch
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
-from maskbench.logits import masks, measure
-from maskbench.logits.ways import Way
+from maskbench.speed.logits import masks, measure
+from maskbench.speed.logits.ways import Way
 
 
 @pytest.fixture
@@ -24,7 +24,9 @@ def test_every_way_is_timed(tmp_path):
     out = tmp_path / "logits.json"
     shape = ["--batch", "1", "--batch", "3", "--width", "1000", "--density", "0.5"]
     effort = ["--schemas", "5", "--rounds", "2", "--calls", "1", "--out", str(out)]
-    result = CliRunner().invoke(main, ["logits", "--tokenizer", "builtin", *shape, *effort])
+    result = CliRunner().invoke(
+        main, ["speed", "logits", "--tokenizer", "builtin", *shape, *effort]
+    )
     assert result.exit_code == 0, result.output
     cells = json.loads(out.read_text())["cells"]
     assert len(cells) == 3 * 2 * 2
@@ -37,7 +39,9 @@ def test_every_way_is_timed(tmp_path):
 
 
 def test_a_device_that_is_not_there_is_named():
-    result = CliRunner().invoke(main, ["logits", "--device", "cuda:99", "--tokenizer", "none"])
+    result = CliRunner().invoke(
+        main, ["speed", "logits", "--device", "cuda:99", "--tokenizer", "none"]
+    )
     assert result.exit_code == 1
     assert "torch cannot use cuda:99" in result.output
 

@@ -1,4 +1,4 @@
-"""`python -m maskbench operations` and `batches`: that they run, and write what they say."""
+"""`python -m maskbench speed operations` and `batches`: that they run, and write what they say."""
 
 import json
 
@@ -6,12 +6,21 @@ from click.testing import CliRunner
 
 from maskbench.__main__ import main
 from maskbench.engines.base import Session
-from maskbench.operations.measure import DRAFT, EVERY, OPERATIONS, walk
+from maskbench.speed.operations.measure import DRAFT, EVERY, OPERATIONS, walk
 
 
 def test_operations_are_timed_beside_each_other(tmp_path):
     out = tmp_path / "operations.json"
-    arguments = ["operations", "--engine", "ffwd,llguidance", "--sample", "6", "--out", str(out)]
+    arguments = [
+        "speed",
+        "operations",
+        "--engine",
+        "ffwd,llguidance",
+        "--sample",
+        "6",
+        "--out",
+        str(out),
+    ]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     written = json.loads(out.read_text(encoding="utf-8"))
@@ -58,7 +67,18 @@ def test_a_walk_comes_to_its_end_with_all_operations():
 
 def test_batches_are_timed_with_each_number_of_threads(tmp_path):
     out = tmp_path / "batches.json"
-    arguments = ["batches", "--sample", "5", "--rows", "20", "--rounds", "2", "--seconds", "0.1"]
+    arguments = [
+        "speed",
+        "batches",
+        "--sample",
+        "5",
+        "--rows",
+        "20",
+        "--rounds",
+        "2",
+        "--seconds",
+        "0.1",
+    ]
     result = CliRunner().invoke(main, [*arguments, "--out", str(out)])
     assert result.exit_code == 0, result.output
     written = json.loads(out.read_text(encoding="utf-8"))

@@ -13,11 +13,12 @@ from collections import Counter
 import pytest
 from maskbench_fake_data import case, command, maskbench_run, verdicts, write_cases
 
+from maskbench.canonicality.counts import ForcedCount
 from maskbench.runs.journal import Journal, JournalError
 from maskbench.runs.preparation import Chunk, LeftOut
 from maskbench.runs.settings import TurnResult
 from maskbench.verdicts import SchemaRecord, Verdict
-from maskbench.walk import DocumentResult, ForcedCount, Outcome
+from maskbench.walk import DocumentResult, Outcome
 
 ENGINES = "maskbench_fake_engine:FakeEngine,maskbench_fake_engine:SecondFakeEngine"
 CHUNK = 2

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from maskbench.canonicality.counts import ForcedCount
 from maskbench.documents import Document, Job, Whitespace
 from maskbench.engines import EngineSetup, MissingEngineError, find
 from maskbench.runner import EngineStartError, RunSettings, run
 from maskbench.tokenizer import TokenizerSpec
 from maskbench.verdicts import Verdict
-from maskbench.walk import ForcedCount
 
 FAKE = "maskbench_fake_engine:FakeEngine"
 SECOND = "maskbench_fake_engine:SecondFakeEngine"

@@ -1,4 +1,4 @@
-"""`python -m maskbench soak`: that it sees memory grow, and that it says so."""
+"""`python -m maskbench conformance soak`: that it sees memory grow, and that it says so."""
 
 import json
 import subprocess
@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from ffwd.adapters.shared.requests import grammar_of
 from maskbench.__main__ import main
-from maskbench.soak import grammars
-from maskbench.soak.memory import TOLERANCE_BYTES, Curve, Sample, allowed
-from maskbench.soak.plot import svg
+from maskbench.conformance.soak import grammars
+from maskbench.conformance.soak.memory import TOLERANCE_BYTES, Curve, Sample, allowed
+from maskbench.conformance.soak.plot import svg
 
 MIB = 1 << 20
 
@@ -44,7 +44,7 @@ def test_the_rule(sizes: tuple[float, ...], grew: bool) -> None:
 
 
 LEAKING = """
-from maskbench.soak.memory import record
+from maskbench.conformance.soak.memory import record
 
 kept = []
 
@@ -82,8 +82,8 @@ def test_a_short_run(tmp_path: Path) -> None:
     out, plot = tmp_path / "soak.json", tmp_path / "soak.svg"
     done = CliRunner().invoke(
         main,
-        ["soak", "--accepts", "2000", "--matchers", "200", "--grammars", "100", "--looks", "20",
-         "--out", str(out), "--plot", str(plot)],
+        ["conformance", "soak", "--accepts", "2000", "--matchers", "200", "--grammars", "100",
+         "--looks", "20", "--out", str(out), "--plot", str(plot)],
     )  # fmt: skip
     document = json.loads(out.read_text(encoding="utf-8"))
     assert document["format"] == "maskbench-soak-1"

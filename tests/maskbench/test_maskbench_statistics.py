@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from maskbench.canonicality.counts import ForcedCount
 from maskbench.results import summarise
 from maskbench.runner import EngineLog
 from maskbench.statistics import (
@@ -18,7 +19,7 @@ from maskbench.statistics import (
     slowest_masks,
 )
 from maskbench.verdicts import SchemaRecord, Verdict
-from maskbench.walk import DocumentResult, ForcedCount, Outcome
+from maskbench.walk import DocumentResult, Outcome
 
 
 def by_definition(samples, percent):

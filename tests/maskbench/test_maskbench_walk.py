@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
+from maskbench.conformance.gates.walks import Ending, Tokens, Walker
+from maskbench.data import BUILTIN_CORPUS, parse_case, read_sources
 from maskbench.engines.base import Session
-from maskbench.gates.walks import Ending, Tokens, Walker
-from maskbench.make_corpus import make_cases
 
 WANTED = ("builtin_tree", "builtin_person", "builtin_logger", "builtin_expression")
 FAKE = "maskbench_fake_engine:FakeEngine"
@@ -33,7 +33,7 @@ CASES = {
 
 
 def walk(*arguments):
-    return CliRunner().invoke(main, ["walk", *map(str, arguments)])
+    return CliRunner().invoke(main, ["conformance", "walk", *map(str, arguments)])
 
 
 def write_cases(folder, cases):
@@ -132,8 +132,12 @@ def test_walks_repeat_whatever_other_schemas_there_are(tmp_path):
     ):
         out = tmp_path / f"{name}.json"
         data = tmp_path / "some.jsonl"
-        lines = (json.dumps(case) for case in make_cases() if case["id"] in WANTED)
-        data.write_text("\n".join(lines), encoding="utf-8")
+        chosen = (
+            source.text
+            for source in read_sources(BUILTIN_CORPUS)
+            if parse_case(source).id in WANTED
+        )
+        data.write_text("\n".join(chosen), encoding="utf-8")
         # Too short for any of them, so that all are in the file.
         result = walk(
             "--engine", "ffwd", "--data", data, "--out", out, "--max-tokens", 20,

@@ -13,7 +13,7 @@ from transformers import AutoTokenizer
 import ffwd.model
 from ffwd.model.texts import Words
 from maskbench.__main__ import main
-from maskbench.train_model.training import (
+from maskbench.tools.train_model.training import (
     IGNORED,
     Settings,
     batches,
@@ -92,7 +92,7 @@ def test_the_rate_rises_stays_and_falls():
 def test_the_command_writes_a_whole_folder(tmp_path):
     done = CliRunner().invoke(
         main,
-        ["train-model", str(tmp_path / "made"), "--steps", "2", "--decay", "1"],
+        ["tools", "train-model", str(tmp_path / "made"), "--steps", "2", "--decay", "1"],
         catch_exceptions=False,
     )
     assert done.exit_code == 0, done.output

@@ -1,0 +1,61 @@
+"""What commands do alike: a folder to work in, errors as messages, documents, figures as JSON."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from maskbench import results
+from maskbench.data import choose, parse_case, read_sources
+from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace, prepare
+from maskbench.errors import InputError
+from maskbench.tokenizer import TokenizerSpec
+
+
+@contextmanager
+def workplace() -> Iterator[Path]:
+    """A folder while a command works. An `InputError` ends the command with its message."""
+    with tempfile.TemporaryDirectory(prefix="maskbench-") as folder:
+        try:
+            yield Path(folder)
+        except InputError as error:
+            raise click.ClickException(str(error)) from error
+
+
+def jobs(data: Path, sample: int | None, seed: int, encoder: Encoder) -> list[Job]:
+    """The chosen cases of some data, without those whose schema has no text.
+
+    Raises `DataError`.
+    """
+    chosen = choose(read_sources(data), sample=sample, seed=seed, part=None)
+    found = []
+    for index, case in enumerate(map(parse_case, chosen)):
+        with suppress(UnwritableSchemaError):
+            found.append(prepare(case, index, encoder, Whitespace.FLEXIBLE).job)
+    return found
+
+
+def about(form: str, spec: TokenizerSpec, started: str) -> dict[str, Any]:
+    """What figures begin with: their format, and what they depend on."""
+    return {
+        "format": form,
+        "started": started,
+        "machine": results.machine(),
+        "tokenizer": {"name": spec.name, "sha256": spec.sha256},
+    }
+
+
+def save(document: dict[str, Any], out: Path | None, console: Console) -> None:
+    """Writes figures as JSON where `--out` asks for them, and says where they are."""
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(document, indent=1, ensure_ascii=False)
+        out.write_text(text + "\n", encoding="utf-8")
+        console.print(f"Written: {out}", soft_wrap=True)

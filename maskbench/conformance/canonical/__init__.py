@@ -1,0 +1,1 @@
+"""Gates for forced tokens and canonical masks."""

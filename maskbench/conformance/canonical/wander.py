@@ -1,0 +1,131 @@
+"""Going on at random with a text in progress, and to its end, token by token.
+
+As `maskbench.conformance.gates.walks`, but with tokens of any length, for canonical masks seldom
+allow single bytes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ffwd
+from maskbench.conformance.gates.guides import Place, Plans
+from maskbench.conformance.gates.walks import VocabularyTokens
+
+MAX_STEPS = 600
+
+_OPENING, _CLOSING = b"[{", b"]}"
+# What leads to the end of a value soonest, where no string is being written.
+_FIRST = b'}],"0123456789ntfe-:.[{'
+_PUNCTUATION = frozenset(b'}]{[,:"')
+
+
+@dataclass(frozen=True)
+class Wandered:
+    """The tokens that were chosen, without an end token; whether the end was reached."""
+
+    tokens: list[int]
+    finished: bool
+
+
+class Wanderer:
+    """Chooses tokens under the masks of matchers of one vocabulary."""
+
+    def __init__(self, tokens: VocabularyTokens) -> None:
+        self._tokens = tokens
+        self.by_text: dict[bytes, list[int]] = {}
+        for token, text in enumerate(tokens.texts):
+            if text:
+                self.by_text.setdefault(text, []).append(token)
+        self._longest = max(map(len, self.by_text), default=0)
+        short = [text for text in self.by_text if text[0] in _FIRST and self._is_plain(text)]
+        self._outside = self._ids(sorted(short, key=_cost))
+        quoted = [text for text in short if text[:1] == b'"']
+        self._inside = self._ids(sorted(quoted, key=_cost))
+
+    def wander(
+        self,
+        matcher: ffwd.Matcher,
+        text: bytes,
+        plans: Plans,
+        source: random.Random,
+        free_steps: int,
+        *,
+        forced: bool = False,
+    ) -> Wandered:
+        """Goes on after `text`: some steps uniformly at random, then towards the end.
+
+        `forced`: takes fast-forward tokens where there are any, as a generation loop does.
+        """
+        place = Place()
+        place.append(text)
+        plans.start()
+        plan = b""
+        chosen: list[int] = []
+        for step in range(MAX_STEPS):
+            if forced and (following := matcher.fast_forward_tokens()):
+                self._accept(matcher, following, place)
+                chosen += following
+                plan = b""
+            bits = self.allowed(matcher)
+            ends = [token for token in self._tokens.ends if bits[token]]
+            if ends and step >= free_steps:
+                return Wandered(chosen, True)
+            bits[list(self._tokens.ends)] = False
+            allowed = np.flatnonzero(bits)
+            if not len(allowed):
+                return Wandered(chosen, bool(ends))
+            token = int(allowed[source.randrange(len(allowed))])
+            # Not always, for a way out can go in circles, such as ever more digits.
+            if plan or (step >= free_steps and source.random() < 0.95):
+                if place.in_string and place.opened and not plan:
+                    plan = plans.next(source, place)
+                directed, plan = self._towards_the_end(bits, place, plan)
+                token = token if directed is None else directed
+            self._accept(matcher, [token], place)
+            chosen.append(token)
+        return Wandered(chosen, False)
+
+    def _accept(self, matcher: ffwd.Matcher, tokens: list[int], place: Place) -> None:
+        if not matcher.accept_tokens(tokens):
+            raise RuntimeError(f"tokens {tokens} were offered, and are refused")
+        for token in tokens:
+            place.append(self._tokens.texts[token] or b"")
+
+    def allowed(self, matcher: ffwd.Matcher) -> NDArray[np.bool_]:
+        """Whether each token may come next."""
+        matcher.fill_bitmask(self._tokens.rows)
+        words = self._tokens.rows[0].view(np.uint8)
+        return np.unpackbits(words, bitorder="little").astype(np.bool_)
+
+    def _towards_the_end(
+        self, bits: NDArray[np.bool_], place: Place, plan: bytes
+    ) -> tuple[int | None, bytes]:
+        """A token that leads to the end, and what is then left of the plan."""
+        # A quote alone is seldom the token that ends a string: what can end it is looked for below.
+        if place.in_string and plan != b'"':
+            for length in range(min(len(plan), self._longest), 0, -1):
+                for token in self.by_text.get(plan[:length], ()):
+                    if bits[token]:
+                        return token, plan[length:]
+        order = self._inside if place.in_string else self._outside
+        allowed = order[bits[order]]
+        return (int(allowed[0]) if len(allowed) else None), b""
+
+    def _ids(self, texts: Iterable[bytes]) -> NDArray[np.intp]:
+        return np.array([i for text in texts for i in self.by_text[text]], dtype=np.intp)
+
+    @staticmethod
+    def _is_plain(text: bytes) -> bool:
+        return len(text) == 1 or all(byte in _PUNCTUATION for byte in text)
+
+
+def _cost(text: bytes) -> tuple[int, int, int]:
+    """Less for what closes more, then for what is nearer to an end, then for longer tokens."""
+    depth = sum(byte in _OPENING for byte in text) - sum(byte in _CLOSING for byte in text)
+    return depth, _FIRST.index(text[0]), -len(text)

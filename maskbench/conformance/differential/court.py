@@ -1,0 +1,74 @@
+"""Two validators as the court of a case about a schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema_rs
+
+from maskbench.conformance.gates.judges import Judges, parse
+from maskbench.conformance.gates.walks import INVALID, Ending, Walk, judged
+
+# Of these ffwd documents that it has less than is valid.
+NARROWER_FORMATS = frozenset(("hostname", "email", "idn-hostname", "idn-email", "regex"))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the court says of a document."""
+
+    valid: bool | None
+    """None if the validators differ or cannot be asked."""
+
+    ending: Ending
+    keywords: str
+    """Which refuse it, as far as jsonschema says."""
+
+    detail: str
+
+
+class Court:
+    """For one schema. Raises `ValueError` if a validator does not take it."""
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self.judges = Judges(schema)
+        self._without_formats: Any = None
+
+    def judge(self, text: bytes) -> Judgement:
+        """The verdict on a document."""
+        walk = judged(Walk(Ending.VALID, text), self.judges)
+        ending = walk.ending
+        if ending is Ending.INVALID_RUST and self._is_about_formats(text):
+            # Formats are as jsonschema-rs decides them; jsonschema knows few of them.
+            ending = Ending.INVALID
+        valid = True if ending is Ending.VALID else None
+        if ending in INVALID:
+            valid = False
+        keywords = ""
+        if ending is Ending.INVALID:
+            instance = parse(text.decode(), exactly=self.judges.exactly)
+            keywords = ", ".join(self.judges.refusing_keywords(instance)) or "format"
+        return Judgement(valid, ending, keywords, walk.detail)
+
+    def _is_about_formats(self, text: bytes) -> bool:
+        if self._without_formats is None:
+            self._without_formats = jsonschema_rs.validator_for(
+                self._schema, validate_formats=False
+            )
+        instance = parse(text.decode(), exactly=self.judges.exactly)
+        return bool(self._without_formats.is_valid(instance))
+
+
+def without_narrower_formats(schema: Any) -> Any:
+    """The schema without the formats of which ffwd has less than is valid."""
+    if isinstance(schema, list):
+        return [without_narrower_formats(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: without_narrower_formats(value)
+        for key, value in schema.items()
+        if not (key == "format" and value in tuple(NARROWER_FORMATS))
+    }

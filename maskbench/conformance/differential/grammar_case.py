@@ -1,0 +1,118 @@
+"""A case about a drawn grammar: masks beside the peer's, and a recogniser to say who is right."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from maskbench.conformance.differential.case import Case
+from maskbench.conformance.differential.draws import draw_regular, draw_rules, draw_terminal
+from maskbench.conformance.differential.recognisers import (
+    AutomatonRecogniser,
+    EarleyRecogniser,
+    Recogniser,
+    is_utf8,
+)
+from maskbench.conformance.differential.reports import CaseReport
+from maskbench.conformance.differential.side_by_side import Contestant, Spot
+from maskbench.conformance.differential.writers import GbnfWriter, LarkWriter, as_regex
+from maskbench.conformance.gates.guides import Guide
+
+_STEPS = 24
+# Of rules, where deciding about a text takes long when it is.
+_RULE_STEPS = 8
+# Tokens on which both agree, and the recogniser is asked all the same: of each sort at each place.
+_DRAWN = 2
+
+
+@dataclass(frozen=True)
+class DrawnGrammar:
+    """A grammar and who knows its texts."""
+
+    kind: str
+    """`regex`, `lark` or `gbnf`."""
+
+    text: str
+    recogniser: Recogniser
+
+
+def draw(source: random.Random, family: str) -> DrawnGrammar:
+    """A grammar of a family: `regex`, `terminal` or `rules`."""
+    if family == "rules":
+        rules = draw_rules(source)
+        kind = source.choice(("lark", "gbnf"))
+        text = LarkWriter().rules(rules) if kind == "lark" else GbnfWriter().rules(rules)
+        return DrawnGrammar(kind, text, EarleyRecogniser(rules))
+    while True:
+        if family == "regex":
+            node = draw_regular(source)
+            kind, text = "regex", as_regex(node)
+        else:
+            node = draw_terminal(source)
+            kind, text = "lark", LarkWriter().terminal(node)
+        recogniser = AutomatonRecogniser(node)
+        if not recogniser.is_empty:
+            return DrawnGrammar(kind, text, recogniser)
+
+
+class GrammarCase(Case):
+    """One grammar, whose recogniser decides."""
+
+    def __init__(self, drawn: DrawnGrammar, report: CaseReport, source: random.Random) -> None:
+        super().__init__(drawn.kind, drawn.text, report, source)
+        self._drawn = drawn
+
+    def walks(self, subject: Contestant, peer: Contestant | None, count: int) -> None:
+        """Walks through the masks of both; the recogniser is asked where they differ, and beside.
+
+        Each walk is brought to its end in the subject.
+        """
+        together = self._side_by_side(subject, peer, _DRAWN)
+        guide = Guide(True, subject.tokens.single)
+        for _ in range(count):
+            steps = _RULE_STEPS if self._drawn.recogniser.is_slow else _STEPS
+            taken = together.walk(self._source, guide, steps, free=steps)
+            self._finish(taken)
+
+    def _finish(self, taken: list[int]) -> None:
+        """The place where a walk ended leads to a text of the grammar."""
+        text = self._completed(taken)
+        if text is None:
+            return
+        self._report.verdicts += 1
+        if not self._accepts(text):
+            self._find("ffwd accepts what is invalid", text, None, "no text of the grammar")
+
+    def _accepts(self, text: bytes) -> bool:
+        try:
+            return self._drawn.recogniser.accepts(text.decode())
+        except UnicodeDecodeError:
+            return False
+
+    def _examine(self, spot: Spot) -> None:
+        token = self._subject.tokens.texts[spot.token]
+        if spot.is_end:
+            right = self._accepts(spot.prefix)
+        elif token is None:
+            right = False
+        else:
+            right = self._drawn.recogniser.allows(spot.prefix + token)
+        allowed_by = {"subject": ("subject",), "peer": ("peer",), "both": ("subject", "peer")}
+        subject = spot.only in ("subject", "both")
+        if spot.only in ("both", "neither"):
+            if subject is not right:
+                detail = f"the recogniser says {right}"
+                self._find(
+                    "both are wrong", spot.prefix, token, detail, allowed_by.get(spot.only, ())
+                )
+        elif subject is not right:
+            what = "ffwd refuses what is valid" if right else "ffwd accepts what is invalid"
+            self._find(
+                what, spot.prefix, token, f"the recogniser says {right}", allowed_by[spot.only]
+            )
+        elif right:
+            self._report.add("peer lacks: text", self._drawn.kind)
+        elif token is not None and not is_utf8(spot.prefix + token):
+            self._report.add("peer wrong: not UTF-8", self._drawn.kind)
+        else:
+            self._report.add("peer wrong: no text", self._drawn.kind)

@@ -1,0 +1,189 @@
+"""Who says which texts a drawn grammar has: interegular's automata, and Lark's Earley parser."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import interegular
+import lark
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF
+
+from maskbench.conformance.differential.draws import (
+    Both,
+    Choice,
+    Node,
+    Not,
+    Repeat,
+    Sequence,
+    listed,
+)
+from maskbench.conformance.differential.writers import ParserWriter, as_regex
+
+
+class Recogniser(abc.ABC):
+    """Decides about texts, and about beginnings of texts, also ones that end within a character."""
+
+    is_slow: ClassVar[bool] = False
+
+    def __init__(self, named: frozenset[str]) -> None:
+        """`named`: the characters that the grammar names. All others are alike."""
+        self._named = named
+
+    @abc.abstractmethod
+    def accepts(self, text: str) -> bool:
+        """Whether it is a text of the grammar."""
+
+    @abc.abstractmethod
+    def leads_on(self, text: str) -> bool:
+        """Whether some text of the grammar begins with it."""
+
+    def allows(self, text: bytes) -> bool:
+        """Whether some text of the grammar begins with these bytes."""
+        whole, rest = _cut(text)
+        if whole is None:
+            return False
+        if not rest:
+            return self.leads_on(whole)
+        return any(self.leads_on(whole + char) for char in self._completing(rest))
+
+    def _completing(self, rest: bytes) -> Iterator[str]:
+        """Every named character that begins so, and one that is not named."""
+        yield from (char for char in self._named if char.encode().startswith(rest))
+        for point in _points(rest):
+            if chr(point) not in self._named:
+                yield chr(point)
+                return
+
+
+class AutomatonRecogniser(Recogniser):
+    """Of a regular language."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(listed(node))
+        self._fsm = _fsm(node)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no text at all."""
+        return bool(self._fsm.empty())
+
+    def accepts(self, text: str) -> bool:
+        """As in `Recogniser`."""
+        return self._state(text) in self._fsm.finals
+
+    def leads_on(self, text: str) -> bool:
+        """As in `Recogniser`."""
+        state = self._state(text)
+        return state is not None and bool(self._fsm.islive(state))
+
+    def _state(self, text: str) -> Any:
+        state = self._fsm.initial
+        for char in text:
+            state = self._fsm.map.get(state, {}).get(self._fsm.alphabet[char])
+            if state is None:
+                return None
+        return state
+
+
+class EarleyRecogniser(Recogniser):
+    """Of rules whose lexemes are single characters, each rule of which has a text."""
+
+    is_slow = True
+
+    def __init__(self, rules: tuple[Node, ...]) -> None:
+        super().__init__(frozenset().union(*map(listed, rules)))
+        # As a forest, for there may be endlessly many trees.
+        self._parser = lark.Lark(
+            ParserWriter().rules(rules),
+            parser="earley",
+            lexer="dynamic_complete",
+            ambiguity="forest",
+        )
+        self._known: dict[str, bool | None] = {}
+
+    def accepts(self, text: str) -> bool:
+        """As in `Recogniser`."""
+        return self._parse(text) is True
+
+    def leads_on(self, text: str) -> bool:
+        """As in `Recogniser`."""
+        return self._parse(text) is not None
+
+    def _parse(self, text: str) -> bool | None:
+        """Whether it is a text; None if none begins so."""
+        if text not in self._known:
+            try:
+                self._parser.parse(text)
+                self._known[text] = True
+            except UnexpectedCharacters:
+                self._known[text] = None
+            except UnexpectedEOF:
+                # What Earley's parser has read is always the beginning of a text.
+                self._known[text] = False
+        return self._known[text]
+
+
+def _fsm(node: Node) -> Any:
+    match node:
+        case Both(left, right):
+            return _fsm(left) & _fsm(right)
+        case Not(inner):
+            return _fsm(inner).everythingbut()
+        case Sequence(parts) if any(map(_has_operators, parts)):
+            first, *others = map(_fsm, parts)
+            return first.concatenate(*others)
+        case Choice(options) if any(map(_has_operators, options)):
+            first, *others = map(_fsm, options)
+            return first.union(*others)
+        case _:
+            return interegular.parse_pattern(as_regex(node)).to_fsm()
+
+
+def _has_operators(node: Node) -> bool:
+    match node:
+        case Both() | Not():
+            return True
+        case Sequence(parts) | Choice(parts):
+            return any(map(_has_operators, parts))
+        case Repeat(inner):
+            return _has_operators(inner)
+        case _:
+            return False
+
+
+def is_utf8(text: bytes) -> bool:
+    """Whether it is text, or text that ends within a character."""
+    return _cut(text)[0] is not None
+
+
+def _cut(text: bytes) -> tuple[str | None, bytes]:
+    """The whole characters, and the beginning of one more; None if it is no UTF-8."""
+    try:
+        return text.decode(), b""
+    except UnicodeDecodeError as error:
+        rest = text[error.start :]
+        # Decoding a beginning fails at its end, with everything in it.
+        if error.end == len(text) and next(_points(rest), None) is not None:
+            return text[: error.start].decode(), rest
+        return None, b""
+
+
+def _points(rest: bytes) -> Iterator[int]:
+    """The code points whose UTF-8 begins so and has more."""
+    if not 0xC2 <= rest[0] <= 0xF4:
+        return
+    length = 2 if rest[0] < 0xE0 else 3 if rest[0] < 0xF0 else 4
+    low, high = _padded(rest, length, 0x80), _padded(rest, length, 0xBF)
+    least = {2: 0x80, 3: 0x800, 4: 0x10000}[length]
+    for point in range(max(low, least), min(high, 0x10FFFF) + 1):
+        if not 0xD800 <= point <= 0xDFFF:
+            yield point
+
+
+def _padded(rest: bytes, length: int, byte: int) -> int:
+    first = rest[0] & (0x7F >> length)
+    for following in (*rest[1:], *[byte] * (length - len(rest))):
+        first = first << 6 | following & 0x3F
+    return first

@@ -1,0 +1,1 @@
+"""Single questions of speed, each a sub-command of `python -m maskbench speed`."""

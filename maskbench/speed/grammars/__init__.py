@@ -1,0 +1,1 @@
+"""Masks of real grammars, timed: `python -m maskbench speed grammars`."""

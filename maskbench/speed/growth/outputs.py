@@ -1,0 +1,127 @@
+"""Long outputs: a schema, and a document for it that has as many tokens as are wanted."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from maskbench.documents import Encoder, Whitespace, write_instance
+from maskbench.speed.draw import Draw
+from maskbench.speed.growth.schemas import Schema, name_of
+
+_SEED = 5
+
+
+@dataclass(frozen=True)
+class Output:
+    """A kind of long document: `first`, then pieces of text without end, then `last`."""
+
+    name: str
+    schema: Schema
+    first: str
+    pieces: Callable[[Draw], Iterator[str]]
+    last: str
+
+    def tokens(self, encoder: Encoder, count: int) -> array[int]:
+        """A document of at least `count` tokens, and not many more.
+
+        It is encoded in parts, so where two of them meet its tokens may be others than those of
+        the whole text. They spell the same bytes.
+        """
+        tokens = array("i", encoder.encode(self.first))
+        part: list[str] = []
+        for piece in self.pieces(Draw(Random(_SEED))):
+            part.append(piece)
+            if sum(map(len, part)) > 2_000:
+                tokens.extend(encoder.encode("".join(part)))
+                part = []
+                if len(tokens) >= count:
+                    break
+        tokens.extend(encoder.encode(self.last))
+        return tokens
+
+
+def _write(value: Any) -> str:
+    return write_instance(value, Whitespace.COMPACT)
+
+
+def _separated(values: Callable[[Draw], Iterator[str]]) -> Callable[[Draw], Iterator[str]]:
+    def pieces(draw: Draw) -> Iterator[str]:
+        for number, value in enumerate(values(draw)):
+            yield f",{value}" if number else value
+
+    return pieces
+
+
+def _records(draw: Draw) -> Iterator[str]:
+    while True:
+        yield _write(
+            {"id": draw.int(1, 10**6), "name": draw.name(), "note": draw.sentence(), "tags": ["a"]}
+        )
+
+
+def _sentences(draw: Draw) -> Iterator[str]:
+    while True:
+        yield _write(f"{draw.sentence()} ")[1:-1]
+
+
+def _numbers(draw: Draw) -> Iterator[str]:
+    while True:
+        yield _write(draw.int(-(10**9), 10**9))
+
+
+def _deep(draw: Draw) -> Iterator[str]:
+    while True:
+        depth = draw.int(100, 200)
+        yield "[" * depth + _write(draw.int(0, 9)) + "]" * depth
+
+
+def _members(draw: Draw) -> Iterator[str]:
+    number = 0
+    while True:
+        number += 1
+        yield f'"{name_of(number)}{number}":{draw.int(0, 10**6)}'
+
+
+_RECORD: Schema = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer"},
+        "name": {"type": "string"},
+        "note": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["id", "name", "note"],
+    "additionalProperties": False,
+}
+
+_TREE: Schema = {
+    "$defs": {
+        "tree": {
+            "anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/tree"}}]
+        }
+    },
+    "type": "array",
+    "items": {"$ref": "#/$defs/tree"},
+}
+
+_MAP: Schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+
+OUTPUTS: tuple[Output, ...] = (
+    Output(
+        "an array of objects", {"type": "array", "items": _RECORD}, "[", _separated(_records), "]"
+    ),
+    Output("one string", {"type": "string"}, '"', _sentences, '"'),
+    Output(
+        "an array of numbers",
+        {"type": "array", "items": {"type": "integer"}},
+        "[",
+        _separated(_numbers),
+        "]",
+    ),
+    Output("100 to 200 levels deep, again and again", _TREE, "[", _separated(_deep), "]"),
+    Output("an object with ever new keys", _MAP, "{", _separated(_members), "}"),
+)

@@ -1,0 +1,34 @@
+"""What a hard case is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from maskbench.data import Case, Test
+from maskbench.speed.draw import Draw
+from maskbench.speed.growth.schemas import Schema
+
+
+@dataclass(frozen=True)
+class HardCase:
+    """A schema that is made here, of a kind that occurs in the wild."""
+
+    name: str
+    what: str
+    schema: Schema
+    documents: tuple[Any, ...]
+    """Instances that the schema admits."""
+
+    like: tuple[str, ...] = ()
+    """MaskBench's schemas of this kind, by their ids."""
+
+    def case(self) -> Case:
+        """As a run takes it."""
+        tests = tuple(Test(valid=True, data=document) for document in self.documents)
+        return Case(self.name, self.schema, tests)
+
+
+def describe(draw: Draw, words: int) -> str:
+    """Prose of so many words, for a `description`."""
+    return " ".join(draw.word() for _ in range(words)).capitalize() + "."
