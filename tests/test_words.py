@@ -100,7 +100,7 @@ def faults(text: str) -> list[str]:
             found.append(f"{house[0]!r}: {sentence}")
         if OPENINGS.match(sentence):
             found.append(f"opens with a detached clause: {sentence}")
-        if STRANDED.search(sentence.rstrip(")")):
+        if count > 3 and STRANDED.search(sentence.rstrip(")")):
             found.append(f"ends in a preposition: {sentence}")
     return found
 
