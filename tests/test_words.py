@@ -34,7 +34,7 @@ PHRASES = {
     r"is told|are told|being told": "is reported",
     r"so many|so much": "name the number",
     r"readings? of the text": "parse",
-    r"texts? (?:there are|that there are|belongs?)": "accepted text",
+    r"no texts? belongs?|texts? (?:that )?there are": "accepted text",
     r"this time|by now|at last|for the first time": "history belongs to CHANGELOG",
     r"likewise": "say it",
     r"without a word|in silence": "silently",
