@@ -142,6 +142,7 @@ rust-lint: setup
 python-lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python -m pytest --quiet tests/test_words.py
 
 # Both without the network.
 workflow-lint: setup

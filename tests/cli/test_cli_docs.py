@@ -35,7 +35,7 @@ def folder(model, tmp_path_factory):
     (folder / "path/of/a/model").symlink_to(model)
     (schema,) = blocks("json")
     (folder / "schema.json").write_text(schema)
-    (folder / "typo.json").write_text('{"type": "string", "maxLenght": 9}\n')
+    (folder / "typo.json").write_text('{"type": "array", "maxItem": 9}\n')
     (folder / "date.regex").write_text("[0-9]{4}-[0-9]{2}-[0-9]{2}\n")
     (folder / "messages.json").write_text(json.dumps([{"role": "user", "content": "Who?"}]))
     (folder / "answer.json").write_text('{"name": "Ada", "status": "new"}')
