@@ -26,8 +26,8 @@ class Lark(Grammar):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gbnf(Grammar):
-    """A grammar in the notation of llama.cpp. Made by `gbnf`.
+class _Bnf(Grammar):
+    """A grammar of rules that are defined by `::=`.
 
     Attributes:
         text: The grammar.
@@ -37,34 +37,23 @@ class Gbnf(Grammar):
 
     text: str
     root: str = "root"
+
+    def __post_init__(self) -> None:
+        _check_text(self.text)
+        check_name(self.root, "root")
+        super().__post_init__()
+
+
+class Gbnf(_Bnf):
+    """A grammar in the notation of llama.cpp. Made by `gbnf`."""
 
     _function = "gbnf"
 
-    def __post_init__(self) -> None:
-        _check_text(self.text)
-        check_name(self.root, "root")
-        super().__post_init__()
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Ebnf(Grammar):
-    """A grammar in EBNF as XGrammar reads it. Made by `ebnf`.
-
-    Attributes:
-        text: The grammar.
-        root: The rule that says what a text is.
-
-    """
-
-    text: str
-    root: str = "root"
+class Ebnf(_Bnf):
+    """A grammar in EBNF as XGrammar reads it. Made by `ebnf`."""
 
     _function = "ebnf"
-
-    def __post_init__(self) -> None:
-        _check_text(self.text)
-        check_name(self.root, "root")
-        super().__post_init__()
 
 
 def lark(text: str) -> Lark:
