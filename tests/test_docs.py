@@ -87,7 +87,7 @@ def test_the_versions_of_engines_are_those_of_the_adapters() -> None:
     """They are written in the adapters; pages and the environments for the tests follow."""
     versions = [f"{major}.{minor}" for major, minor in vllm.SUPPORTED_VERSIONS]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"vLLM ({', '.join(versions)}) or SGLang ({sglang.SUPPORTED_VERSION})" in readme
+    assert f"vLLM ({', '.join(versions)}), SGLang ({sglang.SUPPORTED_VERSION})" in readme
     page = (DOCS / "engines.md").read_text(encoding="utf-8")
     assert f"for vLLM {' and '.join(versions)}." in page
     assert f"SGLang {sglang.SUPPORTED_VERSION}. Install" in page
