@@ -105,12 +105,12 @@ mod tests {
     use std::collections::VecDeque;
 
     use proptest::prelude::RngExt;
+    use proptest::test_runner::{RngAlgorithm, TestRng};
     use rustc_hash::FxHashSet;
 
     use super::*;
     use crate::regex::magnitude::{End, MagnitudeConstraint};
     use crate::regex::Decimal;
-    use crate::vocabulary::testing::seeded;
 
     fn decimal(text: &str) -> Decimal {
         Decimal::parse(text).unwrap()
@@ -144,7 +144,7 @@ mod tests {
     fn nothing_is_shorter_after_any_beginning() {
         let mut checked = 0;
         for seed in 0..160 {
-            let mut rng = seeded(seed);
+            let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
             let mut draw = |most: u32| {
                 let places = rng.random_range(0..4);
                 let value = rng.random_range(1..most);
