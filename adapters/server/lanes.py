@@ -7,7 +7,10 @@ first, and many heavy requests wait for each other only.
 import os
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
 
 _NICER = 5
 """How much lower the priority of heavy work is: about a third of the share of other threads. A
@@ -27,11 +30,72 @@ def heavy_lane(name: str, threads: int = 1) -> ThreadPoolExecutor:
     )
 
 
-def _step_back() -> None:
-    """Lower the priority of this thread. Only Linux has priorities of single threads."""
+@dataclass(eq=False)
+class Job:
+    """A call in a `ReplacingLane`, the thread that runs it, and whether another has its place."""
+
+    call: Callable[[], object]
+    thread: int | None = None
+    done: bool = False
+    replaced: bool = False
+
+
+class ReplacingLane:
+    """Threads for short calls, where one that takes long does not keep its thread from the others.
+
+    Args:
+        name: Of the threads.
+        threads: How many calls run at once, those aside that have been replaced.
+
+    """
+
+    def __init__(self, name: str, threads: int) -> None:
+        self._name = f"ffwd-{name}"
+        self._threads = threads
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        for _ in range(threads):
+            self._begin()
+
+    def submit(self, call: Callable[[], object]) -> Job:
+        """Have a thread make a call, which raises nothing."""
+        job = Job(call)
+        self._queue.put(job)
+        return job
+
+    def replace(self, job: Job) -> None:
+        """Let a running call go on behind all others, and give its place to a new thread."""
+        with self._lock:
+            if job.thread is None or job.done or job.replaced:
+                return
+            job.replaced = True
+            _step_back(job.thread)
+        self._begin()
+
+    def close(self) -> None:
+        """End the threads when they have made the calls that are waiting."""
+        for _ in range(self._threads):
+            self._queue.put(None)
+
+    def _begin(self) -> None:
+        threading.Thread(target=self._run, name=self._name, daemon=True).start()
+
+    def _run(self) -> None:
+        while (job := self._queue.get()) is not None:
+            with self._lock:
+                job.thread = threading.get_native_id()
+            job.call()
+            with self._lock:
+                job.done = True
+                if job.replaced:
+                    return
+
+
+def _step_back(thread: int | None = None) -> None:
+    """Lower the priority of a thread, or of this one. Only Linux has one for each thread."""
     if sys.platform != "linux":
         return
-    thread = threading.get_native_id()
+    thread = threading.get_native_id() if thread is None else thread
     now = os.getpriority(os.PRIO_PROCESS, thread)
     # More is always allowed, and less only to the privileged.
     os.setpriority(os.PRIO_PROCESS, thread, min(now + _NICER, _LOWEST))

@@ -3,13 +3,14 @@
 import json
 import random
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import ffwd
-from ffwd import CompiledGrammar, LimitExceededError, Matcher
+from ffwd import CompiledGrammar, DeadlineExceededError, LimitExceededError, Matcher
 from ffwd.adapters.server.asking import Asked, Reader
 from ffwd.adapters.server.deltas import AnswerReader
 from ffwd.adapters.server.errors import BAD_INPUT, bad, of_ffwd, unsupported
@@ -28,6 +29,8 @@ _SMALL_STEPS = 100_000
 """Elementary steps, of compiling a grammar and of each of its first calls, that are small effort:
 about 15 ms."""
 _SMALL_SECONDS = 0.5
+_SMALL_PROCESSOR_SECONDS = 0.25
+"""If those seconds are over and less of the processor was used, others kept the machine busy."""
 _SMALL_BYTES = 1 << 16
 """Of a schema or grammar. Reading it takes time with Python's lock held, which has no steps."""
 _MOST_HEAVY = 4096
@@ -249,6 +252,7 @@ class Preparer:
         grammar = self.cache.kept(key)
         if grammar is not None:
             return
+        began = time.thread_time()
         try:
             if len(key.text) > _SMALL_BYTES:
                 raise TooMuchEffort
@@ -259,11 +263,15 @@ class Preparer:
                 raise of_ffwd(error, rendered.asked.param) from error
             _, matcher, _, _ = self._begin(rendered, small)
             self._build_ahead(rendered, matcher)
-        except TooMuchEffort:
-            with self._lock:
-                if len(self._heavy) >= _MOST_HEAVY:
-                    self._heavy.clear()
-                self._heavy.add(hash(key))
+        except TooMuchEffort as effort:
+            spent = time.thread_time() - began
+            by_clock = isinstance(effort.__cause__, DeadlineExceededError)
+            # Another time it may be as small as it is.
+            if not by_clock or spent >= _SMALL_PROCESSOR_SECONDS:
+                with self._lock:
+                    if len(self._heavy) >= _MOST_HEAVY:
+                        self._heavy.clear()
+                    self._heavy.add(hash(key))
             raise
 
     def _begin(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ffwd.adapters.server.errors import ApiError, internal, late, stopping
-from ffwd.adapters.server.lanes import heavy_lane, quick_lane
+from ffwd.adapters.server.lanes import Job, ReplacingLane, heavy_lane
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.sampling import choose
@@ -27,6 +27,8 @@ _log = logging.getLogger("ffwd.server")
 _SLOW_THREADS = 2
 _POLL = 0.25
 """Seconds between looks at deadlines while nothing happens."""
+_STUCK = 0.25
+"""Seconds after which a mask that is still not there gives its place among the quick ones up."""
 
 
 @dataclass(eq=False)
@@ -35,7 +37,13 @@ class _Work:
 
     texts: list[Text]
     waited_for: bool
+    began: float
+    """When it was given to its lane, in `time.monotonic`."""
+    job: Job | None = None
+    """In the quick lane."""
     seconds: float = 0.0
+    processor_seconds: float = 0.0
+    """Which do not grow because others keep the machine busy."""
     error: BaseException | None = None
 
 
@@ -71,7 +79,7 @@ class Scheduler:
         self._running: list[Text] = []
         self._work: set[_Work] = set()
         self._stopping = False
-        self._fast = quick_lane("mask", options.mask_threads)
+        self._fast = ReplacingLane("mask", options.mask_threads)
         self._slow = heavy_lane("mask", _SLOW_THREADS)
         self._thread = threading.Thread(target=self._run, name="ffwd-model", daemon=True)
         metrics.watch(metrics.running, lambda: len(self._running))
@@ -120,7 +128,7 @@ class Scheduler:
             self._changed.notify()
         if self._thread.ident is not None:
             self._thread.join(timeout=60)
-        self._fast.shutdown(wait=False, cancel_futures=True)
+        self._fast.close()
         self._slow.shutdown(wait=False, cancel_futures=True)
 
     # --------------------------------------------------------------------------- the model's own
@@ -142,6 +150,7 @@ class Scheduler:
         self._retire()
         self._admit()
         self._collect()
+        self._replace()
         ready = [text for text in self._running if text.ready and text.open]
         if ready:
             self._pass(ready)
@@ -216,6 +225,13 @@ class Scheduler:
                         text.late = ON_TIME_AGAIN
             self._take_done()
 
+    def _replace(self) -> None:
+        """Have others take the places of threads that are stuck in one mask."""
+        before = time.monotonic() - _STUCK
+        for work in self._work:
+            if work.job is not None and work.began < before:
+                self._fast.replace(work.job)
+
     def _take_done(self) -> None:
         while self._done:
             work = self._done.popleft()
@@ -227,6 +243,10 @@ class Scheduler:
                 text.ready = True
                 if text.late and work.seconds < self._options.late:
                     text.late -= 1
+                if work.processor_seconds >= self._options.late:
+                    text.heavy = ON_TIME_AGAIN
+                elif text.heavy:
+                    text.heavy -= 1
 
     def _pass(self, ready: list[Text]) -> None:
         """One forward pass over short chunks, and some over parts of long ones."""
@@ -323,24 +343,30 @@ class Scheduler:
 
     def _advance(self, texts: Sequence[Text], tokens: Sequence[int | None]) -> None:
         """Have texts take their tokens, those of one grammar together."""
-        groups: dict[tuple[int, bool], tuple[list[Text], list[int | None]]] = {}
+        groups: dict[tuple[int, bool, bool], tuple[list[Text], list[int | None]]] = {}
         for text, token in zip(texts, tokens, strict=True):
             text.ready = False
-            group = groups.setdefault((id(text.grammar), text.late > 0), ([], []))
+            kind = (id(text.grammar), text.late > 0, text.heavy > 0)
+            group = groups.setdefault(kind, ([], []))
             group[0].append(text)
             group[1].append(token)
-        for (_, is_late), (members, given) in groups.items():
-            work = _Work(members, waited_for=not is_late)
+        for (_, is_late, is_heavy), (members, given) in groups.items():
+            work = _Work(members, waited_for=not is_late, began=time.monotonic())
             self._work.add(work)
-            pool = self._slow if is_late else self._fast
-            pool.submit(self._do, work, partial(advance, members, given))
+            call = partial(self._do, work, partial(advance, members, given))
+            if is_heavy:
+                self._slow.submit(call)
+            else:
+                work.job = self._fast.submit(call)
 
     def _do(self, work: _Work, call: Callable[[], float]) -> None:
+        began = time.thread_time()
         try:
             work.seconds = call()
         # Told to the texts, by the thread that knows where they are.
         except BaseException as error:
             work.error = error
+        work.processor_seconds = time.thread_time() - began
         with self._changed:
             self._done.append(work)
             self._changed.notify()

@@ -20,7 +20,8 @@ from ffwd.adapters.server.streams import Ending, News, Stream
 
 _WORD_BITS = 32
 ON_TIME_AGAIN = 16
-"""How many masks in time a text whose mask was late must have until passes wait for it again."""
+"""How many masks in time a text whose mask was late must have until passes wait for it again, and
+how many that took little work until they are found beside those of others again."""
 _OPEN: "weakref.WeakSet[Text]" = weakref.WeakSet()
 
 
@@ -43,7 +44,8 @@ class Text:
         stream: Where what comes is sent.
         index: Which choice of the request this is.
         deadline: When it is given up, in `time.monotonic`.
-        heavy: Whether its grammar took much work already, so that no pass waits for its masks.
+        heavy: Whether its grammar took much work already, so that no pass waits for its masks, and
+            they are found behind those of others.
 
     """
 
@@ -74,7 +76,7 @@ class Text:
         self.mask: np.ndarray[Any, np.dtype[np.int32]] | None = None
         self.in_cache = 0
         self.ready = False
-        self.late = ON_TIME_AGAIN if heavy else 0
+        self.late = self.heavy = ON_TIME_AGAIN if heavy else 0
         self.cancelled = False
         self.finished = False
         self.forced = 0

@@ -274,7 +274,11 @@ def test_a_text_whose_mask_is_late_delays_itself_only(folder, monkeypatch):
         return advance(texts, tokens)
 
     monkeypatch.setattr(scheduler, "advance", held)
-    with Running(folder) as running, concurrent.futures.ThreadPoolExecutor(4) as pool:
+    # The late one has the only thread for quick masks.
+    with (
+        Running(folder, mask_threads=1) as running,
+        concurrent.futures.ThreadPoolExecutor(4) as pool,
+    ):
 
         def ask(**fields):
             body = {"messages": HELLO, "temperature": 0} | fields
@@ -570,6 +574,40 @@ def test_heavy_prompts_and_grammars_wait_for_each_other_only(folder, monkeypatch
         assert {future.result().status_code for future in prompts} == {400}
         assert {future.result().status_code for future in grammars} <= {200, 400}
         assert sorted(entered) == ["grammar"] * 6 + ["prompt"] * 6
+
+
+def test_a_call_that_takes_long_gives_its_place_up():
+    from ffwd.adapters.server.lanes import ReplacingLane
+
+    begun, end, ended = threading.Event(), threading.Event(), threading.Event()
+    priorities = []
+
+    def long():
+        begun.set()
+        assert end.wait(600)
+        priorities.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        ended.set()
+
+    lane = ReplacingLane("test", 1)
+    waiting = [threading.Event() for _ in range(3)]
+    job = lane.submit(long)
+    jobs = [lane.submit(event.set) for event in waiting[:2]]
+    # One that waits has no place, and one that was replaced has none any more.
+    lane.replace(jobs[0])
+    assert begun.wait(600)
+    assert not waiting[0].is_set()
+    lane.replace(job)
+    lane.replace(job)
+    assert all(event.wait(600) for event in waiting[:2])
+    lane.replace(jobs[1])
+    assert not ended.is_set()
+    end.set()
+    assert ended.wait(600)
+    lane.submit(waiting[2].set)
+    assert waiting[2].wait(600)
+    lane.close()
+    if sys.platform == "linux":
+        assert priorities[0] > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
 
 def test_heavy_lanes_have_lower_priority():

@@ -19,6 +19,7 @@
 //!    that some value has are the [`Normal`] form.
 
 mod alternatives;
+mod circles;
 mod clauses;
 mod combine;
 mod counting;

@@ -1,15 +1,15 @@
 //! A document's subschemas, as far as the root reaches them.
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
+use super::circles::CircleParts;
 use super::document::{Document, NodeId};
 use super::error::SchemaError;
 use super::options::SchemaOptions;
 use super::reader::Reader;
 use super::resources::Resources;
 use super::rules::Rules;
-use super::schema::{InPlace, Meaning, Schema};
+use super::schema::{Meaning, Schema};
 use super::scopes::Scopes;
 use super::search::search;
 use crate::regex::Ast;
@@ -25,6 +25,7 @@ pub struct Program {
     /// For the language of a format, a text that belongs to it.
     pub witnesses: FxHashMap<Ast, &'static str>,
     scopes: Option<Scopes>,
+    circle_parts: CircleParts,
     resources: Option<Resources>,
     /// What is not supported and was left out, where the policy allows that.
     pub left_out: Vec<SchemaError>,
@@ -44,7 +45,24 @@ impl Program {
     /// What a subschema, the node below a schema's keyword or behind its reference, is known by: the
     /// same subschema may mean different things on different ways.
     pub fn child(&self, of: &Schema, node: NodeId) -> NodeId {
-        self.scopes.as_ref().map_or(node, |scopes| scopes.child(of.node, node))
+        let Some(scopes) = &self.scopes else { return node };
+        let of = self.circle_parts.get(&of.node).unwrap_or(&of.node);
+        scopes.child(*of, node)
+    }
+
+    pub(super) fn set_meaning(&mut self, node: NodeId, meaning: Meaning) {
+        self.meanings[node.index()] = meaning;
+    }
+
+    /// Names what the schema of a number says itself, which is the member of a circle.
+    pub(super) fn add_part(&mut self, member: NodeId, number: usize) -> NodeId {
+        let part = NodeId(self.document.len() as u32);
+        self.document.add_alias(self.document.named(member));
+        self.circle_parts.insert(part, member);
+        self.schemas[number].node = part;
+        self.meanings.resize(part.index(), Meaning::Unseen);
+        self.meanings.push(Meaning::Schema(number as u32));
+        part
     }
 
     /// Reads a schema: what its root reaches, in the documents that it leads to.
@@ -85,10 +103,11 @@ impl Program {
                         meanings,
                         witnesses,
                         scopes,
+                        circle_parts: CircleParts::default(),
                         resources,
                         left_out,
                     };
-                    program.refuse_circles()?;
+                    program.settle_circles()?;
                     program.shorten_chains();
                     return Ok(program);
                 }
@@ -129,79 +148,5 @@ impl Program {
                 self.meanings[place] = end;
             }
         }
-    }
-
-    /// Refuses subschemas that apply themselves to the same value again.
-    fn refuse_circles(&self) -> Result<(), SchemaError> {
-        const FRESH: u8 = 0;
-        const OPEN: u8 = 1;
-        const DONE: u8 = 2;
-        let mut colours = vec![FRESH; self.document.len()];
-        let targets = |node: NodeId| -> SmallVec<[NodeId; 4]> {
-            let mut targets = SmallVec::new();
-            match self.meanings[node.index()] {
-                Meaning::Same(target) => targets.push(target),
-                Meaning::Schema(number) => {
-                    let schema = &self.schemas[number as usize];
-                    for kind in &schema.in_place {
-                        match *kind {
-                            InPlace::Reference(target) => targets.push(target),
-                            InPlace::AllOf(list) | InPlace::AnyOf(list) | InPlace::OneOf(list) => {
-                                targets.extend_from_slice(self.document.items(list));
-                            }
-                            InPlace::Not(node) => targets.push(node),
-                            InPlace::If { test, then, otherwise } => {
-                                targets.push(test);
-                                targets.extend(then);
-                                targets.extend(otherwise);
-                            }
-                            InPlace::Dependencies(node) => {
-                                let needs = self.document.members(node).iter();
-                                let is_schema =
-                                    |&node: &NodeId| self.document.items(node).is_empty();
-                                targets.extend(needs.map(|(_, node)| node).filter(is_schema));
-                            }
-                        }
-                    }
-                    targets.iter_mut().for_each(|target| *target = self.child(schema, *target));
-                }
-                _ => {}
-            }
-            targets
-        };
-        for start in 0..self.document.len() as u32 {
-            if colours[start as usize] != FRESH
-                || !matches!(self.meanings[start as usize], Meaning::Same(_) | Meaning::Schema(_))
-            {
-                continue;
-            }
-            colours[start as usize] = OPEN;
-            let mut path = vec![(NodeId(start), targets(NodeId(start)), 0)];
-            while let Some((node, next, place)) = path.last_mut() {
-                let Some(&target) = next.get(*place) else {
-                    colours[node.index()] = DONE;
-                    path.pop();
-                    continue;
-                };
-                *place += 1;
-                match colours[target.index()] {
-                    FRESH => {
-                        colours[target.index()] = OPEN;
-                        path.push((target, targets(target), 0));
-                    }
-                    OPEN => {
-                        return Err(SchemaError::invalid(
-                            Some("$ref"),
-                            self.document.pointer(target),
-                            "the schema refers to itself for the same value, without end; put the \
-                             reference under a property or an item"
-                                .into(),
-                        ));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
     }
 }

@@ -169,6 +169,12 @@ impl Schema {
         }
     }
 
+    /// Whether it has `unevaluatedProperties` or `unevaluatedItems`.
+    pub fn asks_what_is_evaluated(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| object.unevaluated.is_some())
+            || self.array.as_ref().is_some_and(|array| array.unevaluated.is_some())
+    }
+
     fn has_own(&self) -> bool {
         self.types != Types::ALL
             || self.number.is_some()

@@ -440,7 +440,8 @@ fn what_is_refused_names_keyword_and_place() {
         (r##"{"$ref":"#/nowhere"}"##, "invalid $ref", "/$ref"),
         (r#"{"$ref":3}"#, "invalid $ref", "/$ref"),
         (r#"{"items":{"$ref":"other.json"}}"#, "unsupported $ref", "/items/$ref"),
-        (r##"{"$ref":"#"}"##, "invalid $ref", ""),
+        (r##"{"oneOf":[{"$ref":"#"},{"type":"null"}]}"##, "invalid $ref", ""),
+        (r##"{"$ref":"#","unevaluatedItems":false}"##, "invalid $ref", ""),
         (r##"{"anyOf":[{"type":"null"},{"$ref":"#"}]}"##, "invalid $ref", ""),
         (r##"{"$dynamicRef":"#a"}"##, "invalid $dynamicRef", "/$dynamicRef"),
         (
@@ -476,6 +477,43 @@ fn what_is_refused_names_keyword_and_place() {
     ] {
         assert_eq!(kind_and_pointer(schema), (kind.into(), pointer.into()), "{schema}");
     }
+}
+
+#[test]
+fn circles_of_references_add_nothing() {
+    let cases: &[Case] = &[
+        (r##"{"$ref":"#"}"##, &["1", "{}"], &[]),
+        (r##"{"allOf":[{"$ref":"#"},{"type":"integer"}]}"##, &["1"], &["\"a\"", "1.5"]),
+        (
+            r##"{"$ref":"#/$defs/a","$defs":{
+                "a":{"allOf":[{"$ref":"#/$defs/b"},{"minimum":2}],"type":"integer"},
+                "b":{"anyOf":[{"$ref":"#/$defs/c"}]},
+                "c":{"$ref":"#/$defs/a","maximum":4}}}"##,
+            &["2", "4"],
+            &["1", "5", "3.5"],
+        ),
+        (
+            r##"{"$ref":"#/$defs/a","$defs":{"a":{"type":"object","allOf":[
+                {"$ref":"#/$defs/a"},{"properties":{"x":{"$ref":"#/$defs/a"}}}]}}}"##,
+            &["{}", r#"{"x":{"x":{}}}"#],
+            &["1", r#"{"x":1}"#],
+        ),
+        (
+            r##"{"properties":{"x":{"$ref":"#/$defs/a"},"y":{"$ref":"#/$defs/b"}},"$defs":{
+                "a":{"$ref":"#/$defs/b","minimum":1},"b":{"$ref":"#/$defs/a","maximum":1}}}"##,
+            &["{}", r#"{"x":1,"y":1}"#],
+            &[r#"{"x":0}"#, r#"{"x":2}"#, r#"{"y":0}"#, r#"{"y":2}"#],
+        ),
+        // What the members evaluate counts outside of the circle.
+        (
+            r##"{"$ref":"#/$defs/a","unevaluatedProperties":false,"$defs":{
+                "a":{"$ref":"#/$defs/b","properties":{"x":{}}},
+                "b":{"$ref":"#/$defs/a","properties":{"y":{}}}}}"##,
+            &["{}", r#"{"x":1,"y":1}"#],
+            &[r#"{"z":0}"#],
+        ),
+    ];
+    check(cases, Order::Declared);
 }
 
 #[test]

@@ -42,6 +42,16 @@ impl Seen {
         self.contained.extend_from_slice(&other.contained);
     }
 
+    /// Whether it has all that `other` has.
+    fn covers(&self, other: &Self) -> bool {
+        self.all
+            || (!other.all
+                && self.prefix >= other.prefix
+                && other.names.iter().all(|name| self.names.contains(name))
+                && other.patterns.iter().all(|keys| self.patterns.contains(keys))
+                && other.contained.iter().all(|schema| self.contained.contains(schema)))
+    }
+
     fn is_nothing(&self) -> bool {
         !self.all
             && self.names.is_empty()
@@ -172,10 +182,11 @@ impl Expander {
                 for &branch in program.document.items(*list) {
                     let branch = child(self, branch)?;
                     let branch: Annotated<T> = self.annotated(program, branch, depth + 1)?;
-                    // Beside each set of branches that hold, the set with this one.
+                    // Beside each set of branches that hold, the set with this one, unless one of
+                    // both has evaluated as much: then the other one need not hold.
                     let (seeing, blind): (Annotated<T>, Annotated<T>) =
                         branch.into_iter().partition(|(_, seen)| !seen.is_nothing());
-                    let both = self.annotated_product(program, &union, &seeing);
+                    let both = self.joined_evidence(program, &union, &seeing);
                     union.extend(both.map_err(|e| exceeded(self, e))?);
                     union.extend(seeing);
                     union.extend(blind);
@@ -258,6 +269,28 @@ impl Expander {
             }
         }
         Ok(())
+    }
+
+    /// What holds of both sides where each has evaluated something that the other has not.
+    fn joined_evidence<T: Container>(
+        &mut self,
+        program: &Program,
+        left: &[(Arc<T>, Seen)],
+        right: &[(Arc<T>, Seen)],
+    ) -> Result<Annotated<T>, LimitExceeded> {
+        let mut joined = Vec::new();
+        for pair in left {
+            for other in right {
+                let names = pair.1.names.len() * other.1.names.len();
+                self.charge(1 + names + pair.1.patterns.len() * other.1.patterns.len())?;
+                if !pair.1.covers(&other.1) && !other.1.covers(&pair.1) {
+                    let (left, right) = (std::slice::from_ref(pair), std::slice::from_ref(other));
+                    joined.extend(self.annotated_product(program, left, right)?);
+                }
+            }
+            self.check_width(joined.len())?;
+        }
+        Ok(joined)
     }
 
     fn annotated_product<T: Container>(

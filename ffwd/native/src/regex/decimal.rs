@@ -215,7 +215,7 @@ pub(crate) fn power_of_ten(exponent: u32) -> BigUint {
 }
 
 /// Of two numbers that are not zero.
-fn greatest_common_divisor(mut left: BigUint, mut right: BigUint) -> BigUint {
+pub(super) fn greatest_common_divisor(mut left: BigUint, mut right: BigUint) -> BigUint {
     while right != BigUint::ZERO {
         (left, right) = (right.clone(), left % right);
     }

@@ -7,6 +7,8 @@
 //! well: with so many more digits, the values are a run of consecutive integers in units of the
 //! last decimal, and the first of them that satisfies all is looked for.
 
+mod shortest;
+
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use std::sync::Arc;
 use num_bigint::BigUint;
 use smallvec::SmallVec;
 
-use super::decimal::power_of_ten;
+use super::decimal::{greatest_common_divisor, power_of_ten};
 use super::Decimal;
 
 /// Steps whose multiples may be excluded. Of `2^n` consecutive integers, `n` steps that are not 1
@@ -334,6 +336,12 @@ impl Magnitude {
     /// Whether what has been read becomes an integer part of `all` digits, with some decimals or,
     /// if `now`, with nothing more.
     fn some_completion(&self, all: usize, now: bool) -> bool {
+        self.completion(all, now, 0).is_some()
+    }
+
+    /// The digits with which what has been read becomes an integer part of `all` digits with some
+    /// decimals, as a number of which `zeros` zeros at the end are cut off.
+    fn completion(&self, all: usize, now: bool, zeros: u32) -> Option<BigUint> {
         let read = self.count as usize;
         let resolution = self.resolution();
         let more = all.saturating_sub(read) as u32;
@@ -349,15 +357,15 @@ impl Magnitude {
         let mut least = BigUint::ZERO;
         let mut most = power_of_ten(size) - 1u32;
         match end(self.low, &self.rules.low) {
-            Some((Ordering::Less, ..)) => return false,
+            Some((Ordering::Less, ..)) => return None,
             Some((Ordering::Equal, rest, exclusive)) => least = rest + u32::from(exclusive),
             _ => {}
         }
         match end(self.high, &self.rules.high) {
-            Some((Ordering::Greater, ..)) => return false,
+            Some((Ordering::Greater, ..)) => return None,
             Some((Ordering::Equal, rest, exclusive)) => {
                 if exclusive && rest == BigUint::ZERO {
-                    return false;
+                    return None;
                 }
                 most = rest - u32::from(exclusive);
             }
@@ -370,11 +378,16 @@ impl Magnitude {
             let limit = &self.rules.excluded[index as usize];
             (limit.integers == all).then(|| limit.rest(read, resolution))
         });
-        self.some_value(least, &most, size, excluded.collect())
+        self.first_value(least, most, size, zeros, excluded.collect())
     }
 
     /// As [`Self::some_completion`], past the point.
     fn some_fraction(&self, now: bool) -> bool {
+        self.fraction(now, 0).is_some()
+    }
+
+    /// As [`Self::completion`], past the point.
+    fn fraction(&self, now: bool, zeros: u32) -> Option<BigUint> {
         let resolution = self.resolution();
         let size = self.rules.places - self.count + resolution;
         let rest = |limit: &Limit| limit.rest(limit.integers + self.count as usize, resolution);
@@ -386,7 +399,7 @@ impl Magnitude {
         if let (Some(_), Some(limit)) = (self.high, &self.rules.high) {
             let value = rest(limit);
             if limit.exclusive && value == BigUint::ZERO {
-                return false;
+                return None;
             }
             most = value - u32::from(limit.exclusive);
         }
@@ -395,47 +408,64 @@ impl Magnitude {
         }
         let excluded =
             self.excluded.iter().map(|&index| rest(&self.rules.excluded[index as usize]));
-        self.some_value(least, &most, size, excluded.collect())
+        self.first_value(least, most, size, zeros, excluded.collect())
     }
 
-    /// Whether one of `size` more digits, as a number from `least` to `most`, satisfies the rest.
-    fn some_value(
+    /// The first of `size` more digits, as a number from `least` to `most` that ends with `zeros`
+    /// zeros, that satisfies the rest; without these zeros.
+    fn first_value(
         &self,
-        least: BigUint,
-        most: &BigUint,
+        mut least: BigUint,
+        mut most: BigUint,
         size: u32,
-        excluded: Vec<BigUint>,
-    ) -> bool {
-        let shift = power_of_ten(size);
+        zeros: u32,
+        mut excluded: Vec<BigUint>,
+    ) -> Option<BigUint> {
+        let shift = power_of_ten(size - zeros);
         // The scale in which values are counted, of which that of the steps is a part.
         let scale = power_of_ten(self.resolution());
+        let mut moduli: SmallVec<[BigUint; 1]> =
+            self.rules.excluded_steps.iter().map(|modulus| modulus * &scale).collect();
+        let mut step = match (&self.residue, &self.rules.step) {
+            (Some(_), Some(modulus)) => modulus * &scale,
+            _ => BigUint::from(1u32),
+        };
+        if zeros > 0 {
+            // All in units of the last digit that is left.
+            let unit = power_of_ten(zeros);
+            least = (least + &unit - 1u32) / &unit;
+            most /= &unit;
+            step = step_in_units(&step, zeros);
+            moduli.iter_mut().for_each(|modulus| *modulus = step_in_units(modulus, zeros));
+            excluded.retain(|value| (value % &unit) == BigUint::ZERO);
+            excluded.iter_mut().for_each(|value| *value /= &unit);
+        }
         let mut value = least;
-        let mut step = BigUint::from(1u32);
-        if let (Some(residue), Some(modulus)) = (&self.residue, &self.rules.step) {
-            step = modulus * &scale;
+        if let Some(residue) = &self.residue {
             let beyond = (residue * &shift + &value) % &step;
             if beyond != BigUint::ZERO {
                 value += &step - beyond;
             }
         }
-        let breaks: Vec<(BigUint, BigUint)> = self
-            .residues
-            .iter()
-            .zip(&self.rules.excluded_steps)
-            .map(|(residue, modulus)| (residue * &shift, modulus * &scale))
-            .collect();
+        let breaks: Vec<(BigUint, BigUint)> =
+            self.residues.iter().map(|residue| residue * &shift).zip(moduli).collect();
         let tries = (excluded.len() + 1) << breaks.len().min(MAX_EXCLUDED_STEPS);
         for _ in 0..tries {
-            if value > *most {
-                return false;
+            if value > most {
+                return None;
             }
             let broken =
                 breaks.iter().any(|(read, modulus)| (read + &value) % modulus == BigUint::ZERO);
             if !broken && !excluded.contains(&value) {
-                return true;
+                return Some(value);
             }
             value += &step;
         }
-        false
+        None
     }
+}
+
+/// What is left of a step of values that end with some zeros, in units of the digit before these.
+fn step_in_units(step: &BigUint, zeros: u32) -> BigUint {
+    step / greatest_common_divisor(step.clone(), power_of_ten(zeros))
 }

@@ -38,6 +38,9 @@ const MANY: u32 = 64;
 const MAX_WITHIN: usize = 16;
 /// How often one search tries to write many repetitions at once.
 const MAX_TRIES: usize = 8;
+/// How many parts of a union may be looked at on their own, and how deep in each other.
+const MAX_PARTS: usize = 8;
+const MAX_PARTS_DEPTH: usize = 6;
 /// How many bytes a text may have.
 const MAX_TEXT: usize = 1 << 18;
 
@@ -165,6 +168,12 @@ fn shortest(
     if !derivatives.is_alive(store, classes, start)? {
         return Ok(None);
     }
+    if within < MAX_WITHIN
+        && has_magnitude(store, start, MAX_PARTS_DEPTH)
+        && store.stands_alone(start)
+    {
+        return of_parts(store, derivatives, classes, start, within + 1);
+    }
     let bytes: Vec<u8> = (0..classes.len()).map(|class| written(classes, class)).collect();
     let mut visits: FxHashMap<ExprId, Visit> = FxHashMap::default();
     visits.insert(start, Visit { from: start, byte: 0, length: 0 });
@@ -230,6 +239,56 @@ fn shortest(
         }
     }
     Ok(None)
+}
+
+/// Whether an expression is a union or concatenation in which a magnitude stands: what is shortest
+/// in these follows from their parts, and in a magnitude it is known.
+fn has_magnitude(store: &ExprStore, id: ExprId, depth: usize) -> bool {
+    match store.get(id) {
+        Expr::Magnitude(_) => true,
+        Expr::Concat(head, tail) if depth > 0 => {
+            has_magnitude(store, *head, depth - 1) || has_magnitude(store, *tail, depth - 1)
+        }
+        Expr::Or(ids) if depth > 0 => {
+            ids.len() <= MAX_PARTS && ids.iter().any(|&id| has_magnitude(store, id, depth - 1))
+        }
+        _ => false,
+    }
+}
+
+/// A shortest string of an expression by those of its parts.
+fn of_parts(
+    store: &mut ExprStore,
+    derivatives: &mut Derivatives,
+    classes: &ByteClasses,
+    id: ExprId,
+    within: usize,
+) -> Result<Option<Vec<u8>>, LimitExceeded> {
+    match store.get(id).clone() {
+        Expr::Magnitude(magnitude) => {
+            let text = magnitude.shortest();
+            meter::charge(16 + text.as_ref().map_or(0, String::len))?;
+            Ok(text.map(String::into_bytes))
+        }
+        Expr::Concat(head, tail) => {
+            let head = shortest(store, derivatives, classes, head, within)?;
+            let Some(head) = head else { return Ok(None) };
+            let tail = shortest(store, derivatives, classes, tail, within)?;
+            Ok(tail.map(|tail| [head, tail].concat()))
+        }
+        Expr::Or(ids) => {
+            let mut best: Option<Vec<u8>> = None;
+            for &id in &*ids {
+                let found = shortest(store, derivatives, classes, id, within)?;
+                let Some(found) = found else { continue };
+                if best.as_ref().is_none_or(|best| found.len() < best.len()) {
+                    best = Some(found);
+                }
+            }
+            Ok(best)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// A shortest string of an expression that begins with many repetitions: as many times a shortest
