@@ -144,6 +144,7 @@ impl Automaton {
                     self.has_endless_name(json, state, keys, depth)?
                 }
             }
+            Frame::AwaitMember(pending) if self.has_endless_keys_after(json, pending)? => true,
             Frame::AwaitMember(pending) => match self.after_any_member(json, pending)? {
                 Some(state) => self.is_endless(json, Frame::ObjectAfter(state), depth - 1)?,
                 None => false,

@@ -133,8 +133,8 @@ impl Rivals {
 }
 
 impl Rivals {
-    /// Those that begin with what is written of a scalar that is no number, the lexeme that reads
-    /// it, and its state.
+    /// Those that begin with what is written of a scalar, where one text is one value, the lexeme
+    /// that reads it, and its state.
     pub fn of_text(&self) -> Option<(UsedId, (u32, LexState))> {
         match self {
             Self::Scalar(Pointer { number: None, node, .. }, place) => Some((*node, *place)),

@@ -205,6 +205,12 @@ impl Automaton {
                     let digit = self.lexeme(lexeme).next(state, b'1')?;
                     Rivals::Begins(history, self.takes_digits(lexeme, digit)?)
                 }
+                Some(place) if self.is_plain_integer(place, &item)? => {
+                    match json.histories.find(history, &item) {
+                        Some(node) => Rivals::Scalar(Pointer::other(node), place),
+                        None => Rivals::None,
+                    }
+                }
                 Some((lexeme, state)) => {
                     let is_integer = item.iter().all(u8::is_ascii_digit);
                     let takes_digits = is_integer && self.takes_digits(lexeme, Some(state))?;
@@ -327,18 +333,42 @@ impl Automaton {
         Ok(alive)
     }
 
-    /// Whether a scalar that is no number can become something else than the items that begin with
-    /// what is written of it.
+    /// Whether a scalar can become something else than the items that begin with what is written of
+    /// it.
     pub fn leaves_a_scalar(
         &self,
         (lexeme, state): (u32, LexState),
         items: UsedId,
     ) -> Result<bool, EngineError> {
         let Some(json) = self.json() else { return Ok(true) };
-        if json.histories.sets.ends(items) {
+        match state.is_final() {
+            true => Ok(!json.histories.sets.ends(items)),
+            false => self.is_scalar_alive(json, lexeme, state, Pointer::other(items)),
+        }
+    }
+
+    /// Whether what is written is an item that came.
+    pub fn is_item(&self, items: UsedId) -> bool {
+        self.json().is_some_and(|json| json.histories.sets.ends(items))
+    }
+
+    /// Whether a number is written so that one text is one value: digits, and nothing but digits
+    /// may follow.
+    fn is_plain_integer(
+        &self,
+        (lexeme, state): (u32, LexState),
+        item: &[u8],
+    ) -> Result<bool, EngineError> {
+        let lexeme = self.lexeme(lexeme);
+        if !item.iter().all(u8::is_ascii_digit) {
             return Ok(false);
         }
-        Ok(state.is_final() || self.is_scalar_alive(json, lexeme, state, Pointer::other(items))?)
+        for byte in *b".eE" {
+            if lexeme.next(state, byte)?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The items that came, by the byte with which they go on.

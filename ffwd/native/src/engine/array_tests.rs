@@ -226,7 +226,7 @@ fn masks_in_arrays_are_what_brute_force_finds_and_lead_to_valid_texts() {
 
 /// Items of arrays in which they must differ, and that have the same masks however the items that
 /// came are kept: numbers have not, for which fewer spellings are known once one is left out.
-const DISTINCT_ITEMS: [&str; 11] = [
+const DISTINCT_ITEMS: [&str; 12] = [
     r#"{"type": "string"}"#,
     r#"{"type": "string", "maxLength": 1}"#,
     r#"{"type": "string", "pattern": "^[ab]{1,2}$"}"#,
@@ -236,6 +236,8 @@ const DISTINCT_ITEMS: [&str; 11] = [
     r#"{"type": "object", "additionalProperties": {"type": "string"}}"#,
     r#"{"type": "array", "items": {"type": "boolean"}}"#,
     r#"{"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 1}"#,
+    r#"{"type": "object", "anyOf": [{"properties": {"k": {"enum": ["a", "b"]}}, "required": ["k"]},
+        {"properties": {"k": {"const": "ab"}, "a": {"type": "string"}}, "required": ["k", "a"]}]}"#,
     r#"{"type": "object", "properties": {"k": {"enum": ["a", "b", "ab"]}}, "additionalProperties": false}"#,
     r#"{"type": "array", "uniqueItems": true, "items": {"type": "string"}}"#,
 ];

@@ -1,4 +1,4 @@
-//! Tokens with which a scalar can only become an item that came.
+//! Tokens with which a scalar can only become an item that came: where one text is one value.
 
 use std::sync::Arc;
 
@@ -44,6 +44,14 @@ impl Masker {
         let trie = self.vocabulary.trie();
         let lexeme = automaton.lexeme(index);
         let mut tokens: Vec<TokenId> = Vec::new();
+        if automaton.is_item(came) && state.accepts() && !state.is_final() {
+            // The scalar would end here.
+            for (byte, child) in trie.children(node) {
+                if lexeme.next(state, byte)?.is_none() {
+                    tokens.extend_from_slice(trie.tokens_below(child));
+                }
+            }
+        }
         for &(byte, items) in automaton.items_below(came) {
             meter::charge(1)?;
             let Some(child) = trie.child(node, byte) else { continue };
@@ -84,9 +92,14 @@ impl Masker {
             let (mut state, mut items) = (state, came);
             for &byte in &text[text.len() - left..] {
                 meter::charge(1)?;
+                let Some(next) = lexeme.next(state, byte)? else {
+                    if automaton.is_item(items) && state.accepts() {
+                        ruled.push(token);
+                    }
+                    break;
+                };
                 let below = automaton.items_below(items);
                 let Ok(at) = below.binary_search_by_key(&byte, |&(byte, _)| byte) else { break };
-                let Some(next) = lexeme.next(state, byte)? else { break };
                 (state, items) = (next, below[at].1);
                 if !automaton.leaves_a_scalar((index, state), items)? {
                     ruled.push(token);

@@ -202,7 +202,7 @@ impl Masker {
         // But for the few tokens in which one key ends and the next begins, which may be the same,
         // or in which an item ends that the next must differ from.
         let mut doubtful = doubtful.to_vec();
-        let mut ruled_out: Arc<[TokenId]> = Arc::from([]);
+        let mut ruled_out: Option<Arc<[TokenId]>> = None;
         if has_history && !rivalled.is_empty() {
             let rivals: SmallVec<[Rivals; 2]> =
                 threads.iter().map(|thread| automaton.rivals(thread)).collect::<Result<_, _>>()?;
@@ -211,7 +211,7 @@ impl Masker {
                 _ => None,
             };
             if let Some((items, place)) = of_text {
-                ruled_out = self.ruled_out(automaton, items, place)?;
+                ruled_out = Some(self.ruled_out(automaton, items, place)?);
             } else if rivals.iter().any(|rivals| !matches!(rivals, Rivals::None)) {
                 let is_cleared = |token: TokenId| {
                     let text = self.vocabulary.text(token);
@@ -236,13 +236,14 @@ impl Masker {
             let all = (0..self.vocabulary.width() as u32).map(TokenId);
             doubtful.extend(all.filter(commas).map(Doubt::of));
         }
+        let ruled_out = ruled_out.as_deref().unwrap_or_default();
         if !doubtful.is_empty() || !ruled_out.is_empty() {
             let doubtful = Doubt::settle(doubtful);
             let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
             builder.add_mask(&mask);
             let tokens: Vec<TokenId> = doubtful.iter().map(|doubt| doubt.token).collect();
             builder.remove(&tokens);
-            builder.remove(&ruled_out);
+            builder.remove(ruled_out);
             for doubt in doubtful.iter() {
                 if doubt.resolve(&self.vocabulary, automaton, threads)? {
                     builder.added.push(doubt.token);

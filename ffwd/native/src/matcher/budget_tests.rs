@@ -201,6 +201,47 @@ const DISTINCT: [&str; 10] = [
     r#"{"type": "array", "uniqueItems": true, "minItems": 3, "items": {"type": "number"}}"#,
 ];
 
+/// Arrays whose items differ in one member only, with the number of bytes of a shortest one.
+const DIFFERENT_MEMBERS: [(&str, usize); 6] = [
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+        "additionalProperties": false}"#,
+        30,
+    ),
+    (
+        r#"{"type": "object", "properties": {"a": {"enum": [1, 2, 33]}}, "required": ["a"],
+        "additionalProperties": false}"#,
+        26,
+    ),
+    (r#"{"type": "array", "items": {"enum": [1, 22]}, "minItems": 2, "maxItems": 2}"#, 21),
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {"type": "string",
+        "pattern": "^[xy]{1,2}$"}}, "required": ["b"], "additionalProperties": false}},
+        "required": ["a"], "additionalProperties": false}"#,
+        50,
+    ),
+    (r#"{"enum": [{"a": 1}, {"a": 22}, {"a": [3]}, {"b": "long"}]}"#, 28),
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true,
+        "items": {"enum": [1, 2]}, "minItems": 1}}, "required": ["a"],
+        "additionalProperties": false}"#,
+        33,
+    ),
+];
+
+#[test]
+fn items_that_differ_in_one_member_have_completions() {
+    let engine = engine(vocabulary_of(&[]));
+    for (item, bytes) in DIFFERENT_MEMBERS {
+        let schema =
+            format!(r#"{{"type": "array", "uniqueItems": true, "minItems": 3, "items": {item}}}"#);
+        let compiled = Arc::new(engine.compile_json_schema(&schema, COMPACT).unwrap());
+        // And the end token.
+        assert_eq!(needed(&compiled), bytes + 1, "{schema}");
+        checked_completion(&Matcher::new(compiled.clone()).unwrap());
+    }
+}
+
 /// What tokens around the ends of items are put together of.
 const ENDS: [&str; 26] = [
     "\"", "a", "b", "\",", ",\"", "\"a\"", ",", "1", "2", "12", "[]", "],", "[", "]", "{}",
