@@ -86,6 +86,21 @@ def _members(draw: Draw) -> Iterator[str]:
         yield f'"{name_of(number)}{number}":{draw.int(0, 10**6)}'
 
 
+def _different(draw: Draw) -> Iterator[str]:
+    number = 0
+    while True:
+        number += 1
+        yield _write(f"{draw.name()}{number}")
+
+
+def _different_records(draw: Draw) -> Iterator[str]:
+    number = 0
+    while True:
+        number += 1
+        kind = draw.int(0, 1)
+        yield _write({"kind": "ab"[kind], "id": number, "xy"[kind]: draw.name()})
+
+
 _RECORD: Schema = {
     "type": "object",
     "properties": {
@@ -96,6 +111,17 @@ _RECORD: Schema = {
     },
     "required": ["id", "name", "note"],
     "additionalProperties": False,
+}
+
+_KINDS: Schema = {
+    "anyOf": [
+        {
+            "type": "object",
+            "properties": {"kind": {"const": kind}, "id": {"type": "integer"}},
+            "required": ["kind", "id", name],
+        }
+        for kind, name in ("ax", "by")
+    ]
 }
 
 _TREE: Schema = {
@@ -124,4 +150,24 @@ OUTPUTS: tuple[Output, ...] = (
     ),
     Output("100 to 200 levels deep, again and again", _TREE, "[", _separated(_deep), "]"),
     Output("an object with ever new keys", _MAP, "{", _separated(_members), "}"),
+    Output(
+        "unique strings behind one of a few",
+        {
+            "type": "array",
+            "uniqueItems": True,
+            "prefixItems": [{"enum": ["a", "b"]}],
+            "items": {"type": "string"},
+            "contains": {"const": "b"},
+        },
+        '["b",',
+        _separated(_different),
+        "]",
+    ),
+    Output(
+        "unique objects of two kinds",
+        {"type": "array", "uniqueItems": True, "items": _KINDS},
+        "[",
+        _separated(_different_records),
+        "]",
+    ),
 )

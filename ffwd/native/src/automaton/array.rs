@@ -19,7 +19,7 @@ use super::used_keys::UsedId;
 use super::value::{QueryId, Schemas};
 use crate::expr::texts::TextCounter;
 use crate::expr::{Spelling, Verdict};
-use crate::json_schema::{ArraySpec, SchemaError, SchemaId};
+use crate::json_schema::{ArraySpec, SchemaError, SchemaId, SchemaSet};
 use crate::meter;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,6 +37,9 @@ const MAX_DISTINCT_CONTAINERS: u32 = 100;
 struct Monitor {
     spec: Arc<ArraySpec>,
     owners: Verdict,
+    /// The values that the array may miss once others have come, where that has been asked for;
+    /// `None` if these may be any.
+    contested: OnceLock<Option<Box<[SchemaId]>>>,
 }
 
 #[derive(Debug)]
@@ -46,8 +49,6 @@ pub struct ArrayGroup {
     cap: u64,
     /// The schemas of the query of which one must hold.
     required: Verdict,
-    /// Whether the items that came lie beside the schema; see [`super::history`].
-    beside: OnceLock<bool>,
 }
 
 /// How far a monitor that has not failed has come.
@@ -68,7 +69,8 @@ pub struct ArrayState {
     /// Items so far, at most the cap.
     count: u64,
     /// The items so far, where it matters whether later ones differ from them: as the schemas of
-    /// what equals them, sorted.
+    /// what equals them, sorted. Where they lie beside the schema, only those that the array may
+    /// miss.
     came: Arc<[SchemaId]>,
     /// The items so far, where they lie beside the schema.
     history: Option<UsedId>,
@@ -141,6 +143,29 @@ impl Monitor {
         self.spec.contains.is_empty() && !self.spec.unique && !self.spec.repeats
     }
 
+    /// Whether all places are alike, so that none can miss the value of another one.
+    fn is_even(&self) -> bool {
+        self.spec.prefix.is_empty() && self.spec.contains.is_empty() && !self.spec.repeats
+    }
+
+    /// Whether it matters for what the array still needs which items have come.
+    fn misses_items(&self, state: &ArrayState, progress: &Progress) -> Result<bool, EngineError> {
+        let matters = self.spec.unique && !self.is_even();
+        Ok(matters && !self.rest(state, progress)?.asks_for_nothing())
+    }
+
+    /// Whether the array may miss a value.
+    fn may_miss(&self, set: &SchemaSet, value: SchemaId) -> Result<bool, SchemaError> {
+        let contested = match self.contested.get() {
+            Some(known) => known,
+            None => {
+                let values = set.contested_values(&self.spec)?;
+                self.contested.get_or_init(|| values.map(Into::into))
+            }
+        };
+        Ok(contested.as_ref().is_none_or(|values| values.binary_search(&value).is_ok()))
+    }
+
     /// The items that are left when so many have come, and how many must and may come; of values
     /// those that came are not left out.
     fn rest(&self, state: &ArrayState, progress: &Progress) -> Result<ArraySpec, EngineError> {
@@ -198,7 +223,7 @@ impl Automaton {
             };
             match monitors.iter_mut().find(same) {
                 Some(known) => known.owners |= owners,
-                None => monitors.push(Monitor { spec, owners }),
+                None => monitors.push(Monitor { spec, owners, contested: OnceLock::new() }),
             }
         }
         let cap = |spec: &ArraySpec| {
@@ -207,7 +232,7 @@ impl Automaton {
             length.max(spec.max_items.unwrap_or(0))
         };
         let cap = monitors.iter().map(|monitor| cap(&monitor.spec)).max().unwrap_or(0);
-        let group = ArrayGroup { monitors, cap, required, beside: OnceLock::new() };
+        let group = ArrayGroup { monitors, cap, required };
         let monitors = group.monitors.iter().map(|monitor| monitor.spec.memory_bytes() + 64);
         json.held.add(std::mem::size_of::<ArrayGroup>() + monitors.sum::<usize>());
         Ok(ArrayGroupId(json.array_groups.push(group) as u32))
@@ -222,7 +247,7 @@ impl Automaton {
         json: &JsonParts,
         group: ArrayGroupId,
     ) -> Result<ArrayStateId, EngineError> {
-        let history = self.keeps_history(json, group)?.then_some(UsedId::EMPTY);
+        let history = self.keeps_history(json, group).then_some(UsedId::EMPTY);
         let monitors = &json.array_groups[group.0 as usize].monitors;
         let begin = |(at, monitor): (usize, &Monitor)| Progress {
             monitor: at as u32,
@@ -274,22 +299,26 @@ impl Automaton {
         id: ArrayStateId,
         parent: StackId,
     ) -> Result<Option<StackId>, EngineError> {
-        let known = json.array_items.lock().get(&id).copied();
-        let next = match known {
-            Some(next) => next,
-            None => {
-                let next = self.next_item(json, id)?;
-                json.held.add(map_entry::<ArrayStateId, Option<ArrayPendingId>>());
-                json.array_items.lock().insert(id, next);
-                next
-            }
-        };
-        let Some(pending) = next else { return Ok(None) };
+        let Some(pending) = self.known_item(json, id)? else { return Ok(None) };
         let &ArrayPending { query, compared, .. } = json.array_pendings.get(pending.0);
         let frame =
             if compared { Frame::AwaitComparedItem(pending) } else { Frame::AwaitItem(pending) };
         let await_item = self.push(frame, parent)?;
         self.push(Frame::Value(query), await_item).map(Some)
+    }
+
+    fn known_item(
+        &self,
+        json: &JsonParts,
+        id: ArrayStateId,
+    ) -> Result<Option<ArrayPendingId>, EngineError> {
+        if let Some(&known) = json.array_items.lock().get(&id) {
+            return Ok(known);
+        }
+        let next = self.next_item(json, id)?;
+        json.held.add(map_entry::<ArrayStateId, Option<ArrayPendingId>>());
+        json.array_items.lock().insert(id, next);
+        Ok(next)
     }
 
     /// Whether it matters for what follows which value the item was that the stack stands after.
@@ -318,6 +347,12 @@ impl Automaton {
         let state = json.array_states.get(id.0);
         let group = self.monitors(json, state);
         if state.history.is_some() {
+            for progress in state.live.iter() {
+                let monitor = &group.monitors[progress.monitor as usize];
+                if monitor.misses_items(state, progress)? {
+                    return Ok(false);
+                }
+            }
             return self.has_endless_scalars(json, id);
         }
         for progress in state.live.iter() {
@@ -372,6 +407,18 @@ impl Automaton {
         if state.containers >= MAX_DISTINCT_CONTAINERS && self.array_verdict(json, id) != 0 {
             return Ok(None);
         }
+        if let Some(history) = state.history.filter(|&history| history != ANY_HISTORY) {
+            // What an item is asked does not depend on those that lie beside the schema.
+            let same = self.array_with_history(json, id, ANY_HISTORY)?;
+            let Some(pending) = self.known_item(json, same)? else { return Ok(None) };
+            let pending = json.array_pendings.get(pending.0);
+            if !self.has_unused_item(json, pending.query, history)? {
+                return Ok(None);
+            }
+            let pending = ArrayPending { from: id, ..pending.clone() };
+            return Ok(Some(ArrayPendingId(json.array_pendings.intern(pending)?)));
+        }
+        let beside = state.history.is_some();
         let mut schemas = Schemas::new(json.narrows);
         let mut going_on = Vec::with_capacity(state.live.len());
         let mut compared = false;
@@ -387,19 +434,24 @@ impl Automaton {
             if !set.has_other_value(schema, avoided)? {
                 continue;
             }
-            schema = items::Demand { schema, avoided: avoided.to_vec() }.whole(set)?;
-            compared |= monitor.compares(state.count.saturating_add(1), progress);
-            compared |= state.history.is_some();
+            if !beside {
+                schema = items::Demand { schema, avoided: avoided.to_vec() }.whole(set)?;
+            }
+            compared |= monitor.compares(state.count.saturating_add(1), progress) || beside;
             if monitor.owners & group.required != 0 {
-                if monitor.is_plain() || state.history.is_some() {
+                if monitor.is_plain() || beside && monitor.is_even() {
                     schemas.require(schema);
                 } else {
                     let rest = monitor.rest(state, progress)?;
-                    let demands = items::demands(set, &rest, &state.came)?;
-                    for demand in &demands {
+                    let mut demands = items::demands(set, &rest, &state.came)?;
+                    let only = demands.len() == 1;
+                    for demand in &mut demands {
+                        if beside {
+                            demand.avoided.retain(|value| state.came.binary_search(value).is_err());
+                        }
                         let whole = demand.whole(set)?;
                         schemas.require(whole);
-                        if demands.len() == 1 {
+                        if only {
                             // What is not so leads nowhere.
                             schema = whole;
                         }
@@ -440,11 +492,6 @@ impl Automaton {
         }
         schemas.compared = compared;
         let query = self.query(json, schemas)?;
-        if let Some(history) = state.history.filter(|&history| history != ANY_HISTORY) {
-            if !self.has_unused_scalar(json, query, history)? {
-                return Ok(None);
-            }
-        }
         let pending = ArrayPending { from: id, entries: entries.into(), query, compared };
         Ok(Some(ArrayPendingId(json.array_pendings.intern(pending)?)))
     }
@@ -491,10 +538,39 @@ impl Automaton {
         };
         if let Some(history) = from.history {
             next.containers = from.containers;
+            let mut missing = Vec::new();
+            for progress in &live {
+                let monitor = &group.monitors[progress.monitor as usize];
+                if monitor.misses_items(&next, progress)? {
+                    missing.push(monitor);
+                }
+            }
+            if !missing.is_empty() {
+                next.came = from.came.clone();
+            }
             if text != TextId::ANY && history != ANY_HISTORY {
                 let bytes = json.keys.texts.bytes(text);
-                match json.histories.with(&json.schema, history, items::last_value(&bytes)) {
-                    Ok(Some(history)) => next.history = Some(history),
+                let item = items::last_value(&bytes);
+                match json.histories.with(&json.schema, history, item) {
+                    Ok(Some(history)) => {
+                        next.history = Some(history);
+                        if !missing.is_empty() {
+                            let equal = json.schema.equal_to(&String::from_utf8_lossy(item))?;
+                            let may_miss =
+                                |monitor: &&Monitor| monitor.may_miss(&json.schema, equal);
+                            for monitor in missing.iter() {
+                                if !may_miss(monitor)? {
+                                    continue;
+                                }
+                                if let Err(place) = next.came.binary_search(&equal) {
+                                    let mut came = next.came.to_vec();
+                                    came.insert(place, equal);
+                                    next.came = came.into();
+                                }
+                                break;
+                            }
+                        }
+                    }
                     // It has come already: nothing goes on from here.
                     Ok(None) => live.clear(),
                     Err(EngineError::Schema(error)) if is_limit(&error) => hard = Some(error),
@@ -530,7 +606,11 @@ impl Automaton {
             let monitor = &group.monitors[progress.monitor as usize];
             // An item that is not known may be one that a later one must repeat.
             let unknown = text == TextId::ANY && monitor.spec.repeats;
-            let alive = monitor.is_plain() || unknown || next.history.is_some() || {
+            let plainly = match next.history {
+                Some(_) => monitor.is_even() || text == TextId::ANY,
+                None => monitor.is_plain() || unknown,
+            };
+            let alive = plainly || {
                 let rest = monitor.rest(&next, &progress)?;
                 items::is_satisfiable(&json.schema, &rest, &next.came)?
             };
@@ -552,32 +632,14 @@ impl Automaton {
 
 /// Arrays whose items that came lie beside the schema.
 impl Automaton {
-    /// Whether the items of a group are kept beside its schema: all must differ, nothing else tells
-    /// them apart, and those that are containers have values without end. Then one value less is
-    /// never missing elsewhere.
-    fn keeps_history(&self, json: &JsonParts, id: ArrayGroupId) -> Result<bool, EngineError> {
-        let group = &json.array_groups[id.0 as usize];
-        if let Some(&known) = group.beside.get() {
-            return Ok(known);
-        }
-        let mut schemas = Schemas::new(json.narrows);
-        let mut beside = true;
-        for Monitor { spec, owners } in &group.monitors {
-            let is_even = spec.prefix.is_empty() && spec.contains.is_empty() && !spec.repeats;
-            let Some(items) = spec.items.filter(|_| spec.unique && is_even) else {
-                beside = false;
-                break;
-            };
-            if owners & group.required != 0 && json.schema.is_satisfiable(items)? {
-                schemas.require(items);
-            }
-        }
-        beside &= schemas.is_any_required();
-        if beside {
-            let query = self.query(json, schemas)?;
-            beside = self.are_containers_endless(json, query)?;
-        }
-        Ok(*group.beside.get_or_init(|| beside))
+    /// Whether the items of a group are kept beside its schema: all must differ whatever else they
+    /// are.
+    fn keeps_history(&self, json: &JsonParts, id: ArrayGroupId) -> bool {
+        let ArrayGroup { monitors, required, .. } = &json.array_groups[id.0 as usize];
+        let is_required = |monitor: &&Monitor| monitor.owners & required != 0;
+        monitors.iter().any(|monitor| is_required(&monitor))
+            && monitors.iter().filter(is_required).all(|monitor| monitor.spec.unique)
+            && !monitors.iter().any(|monitor| monitor.spec.repeats)
     }
 
     /// The items that came, where they lie beside the schema.
@@ -594,27 +656,29 @@ impl Automaton {
         json.array_pendings.get(id.0).query
     }
 
-    /// The state whatever has come.
-    pub(super) fn array_without_history(
+    /// The state after as many other items, where they lie beside the schema.
+    pub(super) fn array_with_history(
         &self,
         json: &JsonParts,
         id: ArrayStateId,
+        history: UsedId,
     ) -> Result<ArrayStateId, EngineError> {
         let state = json.array_states.get(id.0);
-        if state.history.is_none_or(|history| history == ANY_HISTORY) {
+        if state.history.is_none_or(|known| known == ANY_HISTORY || known == history) {
             return Ok(id);
         }
-        let state = ArrayState { history: Some(ANY_HISTORY), ..state.clone() };
+        let state = ArrayState { history: Some(history), ..state.clone() };
         Ok(ArrayStateId(json.array_states.intern(state)?))
     }
 
-    pub(super) fn item_without_history(
+    pub(super) fn item_with_history(
         &self,
         json: &JsonParts,
         id: ArrayPendingId,
+        history: UsedId,
     ) -> Result<ArrayPendingId, EngineError> {
         let pending = json.array_pendings.get(id.0);
-        let from = self.array_without_history(json, pending.from)?;
+        let from = self.array_with_history(json, pending.from, history)?;
         let pending = ArrayPending { from, ..pending.clone() };
         Ok(ArrayPendingId(json.array_pendings.intern(pending)?))
     }

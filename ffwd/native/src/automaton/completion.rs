@@ -119,6 +119,9 @@ const MAX_KEYS: usize = 32;
 /// How many beginnings of a key without a name are tried.
 const MAX_BEGINNINGS: usize = 2_000;
 
+/// How many texts of a scalar within an item are tried.
+const MAX_MEMBERS: usize = 128;
+
 /// A stack that the search has come to.
 struct Visit {
     at: Between,
@@ -137,14 +140,11 @@ impl Automaton {
     /// # Errors
     /// A limit of what is built on the way is passed.
     pub fn completion(&self, threads: &[Thread]) -> Result<Option<EndingText>, EngineError> {
-        let forgetful = Self::forget(threads);
-        // What is written of an item may still become one that came.
-        let is_free = !self.may_equal_earlier(threads)?;
-        if forgetful.as_slice() != threads && is_free {
-            let Some(written) = self.written(&forgetful, &self.levels_beside(&forgetful))? else {
+        for like in self.relaxed(threads)? {
+            let Some(written) = self.written(&like, &self.levels_beside(&like))? else {
                 return Ok(None);
             };
-            if !self.may_repeat(threads, &written) {
+            if self.is_completed_by(threads, &written)? {
                 return Ok(Some(written.ending));
             }
         }
@@ -177,11 +177,22 @@ impl Automaton {
         }
         // Of rules, lexemes side by side may have read what follows otherwise.
         if self.rules().is_some() {
-            let end = self.read_ending(threads, &written.ending)?;
-            let ends = end.map(|end| self.accepts(&end)).transpose()?;
-            return Ok(ends.is_some_and(|ends| ends).then_some(written));
+            let ends = self.is_ended_by(threads, &written.ending)?;
+            return Ok(ends.then_some(written));
         }
         Ok(Some(written))
+    }
+
+    /// Whether a text ends with what has been read.
+    pub(super) fn is_ended_by(
+        &self,
+        threads: &[Thread],
+        ending: &EndingText,
+    ) -> Result<bool, EngineError> {
+        match self.read_ending(threads, ending)? {
+            Some(end) => self.accepts(&end),
+            None => Ok(false),
+        }
     }
 
     fn read_ending(
@@ -209,7 +220,7 @@ impl Automaton {
     /// # Errors
     /// As there.
     pub fn completion_length(&self, threads: &[Thread]) -> Result<Option<usize>, EngineError> {
-        let is_plain = self.rules().is_none() && Self::forget(threads).as_slice() == threads;
+        let is_plain = self.rules().is_none() && self.relaxed(threads)?.is_empty();
         if !is_plain {
             return Ok(self.completion(threads)?.map(|bytes| bytes.len()));
         }
@@ -436,6 +447,7 @@ impl Automaton {
                 if edges.len() == before {
                     edges.extend(self.unused_edge(thread, index)?);
                 }
+                self.other_members(thread, index, edges)?;
             }
             ThreadLexeme::Key => {
                 if let Some(json) = self.json() {
@@ -474,6 +486,51 @@ impl Automaton {
             }
         }
         Ok(None)
+    }
+
+    /// Further texts of a scalar within an item: as many as there are items that came which the
+    /// item may still equal, and one more.
+    fn other_members(
+        &self,
+        thread: &Thread,
+        index: u32,
+        edges: &mut Vec<Edge>,
+    ) -> Result<(), EngineError> {
+        let rivals = match self.cell(thread.stack).frame {
+            Frame::Value(_) => self.num_rivals_of_member(thread)?,
+            _ => 0,
+        };
+        if rivals == 0 {
+            return Ok(());
+        }
+        let lexeme = self.lexeme(index);
+        let start = (Vec::new(), thread.lex_state());
+        let mut pending = std::collections::VecDeque::from([start]);
+        let mut tried = 0;
+        let mut found = 0;
+        while let Some((text, state)) = pending.pop_front() {
+            tried += 1;
+            meter::charge(4)?;
+            for byte in (b'0'..=b'9').chain(b' '..=b'/').chain(b':'..=0xFF) {
+                let Some(next) = lexeme.next(state, byte)? else { continue };
+                let text: Vec<u8> = text.iter().copied().chain([byte]).collect();
+                if next.accepts() {
+                    let (text, accept) = (Arc::from(&text[..]), lexeme.accept(next));
+                    let edge = self.ended(thread, &text, accept, next.is_final())?;
+                    if !self.starts(edge.to.0)?.is_empty() {
+                        edges.push(edge);
+                        found += 1;
+                    }
+                }
+                if !next.is_final() {
+                    pending.push_back((text, next));
+                }
+            }
+            if found > rivals.min(MAX_MEMBERS) || tried > MAX_BEGINNINGS {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Where a lexeme's text leads that ends with a verdict.

@@ -14,7 +14,7 @@ use crate::expr::texts::MAX_STEPS as MAX_COUNTED;
 use crate::expr::LexState;
 
 /// How far below a frame values without end are looked for.
-const MAX_DEPTH: usize = 4;
+pub(super) const MAX_DEPTH: usize = 4;
 /// How many names of an object are tried for a member that has values without end.
 const MAX_NAMES: usize = 64;
 /// More texts than one that is written can have as items.
@@ -144,6 +144,7 @@ impl Automaton {
                     self.has_endless_name(json, state, keys, depth)?
                 }
             }
+            Frame::AwaitMember(pending) if self.has_endless_keys_after(json, pending)? => true,
             Frame::AwaitMember(pending) => match self.after_any_member(json, pending)? {
                 Some(state) => self.is_endless(json, Frame::ObjectAfter(state), depth - 1)?,
                 None => false,
@@ -205,25 +206,6 @@ impl Automaton {
         Ok(false)
     }
 
-    /// Whether all containers that a query allows have values without end.
-    pub(super) fn are_containers_endless(
-        &self,
-        json: &JsonParts,
-        query: QueryId,
-    ) -> Result<bool, EngineError> {
-        let starts = self.value_starts(json, query)?;
-        for &group in &starts.objects {
-            let state = self.object_start(json, group)?;
-            if !self.is_endless(json, Frame::ObjectOpen(state), MAX_DEPTH)? {
-                return Ok(false);
-            }
-        }
-        match starts.arrays {
-            Some(group) => self.is_endless_group(json, group, MAX_DEPTH),
-            None => Ok(true),
-        }
-    }
-
     /// Whether a scalar has values without end, or more than any text can hold.
     pub(super) fn is_endless_scalar(
         &self,
@@ -256,6 +238,34 @@ impl Automaton {
         }
         match json.rivals.counter.lock().count(lexeme, state, MANY_TEXTS) {
             Ok(count) => Ok(count >= MANY_TEXTS),
+            Err(error) if error.maximum == MAX_COUNTED as u64 => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a thread is in a string, in a member of an item, that can end in more ways than a
+    /// number.
+    pub(super) fn has_more_texts(
+        &self,
+        json: &JsonParts,
+        thread: &Thread,
+        number: u64,
+    ) -> Result<bool, EngineError> {
+        let (Frame::Value(_), ThreadLexeme::Lexeme(index)) =
+            (self.cell(thread.stack).frame, thread.lexeme)
+        else {
+            return Ok(false);
+        };
+        let lexeme = self.lexeme(index);
+        let state = thread.lex_state();
+        if lexeme.spec().spelling != Spelling::JsonString || number >= MANY_TEXTS {
+            return Ok(false);
+        }
+        if let Some((listed, _)) = lexeme.listed(state) {
+            return Ok(listed.count() as u64 > number);
+        }
+        match json.rivals.counter.lock().count(lexeme, state, number + 1) {
+            Ok(count) => Ok(count > number),
             Err(error) if error.maximum == MAX_COUNTED as u64 => Ok(false),
             Err(error) => Err(error.into()),
         }

@@ -1,13 +1,20 @@
-//! Completions do not depend on what has been recorded of a text, but where they would repeat it.
+//! Completions do not depend on what came before, but where they would repeat it.
 //!
 //! A key without a name is recorded while it is written, for it must not come again, and so is an
-//! item that later ones are compared with. As many texts, as many configurations; yet nearly all of
-//! them end alike. So a completion is first looked for with all that has been recorded forgotten.
-//! It is one of the true text too, unless what it writes later is what the text has just written.
+//! item that later ones are compared with, and all that came. As many texts, as many configurations;
+//! yet nearly all of them end alike. So a completion is first looked for as if no item had come, then
+//! with what is being written forgotten, and last for the text as it is. The first of these that
+//! ends the text is its completion. Less is asked of the earlier ones, so none that comes later is
+//! shorter.
+//!
+//! What single tokens do is told for all tokens that lead to the same place but for what they have
+//! written. A token is doubtful where another one of these completions may be that of the text after
+//! it, and is then looked at by itself. So both ways name the same completion for each text.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::completion::EndingText;
 use super::config::Automaton;
@@ -32,15 +39,17 @@ pub struct Shared {
     pub ending: EndingText,
     distinct: Vec<Arc<[u8]>>,
     in_string: bool,
-    /// Whether a key has been left behind.
+    /// Whether a key or an item has been left behind.
     left: bool,
+    /// Whether an item has, and the completion takes heed of those that came.
+    is_own: bool,
 }
 
 impl Shared {
     /// Whether the text may be one for which the completion is none, if it ends with a token.
     pub fn is_doubtful(&self, token: &[u8]) -> bool {
-        // Perhaps with the same key once more.
-        if self.left && token.contains(&b',') {
+        // Perhaps with the same key or item once more.
+        if self.is_own || self.left && token.contains(&b',') {
             return true;
         }
         let within = |written: &Arc<[u8]>| {
@@ -78,9 +87,45 @@ impl Automaton {
         forgetful
     }
 
+    /// The configurations of which less is asked, those of which the least is asked first.
+    pub(super) fn relaxed(
+        &self,
+        threads: &[Thread],
+    ) -> Result<SmallVec<[Threads; 2]>, EngineError> {
+        let mut relaxed: SmallVec<[Threads; 2]> = SmallVec::new();
+        let forgetful = Self::forget(threads);
+        if threads.iter().any(|thread| self.has_history(thread.stack)) {
+            let mut alone = forgetful.clone();
+            for thread in &mut alone {
+                thread.stack = self.as_if_none_came(thread.stack)?;
+            }
+            alone.sort_unstable();
+            alone.dedup();
+            if alone != forgetful {
+                relaxed.push(alone);
+            }
+        }
+        if forgetful.as_slice() != threads {
+            relaxed.push(forgetful);
+        }
+        Ok(relaxed)
+    }
+
+    /// Whether a completion of a configuration of which less is asked is one of the true text.
+    pub(super) fn is_completed_by(
+        &self,
+        threads: &[Thread],
+        written: &Written,
+    ) -> Result<bool, EngineError> {
+        match threads.iter().any(|thread| self.has_history(thread.stack)) {
+            true => self.is_ended_by(threads, &written.ending),
+            false => Ok(!self.may_repeat(threads, written)),
+        }
+    }
+
     /// The completion of all texts whose configurations are this one but for what they have recorded.
     /// `left`: at which heights of the stack objects lie in which a key has just come and has been
-    /// forgotten.
+    /// forgotten. `ended`: at which arrays lie in which an item has just come.
     ///
     /// # Errors
     /// As [`Self::completion`].
@@ -88,15 +133,58 @@ impl Automaton {
         &self,
         forgetful: &[Thread],
         left: &[u32],
+        ended: &[u32],
     ) -> Result<Option<Shared>, EngineError> {
         let mut levels = self.levels_beside(forgetful);
-        levels.extend(left);
-        let written = self.written(forgetful, &levels)?;
+        levels.extend(left.iter().chain(ended));
+        let mut found = None;
+        for like in self.relaxed(forgetful)? {
+            let Some(written) = self.written(&like, &levels)? else { return Ok(None) };
+            if self.is_completed_by(forgetful, &written)? {
+                found = Some(written);
+            }
+        }
+        let is_own = found.is_none() && !ended.is_empty();
+        let found = match found {
+            Some(found) => Some(found),
+            None => self.written(forgetful, &levels)?,
+        };
         let in_string = forgetful.iter().all(|thread| self.is_within_string(thread));
-        Ok(written.map(|Written { ending, distinct }| {
-            let left = !left.is_empty();
-            Shared { ending, distinct, in_string, left }
+        Ok(found.map(|Written { ending, distinct }| {
+            let left = !left.is_empty() || !ended.is_empty();
+            Shared { ending, distinct, in_string, left, is_own }
         }))
+    }
+
+    /// At which heights of their stacks items have ended that a text was in before it came to other
+    /// threads.
+    pub fn ended_items(&self, before: &[Thread], after: &[Thread]) -> SmallVec<[u32; 2]> {
+        let mut ended = SmallVec::new();
+        for thread in before {
+            let mut at = self.level(thread.stack);
+            while at != StackId::END {
+                let &Cell { parent, height, .. } = self.cell(at);
+                if !after.iter().all(|thread| self.is_within(thread.stack, at, height)) {
+                    ended.push(height);
+                }
+                at = self.level(parent);
+            }
+        }
+        ended
+    }
+
+    /// Whether a stack has another one of some height below it.
+    fn is_within(&self, stack: StackId, other: StackId, height: u32) -> bool {
+        let mut at = stack;
+        while self.cell(at).height > height {
+            at = self.cell(at).parent;
+        }
+        at == other
+    }
+
+    /// Whether all threads are behind the opening quote of a string.
+    pub fn are_within_strings(&self, threads: &[Thread]) -> bool {
+        threads.iter().all(|thread| self.is_within_string(thread))
     }
 
     /// How many frames a stack has.

@@ -30,9 +30,9 @@ const MAX_RIVALS: usize = 64;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Agreeing {
     None,
-    /// Perhaps more than do.
     Few(Vec<SchemaId>),
-    Many,
+    /// At most so many.
+    Many(u32),
 }
 
 #[derive(Debug)]
@@ -58,8 +58,9 @@ impl Histories {
         }
         let mut next = self.sets.with(history, &key)?;
         if let Some(id) = container_of(&key) {
+            let mut before = 0;
             for member in members(item) {
-                let mut entry = member_key(set, item, &member)?;
+                let mut entry = member_key(set, item, &member, &mut before)?;
                 entry.extend(nibbles(id.0));
                 next = self.sets.with(next, &entry)?;
             }
@@ -78,6 +79,38 @@ impl Histories {
         Ok(self.find(history, &key).is_some_and(|node| self.sets.ends(node)))
     }
 
+    /// How many items are in the set.
+    pub(super) fn len(&self, history: UsedId) -> u32 {
+        let members = self.sets.child(history, MEMBER).map_or(0, |node| self.sets.count(node));
+        self.sets.count(history) - members
+    }
+
+    /// The items of the set, as schemas of what equals them, sorted.
+    pub(super) fn items(
+        &self,
+        set: &SchemaSet,
+        history: UsedId,
+    ) -> Result<Vec<SchemaId>, EngineError> {
+        let mut items = Vec::new();
+        let mut pending: Vec<(UsedId, Vec<u8>)> = vec![(history, Vec::new())];
+        while let Some((node, key)) = pending.pop() {
+            meter::charge(4)?;
+            if self.sets.ends(node) {
+                items.push(match container_of(&key) {
+                    Some(id) => id,
+                    None => set.equal_to(&String::from_utf8_lossy(&key))?,
+                });
+            }
+            for &(byte, child) in self.sets.children(node) {
+                if !key.is_empty() || byte != MEMBER {
+                    pending.push((child, key.iter().copied().chain([byte]).collect()));
+                }
+            }
+        }
+        items.sort_unstable();
+        Ok(items)
+    }
+
     /// What goes on with some bytes.
     pub(super) fn find(&self, from: UsedId, bytes: &[u8]) -> Option<UsedId> {
         bytes.iter().try_fold(from, |node, &byte| self.sets.child(node, byte))
@@ -90,12 +123,13 @@ impl Histories {
         history: UsedId,
         item: &[u8],
     ) -> Result<Agreeing, EngineError> {
-        let Some(&kind) = item.first() else { return Ok(Agreeing::Many) };
+        let Some(&kind) = item.first() else { return Ok(Agreeing::Many(u32::MAX)) };
         let Some(all) = self.sets.child(history, kind) else { return Ok(Agreeing::None) };
         let mut agreeing = vec![all];
+        let mut before = 0;
         for member in members(item) {
             meter::charge(1)?;
-            match self.find(history, &member_key(set, item, &member)?) {
+            match self.find(history, &member_key(set, item, &member, &mut before)?) {
                 Some(node) => agreeing.push(node),
                 None => return Ok(Agreeing::None),
             }
@@ -104,8 +138,9 @@ impl Histories {
         let Some(&fewest) = agreeing.iter().min_by_key(|&&node| self.sets.count(node)) else {
             return Ok(Agreeing::None);
         };
-        if self.sets.count(fewest) as usize > MAX_RIVALS {
-            return Ok(Agreeing::Many);
+        let most = self.sets.count(fewest);
+        if most as usize > MAX_RIVALS {
+            return Ok(Agreeing::Many(most));
         }
         let mut found = Vec::new();
         let mut pending = vec![(fewest, 0u32)];
@@ -153,21 +188,37 @@ fn container_of(key: &[u8]) -> Option<SchemaId> {
     Some(SchemaId(id.iter().fold(0, |id, &nibble| id << 4 | u32::from(nibble))))
 }
 
-/// The entry of a member, before the items that have it.
-fn member_key(set: &SchemaSet, item: &[u8], member: &Member) -> Result<Vec<u8>, SchemaError> {
+/// The entry of a member, before the items that have it. `before` is what has been hashed of an
+/// array: the entry of an item is one of all up to it.
+fn member_key(
+    set: &SchemaSet,
+    item: &[u8],
+    member: &Member,
+    before: &mut u64,
+) -> Result<Vec<u8>, SchemaError> {
     let value = key_of(set, &item[member.value.clone()])?;
-    Ok(entry_of(item, member, &value).collect())
+    let hash = hash_of(item, member, &value, *before);
+    if member.name.is_none() {
+        *before = hash;
+    }
+    Ok(entry_of(hash).collect())
 }
 
-fn entry_of(item: &[u8], member: &Member, value: &[u8]) -> impl Iterator<Item = u8> {
+fn hash_of(item: &[u8], member: &Member, value: &[u8], before: u64) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(&item[..1]);
     match &member.name {
         Some(name) => hasher.write(&item[name.clone()]),
-        None => hasher.write_usize(member.place),
+        None => {
+            hasher.write_usize(member.place);
+            hasher.write_u64(before);
+        }
     }
     hasher.write(value);
-    let hash = hasher.finish();
+    hasher.finish()
+}
+
+fn entry_of(hash: u64) -> impl Iterator<Item = u8> {
     [MEMBER].into_iter().chain(nibbles((hash >> 32) as u32 ^ hash as u32))
 }
 
@@ -176,12 +227,18 @@ fn entry_of(item: &[u8], member: &Member, value: &[u8]) -> impl Iterator<Item = 
 pub struct OpenMember {
     item: Vec<u8>,
     member: Member,
+    before: u64,
 }
 
 impl OpenMember {
-    pub(super) fn of(item: Vec<u8>) -> Option<Self> {
-        let member = read_members(&item).1?;
-        Some(Self { item, member }).filter(|open| open.written().first() == Some(&b'"'))
+    pub(super) fn of(set: &SchemaSet, item: Vec<u8>) -> Result<Option<Self>, SchemaError> {
+        let (members, Some(member)) = read_members(&item) else { return Ok(None) };
+        let mut before = 0;
+        for member in &members {
+            member_key(set, &item, member, &mut before)?;
+        }
+        let open = Self { item, member, before };
+        Ok(Some(open).filter(|open| open.written().first() == Some(&b'"')))
     }
 
     fn written(&self) -> &[u8] {
@@ -192,7 +249,8 @@ impl OpenMember {
     pub(super) fn is_apart(&self, histories: &Histories, history: UsedId, bytes: &[u8]) -> bool {
         let text = [self.written(), bytes].concat();
         let Some(end) = string_end(&text, 0) else { return false };
-        let mut entry = entry_of(&self.item, &self.member, &text[..end]);
+        let hash = hash_of(&self.item, &self.member, &text[..end], self.before);
+        let mut entry = entry_of(hash);
         entry.try_fold(history, |node, byte| histories.sets.child(node, byte)).is_none()
     }
 }

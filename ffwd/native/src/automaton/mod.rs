@@ -68,6 +68,7 @@ pub use keys::{KeyBase, KeyNodeId, TextId};
 pub use memory::AutomatonBytes;
 pub use pointer::Rivals;
 pub use thread::{Thread, ThreadLexeme, Threads};
+pub use used_keys::UsedId;
 
 /// What to compile.
 #[derive(Debug)]

@@ -389,6 +389,12 @@ impl Automaton {
         id: ObjectStateId,
     ) -> Result<bool, EngineError> {
         let state = json.object_states.get(id.0);
+        let group = self.group(json, state.group);
+        for live in &state.live {
+            if self.takes_any_keys(json, group, live.monitor)? {
+                return Ok(true);
+            }
+        }
         let is_open = self
             .only_alternative(json, state)
             .is_some_and(|monitor| monitor.spec.max_properties.is_none());
@@ -398,6 +404,48 @@ impl Automaton {
         let lexeme = self.lexeme(base.lexeme);
         let inside = lexeme.next(lexeme.start(), b'"')?;
         Ok(inside.is_some_and(|inside| lexeme.takes_anything(inside)))
+    }
+
+    /// Whether any number of keys may come after a member whatever its value is.
+    pub(super) fn has_endless_keys_after(
+        &self,
+        json: &JsonParts,
+        id: ObjectPendingId,
+    ) -> Result<bool, EngineError> {
+        let pending = json.object_pendings.get(id.0);
+        let group = self.group(json, json.object_states.get(pending.from.0).group);
+        // Of those that are required one is left.
+        let required = |entry: &&Entry| {
+            let monitor = &group.monitors[entry.monitor as usize];
+            group.is_required(monitor)
+        };
+        for entry in pending.entries.iter().filter(required) {
+            if !self.takes_any_keys(json, group, entry.monitor)? {
+                return Ok(false);
+            }
+        }
+        Ok(pending.entries.iter().any(|entry| required(&entry)))
+    }
+
+    /// Whether an alternative takes any number of members of any other name.
+    fn takes_any_keys(
+        &self,
+        json: &JsonParts,
+        group: &ObjectGroup,
+        monitor: u32,
+    ) -> Result<bool, EngineError> {
+        let monitor = &group.monitors[monitor as usize];
+        let spec = &monitor.spec;
+        if !group.is_required(monitor) || spec.max_properties.is_some() || !spec.excluded.is_empty()
+        {
+            return Ok(false);
+        }
+        for class in monitor.unnamed.iter().filter(|class| group.is_any_key(class)) {
+            if json.schema.is_satisfiable(class.schema)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The state after a member, if it is the same whatever its value is.

@@ -83,6 +83,11 @@ impl ObjectGroup {
         monitor.owners & self.required != 0
     }
 
+    /// Whether all keys without a name are of a class.
+    pub fn is_any_key(&self, class: &Unnamed) -> bool {
+        matches!(self.languages.get(class.language as usize), Some(None))
+    }
+
     /// The verdict of an object for which these schemas hold.
     pub fn verdict(&self, holds: Verdict) -> Verdict {
         if holds & self.required == 0 {

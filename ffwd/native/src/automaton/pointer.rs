@@ -4,6 +4,7 @@
 use super::config::Automaton;
 use super::history::{plain, Histories, OpenMember};
 use super::used_keys::UsedId;
+use crate::expr::LexState;
 use crate::regex::Decimal;
 
 /// Where what is written of a scalar stands among the items that came.
@@ -28,8 +29,8 @@ pub(super) enum Further {
 pub enum Rivals {
     /// They rule nothing out, but where a token begins another item.
     None,
-    /// What is written of the item stands there among them.
-    Scalar(Pointer),
+    /// What is written of the item stands there among them; the lexeme that reads it, and its state.
+    Scalar(Pointer, (u32, LexState)),
     /// The item is a container, in the middle of a member that is a string.
     Member(UsedId, OpenMember),
     /// An item begins; all that came, and whether it may be an integer of any size.
@@ -50,7 +51,7 @@ impl Pointer {
         Self { number: Some(text), node: all, takes_digits: false }
     }
 
-    fn other(node: UsedId) -> Self {
+    pub(super) fn other(node: UsedId) -> Self {
         Self { number: None, node, takes_digits: false }
     }
 
@@ -108,7 +109,7 @@ impl Rivals {
             Self::None => true,
             Self::Some => false,
             Self::Member(history, open) => open.is_apart(histories, *history, token),
-            Self::Scalar(pointer) => match &pointer.number {
+            Self::Scalar(pointer, _) => match &pointer.number {
                 // Whatever follows the end of an item that came is refused with it.
                 None => histories.find_apart(pointer.node, token),
                 Some(text) => {
@@ -122,6 +123,46 @@ impl Rivals {
                     None => true,
                     Some(b'1'..=b'9') => is_number_apart(histories, all, b"", token, takes_digits),
                     Some(b'-' | b'0') => is_number_apart(histories, all, b"", token, false),
+                    Some(&kind @ (b'{' | b'[')) => histories.sets.child(all, kind).is_none(),
+                    Some(b'"' | b'n' | b't' | b'f') => histories.find_apart(all, token),
+                    Some(_) => false,
+                }
+            }
+        }
+    }
+}
+
+impl Rivals {
+    /// Those that begin with what is written of a scalar, where one text is one value, the lexeme
+    /// that reads it, and its state.
+    pub fn of_text(&self) -> Option<(UsedId, (u32, LexState))> {
+        match self {
+            Self::Scalar(Pointer { number: None, node, .. }, place) => Some((*node, *place)),
+            _ => None,
+        }
+    }
+
+    /// Whether what is written of an item is no item that came, nor the beginning of one, after a
+    /// token in which no item ends.
+    pub fn are_left_by(&self, automaton: &Automaton, token: &[u8]) -> bool {
+        let Some(json) = automaton.json() else { return true };
+        let histories = &json.histories;
+        match self {
+            Self::None => true,
+            Self::Some => false,
+            Self::Member(history, open) => open.is_apart(histories, *history, token),
+            Self::Scalar(Pointer { number: None, node, .. }, _) => {
+                histories.find_apart(*node, token)
+            }
+            Self::Scalar(Pointer { number: Some(text), node, .. }, _) => {
+                is_apart(histories, *node, &[text, token].concat())
+            }
+            &Self::Begins(all, _) => {
+                let token = token.trim_ascii_start();
+                let token = token.strip_prefix(b",").unwrap_or(token).trim_ascii_start();
+                match token.first() {
+                    None => true,
+                    Some(b'-' | b'0'..=b'9') => is_apart(histories, all, token),
                     Some(&kind @ (b'{' | b'[')) => histories.sets.child(all, kind).is_none(),
                     Some(b'"' | b'n' | b't' | b'f') => histories.find_apart(all, token),
                     Some(_) => false,

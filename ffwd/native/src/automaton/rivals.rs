@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use super::array::{ArrayPendingId, ArrayStateId};
 use super::config::{Automaton, JsonParts};
+use super::endless::MAX_DEPTH;
 use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
 use super::history::{open_value, Agreeing, OpenMember, ANY_HISTORY};
@@ -31,8 +32,10 @@ use crate::meter;
 /// How many states one search for a text that has not come enters.
 const MAX_SEARCHED: usize = 200_000;
 
-/// How many beginnings of an item are tried where very many came that it may still equal.
+/// How many beginnings of an item are tried to find one that has not come.
 const MAX_TRIED: usize = 10_000;
+/// After how many it is read again without the few items that it may still equal.
+const MAX_DIRECT: usize = 64;
 
 /// What is known of frames, and of scalars beside sets of items.
 #[derive(Debug, Default)]
@@ -41,7 +44,7 @@ pub(super) struct KnownRivals {
     /// found.
     pub(super) endless: Mutex<FxHashMap<Frame, Option<usize>>>,
     pub(super) counter: Mutex<TextCounter>,
-    anonymous: Mutex<FxHashMap<StackId, StackId>>,
+    exchanged: Mutex<FxHashMap<(StackId, UsedId), StackId>>,
     alive: Mutex<FxHashMap<(UsedId, u32, LexState), bool>>,
 }
 
@@ -82,8 +85,18 @@ impl Automaton {
 
     /// The stack whatever items came.
     pub fn without_history(&self, stack: StackId) -> Result<StackId, EngineError> {
+        self.exchange_history(stack, ANY_HISTORY)
+    }
+
+    /// The stack as if none of the items that came had to be told from further ones.
+    pub(super) fn as_if_none_came(&self, stack: StackId) -> Result<StackId, EngineError> {
+        self.exchange_history(stack, UsedId::EMPTY)
+    }
+
+    /// The stack with other items that lie beside the schemas, as many as came.
+    fn exchange_history(&self, stack: StackId, history: UsedId) -> Result<StackId, EngineError> {
         let Some(json) = self.json().filter(|_| self.has_history(stack)) else { return Ok(stack) };
-        if let Some(&known) = json.rivals.anonymous.lock().get(&stack) {
+        if let Some(&known) = json.rivals.exchanged.lock().get(&(stack, history)) {
             return Ok(known);
         }
         let mut above = Vec::new();
@@ -95,20 +108,20 @@ impl Automaton {
         for cell in above.into_iter().rev() {
             let frame = match self.cell(cell).frame {
                 Frame::ArrayOpen(state) => {
-                    Frame::ArrayOpen(self.array_without_history(json, state)?)
+                    Frame::ArrayOpen(self.array_with_history(json, state, history)?)
                 }
                 Frame::ArrayAfter(state) => {
-                    Frame::ArrayAfter(self.array_without_history(json, state)?)
+                    Frame::ArrayAfter(self.array_with_history(json, state, history)?)
                 }
                 Frame::AwaitComparedItem(item) => {
-                    Frame::AwaitComparedItem(self.item_without_history(json, item)?)
+                    Frame::AwaitComparedItem(self.item_with_history(json, item, history)?)
                 }
                 frame => frame,
             };
             at = self.push(frame, at)?;
         }
-        json.held.add(super::memory::map_entry::<StackId, StackId>());
-        json.rivals.anonymous.lock().insert(stack, at);
+        json.held.add(super::memory::map_entry::<(StackId, UsedId), StackId>());
+        json.rivals.exchanged.lock().insert((stack, history), at);
         Ok(at)
     }
 
@@ -160,19 +173,9 @@ impl Automaton {
                 }
                 continue;
             }
-            match json.histories.agreeing(&json.schema, history, &item)? {
-                Agreeing::None => {}
-                Agreeing::Few(rivals) => {
-                    let query = self.item_query(json, pending);
-                    if !self.differs_from(json, query, &item, &rivals)? {
-                        return Ok(false);
-                    }
-                }
-                Agreeing::Many => {
-                    if !self.finds_other(json, thread, level, history, &item)? {
-                        return Ok(false);
-                    }
-                }
+            let query = self.item_query(json, pending);
+            if !self.finds_other(json, thread, level, query, history, item)? {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -202,18 +205,27 @@ impl Automaton {
                     let digit = self.lexeme(lexeme).next(state, b'1')?;
                     Rivals::Begins(history, self.takes_digits(lexeme, digit)?)
                 }
+                Some(place) if self.is_plain_integer(place, &item)? => {
+                    match json.histories.find(history, &item) {
+                        Some(node) => Rivals::Scalar(Pointer::other(node), place),
+                        None => Rivals::None,
+                    }
+                }
                 Some((lexeme, state)) => {
                     let is_integer = item.iter().all(u8::is_ascii_digit);
                     let takes_digits = is_integer && self.takes_digits(lexeme, Some(state))?;
                     match Pointer::new(&json.histories, history, &item) {
-                        Some(pointer) => Rivals::Scalar(Pointer { takes_digits, ..pointer }),
+                        Some(pointer) => {
+                            let pointer = Pointer { takes_digits, ..pointer };
+                            Rivals::Scalar(pointer, (lexeme, state))
+                        }
                         None => Rivals::None,
                     }
                 }
                 None if item.is_empty() => Rivals::Begins(history, false),
                 None => match json.histories.agreeing(&json.schema, history, &item)? {
                     Agreeing::None => Rivals::None,
-                    _ => self.member_rivals(thread, level, history, item),
+                    _ => self.member_rivals(json, thread, level, history, item)?,
                 },
             };
             rivals = match (rivals, found) {
@@ -237,19 +249,20 @@ impl Automaton {
     /// The rivals of a container that some agree with so far.
     fn member_rivals(
         &self,
+        json: &JsonParts,
         thread: &Thread,
         level: StackId,
         history: UsedId,
         item: Vec<u8>,
-    ) -> Rivals {
+    ) -> Result<Rivals, EngineError> {
         let &Cell { frame, parent, .. } = self.cell(thread.stack);
-        let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Rivals::Some };
+        let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(Rivals::Some) };
         let is_string = self.lexeme(lexeme).spec().spelling == Spelling::JsonString;
         let is_member = matches!(frame, Frame::Value(_)) && self.cell(parent).parent == level;
-        match OpenMember::of(item) {
+        Ok(match OpenMember::of(&json.schema, item)? {
             Some(open) if is_string && is_member => Rivals::Member(history, open),
             _ => Rivals::Some,
-        }
+        })
     }
 
     /// Whether the next item may be an integer of any size.
@@ -260,16 +273,6 @@ impl Automaton {
             let lexeme = self.lexeme(scalar.lexeme);
             let digit = lexeme.next(lexeme.start(), b'1')?;
             if self.takes_digits(scalar.lexeme, digit)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Whether what is written of an item may be the beginning of one that came.
-    pub fn may_equal_earlier(&self, threads: &[Thread]) -> Result<bool, EngineError> {
-        for thread in threads {
-            if !matches!(self.rivals(thread)?, Rivals::None) {
                 return Ok(true);
             }
         }
@@ -328,6 +331,49 @@ impl Automaton {
         json.held.add(super::memory::map_entry::<(UsedId, u32, LexState), bool>());
         json.rivals.alive.lock().insert(key, alive);
         Ok(alive)
+    }
+
+    /// Whether a scalar can become something else than the items that begin with what is written of
+    /// it.
+    pub fn leaves_a_scalar(
+        &self,
+        (lexeme, state): (u32, LexState),
+        items: UsedId,
+    ) -> Result<bool, EngineError> {
+        let Some(json) = self.json() else { return Ok(true) };
+        match state.is_final() {
+            true => Ok(!json.histories.sets.ends(items)),
+            false => self.is_scalar_alive(json, lexeme, state, Pointer::other(items)),
+        }
+    }
+
+    /// Whether what is written is an item that came.
+    pub fn is_item(&self, items: UsedId) -> bool {
+        self.json().is_some_and(|json| json.histories.sets.ends(items))
+    }
+
+    /// Whether a number is written so that one text is one value: digits, and nothing but digits
+    /// may follow.
+    fn is_plain_integer(
+        &self,
+        (lexeme, state): (u32, LexState),
+        item: &[u8],
+    ) -> Result<bool, EngineError> {
+        let lexeme = self.lexeme(lexeme);
+        if !item.iter().all(u8::is_ascii_digit) {
+            return Ok(false);
+        }
+        for byte in *b".eE" {
+            if lexeme.next(state, byte)?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The items that came, by the byte with which they go on.
+    pub fn items_below(&self, items: UsedId) -> &[(u8, UsedId)] {
+        self.json().map_or(&[], |json| json.histories.sets.children(items))
     }
 
     /// Bytes after which a scalar is none of the items that came, wherever it ends.
@@ -390,6 +436,29 @@ impl Automaton {
         };
         let Some(pointer) = pointer else { return Ok(None) };
         self.unused_text(json, lexeme, state, pointer)
+    }
+
+    /// How many items that came may still be equalled by the container that a thread is in.
+    pub(super) fn num_rivals_of_member(&self, thread: &Thread) -> Result<usize, EngineError> {
+        let Some(json) = self.json().filter(|_| self.has_history(thread.stack)) else {
+            return Ok(0);
+        };
+        let mut rivals = 0;
+        for (level, _, history) in self.levels(json, thread.stack) {
+            if thread.transcript == TextId::ANY || self.scalar_of(thread, level).is_some() {
+                continue;
+            }
+            let item = self.item_text(json, thread, level);
+            if item.is_empty() {
+                continue;
+            }
+            rivals += match json.histories.agreeing(&json.schema, history, &item)? {
+                Agreeing::None => 0,
+                Agreeing::Few(rivals) => rivals.len(),
+                Agreeing::Many(rivals) => rivals as usize,
+            };
+        }
+        Ok(rivals)
     }
 
     fn unused_from_start(
@@ -460,20 +529,51 @@ impl Automaton {
         Ok(self.walk(self.starts(stack)?, item)?.is_some())
     }
 
-    /// Whether a container that begins with a text can become one that has not come, by trying.
+    /// Whether a container that begins with a text can become one that has not come: ways to go on
+    /// are tried until the items that came are left behind. Where few are left that it may equal, it
+    /// is read again without them.
     fn finds_other(
         &self,
         json: &JsonParts,
         thread: &Thread,
         level: StackId,
+        query: QueryId,
         history: UsedId,
-        item: &[u8],
+        item: Vec<u8>,
     ) -> Result<bool, EngineError> {
+        if json.histories.agreeing(&json.schema, history, &item)? == Agreeing::None {
+            return Ok(true);
+        }
         let height = self.cell(level).height;
-        let start = Thread { transcript: TextId::ANY, ..*thread };
-        let mut pending = vec![(Threads::from_slice(&[start]), item.to_vec())];
-        for _ in 0..MAX_TRIED {
-            let Some((threads, text)) = pending.pop() else { return Ok(false) };
+        // Items within the container differ all the same.
+        let stack = self.compared_within(thread.stack, level)?;
+        let mut pending = vec![(Threads::from_slice(&[Thread { stack, ..*thread }]), item)];
+        let mut tried = 0;
+        while let Some((threads, text)) = pending.pop() {
+            tried += 1;
+            if tried > MAX_TRIED {
+                let what = "texts that are tried for an item that differs from those that came";
+                return Err(LimitExceeded::new(what, MAX_TRIED).into());
+            }
+            let agreeing = json.histories.agreeing(&json.schema, history, &text)?;
+            let many = match &agreeing {
+                Agreeing::None => return Ok(true),
+                Agreeing::Few(rivals) => rivals.len() as u64,
+                Agreeing::Many(many) => u64::from(*many),
+            };
+            for thread in &threads {
+                // Further in, other items may rule some of them out.
+                let is_own = self.cell(self.level(thread.stack)).height == height;
+                if is_own && self.has_more_texts(json, thread, many)? {
+                    return Ok(true);
+                }
+            }
+            if let (Agreeing::Few(rivals), true) = (agreeing, tried > MAX_DIRECT) {
+                if self.differs_from(json, query, &text, &rivals)? {
+                    return Ok(true);
+                }
+                continue;
+            }
             // Digits are gone on with first, and blanks last: they change nothing.
             let others = (b'!'..=b'~').filter(|byte| !byte.is_ascii_digit());
             for byte in b" \n\t".iter().copied().chain(others).chain(b'0'..=b'9') {
@@ -490,21 +590,33 @@ impl Automaton {
                 }
             }
         }
-        let what = "texts that are tried for an item that differs from those that came";
-        Err(LimitExceeded::new(what, MAX_TRIED).into())
+        Ok(false)
     }
 
-    /// Whether a scalar of the query can be written that has not come.
-    pub(super) fn has_unused_scalar(
+    /// A stack in which the items at a level and further out need not differ from any.
+    fn compared_within(&self, stack: StackId, level: StackId) -> Result<StackId, EngineError> {
+        let mut above = Vec::new();
+        let mut at = stack;
+        while at != level && at != StackId::END {
+            let &Cell { frame, parent, .. } = self.cell(at);
+            above.push(frame);
+            at = parent;
+        }
+        let mut at = self.as_if_none_came(at)?;
+        for frame in above.into_iter().rev() {
+            at = self.push(frame, at)?;
+        }
+        Ok(at)
+    }
+
+    /// Whether a value of the query can be written that has not come.
+    pub(super) fn has_unused_item(
         &self,
         json: &JsonParts,
         query: QueryId,
         history: UsedId,
     ) -> Result<bool, EngineError> {
         let starts = self.value_starts(json, query)?;
-        if !starts.objects.is_empty() || starts.arrays.is_some() {
-            return Ok(true);
-        }
         for scalar in &starts.scalars {
             let lexeme = self.lexeme(scalar.lexeme);
             let start = lexeme.start();
@@ -519,6 +631,27 @@ impl Automaton {
                 if self.is_scalar_alive(json, scalar.lexeme, state, pointer)? {
                     return Ok(true);
                 }
+            }
+        }
+        if starts.objects.is_empty() && starts.arrays.is_none() {
+            return Ok(false);
+        }
+        let kinds = [b'{', b'['].map(|kind| json.histories.sets.child(history, kind));
+        if kinds == [None, None] || self.is_endless_query(json, query, MAX_DEPTH)? {
+            return Ok(true);
+        }
+        // All scalars have come, so one value more is a container.
+        let schemas = json.queries.get(query.0).required_schemas();
+        let came = u64::from(json.histories.len(history));
+        for &schema in schemas {
+            if json.schema.has_more_values(schema, came)? {
+                return Ok(true);
+            }
+        }
+        let came = json.histories.items(&json.schema, history)?;
+        for &schema in schemas {
+            if json.schema.has_other_value(schema, &came)? {
+                return Ok(true);
             }
         }
         Ok(false)

@@ -226,7 +226,7 @@ fn masks_in_arrays_are_what_brute_force_finds_and_lead_to_valid_texts() {
 
 /// Items of arrays in which they must differ, and that have the same masks however the items that
 /// came are kept: numbers have not, for which fewer spellings are known once one is left out.
-const DISTINCT_ITEMS: [&str; 9] = [
+const DISTINCT_ITEMS: [&str; 12] = [
     r#"{"type": "string"}"#,
     r#"{"type": "string", "maxLength": 1}"#,
     r#"{"type": "string", "pattern": "^[ab]{1,2}$"}"#,
@@ -235,7 +235,19 @@ const DISTINCT_ITEMS: [&str; 9] = [
     r#"{"type": "object", "properties": {"k": {"enum": ["a", "b"]}, "a": {"type": "string"}}, "required": ["a"], "additionalProperties": false}"#,
     r#"{"type": "object", "additionalProperties": {"type": "string"}}"#,
     r#"{"type": "array", "items": {"type": "boolean"}}"#,
+    r#"{"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 1}"#,
+    r#"{"type": "object", "anyOf": [{"properties": {"k": {"enum": ["a", "b"]}}, "required": ["k"]},
+        {"properties": {"k": {"const": "ab"}, "a": {"type": "string"}}, "required": ["k", "a"]}]}"#,
+    r#"{"type": "object", "properties": {"k": {"enum": ["a", "b", "ab"]}}, "additionalProperties": false}"#,
     r#"{"type": "array", "uniqueItems": true, "items": {"type": "string"}}"#,
+];
+
+/// What an array may ask beside that. Whatever the items are, an array of at most one is one.
+const DISTINCT_ARRAYS: [&str; 4] = [
+    r#""items": ITEM"#,
+    r#""prefixItems": [ITEM], "items": ITEM"#,
+    r#""prefixItems": [ITEM, true], "items": ITEM, "maxItems": 3"#,
+    r#""items": ITEM, "contains": {"enum": ["a", "ab", []]}, "minContains": 0, "maxContains": 2"#,
 ];
 
 #[test]
@@ -243,19 +255,26 @@ fn items_that_lie_beside_the_schema_have_the_masks_of_those_that_are_negated() {
     let engine = engine(vocabulary(12, 500));
     let vocabulary = engine.vocabulary();
     let mut items = 0;
-    for (number, item) in DISTINCT_ITEMS.into_iter().enumerate() {
-        // With a prefix, the items that came are excluded from the schema of the next.
-        let beside = format!(r#"{{"type": "array", "uniqueItems": true, "items": {item}}}"#);
-        let negated = format!(
-            r#"{{"type": "array", "uniqueItems": true, "prefixItems": [{item}], "items": {item}}}"#
-        );
-        for whitespace in [COMPACT, FLEXIBLE] {
+    for number in 0..DISTINCT_ITEMS.len() * DISTINCT_ARRAYS.len() {
+        let item = DISTINCT_ITEMS[number % DISTINCT_ITEMS.len()];
+        let array = DISTINCT_ARRAYS[number / DISTINCT_ITEMS.len()].replace("ITEM", item);
+        let beside = format!(r#"{{"type": "array", "uniqueItems": true, {array}}}"#);
+        // Where an array may also be one whose items need not differ, the items that came are
+        // excluded from the schema of the next.
+        let negated = format!(r#"{{"anyOf": [{beside}, {{"type": "array", "maxItems": 0}}]}}"#);
+        for (whitespace, is_compact) in [(COMPACT, true), (FLEXIBLE, false)] {
             let compiled = [&beside, &negated]
                 .map(|s| engine.compile_json_schema(s, whitespace.clone()).unwrap());
             let mut rng = seeded(number as u8);
             for _ in 0..6 {
                 let mut states = compiled.each_ref().map(|c| c.generation().automaton.start());
                 let mut text = Vec::new();
+                for (twin, compiled) in compiled.iter().enumerate().filter(|_| is_compact) {
+                    let automaton = &compiled.generation().automaton;
+                    let array = automaton.walk(automaton.threads(states[twin]), b"[").unwrap();
+                    let lie_beside = automaton.has_history(array.unwrap()[0].stack);
+                    assert_eq!(lie_beside, twin == 0);
+                }
                 for _ in 0..24 {
                     let [allowed, others] = [0, 1]
                         .map(|twin| assert_mask(&compiled[twin], states[twin], &text, &beside));

@@ -9,9 +9,12 @@ use super::satisfy::{Context, Solver};
 use super::values::ValueId;
 use super::{ArraySpec, SchemaId};
 
+/// How many values are listed that an array may miss.
+const MAX_CONTESTED: u64 = 1 << 10;
+
 impl ArraySpec {
     /// Whether all that must come may be left out.
-    fn asks_for_nothing(&self) -> bool {
+    pub fn asks_for_nothing(&self) -> bool {
         self.min_items == 0 && self.contains.iter().all(|contains| contains.min == 0)
     }
 }
@@ -64,6 +67,16 @@ impl Solver {
             own.push(value);
         }
         Ok(Some(own))
+    }
+
+    /// The values that an array may miss once others have come; `None` if these may be any.
+    pub(super) fn contested_values(
+        &mut self,
+        context: Context<'_>,
+        spec: &ArraySpec,
+    ) -> Result<Option<Vec<ValueId>>, SchemaError> {
+        let filling = Filling::new(self, context, &mut Source::Known, spec, MAX_CONTESTED)?;
+        Ok(filling.contested())
     }
 
     /// The values of schemas that are equal to one value, sorted.

@@ -18,6 +18,9 @@ use super::{ArraySpec, Contains, SchemaId};
 /// How many `contains` may count at once in one array.
 pub const MAX_CONTAINS: usize = 8;
 
+/// More values than one array has items.
+const NEVER_ALL: u64 = 1 << 32;
+
 /// The values of a place with one label.
 #[derive(Clone, Debug)]
 enum Kind {
@@ -227,6 +230,24 @@ impl Filling {
             }
         }
         Ok(())
+    }
+
+    /// The values that may be missing once others have come. `None` if they are too many to be
+    /// listed, and few enough to come all.
+    pub fn contested(&self) -> Option<Vec<ValueId>> {
+        let mut all = Vec::new();
+        for label in &self.labels {
+            for kind in &label.kinds {
+                match kind {
+                    Kind::Few(values) => all.extend_from_slice(values),
+                    Kind::Many(count) if *count < NEVER_ALL => return None,
+                    Kind::Many(_) => {}
+                }
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        Some(all)
     }
 
     /// Before the first item, after values that must not come again.

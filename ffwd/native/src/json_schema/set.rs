@@ -306,13 +306,44 @@ impl SchemaSet {
         let mut solver = self.begin();
         let came = solver.equalled(came);
         let values = solver.essential_values(self.context(), after, &came, tests)?;
-        let Some(values) = values else { return Ok(None) };
+        values.map(|values| self.equal_to_each(&mut solver, values)).transpose()
+    }
+
+    /// The values that an array with `unique` may miss once others have come, as schemas of what
+    /// equals them, sorted; `None` if these may be any.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn contested_values(&self, spec: &ArraySpec) -> Result<Option<Vec<SchemaId>>, SchemaError> {
+        let mut solver = self.begin();
+        let Some(values) = solver.contested_values(self.context(), spec)? else { return Ok(None) };
+        let mut schemas = self.equal_to_each(&mut solver, values)?;
+        schemas.sort_unstable();
+        Ok(Some(schemas))
+    }
+
+    fn equal_to_each(
+        &self,
+        solver: &mut Solver,
+        values: Vec<ValueId>,
+    ) -> Result<Vec<SchemaId>, SchemaError> {
         let mut schemas = Vec::with_capacity(values.len());
         for value in values {
             let equal = solver.expander.interner.single(Atom::equal(value));
-            schemas.push(equal.map_err(|e| self.exceeded(&solver, None, e))?);
+            schemas.push(equal.map_err(|e| self.exceeded(solver, None, e))?);
         }
-        Ok(Some(schemas))
+        Ok(schemas)
+    }
+
+    /// Whether a schema has more values than a number.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn has_more_values(&self, id: SchemaId, number: u64) -> Result<bool, SchemaError> {
+        let mut solver = self.begin();
+        // As the number grows, little is counted again.
+        let enough = number.saturating_add(1).checked_next_power_of_two().unwrap_or(u64::MAX);
+        Ok(solver.count(self.context(), id, enough)?.least() > number)
     }
 
     /// Whether some value satisfies a schema beside those that are named by [`Self::equal_to`].

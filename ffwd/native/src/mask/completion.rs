@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use smallvec::SmallVec;
+
 use super::leading::are_listed;
 use super::lexeme_mask::Inner;
 use super::state_mask::Masker;
@@ -238,18 +240,26 @@ impl Masker {
             if found.tokens.is_empty() && found.bitmaps.is_empty() {
                 continue;
             }
-            let Some(shared) = automaton.shared_completion(&found.threads, &found.left)? else {
+            let has_history = found.threads.iter().any(|t| automaton.has_history(t.stack));
+            let ended = match has_history {
+                true => automaton.ended_items(threads, &found.threads),
+                false => SmallVec::new(),
+            };
+            let shared = automaton.shared_completion(&found.threads, &found.left, &ended)?;
+            let Some(shared) = shared else {
                 let Found { tokens, bitmaps, .. } = found;
                 endings.push(Ending { text: None, tokens, bitmaps });
                 continue;
             };
             if found.is_forgetful() {
-                let has_history =
-                    found.threads.iter().any(|thread| automaton.has_history(thread.stack));
+                let in_strings = automaton.are_within_strings(threads);
                 let is_doubtful = |token: &TokenId| {
                     let text = self.vocabulary.text(*token);
-                    let is_ruled = || rivals.iter().any(|rivals| !rivals.clears(automaton, text));
-                    has_history && is_ruled() || shared.is_doubtful(text)
+                    // An item may end in it, and the next one begin.
+                    let crosses = || text.contains(&b',') && !(in_strings && !text.contains(&b'"'));
+                    let is_near = || rivals.iter().any(|r| !r.are_left_by(automaton, text));
+                    has_history && (crosses() || ended.is_empty() && is_near())
+                        || shared.is_doubtful(text)
                 };
                 for token in found.take(is_doubtful) {
                     if let Some(after) = automaton.walk(threads, self.vocabulary.text(token))? {

@@ -22,6 +22,7 @@ mod listed;
 mod loops;
 mod recent;
 pub mod rest_tries;
+mod ruled;
 mod sharded;
 pub mod slots;
 pub mod state_mask;

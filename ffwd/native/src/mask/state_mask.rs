@@ -17,6 +17,7 @@ use super::groups::Group;
 use super::known_steps::walk_known;
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
+use super::ruled::RuledOut;
 use super::sharded::Sharded;
 use super::slots::Slots;
 use super::successors::Insides;
@@ -95,6 +96,8 @@ pub struct Masker {
     pub(super) levels: Slots<Arc<Levels>>,
     /// The tokens that stay in a lexeme, by lexeme and state.
     pub(super) insides: Mutex<Insides>,
+    /// Tokens that the items that came rule out.
+    pub(super) ruled_out: Mutex<RuledOut>,
     /// Tokens by where they lead, by state.
     pub(super) groups: Slots<Arc<[Group]>>,
     /// Bytes of the masks in the memo, and of how texts end.
@@ -121,6 +124,7 @@ impl Masker {
             most_after: Slots::default(),
             levels: Slots::default(),
             insides: Mutex::default(),
+            ruled_out: Mutex::default(),
             groups: Slots::default(),
             bytes: AtomicU64::new(0),
             max_bytes: AtomicU64::new(max_bytes),
@@ -198,10 +202,17 @@ impl Masker {
         // But for the few tokens in which one key ends and the next begins, which may be the same,
         // or in which an item ends that the next must differ from.
         let mut doubtful = doubtful.to_vec();
+        let mut ruled_out: Option<Arc<[TokenId]>> = None;
         if has_history && !rivalled.is_empty() {
             let rivals: SmallVec<[Rivals; 2]> =
                 threads.iter().map(|thread| automaton.rivals(thread)).collect::<Result<_, _>>()?;
-            if rivals.iter().any(|rivals| !matches!(rivals, Rivals::None)) {
+            let of_text = match &rivals[..] {
+                [rivals] => rivals.of_text(),
+                _ => None,
+            };
+            if let Some((items, place)) = of_text {
+                ruled_out = Some(self.ruled_out(automaton, items, place)?);
+            } else if rivals.iter().any(|rivals| !matches!(rivals, Rivals::None)) {
                 let is_cleared = |token: TokenId| {
                     let text = self.vocabulary.text(token);
                     rivals.iter().all(|rivals| rivals.clears(automaton, text))
@@ -225,12 +236,14 @@ impl Masker {
             let all = (0..self.vocabulary.width() as u32).map(TokenId);
             doubtful.extend(all.filter(commas).map(Doubt::of));
         }
-        if !doubtful.is_empty() {
+        let ruled_out = ruled_out.as_deref().unwrap_or_default();
+        if !doubtful.is_empty() || !ruled_out.is_empty() {
             let doubtful = Doubt::settle(doubtful);
             let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
             builder.add_mask(&mask);
             let tokens: Vec<TokenId> = doubtful.iter().map(|doubt| doubt.token).collect();
             builder.remove(&tokens);
+            builder.remove(ruled_out);
             for doubt in doubtful.iter() {
                 if doubt.resolve(&self.vocabulary, automaton, threads)? {
                     builder.added.push(doubt.token);
@@ -261,6 +274,7 @@ impl Masker {
             self.most_after.clear();
             self.levels.clear();
             self.insides.lock().clear();
+            self.ruled_out.lock().clear();
             self.groups.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
             self.counters.cleared.fetch_add(1, Ordering::Relaxed);

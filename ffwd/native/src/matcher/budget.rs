@@ -208,6 +208,7 @@ impl Matcher {
         &self,
         generation: &Generation,
         plan: &Plan,
+        from: &Place,
         position: usize,
         token: TokenId,
         next: &Place,
@@ -227,7 +228,21 @@ impl Matcher {
                 return Ok(Some(Plan::of(completion)));
             }
         }
-        Ok(None)
+        // With what the text itself is completed there may be another one after the token.
+        let own = self.own_plan(generation, from, left + 1)?;
+        Ok(own.filter(|own| own.first(vocabulary) == Some(token)).map(|own| own.rest()))
+    }
+
+    /// The completion of the text at a place, if it is in time.
+    fn own_plan(
+        &self,
+        generation: &Generation,
+        place: &Place,
+        left: usize,
+    ) -> Result<Option<Plan>, EngineError> {
+        let vocabulary = self.compiled.engine.vocabulary();
+        let own = self.completion_at(generation, place)?;
+        Ok(own.filter(|own| own.is_within(vocabulary, left)).map(Plan::of))
     }
 
     /// Whether the budget leaves room for all tokens of the grammar, as far as that is known already.
@@ -262,24 +277,31 @@ impl Matcher {
             self.compiled.settle(&generation);
             return Ok(());
         }
+        let mut own = None;
         if self.is_in_text(&place) {
             if masker.most_after(automaton, state)? <= after {
                 self.fill_by_grammar(row)?;
             } else {
                 masker.fill_within(automaton, state, after, row)?;
+                own = self.own_plan(&generation, &place, left)?;
             }
             self.compiled.settle(&generation);
         } else {
             self.fill_by_grammar(row)?;
             self.narrow_beginning(&generation, &place, course, after, row)?;
+            if !automaton.has_limits() {
+                own = self.own_plan(&generation, &place, left)?;
+            }
         }
         let vocabulary = self.compiled.engine.vocabulary();
         let plan = match (&course.plan, automaton.has_limits()) {
             (None, true) => self.in_time(&generation, &place, &course.ages, self.tokens.len())?,
             (plan, _) => plan.clone(),
         };
-        if let Some(first) = plan.and_then(|plan| plan.first(vocabulary)) {
-            set_bits(row, &[first]);
+        for plan in plan.iter().chain(&own) {
+            if let Some(first) = plan.first(vocabulary) {
+                set_bits(row, &[first]);
+            }
         }
         Ok(())
     }

@@ -59,6 +59,8 @@ const SCHEMAS: [&str; 28] = [
     r#"{"type": "array", "minItems": 2, "items": {"type": "array", "items": {"type": "object",
         "patternProperties": {"^x": {"minItems": 1, "type": "array"}}, "minProperties": 2}}}"#,
 ];
+/// How many vocabularies are drawn of tokens that cross items.
+const ROUNDS_OF_CROSSING: usize = 12;
 const PATTERNS: [&str; 5] = ["(ab|abc)*x", "a{3,9}", "[a-z]+@[a-z]{2}", "", "(?s:.*)end"];
 
 fn engine(vocabulary: Vocabulary) -> Arc<Engine> {
@@ -68,9 +70,15 @@ fn engine(vocabulary: Vocabulary) -> Arc<Engine> {
 fn grammars(engine: &Arc<Engine>) -> Vec<(String, Arc<Compiled>)> {
     let mut grammars = Vec::new();
     for (at, schema) in SCHEMAS.iter().enumerate() {
-        let whitespace = if at % 2 == 0 { COMPACT } else { FLEXIBLE };
-        let extra = (at % 3 == 1).then_some(CONSISTENT);
-        for whitespace in [Some(whitespace), extra].into_iter().flatten() {
+        let layouts = match (schema.contains("uniqueItems"), at % 2 == 0, at % 3 == 1) {
+            // Where items that came decide, tokens that cross their ends matter.
+            (true, ..) => vec![COMPACT, FLEXIBLE, CONSISTENT],
+            (_, true, true) => vec![COMPACT, CONSISTENT],
+            (_, true, false) => vec![COMPACT],
+            (_, false, true) => vec![FLEXIBLE, CONSISTENT],
+            (_, false, false) => vec![FLEXIBLE],
+        };
+        for whitespace in layouts {
             let compiled = engine.compile_json_schema(schema, whitespace);
             grammars.push((schema.to_string(), Arc::new(compiled.unwrap())));
         }
@@ -170,6 +178,110 @@ fn every_walk_ends_in_time_and_masks_are_what_can_be_accepted() {
             assert!(matcher.accept_all(&ended).unwrap(), "{name}");
         }
     }
+}
+
+/// Arrays of different items in which a text that ends one way may be one item too few, or one that
+/// came.
+const DISTINCT: [&str; 10] = [
+    SCHEMAS[9],
+    r#"{"type": "array", "uniqueItems": true, "minItems": 3, "items": {"enum": ["a", "ab", "abb", "b", "bb"]}}"#,
+    r#"{"type": "array", "uniqueItems": true, "minItems": 3,
+        "items": {"type": "integer", "minimum": 0, "maximum": 12}}"#,
+    r#"{"type": "array", "uniqueItems": true, "minItems": 3,
+        "items": {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 2}}"#,
+    r#"{"type": "array", "uniqueItems": true, "minItems": 2, "items": {"type": "object",
+        "properties": {"a": {"enum": [1, 2]}}, "additionalProperties": false}}"#,
+    r#"{"type": "array", "uniqueItems": true, "minItems": 3,
+        "items": {"anyOf": [{"type": "string"}, {"const": 1}, {"const": []}]}}"#,
+    r#"{"type": "array", "uniqueItems": true, "minItems": 3, "prefixItems": [{"enum": [1, "a"]}],
+        "items": {"enum": [1, 2, "a", [], null]}}"#,
+    r#"{"type": "array", "uniqueItems": true, "minItems": 3}"#,
+    r#"{"type": "array", "uniqueItems": true, "minItems": 2, "items": {"type": "array",
+        "uniqueItems": true, "minItems": 1, "items": {"type": "string"}}}"#,
+    r#"{"type": "array", "uniqueItems": true, "minItems": 3, "items": {"type": "number"}}"#,
+];
+
+/// Arrays whose items differ in one member only, with the number of bytes of a shortest one.
+const DIFFERENT_MEMBERS: [(&str, usize); 6] = [
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+        "additionalProperties": false}"#,
+        30,
+    ),
+    (
+        r#"{"type": "object", "properties": {"a": {"enum": [1, 2, 33]}}, "required": ["a"],
+        "additionalProperties": false}"#,
+        26,
+    ),
+    (r#"{"type": "array", "items": {"enum": [1, 22]}, "minItems": 2, "maxItems": 2}"#, 21),
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {"type": "string",
+        "pattern": "^[xy]{1,2}$"}}, "required": ["b"], "additionalProperties": false}},
+        "required": ["a"], "additionalProperties": false}"#,
+        50,
+    ),
+    (r#"{"enum": [{"a": 1}, {"a": 22}, {"a": [3]}, {"b": "long"}]}"#, 28),
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true,
+        "items": {"enum": [1, 2]}, "minItems": 1}}, "required": ["a"],
+        "additionalProperties": false}"#,
+        33,
+    ),
+];
+
+#[test]
+fn items_that_differ_in_one_member_have_completions() {
+    let engine = engine(vocabulary_of(&[]));
+    for (item, bytes) in DIFFERENT_MEMBERS {
+        let schema =
+            format!(r#"{{"type": "array", "uniqueItems": true, "minItems": 3, "items": {item}}}"#);
+        let compiled = Arc::new(engine.compile_json_schema(&schema, COMPACT).unwrap());
+        // And the end token.
+        assert_eq!(needed(&compiled), bytes + 1, "{schema}");
+        checked_completion(&Matcher::new(compiled.clone()).unwrap());
+    }
+}
+
+/// What tokens around the ends of items are put together of.
+const ENDS: [&str; 26] = [
+    "\"", "a", "b", "\",", ",\"", "\"a\"", ",", "1", "2", "12", "[]", "],", "[", "]", "{}",
+    "{\"a\":", "null", "nu", "ll,", "},", "[1", ",2", "\"\"", "\"\",", "[[", "1]",
+];
+
+#[test]
+fn masks_near_the_end_are_what_can_be_accepted_where_tokens_cross_items() {
+    let mut rng = seeded(73);
+    let mut walks = 0;
+    for round in 0..ROUNDS_OF_CROSSING {
+        let tokens: Vec<String> = (0..25)
+            .map(|_| {
+                let pieces = 1 + rng.random_range(0..6u32) / 3 + u32::from(round % 2 == 1);
+                (0..pieces).map(|_| ENDS[rng.random_range(0..ENDS.len())]).collect()
+            })
+            .collect();
+        let mut tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        tokens.retain(|token| token.len() > 1);
+        let engine = engine(vocabulary_of(&tokens));
+        for schema in DISTINCT {
+            let compiled = Arc::new(engine.compile_json_schema(schema, COMPACT).unwrap());
+            let needed = needed(&compiled);
+            for more in [0, 1, 2, 4] {
+                let mut matcher = limited(&compiled, needed + more).unwrap();
+                while !matcher.is_terminated() {
+                    let mask = checked_mask(&matcher);
+                    checked_completion(&matcher);
+                    // Rarely a single byte.
+                    let tries = (0..3).map(|_| mask[rng.random_range(0..mask.len())]);
+                    let token = tries.max_by_key(|token| token.0 >= 256).unwrap();
+                    assert!(matcher.accept(token).unwrap());
+                }
+                walks += 1;
+            }
+        }
+    }
+    assert!(walks > 400);
 }
 
 #[test]

@@ -210,7 +210,7 @@ impl Matcher {
         let vocabulary = self.compiled.engine.vocabulary();
         if !generation.automaton.has_limits() {
             let Some(plan) = &before.plan else { return Ok(None) };
-            let plan = self.plan_after(generation, plan, position, token, &next)?;
+            let plan = self.plan_after(generation, plan, from, position, token, &next)?;
             return Ok(plan.map(|plan| (next, Course { ages: Ages::new(), plan: Some(plan) })));
         }
         if self.max_tokens().is_some_and(|max| position >= max) {
