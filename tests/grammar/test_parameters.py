@@ -99,3 +99,28 @@ def test_what_begins_with_itself_is_expanded_beforehand() -> None:
     compiled = ffwd.compile(ffwd.lark(text), byte_vocabulary())
     assert accepts(compiled, "b" + "a" * 9)
     assert not accepts(compiled, "b" + "a" * 8)
+
+
+def test_a_part_that_is_only_empty_may_come_back_to_itself() -> None:
+    text = "start: lst::0 none::0\n" + counters(7, 50, '"X"').split("\n", 1)[1]
+    text += '\nnone::_: "" | none::incr([0:8])'
+    compiled = ffwd.compile(ffwd.lark(text), byte_vocabulary())
+    assert accepts(compiled, "a b X")
+    assert not accepts(compiled, "a b")
+
+
+def test_too_many_values_of_what_begins_with_itself_are_a_limit_with_its_rule() -> None:
+    text = 'start: l::0\nl::_: l::incr([0:32]) "a" %if lt([0:32], 2000000) | "x"'
+    with pytest.raises(ffwd.LimitExceededError, match="rule l may begin with itself") as caught:
+        ffwd.compile(ffwd.lark(text), byte_vocabulary(), limits=ffwd.Limits(compile_seconds=None))
+    assert caught.value.line == 2
+
+
+def test_refusals_do_not_depend_on_the_values_that_come() -> None:
+    for many in ("", "0"):
+        most = f"5{many}{many}{many}"
+        step = f'p::_: "a" p::incr([0:16]) %if lt([0:16], {most}) | "b" none %if gt([0:16], 65000)'
+        text = f'start: p::0\n{step} | "c"\nnone: "d" none'
+        with pytest.raises(ffwd.GrammarError, match="rule none") as caught:
+            ffwd.compile(ffwd.lark(text), byte_vocabulary())
+        assert caught.value.line == 3

@@ -661,6 +661,8 @@ impl Engine {
 #[cfg(test)]
 mod array_tests;
 #[cfg(test)]
+mod test_ambiguous;
+#[cfg(test)]
 mod test_distinct;
 #[cfg(test)]
 mod test_enums;

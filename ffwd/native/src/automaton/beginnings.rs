@@ -206,7 +206,7 @@ impl Automaton {
             let parent = cell.parent;
             match cell.frame {
                 Frame::Union(union) => {
-                    let members = rules.unions.get(union).0.iter().rev();
+                    let members = rules.unions.get(union).members.iter().rev();
                     pending.extend(members.map(|&member| (member, label)));
                 }
                 Frame::Mark(node) => {

@@ -114,7 +114,7 @@ impl Automaton {
                 }
                 Frame::Union(union) => {
                     if seen.insert(stack) {
-                        pending.extend_from_slice(&rules.unions.get(union).0);
+                        pending.extend_from_slice(&rules.unions.get(union).members);
                     }
                     continue;
                 }

@@ -135,7 +135,7 @@ impl Automaton {
             }
             Frame::Union(union) if depth > 0 => {
                 let mut least = UNKNOWN;
-                for &member in &rules.unions.get(union).0 {
+                for &member in &rules.unions.get(union).members {
                     least = least.min(self.estimate_within(member, depth - 1)?);
                 }
                 least

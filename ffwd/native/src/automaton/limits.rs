@@ -159,7 +159,7 @@ impl Automaton {
         let cell = self.cell(stack);
         match cell.frame {
             Frame::End => SmallVec::new(),
-            Frame::Union(union) => rules.unions.get(union).0.clone(),
+            Frame::Union(union) => rules.unions.get(union).members.clone(),
             Frame::Row(row) => rules.rows.get(row).0.clone(),
             _ => SmallVec::from_slice(&[cell.parent]),
         }

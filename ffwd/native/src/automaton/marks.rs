@@ -332,7 +332,7 @@ impl Automaton {
 
     fn members(&self, stack: StackId) -> SmallVec<[StackId; 4]> {
         match (self.cell(stack).frame, self.rules()) {
-            (Frame::Union(union), Some(rules)) => rules.unions.get(union).0.clone(),
+            (Frame::Union(union), Some(rules)) => rules.unions.get(union).members.clone(),
             _ => SmallVec::from_slice(&[stack]),
         }
     }

@@ -208,7 +208,7 @@ impl Automaton {
             match cell.frame {
                 Frame::End => found.end = true,
                 Frame::Union(union) => {
-                    pending.extend(rules.unions.get(union).0.iter().rev().copied());
+                    pending.extend(rules.unions.get(union).members.iter().rev().copied());
                 }
                 Frame::Symbol(symbol) => {
                     if rules.symbols.is_nullable(symbol) {
@@ -340,7 +340,7 @@ impl Automaton {
     /// Whether nothing at all may follow, not even the end.
     pub fn leads_nowhere(&self, stack: StackId) -> bool {
         match (self.cell(stack).frame, self.rules()) {
-            (Frame::Union(union), Some(rules)) => rules.unions.get(union).0.is_empty(),
+            (Frame::Union(union), Some(rules)) => rules.unions.get(union).members.is_empty(),
             _ => false,
         }
     }

@@ -13,57 +13,118 @@ use super::thread::{Thread, Threads};
 use crate::error::LimitExceeded;
 use crate::meter;
 
-/// How many stacks with different tops one union may have, and how deep unions are factored.
+/// How many stacks with different tops one union may have.
 const MAX_UNION: usize = 100_000;
-const FACTORED: usize = 200;
+/// How deep unions are factored.
+const MAX_DEPTH: usize = 200;
+/// How many stacks are looked at to factor one union. Factoring finds one stack for each set of
+/// stacks that can lie below some tops, as a deterministic automaton has a state for each set of
+/// places: mostly these are few, but there are ambiguous texts of which they double with each byte.
+const MAX_FACTORED: usize = 256;
+/// Unions that were not factored are spliced into others up to this length.
+const MAX_SPLICED: usize = 16;
 
 /// What threads that are made one have on top: a frame, and the layout of the value below it.
 type Top = (Frame, Option<LayoutId>);
 
-/// Several stacks; sorted.
+/// Several stacks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Union(pub(super) SmallVec<[StackId; 4]>);
+pub(super) struct Union {
+    /// Sorted.
+    pub(super) members: SmallVec<[StackId; 4]>,
+    /// Whether members with the same top are left beside each other.
+    is_wide: bool,
+}
 
 impl Held for Union {
     fn held_bytes(&self) -> usize {
-        if self.0.spilled() {
-            self.0.capacity() * 4
+        if self.members.spilled() {
+            self.members.capacity() * 4
         } else {
             0
         }
     }
 }
 
-impl Automaton {
-    /// One stack for several: any of them.
-    pub(super) fn union(&self, rules: &Rules, stacks: &[StackId]) -> Result<StackId, EngineError> {
-        self.union_within(rules, stacks, FACTORED)
-    }
+type Members = SmallVec<[StackId; 8]>;
 
-    fn union_within(
-        &self,
-        rules: &Rules,
-        stacks: &[StackId],
-        depth: usize,
-    ) -> Result<StackId, EngineError> {
+/// The unions that were found while one is factored, and how many stacks may still be looked at.
+struct Factoring {
+    known: FxHashMap<Members, StackId>,
+    left: usize,
+}
+
+impl Automaton {
+    /// One stack for several: any of them. Those with the same top are made one on the union of what is
+    /// below, so that texts that leave the same to follow are in the same state. Where that takes too
+    /// long they stay beside each other, and so do all unions with such a union: then a text of some
+    /// length has as many stacks as there are symbols for each of its places, and not as many as there
+    /// are sets of these.
+    pub(super) fn union(&self, rules: &Rules, stacks: &[StackId]) -> Result<StackId, EngineError> {
         if let [one] = stacks {
             return Ok(*one);
         }
-        let mut members: SmallVec<[StackId; 8]> = SmallVec::new();
+        let Some(members) = self.spliced(rules, stacks)? else {
+            return self.wide_union(rules, stacks);
+        };
+        let mut factoring = Factoring { known: FxHashMap::default(), left: MAX_FACTORED };
+        match self.factor(rules, members, &mut factoring, MAX_DEPTH)? {
+            Some(stack) => Ok(stack),
+            None => self.wide_union(rules, stacks),
+        }
+    }
+
+    /// The members of several stacks; `None` where one of them is a union that is not factored.
+    fn spliced(&self, rules: &Rules, stacks: &[StackId]) -> Result<Option<Members>, EngineError> {
+        let mut members = Members::new();
         for &stack in stacks {
             match self.cell(stack).frame {
-                Frame::Union(union) => members.extend_from_slice(&rules.unions.get(union).0),
+                Frame::Union(union) => {
+                    let union = rules.unions.get(union);
+                    if union.is_wide {
+                        return Ok(None);
+                    }
+                    members.extend_from_slice(&union.members);
+                }
                 _ => members.push(stack),
             }
         }
         meter::charge(members.len())?;
         members.sort_unstable();
         members.dedup();
-        if depth > 0 {
-            self.factor(rules, &mut members, depth)?;
+        Ok(Some(members))
+    }
+
+    /// A union whose members are not factored.
+    fn wide_union(&self, rules: &Rules, stacks: &[StackId]) -> Result<StackId, EngineError> {
+        let mut members = Members::new();
+        for &stack in stacks {
+            match self.cell(stack).frame {
+                Frame::Union(union) => {
+                    let union = rules.unions.get(union);
+                    if union.is_wide && union.members.len() > MAX_SPLICED {
+                        members.push(stack);
+                    } else {
+                        members.extend_from_slice(&union.members);
+                    }
+                }
+                _ => members.push(stack),
+            }
         }
+        meter::charge(members.len())?;
+        members.sort_unstable();
+        members.dedup();
+        self.intern_union(rules, members, true)
+    }
+
+    fn intern_union(
+        &self,
+        rules: &Rules,
+        mut members: Members,
+        is_wide: bool,
+    ) -> Result<StackId, EngineError> {
         // What follows a symbol that may be empty is said already by the symbol.
-        let mut implied: SmallVec<[StackId; 8]> = members
+        let mut implied: Members = members
             .iter()
             .filter(|&&member| self.may_be_empty(rules, member))
             .map(|&member| self.cell(member).parent)
@@ -76,7 +137,8 @@ impl Automaton {
                 Err(LimitExceeded::new("readings of one text", MAX_UNION).into())
             }
             _ => {
-                let union = rules.unions.intern(Union(members.as_slice().into()))?;
+                let members = members.as_slice().into();
+                let union = rules.unions.intern(Union { members, is_wide })?;
                 self.push(Frame::Union(union), StackId::END)
             }
         }
@@ -91,28 +153,35 @@ impl Automaton {
         }
     }
 
-    /// Makes stacks with the same top one, on the union of what is below.
+    /// One stack for several, of which no two have the same top; `None` where that takes too long.
     fn factor(
         &self,
         rules: &Rules,
-        members: &mut SmallVec<[StackId; 8]>,
+        members: Members,
+        factoring: &mut Factoring,
         depth: usize,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Option<StackId>, EngineError> {
         let top = |member: &StackId| match self.cell(*member).frame {
             frame @ (Frame::Symbol(_) | Frame::Count(_) | Frame::Mark(_)) => Some(frame),
             _ => None,
         };
         let mut by_top: FxHashMap<Frame, SmallVec<[StackId; 4]>> = FxHashMap::default();
-        for member in members.iter() {
+        for member in &members {
             if let Some(frame) = top(member) {
                 by_top.entry(frame).or_default().push(*member);
             }
         }
         if by_top.values().all(|same| same.len() == 1) {
-            return Ok(());
+            return self.intern_union(rules, members, false).map(Some);
         }
-        let mut factored: SmallVec<[StackId; 8]> = SmallVec::new();
-        for member in members.iter() {
+        if let Some(&known) = factoring.known.get(&members) {
+            return Ok(Some(known));
+        }
+        let left = factoring.left.checked_sub(members.len());
+        let (Some(left), Some(depth)) = (left, depth.checked_sub(1)) else { return Ok(None) };
+        factoring.left = left;
+        let mut factored = Members::new();
+        for member in &members {
             let same =
                 top(member).and_then(|frame| by_top.remove(&frame).map(|same| (frame, same)));
             match same {
@@ -120,7 +189,9 @@ impl Automaton {
                 Some((frame, same)) => {
                     let below: SmallVec<[StackId; 4]> =
                         same.iter().map(|&member| self.cell(member).parent).collect();
-                    let below = self.union_within(rules, &below, depth - 1)?;
+                    let Some(below) = self.spliced(rules, &below)? else { return Ok(None) };
+                    let below = self.factor(rules, below, factoring, depth)?;
+                    let Some(below) = below else { return Ok(None) };
                     factored.push(self.push(frame, below)?);
                 }
                 None if top(member).is_none() => factored.push(*member),
@@ -129,8 +200,9 @@ impl Automaton {
         }
         factored.sort_unstable();
         factored.dedup();
-        *members = factored;
-        Ok(())
+        let found = self.intern_union(rules, factored, false)?;
+        factoring.known.insert(members, found);
+        Ok(Some(found))
     }
 
     /// Makes threads one that are in the same state of the same lexeme.

@@ -250,6 +250,33 @@ impl<'g> Building<'g> {
     }
 }
 
+/// Whether some part of a grammar depends on the value of a parameter.
+fn has_parameters(grammar: &Grammar) -> bool {
+    grammar.nodes.iter().any(|node| match node {
+        Node::Guard(..) => true,
+        Node::Rule(_, argument) => *argument != Argument::None,
+        _ => false,
+    })
+}
+
+/// The error of a rule that may begin with itself, and whose parameter has more values than a limit
+/// allows.
+fn begins_with_itself(
+    grammar: &Grammar,
+    rule: Option<RuleId>,
+    error: GrammarError,
+) -> GrammarError {
+    let GrammarErrorKind::Limit(limit) = error.kind else { return error };
+    let Some(rule) = rule.filter(|_| is_of_input(limit)) else { return error };
+    let rule = &grammar.rules[rule.0 as usize];
+    let message = format!(
+        "the rule {} may begin with itself, with too many values of its parameter: {limit}; let a \
+         text come before it, or count less far",
+        rule.name
+    );
+    GrammarError::of(grammar, rule.place, error.kind, message)
+}
+
 /// Whether a limit is passed by what the input asks for, and not by a clock or by somebody.
 fn is_of_input(limit: LimitExceeded) -> bool {
     !limit.is_interruption() || limit.limit == COMPILE_STEPS
@@ -277,6 +304,7 @@ impl Graph {
         expansion: Expansion,
         mut leaf: impl FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
     ) -> Result<Expanded, GrammarError> {
+        Self::check_without_values(grammar, &mut leaf)?;
         let plain = |graph: Self| Expanded { graph, values: None, used: Vec::new() };
         if expansion != Expansion::Later {
             let most = if expansion == Expansion::AsNeeded { FEW_VALUES } else { MAX_VERTICES };
@@ -286,15 +314,20 @@ impl Graph {
                 found => return found.map(|(graph, _)| plain(graph)),
             }
         }
-        let values = match grammar.start {
+        let found = match grammar.start {
             Some(start) => Values::of(grammar, start, &mut leaf)?,
-            None => None,
+            None => Err(None),
         };
-        let Some(values) = values.filter(Values::has_ranks) else {
+        let values = match found {
+            Ok(values) if values.has_ranks() => values,
             // Where parts begin with themselves, each value is a part of its own.
-            let mode = Mode::Beforehand(MAX_VERTICES);
-            let (graph, _) = Self::read(grammar, mode, &mut leaf, Vec::new())?;
-            return Ok(plain(graph));
+            found => {
+                let circular = found.err().flatten();
+                let mode = Mode::Beforehand(MAX_VERTICES);
+                let (graph, _) = Self::read(grammar, mode, &mut leaf, Vec::new())
+                    .map_err(|error| begins_with_itself(grammar, circular, error))?;
+                return Ok(plain(graph));
+            }
         };
         let mut used: Vec<NodeId> = Vec::new();
         for node in values.dependent() {
@@ -319,8 +352,21 @@ impl Graph {
         grammar: &Grammar,
         mut leaf: impl FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
     ) -> Result<Self, GrammarError> {
+        Self::check_without_values(grammar, &mut leaf)?;
         let mode = Mode::Beforehand(MAX_VERTICES);
         Self::read(grammar, mode, &mut leaf, Vec::new()).map(|(graph, _)| graph)
+    }
+
+    /// Refuses rules that have no text even if every condition holds: whether some value lets a text
+    /// come to a rule is not known before all values are looked at, and refusals depend on none.
+    fn check_without_values(
+        grammar: &Grammar,
+        leaf: &mut dyn FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
+    ) -> Result<(), GrammarError> {
+        match has_parameters(grammar) {
+            true => Self::read(grammar, Mode::WithoutValues, leaf, Vec::new()).map(|_| ()),
+            false => Ok(()),
+        }
     }
 
     /// `used`: further parts that are read, whose vertices are handed back.
@@ -405,12 +451,13 @@ impl Graph {
             _ => Need::Any,
         });
         let graph = Self { vertices, nullable, productive, nonempty, rules, start, marked };
-        graph.check(grammar)?;
+        let by_rule = matches!(mode, Mode::WithoutValues) || !has_parameters(grammar);
+        graph.check(grammar, by_rule)?;
         Ok((graph, vertices_of))
     }
 
-    /// Refuses rules to which no text belongs. With a parameter, only some value need have texts.
-    fn check(&self, grammar: &Grammar) -> Result<(), GrammarError> {
+    /// Refuses a grammar without texts, and if `by_rule` rules to which no text belongs.
+    fn check(&self, grammar: &Grammar, by_rule: bool) -> Result<(), GrammarError> {
         let mut without = vec![false; grammar.rules.len()];
         for rule in self.rules.values() {
             without[rule.0 as usize] = true;
@@ -418,7 +465,7 @@ impl Graph {
         for (vertex, rule) in &self.rules {
             without[rule.0 as usize] &= !self.productive[vertex.index()];
         }
-        if self.productive[self.start.index()] && !without.contains(&true) {
+        if self.productive[self.start.index()] && !(by_rule && without.contains(&true)) {
             return Ok(());
         }
         Err(self.blame(grammar, &without))

@@ -144,6 +144,10 @@ impl Table for Grow<'_> {
         self.live.is_nullable(id)
     }
 
+    fn has_marks(&self) -> bool {
+        self.live.fixed.has_marks()
+    }
+
     fn intern(&mut self, symbol: Symbol, nullable: bool) -> Result<SymbolId, LimitExceeded> {
         meter::charge(1)?;
         let fixed = &self.live.fixed;

@@ -10,6 +10,7 @@
 //! are one, so that the ways of `E → E "+" T | T` are a plain repetition of `"+" T`.
 
 use std::collections::hash_map::Entry;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -88,6 +89,8 @@ pub struct Symbols {
     parts: Vec<SymbolId>,
     /// Larger than that of any symbol that a symbol can begin with.
     ranks: Vec<u32>,
+    /// Whether parts are reported or limited.
+    has_marks: bool,
     pub start: SymbolId,
     /// The parts that are to be reported or limited, begin with themselves, and can begin with what
     /// is around them: they have no symbol.
@@ -146,18 +149,110 @@ pub(super) trait Table {
         self.intern(Symbol::Choice(parts.into()), true)
     }
 
+    /// Whether parts are reported or limited: then a part that is left empty may be reported, too.
+    fn has_marks(&self) -> bool;
+
+    /// Any number of times. Repeats within repeats are taken apart, for `(a* | b)*` is `(a | b)*`: on
+    /// stacks there would be any number of them above each other.
     fn star(&mut self, inner: SymbolId) -> Result<SymbolId, LimitExceeded> {
-        match self.get(inner) {
-            Symbol::Empty => Ok(SymbolId::EMPTY),
-            Symbol::Star(_) => Ok(inner),
-            &Symbol::NonEmpty(inner) => self.star(inner),
-            Symbol::Choice(parts) => {
-                let kept = self.not_repeated(parts);
-                let inner = self.choice(kept, false)?;
-                self.intern(Symbol::Star(inner), true)
+        let mut parts: BTreeSet<SymbolId> = BTreeSet::new();
+        self.add_repeated(inner, &mut parts)?;
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for part in parts.iter().copied().collect::<Vec<_>>() {
+                let bare = self.without_repeats_at_ends(part, &parts)?;
+                if bare != part {
+                    changed = true;
+                    parts.remove(&part);
+                    self.add_repeated(bare, &mut parts)?;
+                }
             }
-            _ => self.intern(Symbol::Star(inner), true),
         }
+        let parts: Vec<SymbolId> = parts.into_iter().collect();
+        if parts.is_empty() {
+            return Ok(SymbolId::EMPTY);
+        }
+        let kept = self.not_repeated(&parts);
+        let inner = self.choice(kept, false)?;
+        self.intern(Symbol::Star(inner), true)
+    }
+
+    /// Adds parts with which `(part | …)*` is `(inner | …)*`: none of them is a repeat, a choice or empty.
+    fn add_repeated(
+        &mut self,
+        inner: SymbolId,
+        parts: &mut BTreeSet<SymbolId>,
+    ) -> Result<(), LimitExceeded> {
+        let mut pending = vec![inner];
+        while let Some(part) = pending.pop() {
+            meter::charge(1)?;
+            match self.get(part) {
+                Symbol::Empty => {}
+                &Symbol::Star(inner)
+                | &Symbol::NonEmpty(inner)
+                | &Symbol::Repeat { inner, min: 0 | 1, .. } => pending.push(inner),
+                Symbol::Choice(parts) => pending.extend_from_slice(parts),
+                // Where both may be left out, either is a part.
+                &Symbol::Seq(first, then)
+                    if !self.has_marks() && self.is_nullable(first) && self.is_nullable(then) =>
+                {
+                    pending.extend([first, then]);
+                }
+                _ => {
+                    parts.insert(part);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A part of a repeated choice without what it begins or ends with, if that is a repeat of what are
+    /// parts of the choice already, or of the rest: `(a b* | b)*` is `(a | b)*`, and `(a a*)*` is `a*`.
+    fn without_repeats_at_ends(
+        &mut self,
+        part: SymbolId,
+        parts: &BTreeSet<SymbolId>,
+    ) -> Result<SymbolId, LimitExceeded> {
+        let mut sequence: Vec<SymbolId> = Vec::new();
+        let mut rest = part;
+        while let &Symbol::Seq(first, then) = self.get(rest) {
+            meter::charge(1)?;
+            sequence.push(first);
+            rest = then;
+        }
+        sequence.push(rest);
+        let mut sequence = &sequence[..];
+        while let [others @ .., last] = sequence {
+            if others.is_empty() || !self.is_repeat_of(*last, others, parts)? {
+                break;
+            }
+            sequence = others;
+        }
+        while let [first, others @ ..] = sequence {
+            if others.is_empty() || !self.is_repeat_of(*first, others, parts)? {
+                break;
+            }
+            sequence = others;
+        }
+        let mut bare = SymbolId::EMPTY;
+        for &symbol in sequence.iter().rev() {
+            bare = self.seq(symbol, bare)?;
+        }
+        Ok(bare)
+    }
+
+    /// Whether a symbol is any number of some parts of a repeated choice, or of a sequence of symbols.
+    fn is_repeat_of(
+        &mut self,
+        symbol: SymbolId,
+        others: &[SymbolId],
+        parts: &BTreeSet<SymbolId>,
+    ) -> Result<bool, LimitExceeded> {
+        let &Symbol::Star(inner) = self.get(symbol) else { return Ok(false) };
+        let mut repeated = BTreeSet::new();
+        self.add_repeated(inner, &mut repeated)?;
+        let is_known = |one: &SymbolId| parts.contains(one) || others == [*one];
+        Ok(repeated.iter().all(is_known))
     }
 
     /// The parts of a repeated choice without those that are several others, one after the other.
@@ -193,6 +288,9 @@ pub(super) trait Table {
     ) -> Result<SymbolId, LimitExceeded> {
         // Of what may be empty any smaller number of times is enough.
         let min = if self.is_nullable(inner) { 0 } else { min };
+        if max != Some(0) && matches!(self.get(inner), Symbol::Star(_)) {
+            return Ok(inner);
+        }
         match (min, max) {
             (_, Some(0)) => Ok(SymbolId::EMPTY),
             (0, None) => self.star(inner),
@@ -264,7 +362,7 @@ impl Symbols {
         }
     }
 
-    fn rank_all(&mut self) {
+    fn rank_all(&mut self) -> Result<(), LimitExceeded> {
         const UNSEEN: u32 = u32::MAX;
         let later = self.values.as_ref().map(|values| values.dependent()).unwrap_or_default();
         let mut ranks = vec![UNSEEN; self.symbols.len() + later.len()];
@@ -274,6 +372,7 @@ impl Symbols {
                 path.push((root, self.corners(root, &later), 0));
             }
             while let Some((id, corners, rank)) = path.last_mut() {
+                meter::charge(1)?;
                 match corners.pop() {
                     None => {
                         let (id, mut rank) = (*id, *rank);
@@ -300,6 +399,7 @@ impl Symbols {
         let of_later = ranks.split_off(self.symbols.len());
         self.ranks = ranks;
         self.later_ranks = later.into_iter().zip(of_later).collect();
+        Ok(())
     }
 
     /// A symbol, if it is known from the start on.
@@ -326,6 +426,10 @@ impl Symbols {
     /// there from the start on.
     pub fn values(&self) -> Option<(&Arc<Values>, &[Key])> {
         Some((self.values.as_ref()?, &self.keys))
+    }
+
+    pub(super) fn has_marks(&self) -> bool {
+        self.has_marks
     }
 
     pub fn len(&self) -> usize {
@@ -372,6 +476,7 @@ impl Symbols {
             ids: FxHashMap::default(),
             parts: Vec::new(),
             ranks: Vec::new(),
+            has_marks: !graph.marked.is_empty(),
             start: SymbolId::EMPTY,
             unmarked: Vec::new(),
             values: values.cloned(),
@@ -395,7 +500,7 @@ impl Symbols {
         }
         building.finish()?;
         symbols.start = start;
-        symbols.rank_all();
+        symbols.rank_all()?;
         Ok(symbols)
     }
 }
@@ -407,6 +512,10 @@ impl Table for Symbols {
 
     fn is_nullable(&self, id: SymbolId) -> bool {
         self.is_nullable(id)
+    }
+
+    fn has_marks(&self) -> bool {
+        self.has_marks
     }
 
     fn intern(&mut self, symbol: Symbol, nullable: bool) -> Result<SymbolId, LimitExceeded> {

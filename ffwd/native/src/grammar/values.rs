@@ -62,8 +62,8 @@ pub struct Values {
 }
 
 impl Values {
-    /// `None` where parameters cannot be left for later: a part that depends on one may begin with
-    /// itself.
+    /// `Err` where parameters cannot be left for later: a part that depends on one may begin with
+    /// itself. It names the first rule of such parts, if there is one.
     ///
     /// # Errors
     /// As [`Graph::of`].
@@ -71,7 +71,7 @@ impl Values {
         grammar: &Arc<Grammar>,
         start: NodeId,
         leaf: &mut dyn FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
-    ) -> Result<Option<Self>, GrammarError> {
+    ) -> Result<Result<Self, Option<RuleId>>, GrammarError> {
         let mut building = Building::without_values(grammar);
         let start = building.vertex(start, None)?;
         building.read_all()?;
@@ -142,24 +142,30 @@ impl Values {
             }
         }
         if circular.contains(&true) {
-            return Ok(None);
+            let is_circular = |vertex: &VertexId| {
+                component_of[vertex.index()].is_some_and(|component| circular[component as usize])
+            };
+            let rules = rules.iter().filter(|(vertex, _)| is_circular(vertex));
+            return Ok(Err(rules.map(|(_, &rule)| rule).min()));
         }
         let mut parts: FxHashMap<NodeId, Known> = FxHashMap::default();
         for (id, &node) in nodes.iter().enumerate() {
-            let corners = corners(&graph, VertexId(id as u32));
+            // What has the empty text alone begins nothing, and may stand for itself in a circle.
+            let corners = corners(&graph, VertexId(id as u32)).iter();
+            let corners = corners.filter(|corner| graph.nonempty[corner.index()]);
             let known = Known {
                 depends: depends[id],
                 leaf: facts[id],
                 may: of(&may, id),
                 must: of(&must, id),
                 order: may[Question::Productive as usize][id],
-                corners: corners.iter().map(|corner| nodes[corner.index()]).collect(),
+                corners: corners.map(|corner| nodes[corner.index()]).collect(),
             };
             parts.insert(node, known);
         }
         let rules = rules.into_iter().map(|(vertex, rule)| (nodes[vertex.index()], rule));
         let rules = rules.collect();
-        Ok(Some(Self { grammar: grammar.clone(), parts, rules }))
+        Ok(Ok(Self { grammar: grammar.clone(), parts, rules }))
     }
 
     pub fn grammar(&self) -> &Grammar {
