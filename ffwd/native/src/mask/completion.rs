@@ -256,7 +256,7 @@ impl Masker {
                 let is_doubtful = |token: &TokenId| {
                     let text = self.vocabulary.text(*token);
                     // An item may end in it, and the next one begin.
-                    let crosses = || text.contains(&b',') && !(in_strings && !text.contains(&b'"'));
+                    let crosses = || text.contains(&b',') && (!in_strings || text.contains(&b'"'));
                     let is_near = || rivals.iter().any(|r| !r.are_left_by(automaton, text));
                     has_history && (crosses() || is_near()) || shared.is_doubtful(text)
                 };
