@@ -18,8 +18,8 @@ use super::{ArraySpec, Contains, SchemaId};
 /// How many `contains` may count at once in one array.
 pub const MAX_CONTAINS: usize = 8;
 
-/// More values than one array has items.
-const NEVER_ALL: u64 = 1 << 32;
+/// More values than the items of one array, for which the tries of those that came have no room.
+const NEVER_ALL: u64 = 1 << 20;
 
 /// The values of a place with one label.
 #[derive(Clone, Debug)]

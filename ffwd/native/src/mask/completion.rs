@@ -256,10 +256,9 @@ impl Masker {
                 let is_doubtful = |token: &TokenId| {
                     let text = self.vocabulary.text(*token);
                     // An item may end in it, and the next one begin.
-                    let crosses = || text.contains(&b',') && !(in_strings && !text.contains(&b'"'));
+                    let crosses = || text.contains(&b',') && (!in_strings || text.contains(&b'"'));
                     let is_near = || rivals.iter().any(|r| !r.are_left_by(automaton, text));
-                    has_history && (crosses() || ended.is_empty() && is_near())
-                        || shared.is_doubtful(text)
+                    has_history && (crosses() || is_near()) || shared.is_doubtful(text)
                 };
                 for token in found.take(is_doubtful) {
                     if let Some(after) = automaton.walk(threads, self.vocabulary.text(token))? {
