@@ -11,7 +11,8 @@ use crate::automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use crate::expr::{LexemeSpec, Spelling};
 use crate::grammar::fold::fold_regular;
 use crate::grammar::graph::{Expanded, Expansion, Graph, LeafFacts};
-use crate::grammar::symbols::{recursive_marks, Symbols};
+use crate::grammar::left_recursion::recursive_marks;
+use crate::grammar::symbols::Symbols;
 use crate::grammar::{
     self, Grammar, GrammarError, GrammarErrorKind, Lexing, Longest, Node, NodeId, TokenItem,
     TokenSet,

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::symbols::{Symbol, SymbolId, Symbols, Table};
+use super::symbols::{Symbol, SymbolId, Symbols};
+use super::table::Table;
 use super::values::{Facts, Key, Question, Values};
 use super::Node;
 use crate::error::LimitExceeded;

@@ -14,6 +14,7 @@ pub mod free_text;
 pub mod graph;
 mod include;
 mod left_corners;
+pub mod left_recursion;
 pub mod live;
 #[cfg(test)]
 pub(crate) mod oracle;
@@ -21,6 +22,7 @@ mod parameter;
 pub mod regular;
 pub mod source;
 pub mod symbols;
+mod table;
 #[cfg(test)]
 mod test_fold;
 #[cfg(test)]
