@@ -134,7 +134,7 @@ class TokenError(FfwdError):
     token: int
 
 class TextError(FfwdError):
-    """A text that cannot be encoded as it was asked for. `byte` is the place, if there is one."""
+    """A text that cannot be encoded as requested. `byte` is the place, if there is one."""
 
     byte: int | None
 

@@ -121,7 +121,7 @@ def resolve(name: str, scratch: Path) -> TokenizerSpec:
 
 
 def unspelled(spec: TokenizerSpec) -> str | None:
-    """Which bytes of text no token spells, or why that cannot be told; None if there are none.
+    """Which bytes of text no token encodes, or why that cannot be told; None if there are none.
 
     ffwd refuses such a tokenizer; other engines may take it, and have masks with no way on.
     """

@@ -295,7 +295,7 @@ def _tag(message: dict[str, Any], job: Job, *, source: str, tag: str) -> str | N
         fields = [field for field in _REASONING if message.get(field) == text]
     if not any(field in source for field in fields):
         raise ConversationError(
-            f"the template does not read {job.continued!r}, which is to be continued",
+            f"the template does not read {job.continued!r}, so it cannot be continued",
             index=index,
             role=role,
         )
@@ -334,7 +334,10 @@ def _cut(text: str, continued: str) -> str:
         )
     place = text.rindex(_TAG.strip())
     if not is_tag(text, place):
-        raise ChatError("something behind the last message is spelled like its end")
+        raise ChatError(
+            f"the text behind the last message contains {_TAG.strip()}, which marks its end: "
+            "remove that from the messages"
+        )
     whole = text[place : place + len(_TAG)] == _TAG
     return text[:place] if whole else text[:place].rstrip()
 

@@ -227,7 +227,7 @@ class ChatTemplate:
             raise MissingControlTokensError(
                 f"the template writes {', '.join(assembled.missing)}, which the vocabulary has no "
                 "tokens for: template and tokenizer belong to different models. For a model that "
-                'was trained with them spelled in letters: missing_control_tokens="spell"',
+                'was trained with them as plain text, pass `missing_control_tokens="spell"`',
                 tokens=assembled.missing,
             )
         last = len(job.messages) - 1

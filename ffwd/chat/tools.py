@@ -66,7 +66,7 @@ def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
     name = getattr(function, "__name__", "operation")
     documentation = inspect.getdoc(function)
     if not documentation:
-        raise ToolError(f"{name} has no docstring to describe it with", function=name)
+        raise ToolError(f"`{name}` has no docstring: write one that describes it", function=name)
     description, arguments, returns = parse_docstring(documentation.strip())
     parameters, result = _parameters(function, name)
     for argument, schema in parameters["properties"].items():

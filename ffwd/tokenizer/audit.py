@@ -72,7 +72,7 @@ KINDS = {
     "padding-is-text": "the padding token is a piece of text",
     "padding-is-end": "the padding token also ends an output",
     "control-as-text": "text tokens with the names of control tokens",
-    "missing-bytes": "bytes that no token spells",
+    "missing-bytes": "bytes that no token encodes",
     "duplicates": "several ids for the same bytes",
     "unmerged": "tokens that no merge makes",
     "unreachable": "tokens that no text was found to be encoded with",

@@ -226,7 +226,7 @@ def test_text_that_is_spelled_like_the_end_of_what_is_continued() -> None:
     template = ChatTemplate("{{ messages[1].content }}</s>{{ messages[0].content }}")
     tag = "CONTINUE_FINAL_MESSAGE_TAG"
     answer = {"role": "assistant", "content": "x"}
-    with pytest.raises(ChatError, match="spelled like its end"):
+    with pytest.raises(ChatError, match="which marks its end"):
         template.render(
             [{"role": "user", "content": tag}, answer],
             tokenizer=tokenizer(templates()[0]),

@@ -247,6 +247,6 @@ def test_a_tokenizer_without_some_bytes_is_said(tmp_path, capsys):
     file.write_text(json.dumps(state), encoding="utf-8")
     spec = resolve(str(folder), tmp_path)
     said = capsys.readouterr().err
-    assert "warning: tokenizer 'tokenizer': no token spells the bytes 0x7B, 0xE0, 0xE2:" in said
+    assert "warning: tokenizer 'tokenizer': no token encodes the bytes 0x7B, 0xE0, 0xE2:" in said
     with pytest.raises(MissingEngineError, match="0x7B, 0xE0, 0xE2"):
         find("ffwd")(EngineSetup(spec, Whitespace.FLEXIBLE))

@@ -93,7 +93,7 @@ def test_unknown_characters() -> None:
     gaps.decoder = decoders.ByteLevel()
     assert gaps.encode("axb").ids == [0, 1]
     for tokenizer in (own, gaps):
-        with pytest.raises(VocabularyError, match="no token spells the byte"):
+        with pytest.raises(VocabularyError, match="no token encodes the byte"):
             Bpe.from_huggingface(tokenizer)
 
 

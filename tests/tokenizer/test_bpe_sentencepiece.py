@@ -91,7 +91,7 @@ def test_sources(tmp_path: Any) -> None:
         ({"model_type": "char", "byte_fallback": False}, "is Char"),
         ({"normalization_rule_name": "nmt_nfkc"}, r"changes text \(nmt_nfkc\)"),
         ({"remove_extra_whitespaces": True}, "removes spaces"),
-        ({"byte_fallback": False}, "no token spells the byte"),
+        ({"byte_fallback": False}, "no token encodes the byte"),
         ({"treat_whitespace_as_suffix": True}, "at the end of words"),
     ],
     ids=lambda value: str(value),

@@ -144,7 +144,7 @@ def test_options_of_the_model_that_are_refused() -> None:
         (BYTES, b"a", {}, "pattern must be a string"),
         (BYTES, "(", {}, "unclosed group"),
         (BYTES, r"(?<!a)b", {}, "lookbehind"),
-        ({b"a": 0}, PATTERN, {}, "no token spells the byte 0x00"),
+        ({b"a": 0}, PATTERN, {}, "no token encodes the byte 0x00"),
         ({}, PATTERN, {}, "ids up to"),
     ],
 )
@@ -177,9 +177,9 @@ def test_objects_that_are_no_tokenizer(source: Any) -> None:
 def test_bytes_that_no_token_covers() -> None:
     """Of a byte-level model with gaps, and of characters without byte tokens: no count is right."""
     ranks = {bytes((byte,)): byte for byte in range(128)} | {"é".encode(): 128}
-    with pytest.raises(VocabularyError, match="no token spells the byte 0x80"):
+    with pytest.raises(VocabularyError, match="no token encodes the byte 0x80"):
         Bpe.from_ranks(ranks, PATTERN)
-    with pytest.raises(VocabularyError, match="no token spells the byte 0x00"):
+    with pytest.raises(VocabularyError, match="no token encodes the byte 0x00"):
         Bpe.from_huggingface(fallback(bytes_too=False))
 
 
@@ -193,7 +193,7 @@ def test_bytes_that_no_text_has_may_be_missing() -> None:
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         tokenizer.decoder = decoders.ByteLevel()
         if left_out is not None:
-            with pytest.raises(VocabularyError, match="no token spells the byte"):
+            with pytest.raises(VocabularyError, match="no token encodes the byte"):
                 Bpe.from_huggingface(tokenizer)
             continue
         bpe = Bpe.from_huggingface(tokenizer)

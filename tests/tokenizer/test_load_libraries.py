@@ -140,7 +140,7 @@ def test_a_grammar_with_unigram() -> None:
     assert matcher.accept_tokens(ids)
     with pytest.raises(VocabularyError, match="cannot express"):
         vocabulary.encode("a\u2581b".encode())
-    with pytest.raises(VocabularyError, match="no token spells"):
+    with pytest.raises(VocabularyError, match="no token encodes"):
         load(trained("unigram")).vocabulary()
 
 

@@ -257,7 +257,7 @@ class ChatFormat:
         if missing and self.if_missing == "error":
             raise MissingControlTokensError(
                 f"the vocabulary has no {', '.join(missing)}, which prompts of the format "
-                f"{self.name} are written with. Use the model's own template, `ChatTemplate`, or "
+                f"{self.name} need. Use the model's own template, `ChatTemplate`, or "
                 'dataclasses.replace(…, if_missing="text", stop=…) with a text that ends answers',
                 tokens=tuple(missing),
             )

@@ -43,7 +43,7 @@ class Builder:
         if missing:
             raise MissingControlTokensError(
                 f"the vocabulary has no {', '.join(missing)}, which prompts of Mistral's version "
-                f"{self.version.value} are written with",
+                f"{self.version.value} need",
                 tokens=tuple(missing),
             )
 

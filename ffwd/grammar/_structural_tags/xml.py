@@ -302,7 +302,12 @@ class Writer:
                     here[came] = taken or without
             after = here
         if after[0] is None:
-            raise self.document.error(place, "no object has so many members")
+            bounds = f"at least {least}" + ("" if most is None else f" and at most {most}")
+            raise self.document.error(
+                place,
+                f"no object with these `properties` and `required` has {bounds} members: "
+                "change `minProperties` or `maxProperties`",
+            )
         return after[0]
 
     def _rest(self, other: Grammar | None, least: int, most: int | None) -> Grammar | None:

@@ -94,8 +94,10 @@ impl LimitExceeded {
             "compile_steps" | "call_steps" => {
                 "simplify what takes long, or raise this one of ffwd.Limits"
             }
-            WORK_BYTES => "simplify what takes so much memory, or raise this one of ffwd.Limits",
-            _ => "simplify what needs so much",
+            WORK_BYTES => {
+                "simplify the part that takes this memory, or raise this one of ffwd.Limits"
+            }
+            _ => "simplify the part that exceeds it",
         }
     }
 }

@@ -69,8 +69,8 @@ pub enum MatcherError {
     )]
     Budget { needed: usize, max_tokens: usize },
     #[error(
-        "the span {name:?} is around a part that begins with itself and with the span, so no place \
-         of a text is where it begins: put the span around something that does not begin with it"
+        "the span {name:?} wraps a left-recursive rule that can start with the span, so its start is \
+         undefined: wrap a rule that cannot start with it"
     )]
     Unreported { name: Arc<str> },
     #[error(
@@ -78,9 +78,9 @@ pub enum MatcherError {
     )]
     Part { part: Described, needed: usize, max_tokens: usize },
     #[error(
-        "{part} has at most {max_tokens} tokens, and no text ends where it has had them: what follows \
-         cannot come earlier, as terminals end at their longest match; allow another number of tokens, \
-         let something else follow, or make the part lazy"
+        "{part} has at most {max_tokens} tokens, and none of its texts can end there. \
+         Terminals end at their longest match, so the next part cannot begin earlier. \
+         Allow another number of tokens, change the next part, or make this one lazy"
     )]
     Ends { part: Described, max_tokens: usize },
     #[error(transparent)]

@@ -158,7 +158,7 @@ GRAMMARS = (
     ),
     _lark(
         "swallow",
-        "lexemes that may take what another one begins with",
+        "lexemes that may take the beginning of another one",
         'start: r0\nr0: T0 | r1 T1 "c" T0 "ac"\nr1: T0 | (T1 r0 "bb"){2}\n'
         'T0: (/[^bac1]/ | "bb" | "-" | "") (/[bc]/ | "c")\nT1: /./ | "c" | "-\\\\-" | ""',
     ),
@@ -184,7 +184,7 @@ GRAMMARS = (
         ' | %json {"type": "object", "additionalProperties": {"type": "integer"}}',
         b'{"a":[1,{"b":2}],"c":',
     ),
-    _made("tags", "2,000 tools to choose from", lambda: _tags(2000), b"text <f=aaw>{"),
+    _made("tags", "a choice of 2,000 tools", lambda: _tags(2000), b"text <f=aaw>{"),
     _made(
         "triggers",
         "what is no trigger may come",
@@ -194,7 +194,7 @@ GRAMMARS = (
     _made("repetition", "compositions 10,000 deep", lambda: _deep(10_000), b"ab"),
     _made(
         "alternation",
-        "20,000 sequences to choose from",
+        "a choice of 20,000 sequences",
         lambda: ffwd.choice([ffwd.seq(ffwd.lit(w), ffwd.regex("[a-z]+")) for w in WORDS[:10_000]]),
         b"aaw",
     ),

@@ -158,7 +158,7 @@ SCHEMAS = (
     ),
     _schema(
         "records",
-        "20,000 objects to choose from",
+        "a choice of 20,000 objects",
         lambda: {"enum": [{"a": n, "b": [n]} for n in range(20_000)]},
         b"{",
     ),

@@ -52,19 +52,19 @@ pub struct BpeSpec {
 /// Why a [`BpeSpec`] is no byte-pair encoding, or one that is too large.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BpeError {
-    #[error("no token spells the byte 0x{0:02X}, so a text that has it cannot be encoded")]
+    #[error("no token encodes the byte 0x{0:02X}, so a text that has it cannot be encoded")]
     NoByteToken(u8),
     #[error("the token {0} is outside the {MAX_IDS} ids that a table may have")]
     IdTooLarge(TokenId),
     #[error("the token {0} is given twice")]
     TwiceGiven(TokenId),
-    #[error("the token {0} spells nothing")]
+    #[error("the token {0} has no bytes")]
     Empty(TokenId),
     #[error("the merges name the token {0}, which is not among the pieces")]
     UnknownToken(TokenId),
-    #[error("the merge of {left} and {right} into {merged} does not spell what they spell")]
+    #[error("the merge of {left} and {right} into {merged} does not have their bytes")]
     WrongMerge { left: TokenId, right: TokenId, merged: TokenId },
-    #[error("the tokens spell more than the {MAX_BYTES} bytes that a table may have")]
+    #[error("the tokens have more than the {MAX_BYTES} bytes that a table may have")]
     TooManyBytes,
     #[error("there are more merges than the {MAX_MERGES} that a table may have")]
     TooManyMerges,

@@ -190,9 +190,9 @@ fn shorten(
                 false => ("a limit of characters of a rule that is not regular", "max_chars"),
             };
             let message = format!(
-                "{feature}: not supported; with the option {option} the rule {} can be made of \
-                 strings, character classes and rules of these that do not call themselves and \
-                 have neither capture nor max_tokens, and not of thousands of them",
+                "{feature}: not supported. With the option {option} the rule {} can have strings, \
+                 character classes and rules of these, but not thousands of them. Such rules must \
+                 not call themselves, and have neither capture nor max_tokens",
                 rule.name
             );
             let kind = GrammarErrorKind::Unsupported(feature);

@@ -243,8 +243,8 @@ pub(super) fn swallowed(grammar: &Grammar, node: NodeId) -> GrammarError {
         own.or_else(around).and_then(|rule| rule.place),
         GrammarErrorKind::NonProductive,
         format!(
-            "no text belongs to the grammar: {which} takes all that could follow it, as terminals end \
-             at their longest match; let something come between, or make it lazy"
+            "the grammar matches no text: {which} takes all that could follow it, as terminals end \
+             at their longest match; put another terminal between, or make it lazy"
         ),
     )
 }

@@ -61,7 +61,7 @@ impl Graph {
             grammar,
             cause.place.or_else(|| rule.and_then(place)),
             GrammarErrorKind::NonProductive,
-            format!("no text belongs to {whose}: {}", cause.why),
+            format!("{whose} matches no text: {}", cause.why),
         )
     }
 }
@@ -92,7 +92,7 @@ fn without_tokens(set: &TokenSet) -> String {
         _ => "these tokens end".to_owned(),
     };
     format!(
-        "{which} the output, so nothing can ask for it as a part of the text: leave it out, an end \
-         token may come wherever the text is complete"
+        "{which} the output and cannot be part of a rule: leave that out, as an end token is \
+         allowed wherever the text is complete"
     )
 }

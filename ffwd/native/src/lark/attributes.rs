@@ -87,8 +87,8 @@ pub(super) fn read<'t>(
     }
     if attributes.max_chars.is_some() && attributes.ending.is_some() {
         let message =
-            "`max_chars` beside `suffix` or `stop` is not supported: repeat the characters \
-                       of the rule so many times at most, as in /[a-z]{0,8}/";
+            "`max_chars` beside `suffix` or `stop` is not supported: limit the repetition \
+                       in the rule itself, as in /[a-z]{0,8}/";
         return Err(Fault::unsupported(at, "a limit of characters beside an ending", message));
     }
     let lexical = attributes.lazy || attributes.ending.is_some() || attributes.max_chars.is_some();

@@ -103,7 +103,7 @@ fn comparison(name: &str) -> Option<(Comparison, bool)> {
 
 fn compare(cursor: &mut Cursor<'_>, name: &str) -> Result<Condition, Fault> {
     let run = bits(cursor)?;
-    cursor.expect_sign(",", "and the number that is compared with")?;
+    cursor.expect_sign(",", "and the number to compare")?;
     let with = number(cursor, u64::MAX)?;
     let (comparison, count) = comparison(name).unwrap_or((Comparison::Equal, false));
     let of = if count { Operand::Count(run) } else { Operand::Value(run) };

@@ -249,11 +249,14 @@ pub(super) fn element<'t>(cursor: &mut Cursor<'t>) -> Result<Element<'t>, Fault>
 fn atom<'t>(cursor: &mut Cursor<'t>) -> Result<Atom<'t>, Fault> {
     if cursor.take_sign("~") {
         if cursor.is_sign("~") {
-            return Err(Fault::syntax(cursor.at(), "`~` follows another: put parentheses between"));
+            return Err(Fault::syntax(
+                cursor.at(),
+                "`~` follows another: put the second in parentheses",
+            ));
         }
         return Ok(Atom::Not(Box::new(atom(cursor)?)));
     }
-    let closed = "behind the group; a group goes on with the next line only where that begins \
+    let closed = "behind the group; a group continues on the next line only if that begins \
                   with `|`";
     if cursor.take_sign("(") {
         let inner = choice(cursor)?;

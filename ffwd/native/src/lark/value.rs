@@ -113,6 +113,6 @@ fn named<'t>(cursor: &mut Cursor<'t>, name: &'t str) -> Result<Value<'t>, Fault>
             break;
         }
     }
-    cursor.expect_sign("}", "behind what the template is used with")?;
+    cursor.expect_sign("}", "behind the template's arguments")?;
     Ok(Value::Template(name, values))
 }

@@ -18,7 +18,7 @@ pub enum PreTokenizerError {
     Possessive { offset: usize },
     #[error("the pattern {pattern:?} matches the empty text")]
     MatchesEmpty { pattern: String },
-    #[error("the split by {pattern:?} removes text, so that the tokens would not spell it")]
+    #[error("the split by {pattern:?} removes text, so the tokens would not contain all of it")]
     RemovesText { pattern: String },
     #[error(transparent)]
     Limit(#[from] LimitExceeded),

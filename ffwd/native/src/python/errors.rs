@@ -89,7 +89,7 @@ create_exception!(
     ffwd._native,
     TextError,
     FfwdError,
-    "A text that cannot be encoded as it was asked for. `byte` is the place, if there is one."
+    "A text that cannot be encoded as requested. `byte` is the place, if there is one."
 );
 create_exception!(
     ffwd._native,

@@ -37,7 +37,7 @@ fn check_same(vocabulary: &Vocabulary, tokenizer: &Tokenizer) -> PyResult<()> {
         let (text, encoded) = (vocabulary.text(token), table.text(token));
         if !text.is_empty() && !encoded.is_empty() && text != encoded {
             return Err(VocabularyError::new_err(format!(
-                "token {token} spells {:?} in the vocabulary and {:?} in the tokenizer",
+                "token {token} is {:?} in the vocabulary and {:?} in the tokenizer",
                 String::from_utf8_lossy(text),
                 String::from_utf8_lossy(encoded)
             )));

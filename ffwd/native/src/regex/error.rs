@@ -15,7 +15,7 @@ pub(super) const MAX_PATTERN: usize = 1 << 16;
 /// Limits that several dialects have.
 pub(super) const NESTED_GROUPS: &str = "nested groups of a pattern";
 pub(super) const CLASS_RANGES: &str = "ranges of the character classes of a pattern";
-pub(super) const EXPRESSION_SIZE: &str = "the size of what a pattern stands for";
+pub(super) const EXPRESSION_SIZE: &str = "the size of a pattern's language";
 
 /// A pattern that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

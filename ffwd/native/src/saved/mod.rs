@@ -53,7 +53,7 @@ enum Kind {
 /// Bytes that cannot be made what they were, or something that cannot be made bytes.
 #[derive(Debug, Error)]
 pub enum SavedError {
-    #[error("the bytes are not of ffwd, or not of what was asked for")]
+    #[error("the bytes were not saved by ffwd, or hold another kind of object")]
     Kind,
     #[error("the bytes have the format {found}, and this version of ffwd reads {VERSION}")]
     Version { found: u16 },

@@ -11,7 +11,7 @@ use crate::vocabulary::TokenId;
 pub enum TokenizerError {
     #[error("special token {0} has no text")]
     EmptySpecial(TokenId),
-    #[error("the special tokens cannot be searched for: {0}")]
+    #[error("no search for the special tokens can be built: {0}")]
     Specials(String),
     #[error("the vocabulary size of {width} is smaller than the {ids} ids of the tokens")]
     TooNarrow { width: usize, ids: usize },
@@ -33,21 +33,21 @@ pub enum TextError {
     ForbiddenSpecial { name: String, at: usize },
     #[error("the tokenizer has no special token {0:?}")]
     UnknownSpecial(String),
-    #[error("too many special tokens were asked for")]
+    #[error("the request has too many special tokens")]
     TooManySpecials,
     #[error("byte {at} is not UTF-8, which the tokenizer cannot cut into pieces")]
     NotUtf8 { at: usize },
     #[error(
-        "the tokenizer changes the character at byte {at} before it cuts the text (or may, \
-         depending on what stands around it), so that the text cannot be taken apart: switch \
-         normalization off, and give text that has been normalized"
+        "the tokenizer changes the character at byte {at} before it cuts the text, or may \
+         change it, depending on the text around it. So the text cannot be split exactly: switch \
+         normalization off, and pass normalized text"
     )]
     Normalized { at: usize },
     #[error("the tokenizer cannot encode parts of a text exactly: {0}")]
     NotIncremental(String),
     #[error("the range from byte {start} to byte {end} is not within a text of {length} bytes")]
     OutOfRange { start: usize, end: usize, length: usize },
-    #[error("no token spells the byte 0x{byte:02X}, which stands at byte {at} of the text")]
+    #[error("no token encodes the byte 0x{byte:02X}, which stands at byte {at} of the text")]
     NoByteToken { byte: u8, at: usize },
     #[error(
         "the text's character at index {character} (byte {at}) is the lone surrogate \

@@ -41,7 +41,7 @@ const MAX_WIDTH: usize = 1 << 24;
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VocabularyError {
-    #[error("the vocabulary has no tokens that spell text")]
+    #[error("the vocabulary has no text tokens")]
     NoText,
     #[error("no end-of-sequence token was given: pass at least one id in eos_token_ids")]
     NoEos,
@@ -53,10 +53,10 @@ pub enum VocabularyError {
     TooWide(usize),
     #[error("there is not enough memory for a width of {0} ids")]
     Memory(usize),
-    #[error("the {0} tokens spell more than the 16,777,216 bytes that a vocabulary may have")]
+    #[error("the {0} tokens have more than the 16,777,216 bytes that a vocabulary may have")]
     TooLarge(usize),
     #[error(
-        "no token spells the byte{} {}: text that needs {} could never be written, so masks would \
+        "no token encodes the byte{} {}: text that needs {} could never be written, so masks would \
          run into dead ends",
         if .0.len() == 1 { "" } else { "s" },
         list_bytes(.0),
