@@ -64,8 +64,8 @@ pub enum MatcherError {
     )]
     BadControl(TokenId),
     #[error(
-        "no text of the grammar ends within {max_tokens} tokens: a short one takes {needed}, so allow as \
-         many"
+        "`max_tokens={max_tokens}` is too small: no text of the grammar ends within it, and a short \
+         one needs {needed} tokens"
     )]
     Budget { needed: usize, max_tokens: usize },
     #[error(
