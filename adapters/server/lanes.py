@@ -34,7 +34,8 @@ def heavy_lane(name: str, threads: int = 1) -> ThreadPoolExecutor:
 class Job:
     """A call in a `ReplacingLane`, the thread that runs it, and whether another has its place."""
 
-    call: Callable[[], object]
+    call: Callable[[], object] | None
+    """None once it has begun: what it refers to may hold the job."""
     thread: int | None = None
     done: bool = False
     replaced: bool = False
@@ -81,14 +82,24 @@ class ReplacingLane:
         threading.Thread(target=self._run, name=self._name, daemon=True).start()
 
     def _run(self) -> None:
-        while (job := self._queue.get()) is not None:
-            with self._lock:
-                job.thread = threading.get_native_id()
-            job.call()
-            with self._lock:
-                job.done = True
-                if job.replaced:
-                    return
+        while self._call_next():
+            pass
+
+    def _call_next(self) -> bool:
+        """Make the next call; whether this thread is to make another.
+
+        Nothing of a call is held while the next one is waited for.
+        """
+        job = self._queue.get()
+        if job is None or job.call is None:
+            return False
+        with self._lock:
+            job.thread = threading.get_native_id()
+        call, job.call = job.call, None
+        call()
+        with self._lock:
+            job.done = True
+            return not job.replaced
 
 
 def _step_back(thread: int | None = None) -> None:

@@ -105,7 +105,6 @@ INVALID = [
     ({"format": 3}, "/format"),
     ({"$ref": 3}, "/$ref"),
     ({"$ref": "#/$defs/missing"}, "/$ref"),
-    ({"$ref": "#"}, ""),
     ({"anyOf": [{"type": "integer"}, {"$ref": "#"}]}, ""),
     ({"additionalProperties": "no"}, "/additionalProperties"),
     ({"properties": {"a": {"items": {"pattern": "("}}}}, "/properties/a/items/pattern"),

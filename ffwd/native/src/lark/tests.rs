@@ -316,5 +316,5 @@ fn grammars_of_the_documentation_are_accepted() {
     let mut examples = document.split("```lark\n").skip(1);
     let read = |example: &str| parse(example.split("```").next().unwrap_or_default());
     assert!(examples.all(|example| read(example).is_ok()));
-    assert_eq!(document.matches("```lark\n").count(), 5);
+    assert_eq!(document.matches("```lark\n").count(), 4);
 }
