@@ -173,8 +173,7 @@ impl Automaton {
                 }
                 continue;
             }
-            let query = self.item_query(json, pending);
-            if !self.finds_other(json, thread, level, query, history, item)? {
+            if !self.finds_other(json, thread, level, pending, history, item)? {
                 return Ok(false);
             }
         }
@@ -499,14 +498,16 @@ impl Automaton {
         Ok(best.map(|(_, text)| text))
     }
 
-    /// Whether a container that begins with a text can differ from these.
+    /// Whether the container at a level that begins with a text can differ from these.
     fn differs_from(
         &self,
         json: &JsonParts,
-        query: QueryId,
+        level: StackId,
+        pending: ArrayPendingId,
         item: &[u8],
         rivals: &[crate::json_schema::SchemaId],
     ) -> Result<bool, EngineError> {
+        let query = self.item_query(json, pending);
         let set = &json.schema;
         let mut others = Vec::with_capacity(rivals.len() + 1);
         for &rival in rivals {
@@ -525,7 +526,13 @@ impl Automaton {
             return Ok(false);
         }
         let query = self.query(json, schemas)?;
-        let stack = self.push(Frame::Value(query), StackId::END)?;
+        // The text is laid out as at the level: its line breaks tell in how many containers it is.
+        let &Cell { layout, depth, .. } = self.cell(level);
+        let mut around = self.push(Frame::Layout(layout), StackId::END)?;
+        for _ in 0..depth {
+            around = self.push(Frame::AwaitItem(pending), around)?;
+        }
+        let stack = self.push(Frame::Value(query), around)?;
         Ok(self.walk(self.starts(stack)?, item)?.is_some())
     }
 
@@ -537,7 +544,7 @@ impl Automaton {
         json: &JsonParts,
         thread: &Thread,
         level: StackId,
-        query: QueryId,
+        pending: ArrayPendingId,
         history: UsedId,
         item: Vec<u8>,
     ) -> Result<bool, EngineError> {
@@ -547,9 +554,9 @@ impl Automaton {
         let height = self.cell(level).height;
         // Items within the container differ all the same.
         let stack = self.compared_within(thread.stack, level)?;
-        let mut pending = vec![(Threads::from_slice(&[Thread { stack, ..*thread }]), item)];
+        let mut ways = vec![(Threads::from_slice(&[Thread { stack, ..*thread }]), item)];
         let mut tried = 0;
-        while let Some((threads, text)) = pending.pop() {
+        while let Some((threads, text)) = ways.pop() {
             tried += 1;
             if tried > MAX_TRIED {
                 let what = "texts that are tried for an item that differs from those that came";
@@ -569,7 +576,7 @@ impl Automaton {
                 }
             }
             if let (Agreeing::Few(rivals), true) = (agreeing, tried > MAX_DIRECT) {
-                if self.differs_from(json, query, &text, &rivals)? {
+                if self.differs_from(json, level, pending, &text, &rivals)? {
                     return Ok(true);
                 }
                 continue;
@@ -584,7 +591,7 @@ impl Automaton {
                 let mut text = text.clone();
                 text.push(byte);
                 if !next.iter().any(|thread| self.cell(thread.stack).height <= height) {
-                    pending.push((next, text));
+                    ways.push((next, text));
                 } else if !json.histories.has(&json.schema, history, &text)? {
                     return Ok(true);
                 }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::RngExt;
+use serde_json::{json, Value};
 
+use super::test_layouts::{in_each_layout, CONSISTENT};
 use super::tests::{engine, COMPACT};
 use super::Compiled;
 use crate::automaton::Threads;
@@ -88,8 +90,8 @@ fn assert_goes_on(compiled: &Compiled, start: &Threads, left: &[&String], what: 
             .filter_map(|text| text.as_bytes().strip_prefix(beginning)?.first().copied())
             .collect();
         let ends = left.iter().any(|text| text.as_bytes() == beginning);
-        let bytes = br#"[]{},:"abdkl12xyzuvw0e.-fnt"#.iter().copied();
-        for byte in bytes.filter(|byte| !ends || !b",]".contains(byte)) {
+        let bytes = b"[]{},:\"abdkl12xyzuvw0e.-fnt \n\t".iter().copied();
+        for byte in bytes.filter(|byte| !ends || !b",]\n".contains(byte)) {
             let goes_on = !automaton.step(&threads, byte).unwrap().is_empty();
             let shown = format!("{shown}{}", char::from(byte));
             assert_eq!(goes_on, expected.contains(&byte), "{shown}: {what}");
@@ -133,6 +135,74 @@ fn items_of_few_values_come_down_to_the_last_one() {
             let threads = automaton.walk(start, text.as_bytes()).unwrap().unwrap();
             assert!(automaton.step(&threads, b',').unwrap().is_empty(), "{schema}");
             assert!(!automaton.step(&threads, b']').unwrap().is_empty(), "{schema}");
+        }
+    }
+}
+
+/// An array within so many other containers.
+fn within(depth: usize, array: Value) -> Value {
+    (0..depth).fold(array, |inner, place| match place % 2 {
+        0 => json!({ "a": inner }),
+        _ => json!([inner]),
+    })
+}
+
+/// Its schema.
+fn schema_within(depth: usize, array: Value) -> Value {
+    (0..depth).fold(array, |inner, place| match place % 2 {
+        0 => json!({
+            "type": "object", "properties": { "a": inner }, "required": ["a"],
+            "additionalProperties": false
+        }),
+        _ => json!({ "type": "array", "items": inner, "minItems": 1, "maxItems": 1 }),
+    })
+}
+
+#[test]
+fn items_of_few_values_keep_the_layout_around_them() {
+    let engine = engine(vocabulary_of(&[]));
+    let booleans = ["true", "false"];
+    let rows = json!({
+        "type": "array", "items": { "type": "array", "items": { "type": "boolean" },
+        "minItems": 2, "maxItems": 2 }, "minItems": 2, "maxItems": 2
+    });
+    let pairs = arrays(2, &booleans);
+    let pairs: Vec<&str> = pairs.iter().map(String::as_str).collect();
+    let of_four = json!({
+        "type": "array", "items": { "type": "boolean" }, "minItems": 4, "maxItems": 4
+    });
+    let names = json!({
+        "type": "object", "properties": { "a": { "enum": [1, 11, 12] }, "b": { "enum": [1, 11, 12] } },
+        "required": ["a", "b"], "additionalProperties": false
+    });
+    let kinds = [
+        (of_four, arrays(4, &booleans)),
+        (rows, arrays(2, &pairs)),
+        (names, objects(&["a", "b"], &["1", "11", "12"])),
+    ];
+    for (item, values) in kinds {
+        let values: Vec<Value> =
+            values.iter().map(|value| serde_json::from_str(value).unwrap()).collect();
+        for depth in 0..3 {
+            let array = json!({ "type": "array", "uniqueItems": true, "items": item });
+            let schema = schema_within(depth, array).to_string();
+            let compiled = Arc::new(engine.compile_json_schema(&schema, CONSISTENT).unwrap());
+            let generation = compiled.generation();
+            let automaton = &generation.automaton;
+            let start = automaton.threads(automaton.start());
+            let came = 4;
+            let with = |item: Value| {
+                let items = values[..came].iter().cloned().chain([item]).collect();
+                in_each_layout(&within(depth, Value::Array(items)))
+            };
+            // One more is written to its end, one that came is refused before.
+            let (other, again) = (with(values[came].clone()), with(values[came - 1].clone()));
+            for (other, again) in other.iter().zip(&again) {
+                let ends = automaton.walk(start, other.as_bytes()).unwrap();
+                let ends = ends.unwrap_or_else(|| panic!("{other} is refused by {schema}"));
+                assert!(automaton.accepts(&ends).unwrap(), "{other}");
+                assert!(automaton.walk(start, again.as_bytes()).unwrap().is_none(), "{again}");
+            }
         }
     }
 }

@@ -48,14 +48,19 @@ fn written(value: &Value, formatter: impl Formatter) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// A value in all layouts.
-fn layouts(value: &Value) -> BTreeSet<String> {
-    let mut texts = BTreeSet::from([written(value, CompactFormatter), written(value, Spaced)]);
+/// A value in each layout, in the same order for all values.
+pub(super) fn in_each_layout(value: &Value) -> Vec<String> {
+    let mut texts = vec![written(value, CompactFormatter), written(value, Spaced)];
     let indents = (1..=8).map(|blanks| " ".repeat(blanks)).chain(["\t".to_owned()]);
     for indent in indents {
-        texts.insert(written(value, PrettyFormatter::with_indent(indent.as_bytes())));
+        texts.push(written(value, PrettyFormatter::with_indent(indent.as_bytes())));
     }
     texts
+}
+
+/// A value in all layouts.
+fn layouts(value: &Value) -> BTreeSet<String> {
+    in_each_layout(value).into_iter().collect()
 }
 
 const VALUES: [&str; 14] = [
