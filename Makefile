@@ -10,19 +10,19 @@ BENCH_MANIFEST := maskbench/crates/Cargo.toml
 # Nor are the fuzz targets.
 FUZZ_MANIFEST := ffwd/native/fuzz/Cargo.toml
 BUILT_FROM := pyproject.toml setup.py $(CARGO_MANIFEST) ffwd/native/Cargo.lock \
-              $(shell find ffwd/native/src -name '*.rs')
+              $(shell find ffwd/native/src ffwd/native/crates -name '*.rs' -o -name Cargo.toml)
 
 # Neither the demonstration nor a test may fetch a model.
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# clippy with the feature `python` and the build of the module ask the same interpreter.
+# clippy and the build of the module ask the same interpreter.
 export PYO3_PYTHON := $(abspath $(BIN))/python
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo docs test setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
+.PHONY: help demo docs test quick setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
         python-test test-flaky engines tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
         fuzz-smoke audit clean
 
@@ -30,6 +30,7 @@ help:
 	@echo 'make demo    records of short texts as JSON, from a small model, in four ways'
 	@echo 'make test    all tests, Rust and Python'
 	@echo 'make check   formatting, lints, types, stubs, counts and all tests: what CI runs'
+	@echo 'make quick   format, lints and unit tests of the crates that changed; CRATES=engine names some'
 	@echo 'make docs    the site, into build/site; any warning is an error'
 	@echo 'make format  rewrite the sources in the project'"'"'s format'
 	@echo 'make setup   only the virtual environment, with every extra'
@@ -132,11 +133,11 @@ check: lint docs instructions gate engines fuzz-smoke test
 lint: rust-lint python-lint workflow-lint types stubs
 
 rust-lint: setup
-	cargo fmt --manifest-path $(CARGO_MANIFEST) --check
+	cargo fmt --all --manifest-path $(CARGO_MANIFEST) --check
 	cargo fmt --manifest-path $(BENCH_MANIFEST) --check
 	cargo fmt --manifest-path $(FUZZ_MANIFEST) --check
-	cargo clippy --locked --manifest-path $(CARGO_MANIFEST) --all-targets -- -D warnings
-	cargo clippy --locked --manifest-path $(CARGO_MANIFEST) --all-targets --features python -- -D warnings
+	cargo clippy --locked --manifest-path $(CARGO_MANIFEST) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --manifest-path $(CARGO_MANIFEST) --workspace --no-deps --quiet
 	cargo clippy --locked --manifest-path $(FUZZ_MANIFEST) --all-targets --no-default-features -- -D warnings
 
 python-lint: setup
@@ -171,6 +172,16 @@ docs: setup
 	ln -s $(addprefix ../../../,$(filter-out ffwd/native ffwd/adapters ffwd/__pycache__ %.so,$(wildcard ffwd/*))) $(DOCUMENTED)
 	ln -s ../../../adapters $(DOCUMENTED)/adapters
 	$(BIN)/python -m mkdocs build --strict --quiet
+
+# The crates of the core that differ from the last commit, by the names of their folders.
+CRATES ?= $(shell git status --porcelain -- ffwd/native/crates | sed -n 's|.*ffwd/native/crates/\([^/]*\)/.*|\1|p' | sort -u)
+
+# No environment is made, and nothing is installed.
+quick:
+	cargo fmt --all --manifest-path $(CARGO_MANIFEST) --check
+	@test -n '$(CRATES)' || echo 'No crate has changed; name some, such as CRATES=engine.'
+	$(if $(CRATES),cargo clippy --locked --manifest-path $(CARGO_MANIFEST) --all-targets $(CRATES:%=-p ffwd-%) -- -D warnings)
+	$(if $(CRATES),cargo test --locked --manifest-path $(CARGO_MANIFEST) --lib $(CRATES:%=-p ffwd-%))
 
 # The Python tests come last: their closing line is the result.
 test: rust-test python-test
@@ -295,7 +306,7 @@ bench-readers:
 	cargo bench --manifest-path $(BENCH_MANIFEST) --bench readers
 
 format: setup
-	cargo fmt --manifest-path $(CARGO_MANIFEST)
+	cargo fmt --all --manifest-path $(CARGO_MANIFEST)
 	cargo fmt --manifest-path $(BENCH_MANIFEST)
 	cargo fmt --manifest-path $(FUZZ_MANIFEST)
 	$(BIN)/ruff check --fix .

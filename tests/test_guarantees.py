@@ -81,8 +81,8 @@ def test_every_promise_names_its_tests() -> None:
         "`tests/test_guarantees.py::test_of_nothing`",
         "`tests/test_nothing.py::test_of_nothing`",
         "`tests/test_nothing.py`",
-        "`ffwd/native/src/engine/tests.rs::of_nothing`",
-        "`ffwd/native/src/lib.rs`",
+        "`ffwd/native/crates/engine/src/engine/tests.rs::of_nothing`",
+        "`ffwd/native/crates/engine/src/lib.rs`",
         "`tests/realtokenizers.py::load`",
     ],
 )

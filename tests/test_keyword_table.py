@@ -11,7 +11,7 @@ import ffwd
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = (ROOT / "docs/json_schema.md").read_text(encoding="utf-8")
-DIALECTS = (ROOT / "ffwd/native/src/json_schema/dialect.rs").read_text(encoding="utf-8")
+DIALECTS = (ROOT / "ffwd/native/crates/json-schema/src/dialect.rs").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -153,7 +153,7 @@ def test_the_sdist_has_the_sources(sdist: Path) -> None:
         for path in CRATE.rglob("*")
         if path.is_file() and left_out.isdisjoint(path.parents)
     }
-    assert {"ffwd/native/Cargo.lock", "ffwd/native/src/lib.rs"} <= crate
+    assert {"ffwd/native/Cargo.lock", "ffwd/native/crates/engine/src/lib.rs"} <= crate
     modules = {
         (folder_of(package) / module.name).relative_to(ROOT).as_posix()
         for package in packages_on_disk()

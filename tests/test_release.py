@@ -92,8 +92,8 @@ def test_the_wheels_are_of_one_abi() -> None:
     tag = "cp" + oldest.replace(".", "")
     assert PROJECT["tool"]["cibuildwheel"]["build"] == f"{tag}-*"
     assert PROJECT["tool"]["distutils"]["bdist_wheel"]["py_limited_api"] == tag
-    manifest = tomllib.loads(read("ffwd/native/Cargo.toml"))
-    assert manifest["dependencies"]["pyo3"]["features"] == [f"abi3-py{oldest.replace('.', '')}"]
+    dependencies = tomllib.loads(read("ffwd/native/Cargo.toml"))["workspace"]["dependencies"]
+    assert dependencies["pyo3"]["features"] == [f"abi3-py{oldest.replace('.', '')}"]
     classifiers = PROJECT["project"]["classifiers"]
     assert f"Programming Language :: Python :: {oldest}" in classifiers
     versions = [name.rpartition(" ")[2] for name in classifiers if re.search(r":: 3\.\d+$", name)]
@@ -111,7 +111,7 @@ def test_one_version_of_rust_in_the_workflows() -> None:
         v for text in texts for v in re.findall(r'(?:RUST: "|toolchain )(\d+\.\d+\.\d+)', text)
     }
     (version,) = named
-    floor = tomllib.loads(read("ffwd/native/Cargo.toml"))["package"]["rust-version"]
+    floor = tomllib.loads(read("ffwd/native/Cargo.toml"))["workspace"]["package"]["rust-version"]
     assert [int(part) for part in version.split(".")] >= [int(part) for part in floor.split(".")]
 
 
@@ -135,8 +135,9 @@ def test_the_licence_is_whole() -> None:
     assert "END OF TERMS AND CONDITIONS" in text
     assert text.rstrip().endswith("limitations under the License.")
     assert PROJECT["project"]["license"] == "Apache-2.0"
-    for manifest in ("ffwd/native/Cargo.toml", "maskbench/crates/Cargo.toml"):
-        assert tomllib.loads(read(manifest))["package"]["license"] == "Apache-2.0"
+    core = tomllib.loads(read("ffwd/native/Cargo.toml"))["workspace"]
+    for table in (core, tomllib.loads(read("maskbench/crates/Cargo.toml"))):
+        assert table["package"]["license"] == "Apache-2.0"
 
 
 def test_the_trial_sees_the_checkout() -> None:

@@ -1,7 +1,7 @@
 """`python -m maskbench tools instructions`: the core's fixed workloads, counted in instructions.
 
 Times differ from run to run and from machine to machine; the number of instructions of a program
-that always does the same hardly does. `ffwd/native/benches/instructions` are the workloads, and
+that always does the same hardly does. `ffwd/native/crates/engine/benches/instructions` are the workloads, and
 `instructions.json` beside them what they took when it was last recorded.
 """
 
@@ -24,7 +24,7 @@ from rich.table import Table
 from maskbench import options
 
 CRATE = Path(__file__).resolve().parents[2] / "ffwd/native"
-RECORDED = CRATE / "benches/instructions.json"
+RECORDED = CRATE / "crates/engine/benches/instructions.json"
 BENCH = "instructions"
 
 # How much more than recorded is a regression, and how much less is worth recording, in percent.

@@ -1,8 +1,8 @@
 """A call may be ended at any of its charges: whatever it has built by then is right or is gone.
 
 `ffwd._native.inject_fault(n)` ends a call of this thread at the n-th charge from then on. After it
-the same objects, asked again, answer as if nothing had happened. `ffwd/native/tests/faults.rs` does
-the same within the core.
+the same objects, asked again, answer as if nothing had happened.
+`ffwd/native/crates/engine/tests/faults.rs` does the same within the core.
 """
 
 from collections.abc import Callable, Iterator

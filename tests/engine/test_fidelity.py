@@ -148,7 +148,7 @@ def test_what_can_be_meant_is_what_the_core_knows() -> None:
     """Of what names things it calls unknown what another dialect has."""
     from ffwd.grammar._keywords import KEYWORDS
 
-    sources = Path(ffwd.__file__).parent / "native/src/json_schema"
+    sources = Path(ffwd.__file__).parent / "native/crates/json-schema/src"
     if not sources.is_dir():
         pytest.skip("an installed ffwd has no Rust sources")
     table = (sources / "dialect.rs").read_text(encoding="utf-8")

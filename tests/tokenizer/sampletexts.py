@@ -58,7 +58,9 @@ def long_texts() -> dict[str, str]:
     return {
         "prose": "\n\n".join(pydoc_data.topics.topics.values())[:60_000],
         "python": Path(textwrap.__file__).read_text(encoding="utf-8"),
-        "rust": (repository / "ffwd/native/src/vocabulary/trie.rs").read_text(encoding="utf-8"),
+        "rust": (repository / "ffwd/native/crates/tokenizer/src/vocabulary/trie.rs").read_text(
+            encoding="utf-8"
+        ),
         "markdown": (repository / "README.md").read_text(encoding="utf-8"),
         "json": corpus[:40_000],
         "languages": " ".join(rng.choice(words + languages) for _ in range(3_000)),

@@ -1,57 +1,90 @@
-//! The native core of ffwd: from a grammar and a vocabulary to token bitmasks and forced tokens.
-//!
-//! The layers; a module uses only modules that stand above it:
-//!
-//! * [`error`] a budget that ran out, which any layer may meet
-//! * [`section`] work that a fork of the process must not cut in two
-//! * [`limits`] how much a grammar may use, and [`meter`] what one call has used
-//! * [`regex`] text languages: the syntax tree and the front ends that read patterns into it
-//! * [`expr`] byte expressions, and lexemes: automata that are built from them on demand
-//! * [`vocabulary`] the bytes of tokens, and the trie over them; knows no grammar
-//! * [`streaming`] token ids back to text, at once and while they come
-//! * [`bpe`] byte-pair encoding of one piece of text; knows no pre-tokenizer and no grammar
-//! * [`pretokenizer`] where a tokenizer cuts a text into pieces; knows no token
-//! * [`tokenizer`] whole texts to tokens, and texts whose tokens are counted while they change
-//! * [`canonical`] which tokens a text can have
-//! * [`logits`] bitmasks onto logits; knows bits and numbers, no token
-//! * [`json_schema`] a schema document, brought to a normal form per JSON type
-//! * [`grammar`] grammars as front ends write them: rules, lexemes, schemas, sets of tokens
-//! * [`gbnf`] and [`ebnf`] the grammars of llama.cpp and of XGrammar
-//! * [`lark`] a front end: Lark grammars in the variant of llguidance
-//! * [`automaton`] configurations and stacks over lexemes; knows no token
-//! * [`mask`] the only place where automaton and vocabulary meet
-//! * [`engine`] a vocabulary with what its grammars share, and compilation
-//! * [`events`] where spans of a text begin and end, and what comes in them
-//! * [`matcher`] one text in progress, and [`fast_forward`] what it must go on with
-//! * [`explain`] what may come next in a text, and why something may not, in words
-//! * [`saved`] grammars and texts in progress as bytes, and back
-//! * `python` the boundary, behind the feature of that name
+//! The boundary to Python: converts, releases the interpreter lock, and holds no logic.
 
-pub mod automaton;
-pub mod bpe;
-pub mod canonical;
-pub mod ebnf;
-pub mod engine;
-pub mod error;
-pub mod events;
-pub mod explain;
-pub mod expr;
-pub mod fast_forward;
-pub mod gbnf;
-pub mod grammar;
-pub mod json_schema;
-pub mod lark;
-pub mod limits;
-pub mod logits;
-pub mod mask;
-pub mod matcher;
-pub mod meter;
-pub mod pretokenizer;
-#[cfg(feature = "python")]
-mod python;
-pub mod regex;
-pub mod saved;
-pub mod section;
-pub mod streaming;
-pub mod tokenizer;
-pub mod vocabulary;
+mod bitmask;
+mod bpe;
+mod bpe_incremental;
+mod bpe_model;
+mod bpe_parts;
+mod bpe_texts;
+mod builder;
+mod decoder;
+mod errors;
+mod events;
+mod explain;
+mod grammar;
+mod limits;
+mod logits;
+mod matcher;
+mod pattern;
+mod released;
+mod stop_decoder;
+mod stream_events;
+mod streaming;
+mod text_argument;
+mod vocabulary;
+
+use pyo3::prelude::*;
+
+use ffwd_bounds::meter::heap::Metered;
+
+// What a grammar builds lazily is many small values: the system's allocator takes a tenth of the time.
+#[global_allocator]
+static ALLOCATOR: Metered<mimalloc::MiMalloc> = Metered(mimalloc::MiMalloc);
+
+// An interpreter that can do without its lock must not: nothing here has been tried without one.
+#[pymodule(gil_used = true)]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::bitmask::fill_bitmasks;
+    #[pymodule_export]
+    use super::bpe::PyBpe;
+    #[pymodule_export]
+    use super::bpe_incremental::{PyAppendEncoder, PyIntervalCounter, PyPrependEncoder};
+    #[pymodule_export]
+    use super::bpe_model::PyBpeModel;
+    #[pymodule_export]
+    use super::bpe_texts::{encode_batch, encode_parts, encode_with_offsets};
+    #[pymodule_export]
+    use super::builder::PyGrammarBuilder;
+    #[pymodule_export]
+    use super::decoder::PyDecoder;
+    #[pymodule_export]
+    use super::errors::{
+        BitmaskError, BudgetError, CancellationError, DeadlineExceededError, FfwdError,
+        GrammarError, InvalidSchemaError, LimitExceededError, SchemaError, SerializationError,
+        StopSequenceError, StreamInUseError, TextError, TokenError, UnsatisfiableSchemaError,
+        UnsupportedSchemaError, VocabularyError,
+    };
+    #[pymodule_export]
+    use super::grammar::{
+        compile_choice, compile_grammar, compile_json_schema, compile_language, compile_regex,
+        json_schema_fidelity, PyCompiledGrammar,
+    };
+    #[pymodule_export]
+    use super::limits::{
+        default_limits, inject_allocation_fault, inject_fault, PyCancellation, PyCompileMeter,
+    };
+    #[pymodule_export]
+    use super::logits::mask_logits;
+    #[pymodule_export]
+    use super::matcher::PyMatcher;
+    #[pymodule_export]
+    use super::pattern::text_chunks;
+    #[pymodule_export]
+    use super::stop_decoder::{PyHeld, PyStopDecoder, PyStopped, PyStoppedWithText, PyTextOutput};
+    #[pymodule_export]
+    use super::stream_events::observe_streams;
+    #[pymodule_export]
+    use super::streaming::{PyDecodeStream, PyTokenSequence};
+    #[pymodule_export]
+    use super::vocabulary::PyVocabulary;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        super::released::register(module)?;
+        super::errors::set_defaults(module.py())
+    }
+}

@@ -1,70 +1,195 @@
-//! How much a grammar, and each call on one of its texts, may use.
+//! Limits, the meters of compilations, and flags that end calls.
 
 use std::time::Duration;
 
-/// Budgets of a grammar. Passing one is an error that has the field's name. The largest value of a
-/// type lifts a limit; fixed bounds of the core, such as how many states have a number, remain.
-///
-/// `docs/limits.md` says why the defaults are what they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Length of the texts that a grammar is read from: schemas and the documents that they may
-    /// refer to, grammars, patterns, literals.
-    pub source_bytes: usize,
-    /// Brackets in brackets of one schema or grammar.
-    pub nesting: usize,
-    /// Byte expressions of one lexeme, derivatives included.
-    pub expression_nodes: usize,
-    /// Configurations of the automaton at a time.
-    pub states: usize,
-    /// Stacks of the automaton at a time.
-    pub stacks: usize,
-    /// What is built lazily; more than that is no error, but all of it is let go of.
-    pub memory_bytes: usize,
-    /// Memory that one compilation, or one call on a text in progress, takes at a time and has not
-    /// given back. Counted where the program's allocator is a `Metered` one.
-    pub work_bytes: usize,
-    /// Elementary steps of one compilation.
-    pub compile_steps: u64,
-    /// Elementary steps of one call on a text in progress.
-    pub call_steps: u64,
-    /// Wall-clock time of one compilation.
-    pub compile_time: Duration,
-    /// Wall-clock time of one call on a text in progress.
-    pub call_time: Duration,
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::errors;
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_bounds::limits::Limits;
+use ffwd_bounds::meter::heap;
+use ffwd_bounds::meter::{faults, Cancellation, Meter};
+use ffwd_engine::engine::Engine;
+
+/// What `ffwd.Limits` says; `None` for what is not limited.
+#[derive(FromPyObject)]
+pub struct LimitsArgument {
+    source_bytes: Option<usize>,
+    nesting: Option<usize>,
+    expression_nodes: Option<usize>,
+    states: Option<usize>,
+    stacks: Option<usize>,
+    memory_bytes: Option<usize>,
+    work_bytes: Option<usize>,
+    compile_steps: Option<u64>,
+    call_steps: Option<u64>,
+    compile_seconds: Option<f64>,
+    call_seconds: Option<f64>,
 }
 
-impl Limits {
-    /// Nothing is limited but by the fixed bounds of the core.
-    pub const NONE: Self = Self {
-        source_bytes: usize::MAX,
-        nesting: usize::MAX,
-        expression_nodes: usize::MAX,
-        states: usize::MAX,
-        stacks: usize::MAX,
-        memory_bytes: usize::MAX,
-        work_bytes: usize::MAX,
-        compile_steps: u64::MAX,
-        call_steps: u64::MAX,
-        compile_time: Duration::MAX,
-        call_time: Duration::MAX,
-    };
-}
-
-impl Default for Limits {
-    fn default() -> Self {
+impl From<LimitsArgument> for Limits {
+    fn from(limits: LimitsArgument) -> Self {
+        let count = |count: Option<usize>| count.unwrap_or(usize::MAX);
+        let steps = |steps: Option<u64>| steps.unwrap_or(u64::MAX);
+        let time = |seconds: Option<f64>| {
+            let time = seconds.map(Duration::try_from_secs_f64);
+            time.and_then(Result::ok).unwrap_or(Duration::MAX)
+        };
         Self {
-            source_bytes: 4 << 20,
-            nesting: 512,
-            expression_nodes: 250_000,
-            states: 1_000_000,
-            stacks: 700_000,
-            memory_bytes: 256 << 20,
-            work_bytes: 512 << 20,
-            compile_steps: 6_000_000,
-            call_steps: 6_000_000,
-            compile_time: Duration::from_secs(10),
-            call_time: Duration::from_secs(10),
+            source_bytes: count(limits.source_bytes),
+            nesting: count(limits.nesting),
+            expression_nodes: count(limits.expression_nodes),
+            states: count(limits.states),
+            stacks: count(limits.stacks),
+            memory_bytes: count(limits.memory_bytes),
+            work_bytes: count(limits.work_bytes),
+            compile_steps: steps(limits.compile_steps),
+            call_steps: steps(limits.call_steps),
+            compile_time: time(limits.compile_seconds),
+            call_time: time(limits.call_seconds),
         }
     }
+}
+
+/// The limits that a grammar has which is compiled without any: see `ffwd.Limits`.
+#[pyfunction]
+pub fn default_limits(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let limits = Limits::default();
+    let values = PyDict::new(py);
+    values.set_item("source_bytes", limits.source_bytes)?;
+    values.set_item("nesting", limits.nesting)?;
+    values.set_item("expression_nodes", limits.expression_nodes)?;
+    values.set_item("states", limits.states)?;
+    values.set_item("stacks", limits.stacks)?;
+    values.set_item("memory_bytes", limits.memory_bytes)?;
+    values.set_item("work_bytes", limits.work_bytes)?;
+    values.set_item("compile_steps", limits.compile_steps)?;
+    values.set_item("call_steps", limits.call_steps)?;
+    values.set_item("compile_seconds", limits.compile_time.as_secs_f64())?;
+    values.set_item("call_seconds", limits.call_time.as_secs_f64())?;
+    Ok(values)
+}
+
+/// A flag with which one thread ends calls on others.
+///
+/// A compilation, or a call of a matcher, that was given it ends with a `CancellationError` within
+/// some thousand steps after `cancel`, and one that begins later does at once, unless all that it
+/// asks for is known. Nothing else changes: after `reset` the same call goes on.
+#[pyclass(name = "Cancellation", module = "ffwd", frozen)]
+pub struct PyCancellation {
+    pub flag: Cancellation,
+}
+
+#[pymethods]
+impl PyCancellation {
+    #[new]
+    fn new() -> Self {
+        Self { flag: Cancellation::default() }
+    }
+
+    /// Ends the calls that were given it.
+    fn cancel(&self) {
+        self.flag.cancel();
+    }
+
+    /// Lets calls begin again.
+    fn reset(&self) {
+        self.flag.reset();
+    }
+
+    /// Whether it has been cancelled, and not reset since.
+    #[getter]
+    fn is_cancelled(&self) -> bool {
+        self.flag.is_cancelled()
+    }
+
+    fn __repr__(&self) -> String {
+        let is = if self.flag.is_cancelled() { "True" } else { "False" };
+        format!("Cancellation(is_cancelled={is})")
+    }
+}
+
+pub fn flag(cancellation: Option<&Bound<'_, PyCancellation>>) -> Option<Cancellation> {
+    cancellation.map(|cancellation| cancellation.get().flag.clone())
+}
+
+/// What one compilation may use, in however many calls it is done. Its time begins with it.
+#[pyclass(name = "CompileMeter", module = "ffwd._native", frozen)]
+pub struct PyCompileMeter {
+    pub limits: Limits,
+    meter: Mutex<Meter>,
+}
+
+impl Default for PyCompileMeter {
+    fn default() -> Self {
+        Self::of(Limits::default(), None)
+    }
+}
+
+impl PyCompileMeter {
+    pub fn of(limits: Limits, cancellation: Option<Cancellation>) -> Self {
+        Self { limits, meter: Mutex::new(Meter::compiling(&limits, cancellation)) }
+    }
+
+    /// Does a part of the work. Without the interpreter lock, for it may take long.
+    pub fn run<T, E: From<LimitExceeded>>(
+        &self,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.meter.lock().run(work)
+    }
+
+    /// As [`Self::run`], for work that builds something for an engine.
+    pub fn run_for<T, E: From<LimitExceeded>>(
+        &self,
+        engine: &Engine,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        engine.settle_after(self.run(work))
+    }
+
+    /// Says that so many bytes of a text are read.
+    pub fn read(&self, py: Python<'_>, bytes: usize) -> PyResult<()> {
+        self.meter.lock().read(bytes).map_err(|error| errors::limit(py, &error))
+    }
+}
+
+#[pymethods]
+impl PyCompileMeter {
+    #[new]
+    #[pyo3(signature = (limits=None, cancellation=None))]
+    fn new(
+        limits: Option<LimitsArgument>,
+        cancellation: Option<&Bound<'_, PyCancellation>>,
+    ) -> Self {
+        Self::of(limits.map_or_else(Limits::default, Limits::from), flag(cancellation))
+    }
+
+    /// How many steps were done.
+    #[getter]
+    fn steps(&self) -> u64 {
+        self.meter.lock().spent()
+    }
+}
+
+/// For tests: work on this thread comes to a deadline with this many more looks at its meter, over
+/// all calls that have one; `None` for no such fault. Returns how many were left of the last one.
+#[pyfunction]
+#[pyo3(signature = (charges))]
+pub fn inject_fault(charges: Option<u64>) -> Option<u64> {
+    let left = faults::left();
+    faults::inject(charges);
+    left
+}
+
+/// For tests: the system is said to refuse the allocation with this number, counted over all calls on
+/// this thread that have a meter; `None` for no such fault. Returns how many were left of the last one.
+#[pyfunction]
+#[pyo3(signature = (allocations))]
+pub fn inject_allocation_fault(allocations: Option<u64>) -> Option<u64> {
+    let left = heap::faults::left();
+    heap::faults::inject(allocations);
+    left
 }

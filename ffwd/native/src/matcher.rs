@@ -1,633 +1,412 @@
-//! A text in progress: the list of states that its tokens led through.
+//! `Matcher`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
 
-use arc_swap::Guard;
-use parking_lot::Mutex;
-use thiserror::Error;
+use super::bitmask::Rows;
+use super::errors;
+use super::grammar::PyCompiledGrammar;
+use super::limits::{flag, PyCancellation};
+use super::released::Released;
+use super::text_argument::TextArgument;
+use super::{events, explain};
+use ffwd_bounds::meter::Meter;
+use ffwd_engine::fast_forward::{
+    default_method, fast_forward_tokens, forced_bytes, nothing_forced, Backoff, FastForward, Method,
+};
+use ffwd_engine::matcher::{Fallbacks, Matcher};
+use ffwd_engine::saved;
+use ffwd_tokenizer::vocabulary::TokenId;
 
-use crate::automaton::{EngineError, StateId, Threads};
-use crate::canonical::{Canonicality, Context, Trail};
-use crate::engine::{Compiled, Generation};
-use crate::error::LimitExceeded;
-use crate::grammar::Described;
-use crate::meter::{self, Cancellation, Meter};
-use crate::vocabulary::TokenId;
-
-mod batch;
-mod begin;
-mod budget;
-mod cuts;
-mod events;
-mod forced;
-mod history;
-mod masks;
-mod preamble;
-mod rollback;
-mod sections;
-mod step;
-pub use batch::{fill_bitmasks, Unfilled};
-pub use begin::Beginning;
-use budget::Budget;
-use events::Tracker;
-pub use forced::{forced, Forced, GrammarTexts};
-use history::History;
-pub use preamble::{Close, Opening};
-use preamble::{Preamble, Rest, Stage, Step};
-use sections::{settled, Settled};
-
-/// Where there is no room for another token, there is then for so much of all of them.
-const TOKENS_GROWTH: usize = 32;
-
-/// What a caller got wrong.
-#[derive(Clone, Debug, Error)]
-pub enum MatcherError {
-    #[error("token {token} at position {position} is outside the vocabulary of {width} ids")]
-    OutOfRange { token: TokenId, position: usize, width: usize },
-    #[error("token {token} at position {position} comes after the end of the sequence")]
-    AfterEnd { token: TokenId, position: usize },
-    #[error("cannot roll back {asked} tokens: only {accepted} have been accepted")]
-    RollbackTooFar { asked: usize, accepted: usize },
-    #[error("the grammar refuses the beginning of its text at byte {byte}")]
-    Prefill { byte: usize },
-    #[error("what closes the free text must not be empty")]
-    EmptyClose,
-    #[error(
-        "token {0} cannot close the free text: it is text where it begins the close, ends the \
-         output, or is outside the vocabulary"
-    )]
-    BadClose(TokenId),
-    #[error(
-        "token {0} is no control token of free text: it is text, ends the output, or is outside \
-         the vocabulary"
-    )]
-    BadControl(TokenId),
-    #[error(
-        "`max_tokens={max_tokens}` is too small: no text of the grammar ends within it, and a short \
-         one needs {needed} tokens"
-    )]
-    Budget { needed: usize, max_tokens: usize },
-    #[error(
-        "the span {name:?} wraps a left-recursive rule that can start with the span, so its start is \
-         undefined: wrap a rule that cannot start with it"
-    )]
-    Unreported { name: Arc<str> },
-    #[error(
-        "{part} cannot end within its limit of {max_tokens} tokens: a short text of it takes {needed}"
-    )]
-    Part { part: Described, needed: usize, max_tokens: usize },
-    #[error(
-        "{part} has at most {max_tokens} tokens, and none of its texts can end there. \
-         Terminals end at their longest match, so the next part cannot begin earlier. \
-         Allow another number of tokens, change the next part, or make this one lazy"
-    )]
-    Ends { part: Described, max_tokens: usize },
-    #[error(transparent)]
-    Engine(#[from] EngineError),
+/// One text in progress. Belongs to one request; not to be used by two threads at once.
+#[pyclass(name = "Matcher", module = "ffwd")]
+pub struct PyMatcher {
+    pub matcher: Matcher,
+    grammar: Py<PyCompiledGrammar>,
 }
 
-impl From<LimitExceeded> for MatcherError {
-    fn from(error: LimitExceeded) -> Self {
-        Self::Engine(error.into())
+impl PyMatcher {
+    pub fn new(matcher: Matcher, grammar: Py<PyCompiledGrammar>) -> Self {
+        Self { matcher, grammar }
     }
 }
 
-/// How often a mask could not be restricted to canonical tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fallbacks {
-    /// No token of the grammar was canonical.
-    pub nothing_left: u64,
-    /// The tokens before were not canonical, so that nothing was known.
-    pub lost: u64,
+fn ids(tokens: &[TokenId]) -> Vec<u32> {
+    tokens.iter().map(|token| token.0).collect()
 }
 
-/// What a matcher knows beside the grammar's state.
-#[derive(Debug)]
-struct Tracked {
-    trail: Mutex<Trail>,
-    fallbacks: Mutex<Fallbacks>,
+fn tokens(ids: Vec<u32>) -> Vec<TokenId> {
+    ids.into_iter().map(TokenId).collect()
 }
 
-impl Clone for Tracked {
-    fn clone(&self) -> Self {
-        Self {
-            trail: Mutex::new(self.trail.lock().clone()),
-            fallbacks: Mutex::new(*self.fallbacks.lock()),
-        }
-    }
-}
-
-/// Generation and state in one word.
-fn pack(generation: &Generation, state: StateId) -> u64 {
-    u64::from(generation.number) << 32 | u64::from(state.0)
-}
-
-/// The state, if the place is in this generation.
-#[inline]
-fn state_in(generation: &Generation, place: u64) -> Option<StateId> {
-    (place >> 32 == u64::from(generation.number)).then_some(StateId(place as u32))
-}
-
-/// Where a text is: all that one more token depends on.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    state: StateId,
-    /// How many bytes of the prefix have been read.
-    read: usize,
-    stage: Stage,
-}
-
-/// Where the grammar's text, or its prefix, begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Begun {
-    /// How many tokens come before; the last of them may have bytes of both.
-    tokens: usize,
-    /// How many bytes of that last one.
-    rest: usize,
-}
-
-/// Follows one sequence of tokens through a grammar.
-#[derive(Debug)]
-pub struct Matcher {
-    compiled: Arc<Compiled>,
-    tokens: Vec<TokenId>,
-    /// Where the text stands: in which generation of the grammar, and in which of its states.
-    place: AtomicU64,
-    /// The state after each token, or after some of them, in the same generation. Locked only where
-    /// the text moves to another one in the midst of a question.
-    history: Mutex<History>,
-    /// Whether the text may end in this state.
-    accepting: bool,
-    terminated: bool,
-    prefix: Arc<[u8]>,
-    /// How many bytes of the prefix have been read.
-    read: usize,
-    prefill: Arc<[u8]>,
-    preamble: Option<Arc<Preamble>>,
-    stage: Stage,
-    begun: Begun,
-    canonical: bool,
-    budget: Option<Budget>,
-    tracked: Option<Tracked>,
-    /// How the text began, if otherwise than with the grammar's first byte.
-    began: Option<Arc<Beginning>>,
-    /// What is known of its spans, once they have been asked for.
-    events: Option<Box<Tracker>>,
-    cancellation: Option<Cancellation>,
-}
-
-impl Clone for Matcher {
-    fn clone(&self) -> Self {
-        // Both belong together, and a question to the other one may be moving it.
-        let history = self.history.lock();
-        let place = self.place.load(Ordering::Acquire);
-        Self {
-            compiled: self.compiled.clone(),
-            tokens: self.tokens.clone(),
-            place: AtomicU64::new(place),
-            history: Mutex::new(history.clone()),
-            prefix: self.prefix.clone(),
-            prefill: self.prefill.clone(),
-            preamble: self.preamble.clone(),
-            budget: self.budget.clone(),
-            tracked: self.tracked.clone(),
-            began: self.began.clone(),
-            events: self.events.clone(),
-            cancellation: self.cancellation.clone(),
-            ..*self
-        }
-    }
-}
-
-impl Matcher {
-    /// Of a text that begins with the grammar's first byte.
-    ///
-    /// # Errors
-    /// Parts of the text have limits of tokens, and no text keeps to them; or it takes too much to
-    /// find out.
-    pub fn new(compiled: Arc<Compiled>) -> Result<Self, MatcherError> {
-        let matcher = Self::unchecked(compiled);
-        matcher.check_sections()?;
-        Ok(matcher)
-    }
-
-    /// Whether the text can keep to the limits of its parts is not known of it yet.
-    fn unchecked(compiled: Arc<Compiled>) -> Self {
-        let generation = compiled.generation();
-        let start = generation.automaton.start();
-        let place = pack(&generation, start);
-        let accepting = generation.automaton.is_accepting(start);
-        let tracked = compiled.engine.canonicality().map(|canonicality| Tracked {
-            trail: Mutex::new(Trail::new(canonicality.start())),
-            fallbacks: Mutex::default(),
-        });
-        let mut matcher = Self {
-            tokens: Vec::new(),
-            place: AtomicU64::new(place),
-            history: Mutex::new(History::new(start)),
-            accepting,
-            terminated: false,
-            prefix: Arc::default(),
-            read: 0,
-            prefill: Arc::default(),
-            preamble: None,
-            stage: Stage::Grammar,
-            begun: Begun::default(),
-            canonical: false,
-            budget: None,
-            tracked,
-            began: None,
-            events: None,
-            cancellation: None,
-            compiled,
-        };
-        if generation.automaton.has_limits() {
-            matcher.begin_sections(&generation, start);
-        }
-        matcher
-    }
-
-    /// With a flag that ends calls on this text, and on those that are forked from it.
-    pub fn cancelled_by(mut self, cancellation: Option<Cancellation>) -> Self {
-        self.cancellation = cancellation;
-        self
-    }
-
-    /// What bounds one call.
-    pub fn meter(&self) -> Meter {
-        Meter::calling(self.compiled.limits(), self.cancellation.clone())
-    }
-
-    /// Makes one call within the limits of the grammar.
-    ///
-    /// # Errors
-    /// Those of the call, and what limit it has passed.
-    pub fn bounded<T, E: From<LimitExceeded>>(
-        &self,
-        call: impl FnOnce(&Self) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let done = self.meter().run(|| call(self));
-        self.compiled.settle_after(done)
-    }
-
-    /// As [`Self::bounded`], for a call that changes the text.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn bounded_mut<T, E: From<LimitExceeded>>(
-        &mut self,
-        call: impl FnOnce(&mut Self) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let done = self.meter().run(|| call(self));
-        self.compiled.settle_after(done)
-    }
-
-    pub fn compiled(&self) -> &Arc<Compiled> {
-        &self.compiled
+#[pymethods]
+impl PyMatcher {
+    #[getter]
+    fn grammar(&self, py: Python<'_>) -> Py<PyCompiledGrammar> {
+        self.grammar.clone_ref(py)
     }
 
     /// The tokens accepted so far, an end token included.
-    pub fn tokens(&self) -> &[TokenId] {
-        &self.tokens
+    #[getter]
+    fn tokens(&self) -> Vec<u32> {
+        ids(self.matcher.tokens())
     }
 
-    /// What is built of the grammar now, and the state of the text in it. All that one question needs
-    /// must come from the same generation.
-    #[inline]
-    pub fn here(&self) -> Result<(Guard<Arc<Generation>>, StateId), EngineError> {
-        let generation = self.compiled.generation();
-        match state_in(&generation, self.place.load(Ordering::Acquire)) {
-            Some(state) => Ok((generation, state)),
-            None => self.move_to(generation),
-        }
+    #[getter]
+    fn num_tokens(&self) -> usize {
+        self.matcher.tokens().len()
     }
 
-    /// Finds the text's place in a generation that it has not been in.
-    #[cold]
-    fn move_to(
-        &self,
-        generation: Guard<Arc<Generation>>,
-    ) -> Result<(Guard<Arc<Generation>>, StateId), EngineError> {
-        let mut history = self.history.lock();
-        if let Some(state) = state_in(&generation, self.place.load(Ordering::Acquire)) {
-            return Ok((generation, state));
-        }
-        *history = self.read_again(&generation, &self.tokens)?;
-        let state = history.last();
-        self.place.store(pack(&generation, state), Ordering::Release);
-        Ok((generation, state))
+    /// About how many bytes of memory the matcher holds, beside what it shares with others.
+    #[getter]
+    fn memory_bytes(&self) -> usize {
+        self.matcher.memory_bytes()
     }
 
-    /// The states of the first tokens in a generation in which the text has not been. Few of them
-    /// are made: only those that are kept.
-    fn read_again(
-        &self,
-        generation: &Generation,
-        tokens: &[TokenId],
-    ) -> Result<History, EngineError> {
-        let Generation { automaton, .. } = generation;
-        let held = generation.memory_bytes().total();
-        let start = match self.start(generation) {
-            Ok(start) => start,
-            Err(MatcherError::Engine(error)) => return Err(error),
-            // What a text may begin with is the same in every generation.
-            Err(_) => automaton.start(),
+    /// Takes a token. `False`, with nothing changed, where the grammar refuses it.
+    ///
+    /// Raises:
+    ///     TokenError: An id outside the vocabulary, or any token after the end.
+    fn accept_token(&mut self, py: Python<'_>, token_id: u32) -> PyResult<bool> {
+        let token = TokenId(token_id);
+        let matcher = &mut self.matcher;
+        let accepted = match matcher.accept_known(token) {
+            Some(accepted) => accepted,
+            None => py.released(|| matcher.bounded_mut(|matcher| matcher.accept(token))),
         };
-        let mut history = History::new(start);
-        let mut threads = Threads::from_slice(automaton.threads(start));
-        let mut prefix_left = self.prefix.len();
-        let mut ages = self.budget.as_ref().map(|budget| budget.ages_after(0)).unwrap_or_default();
-        for (position, &token) in tokens.iter().enumerate() {
-            let text = self.text_at(position, token);
-            let skipped = prefix_left.min(text.len());
-            prefix_left -= skipped;
-            let may_be_whole = self.may_be_whole(generation, position, token);
-            let is_read = may_be_whole || skipped < text.len();
-            let next = match may_be_whole {
-                true => automaton.read_open(&threads, Some(token.0), text)?,
-                false => automaton.read_open(&threads, None, &text[skipped..])?,
-            };
-            let next = match next {
-                Some(next) if automaton.has_limits() && is_read => {
-                    let settled = settled(automaton, &next, &ages, position)?;
-                    settled.map(|Settled { threads: next, ages: after, .. }| {
-                        ages = after;
-                        next
-                    })
-                }
-                next => next,
-            };
-            let Some(next) = next else {
-                // What a text may be is the same in every generation.
-                debug_assert!(false, "token {token} at {position} was accepted before");
-                return Err(LimitExceeded::new("tokens that can be read again", position).into());
-            };
-            threads = next;
-            if History::keeps(position + 1, tokens.len()) {
-                let state = automaton.intern(threads.clone())?;
-                history.push_kept(position + 1, tokens.len(), state);
-            }
-        }
-        self.compiled.counters.moves.fetch_add(1, Ordering::Relaxed);
-        generation.moved(held);
-        Ok(history)
+        accepted.map_err(|error| errors::matcher(py, &error))
     }
 
-    /// What the token at a position adds to the grammar's text or its prefix.
-    fn text_at(&self, position: usize, token: TokenId) -> &[u8] {
-        let text = self.compiled.engine.vocabulary().text(token);
-        let is_before = self.stage != Stage::Grammar || position + 1 < self.begun.tokens;
-        match position + 1 == self.begun.tokens {
-            _ if is_before => &[],
-            true => &text[text.len() - self.begun.rest.min(text.len())..],
-            false => text,
-        }
+    /// Takes all the tokens, or, where the grammar refuses one, none: then `False`.
+    ///
+    /// Raises:
+    ///     TokenError: As `accept_token`; nothing is taken then either.
+    fn accept_tokens(&mut self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<bool> {
+        let tokens = tokens(token_ids);
+        let matcher = &mut self.matcher;
+        let accepted = py.released(|| matcher.bounded_mut(|matcher| matcher.accept_all(&tokens)));
+        accepted.map_err(|error| errors::matcher(py, &error))
     }
 
-    /// The last bytes of the grammar's text, at most so many, with what the prompt has of it.
-    pub fn text_tail(&self, most: usize) -> Vec<u8> {
-        let mut tail: Vec<u8> = Vec::new();
-        for (position, &token) in self.tokens.iter().enumerate().rev() {
-            if tail.len() >= most {
-                break;
-            }
-            tail.extend(self.text_at(position, token).iter().rev());
-        }
-        tail.extend(self.prefill.iter().rev().take(most.saturating_sub(tail.len())));
-        tail.truncate(most);
-        tail.reverse();
-        tail
+    /// How many of the tokens, from the first on, would be accepted. Changes nothing.
+    ///
+    /// Raises:
+    ///     TokenError: An id outside the vocabulary.
+    fn validate_tokens(&self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<usize> {
+        let tokens = tokens(token_ids);
+        let matcher = &self.matcher;
+        let valid = py.released(|| matcher.bounded(|matcher| matcher.validate(&tokens)));
+        valid.map_err(|error| errors::matcher(py, &error))
     }
 
-    /// The text that closes the free text, what has come of it left out; `None` where tokens do.
-    pub fn free_text_close(&self) -> Option<Vec<u8>> {
-        let Stage::Free(matched) = self.stage else { return None };
-        match self.preamble.as_ref()?.rest(matched) {
-            Rest::Text(text) => Some(text.to_vec()),
-            Rest::Tokens(_) => None,
-        }
+    /// Takes back the last tokens, an end token included.
+    ///
+    /// Raises:
+    ///     IndexError: More tokens than have been accepted.
+    fn rollback(&mut self, py: Python<'_>, num_tokens: usize) -> PyResult<()> {
+        let matcher = &mut self.matcher;
+        let done = py.released(|| matcher.bounded_mut(|matcher| matcher.rollback(num_tokens)));
+        done.map_err(|error| errors::matcher(py, &error))
     }
 
-    /// How many of these bytes belong to the free text and what closes it; `None` if all of them do
-    /// and it goes on.
-    pub fn free_text_length(&self, text: &[u8]) -> Option<usize> {
-        self.preamble.as_ref()?.length(self.stage, text)
+    /// Back to the beginning of the text.
+    fn reset(&mut self, py: Python<'_>) -> PyResult<()> {
+        let matcher = &mut self.matcher;
+        let done = py.released(|| matcher.bounded_mut(|matcher| matcher.reset()));
+        done.map_err(|error| errors::matcher(py, &error))
     }
 
-    /// The state of the text, in the generation that it has last been in.
-    #[cfg(test)]
-    pub fn state(&self) -> StateId {
-        StateId(self.place.load(Ordering::Acquire) as u32)
+    /// Where the text is, as bytes, from which `from_bytes` makes it again: how it began, and its
+    /// tokens. They can be given to another process.
+    ///
+    /// Raises:
+    ///     SerializationError: Its grammar cannot be saved.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = saved::save_text(&self.matcher).map_err(|error| errors::saved(py, &error))?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The bytes that come before the text of the grammar and have not been spelled yet.
-    pub fn prefix_left(&self) -> &[u8] {
-        &self.prefix[self.read..]
+    /// The matcher of bytes from `to_bytes`, which reads its tokens again. The bytes may come from
+    /// anybody.
+    ///
+    /// Args:
+    ///     data: The bytes.
+    ///     grammar: The grammar of the text, compiled for the same vocabulary.
+    ///     cancellation: As for `CompiledGrammar.matcher`.
+    ///
+    /// Raises:
+    ///     SerializationError: As `CompiledGrammar.from_bytes`, or, with the `reason` `"grammar"`,
+    ///         the text was in another grammar.
+    #[staticmethod]
+    #[pyo3(signature = (data, grammar, *, cancellation=None))]
+    fn from_bytes(
+        py: Python<'_>,
+        data: &[u8],
+        grammar: &Bound<'_, PyCompiledGrammar>,
+        cancellation: Option<&Bound<'_, PyCancellation>>,
+    ) -> PyResult<Self> {
+        let compiled = grammar.get().compiled.clone();
+        let cancellation = flag(cancellation);
+        let mut meter = Meter::calling(compiled.limits(), cancellation.clone());
+        let loaded = || saved::load_text(data, compiled.clone());
+        let matcher = py.released(|| compiled.settle_after(meter.run(loaded)));
+        let matcher = matcher.map_err(|error| errors::saved(py, &error))?;
+        Ok(Self::new(matcher.cancelled_by(cancellation), grammar.clone().unbind()))
     }
 
-    /// Whether the text may end here, or has ended.
-    pub fn is_accepting(&self) -> bool {
-        self.accepting && self.stage == Stage::Grammar && self.read == self.prefix.len()
+    /// A second matcher at the same place; the two go on independently.
+    fn fork(&self, py: Python<'_>) -> Self {
+        Self { matcher: self.matcher.clone(), grammar: self.grammar.clone_ref(py) }
     }
 
-    /// Whether the text is in the free text before the grammar's, where nothing is forced.
-    pub fn is_in_free_text(&self) -> bool {
-        self.stage != Stage::Grammar
+    fn __copy__(&self, py: Python<'_>) -> Self {
+        self.fork(py)
     }
 
-    /// Whether a place is in the grammar's text, with all of the prefix behind it.
-    #[inline]
-    fn is_in_text(&self, place: &Place) -> bool {
-        place.read == self.prefix.len() && place.stage == Stage::Grammar
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
+        self.fork(py)
     }
 
-    /// Where the text is, in a state of the grammar.
-    #[inline]
-    fn place_in(&self, state: StateId) -> Place {
-        Place { state, read: self.read, stage: self.stage }
+    fn __reduce__(&self) -> PyResult<Py<PyAny>> {
+        Err(PyTypeError::new_err(
+            "a Matcher is not pickled, as it needs the compiled grammar of the process that loads it: \
+             send to_bytes(), and there Matcher.from_bytes(data, grammar)",
+        ))
+    }
+
+    /// Whether the text may end here: then the end tokens are allowed.
+    fn is_accepting(&self) -> bool {
+        self.matcher.is_accepting()
     }
 
     /// Whether an end token has been accepted.
-    pub fn is_terminated(&self) -> bool {
-        self.terminated
+    fn is_terminated(&self) -> bool {
+        self.matcher.is_terminated()
     }
 
-    /// Takes one token; `false`, and nothing changes, where the grammar refuses it.
-    pub fn accept(&mut self, token: TokenId) -> Result<bool, MatcherError> {
-        let position = self.tokens.len();
-        if self.terminated {
-            return Err(MatcherError::AfterEnd { token, position });
+    /// Overwrites one row with the tokens that may come next.
+    ///
+    /// After the end these are the end tokens, so that a finished row of a batch can be sampled.
+    ///
+    /// Args:
+    ///     bitmask: int32 or uint32, numpy or torch on the CPU, `[rows, words]` or `[words]` with
+    ///         `words >= ceil(vocab_size / 32)`, C-contiguous. Bit `t % 32` of word `t // 32`
+    ///         stands for token `t`.
+    ///     row: Which row to write.
+    ///
+    /// Raises:
+    ///     BitmaskError: Another type, shape or layout, or a row out of range.
+    #[pyo3(signature = (bitmask, row=0))]
+    fn fill_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
+        let mut rows = Rows::of(bitmask)?;
+        let words = self.matcher.compiled().engine.vocabulary().mask_words();
+        let row = rows.row(row, words)?;
+        if self.matcher.fill_known(row) {
+            return Ok(());
         }
-        let (generation, state) = self.here()?;
-        let Some(next) = self.step(&generation, self.place_in(state), token, position)? else {
-            return Ok(false);
+        let matcher = &self.matcher;
+        py.released(|| matcher.bounded(|matcher| matcher.fill_bitmask(row)))
+            .map_err(|error| errors::engine(py, &error))
+    }
+
+    /// The tokens that may come next, sorted; none after the end.
+    fn allowed_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let matcher = &self.matcher;
+        let allowed = py
+            .released(|| matcher.bounded(|matcher| matcher.allowed()))
+            .map_err(|error| errors::engine(py, &error))?;
+        Ok(ids(&allowed))
+    }
+
+    /// The bytes that must come next whatever follows, up to a character boundary.
+    #[pyo3(signature = (max_bytes=65536))]
+    fn forced_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        max_bytes: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let matcher = &self.matcher;
+        let bytes = py
+            .released(|| matcher.bounded(|matcher| forced_bytes(matcher, max_bytes)))
+            .map_err(|error| errors::engine(py, &error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The tokens that must come next, as the tokenizer itself cuts the finished text.
+    ///
+    /// Args:
+    ///     max_tokens: The most tokens to return.
+    ///     method: `"exact"`: what all canonical tokenizations of all texts that the grammar lets
+    ///         follow have in common. `"backoff"`: the forced bytes encoded, without those tokens
+    ///         at the end that could be cut otherwise once more text follows. By default exact,
+    ///         unless an option of the backoff is given or the vocabulary has no exact `Bpe`.
+    ///     look_ahead: Exact only, and by default true: leave aside tokens after which nothing
+    ///         canonical could follow. Forces a little more, and takes a little longer.
+    ///     backoff_tokens: Of how many tokens at the end, 4 by default, the longest suffix is left
+    ///         out that some longer token begins with and that the grammar lets go on so.
+    ///     backoff_bytes: Instead of tokens: of how many bytes.
+    ///     conservative: Whether or not the grammar lets it go on so.
+    ///
+    /// Raises:
+    ///     VocabularyError: The vocabulary has no encode function, or that function failed, or the
+    ///         exact method was asked for and the vocabulary has no exact `Bpe`.
+    ///     ValueError: Another method, or options of both.
+    #[pyo3(signature = (*, max_tokens=None, method=None, look_ahead=None, backoff_tokens=None,
+                        backoff_bytes=None, conservative=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+    fn fast_forward_tokens(
+        &self,
+        py: Python<'_>,
+        max_tokens: Option<usize>,
+        method: Option<&str>,
+        look_ahead: Option<bool>,
+        backoff_tokens: Option<usize>,
+        backoff_bytes: Option<usize>,
+        conservative: bool,
+    ) -> PyResult<Vec<u32>> {
+        let matcher = &self.matcher;
+        let backs_off = backoff_tokens.is_some() || backoff_bytes.is_some() || conservative;
+        let backoff = || {
+            let tokens = backoff_tokens.unwrap_or(Backoff::default().tokens);
+            Method::Backoff(Backoff { tokens, bytes: backoff_bytes, conservative })
         };
-        self.take(&generation, (state, next), token)
-    }
-
-    /// As [`Self::accept`], where it takes no more than a look: `None` where it may take more.
-    #[inline]
-    pub fn accept_known(&mut self, token: TokenId) -> Option<Result<bool, MatcherError>> {
-        if self.terminated || self.stage != Stage::Grammar || self.read != self.prefix.len() {
-            return None;
-        }
-        if self.budget.is_some() {
-            return None;
-        }
-        let generation = self.compiled.generation();
-        let state = state_in(&generation, self.place.load(Ordering::Acquire))?;
-        let Some(next) = generation.transitions.get(state, token)? else { return Some(Ok(false)) };
-        let next = Place { state: next, ..self.place_in(state) };
-        Some(self.take(&generation, (state, next), token))
-    }
-
-    /// Goes on with a token that leads from a state to a place, if there is time for what follows.
-    #[inline]
-    fn take(
-        &mut self,
-        generation: &Generation,
-        (state, next): (StateId, Place),
-        token: TokenId,
-    ) -> Result<bool, MatcherError> {
-        let position = self.tokens.len();
-        let mut next = next;
-        if let Some(course) = self.course() {
-            let from = self.place_in(state);
-            let after = self.course_after(generation, &from, course, position, token, next)?;
-            let Some((place, course)) = after else { return Ok(false) };
-            next = place;
-            if let Some(budget) = &mut self.budget {
-                budget.follow(position + 1, course, generation.automaton.has_limits());
+        let method = match method {
+            Some("exact") if backs_off => None,
+            Some("exact") => Some(Method::Exact { look_ahead: look_ahead.unwrap_or(true) }),
+            Some("backoff") => look_ahead.is_none().then(backoff),
+            None => match (look_ahead, backs_off) {
+                (Some(_), true) => None,
+                (Some(look_ahead), false) => Some(Method::Exact { look_ahead }),
+                (None, true) => Some(backoff()),
+                (None, false) => Some(default_method(matcher)),
+            },
+            Some(other) => {
+                return Err(PyValueError::new_err(format!(
+                    "method must be 'exact' or 'backoff', not {other:?}"
+                )))
             }
+        };
+        let method = method.ok_or_else(|| {
+            PyValueError::new_err(
+                "look_ahead belongs to method='exact'; backoff_tokens, backoff_bytes and \
+                 conservative belong to method='backoff'",
+            )
+        })?;
+        let options = FastForward { max_tokens, method };
+        if nothing_forced(matcher, &options).map_err(|error| errors::engine(py, &error))? {
+            return Ok(Vec::new());
         }
-        if self.tokens.len() == self.tokens.capacity() {
-            // A long text must not hold twice the memory that it needs.
-            self.tokens.reserve_exact((self.tokens.len() / TOKENS_GROWTH).max(16));
-        }
-        self.tokens.push(token);
-        self.history.get_mut().push(next.state);
-        self.stand(generation, next.state);
-        self.read = next.read;
-        if self.stage != next.stage {
-            self.enter(next.stage, token);
-        }
-        self.terminated =
-            self.stage == Stage::Grammar && self.compiled.engine.vocabulary().is_eos(token);
-        Ok(true)
+        let tokens = py
+            .released(|| matcher.bounded(|matcher| fast_forward_tokens(matcher, &options)))
+            .map_err(|error| errors::fast_forward(py, &error))?;
+        Ok(ids(&tokens))
     }
 
-    /// A token has led to another place before the grammar's text, or to that text.
-    #[cold]
-    fn enter(&mut self, stage: Stage, token: TokenId) {
-        let step = self.preamble.as_ref().map(|preamble| preamble.step(self.stage, token));
-        if let Some(Step::Begins(rest)) = step {
-            self.begun = Begun { tokens: self.tokens.len(), rest };
-        }
-        self.stage = stage;
+    /// How many tokens the text may have, the end token included; `None` without a budget.
+    #[getter]
+    fn max_tokens(&self) -> Option<usize> {
+        self.matcher.max_tokens()
     }
 
-    /// The text is now in this state, which is the last of its history.
-    #[inline]
-    fn stand(&mut self, generation: &Generation, state: StateId) {
-        *self.place.get_mut() = pack(generation, state);
-        self.accepting = generation.automaton.is_accepting(state);
+    /// How many more tokens may come; `None` without a budget.
+    #[getter]
+    fn tokens_left(&self) -> Option<usize> {
+        self.matcher.tokens_left()
     }
 
-    /// Takes all of the tokens, or none of them.
-    pub fn accept_all(&mut self, tokens: &[TokenId]) -> Result<bool, MatcherError> {
-        let before = self.tokens.len();
-        for &token in tokens {
-            let accepted = self.accept(token);
-            if !matches!(accepted, Ok(true)) {
-                let taken = self.tokens.len() - before;
-                // Also where the call may do no more.
-                meter::unmetered(|| self.rollback(taken))?;
-                return accepted;
-            }
-        }
-        Ok(true)
+    /// Tokens with which the text can end from here, the end token included; none after the end.
+    ///
+    /// They are the fewest that spell a short text, which mostly is a shortest one. With a budget they
+    /// are never more than are left.
+    ///
+    /// Raises:
+    ///     LimitExceededError: It takes too long to find.
+    fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let matcher = &self.matcher;
+        let tokens = py
+            .released(|| matcher.bounded(|matcher| matcher.shortest_completion()))
+            .map_err(|error| errors::engine(py, &error))?;
+        Ok(ids(&tokens))
     }
 
-    /// How many of the tokens, from the first on, the grammar would take. Changes nothing.
-    pub fn validate(&self, tokens: &[TokenId]) -> Result<usize, MatcherError> {
-        let vocabulary = self.compiled.engine.vocabulary();
-        let (generation, state) = self.here()?;
-        let mut place = self.place_in(state);
-        let mut terminated = self.terminated;
-        let mut course = self.course().cloned();
-        for (count, &token) in tokens.iter().enumerate() {
-            if !terminated && course.is_none() && self.is_in_text(&place) {
-                // As `step` does it, but most tokens come this way.
-                if let Some(next) = generation.transitions.get(place.state, token) {
-                    let Some(next) = next else { return Ok(count) };
-                    place.state = next;
-                    terminated = vocabulary.is_eos(token);
-                    continue;
-                }
-            }
-            let position = self.tokens.len() + count;
-            match self.step(&generation, place, token, position)? {
-                Some(next) if !terminated => match &course {
-                    None => place = next,
-                    Some(before) => {
-                        let after =
-                            self.course_after(&generation, &place, before, position, token, next)?;
-                        let Some((next, after)) = after else { return Ok(count) };
-                        place = next;
-                        course = Some(after);
-                    }
-                },
-                _ => return Ok(count),
-            }
-            terminated = vocabulary.is_eos(token);
-        }
-        Ok(tokens.len())
+    /// What may come next, and why something may not.
+    ///
+    /// It takes longer than a mask, and changes nothing.
+    ///
+    /// Args:
+    ///     token: Also whether this token is allowed, and if not, why.
+    ///     text: Instead of a token: the same of a text, whatever tokens would spell it.
+    ///
+    /// Raises:
+    ///     TokenError: An id outside the vocabulary.
+    ///     ValueError: Both a token and a text.
+    ///     TextError: A text with a lone surrogate.
+    #[pyo3(signature = (token=None, text=None))]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        token: Option<u32>,
+        text: Option<TextArgument<'py>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        explain::explained(py, &self.matcher, token, text.as_ref())
     }
 
-    /// How many bytes of memory the matcher holds, without what it shares with others.
-    pub fn memory_bytes(&self) -> usize {
-        let trail = |tracked: &Tracked| tracked.trail.lock().memory_bytes();
-        std::mem::size_of::<Self>()
-            + self.tokens.capacity() * std::mem::size_of::<TokenId>()
-            + self.history.lock().memory_bytes()
-            + self.tracked.as_ref().map_or(0, trail)
-            + self.events.as_ref().map_or(0, |events| events.memory_bytes())
+    /// What has become certain of the spans of the text since the last call.
+    ///
+    /// Args:
+    ///     finish: The text ends here, as after an end token: what is open ends where the grammar
+    ///         lets the text end.
+    ///
+    /// Raises:
+    ///     LimitExceededError: The text has too many readings whose spans differ. The next call
+    ///         then begins anew.
+    #[pyo3(signature = (*, finish=false))]
+    fn events<'py>(&mut self, py: Python<'py>, finish: bool) -> PyResult<Bound<'py, PyAny>> {
+        let matcher = &mut self.matcher;
+        let found = py.released(|| matcher.bounded_mut(|matcher| matcher.events(finish)));
+        events::listed(py, &found.map_err(|error| errors::matcher(py, &error))?)
     }
 
-    /// Which tokens are canonical and what is known of those so far, where that can be told.
-    pub fn context(&self) -> Option<(&Arc<Canonicality>, Context)> {
-        let canonicality = self.compiled.engine.canonicality()?;
-        let mut trail = self.tracked.as_ref()?.trail.lock();
-        Some((canonicality, trail.after(canonicality, &self.tokens).clone()))
+    /// The texts of the captures that have ended, by name; of several of one name a list.
+    ///
+    /// Args:
+    ///     finish: As in `events`.
+    ///
+    /// Raises:
+    ///     LimitExceededError: As in `events`.
+    #[pyo3(signature = (*, finish=false))]
+    fn captures<'py>(&mut self, py: Python<'py>, finish: bool) -> PyResult<Bound<'py, PyAny>> {
+        let matcher = &mut self.matcher;
+        let found = py.released(|| matcher.bounded_mut(|matcher| matcher.captures(finish)));
+        events::captured(py, found.map_err(|error| errors::matcher(py, &error))?)
     }
 
-    /// How many of the tokens so far no tokenization of the text could have where they are.
-    pub fn strays(&self) -> Option<usize> {
-        let canonicality = self.compiled.engine.canonicality()?;
-        let mut trail = self.tracked.as_ref()?.trail.lock();
-        trail.after(canonicality, &self.tokens);
-        Some(trail.strays())
+    /// How often a mask could not be restricted to canonical tokens, by reason; all 0 unless
+    /// the matcher was made with `canonical=True`. `nothing_left`: no token of the grammar was
+    /// canonical. `lost`: the tokens so far could not be placed in the text.
+    #[getter]
+    fn canonical_fallbacks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let Fallbacks { nothing_left, lost } = self.matcher.fallbacks();
+        let counts = PyDict::new(py);
+        counts.set_item("nothing_left", nothing_left)?;
+        counts.set_item("lost", lost)?;
+        Ok(counts)
     }
 
-    /// Whether masks hold canonical tokens only.
-    pub fn is_canonical(&self) -> bool {
-        self.canonical
+    /// How many of the tokens so far no tokenization of any text could have where they are; `None`
+    /// where the vocabulary has no exact `Bpe`, which could tell.
+    #[getter]
+    fn num_noncanonical_tokens(&self) -> Option<usize> {
+        self.matcher.strays()
     }
 
-    /// How many masks could not be restricted to canonical tokens.
-    pub fn fallbacks(&self) -> Fallbacks {
-        self.tracked.as_ref().map(|tracked| *tracked.fallbacks.lock()).unwrap_or_default()
+    fn __repr__(&self) -> String {
+        format!(
+            "Matcher(num_tokens={}, is_accepting={}, is_terminated={})",
+            self.matcher.tokens().len(),
+            self.matcher.is_accepting(),
+            self.matcher.is_terminated()
+        )
     }
 }
-
-#[cfg(test)]
-mod begin_tests;
-#[cfg(test)]
-mod budget_tests;
-#[cfg(test)]
-mod eviction_tests;
-#[cfg(test)]
-mod limit_tests;
-#[cfg(test)]
-mod tests;

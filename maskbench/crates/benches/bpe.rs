@@ -10,9 +10,9 @@ use bpe::byte_pair_encoding::BytePairEncoding;
 use bpe::interval_encoding::IntervalEncoding;
 use bpe::prependable_encoder::PrependableEncoder;
 use ffwd_benches_peers::{race, table_of, texts, tokenizer_of, CL100K, O200K};
-use ffwd_native::bpe::{BpeTable, Method, PieceAppender, PieceIntervals, PiecePrepender};
-use ffwd_native::tokenizer::{EncodeOptions, Tokenizer};
-use ffwd_native::vocabulary::TokenId;
+use ffwd_tokenizer::bpe::{BpeTable, Method, PieceAppender, PieceIntervals, PiecePrepender};
+use ffwd_tokenizer::tokenizer::{EncodeOptions, Tokenizer};
+use ffwd_tokenizer::vocabulary::TokenId;
 
 fn main() {
     let texts = texts();

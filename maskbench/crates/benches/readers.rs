@@ -8,10 +8,10 @@
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use ffwd_native::automaton::{Whitespace, WhitespaceMode};
-use ffwd_native::engine::{Compiled, Engine, EngineConfig};
-use ffwd_native::matcher::Matcher;
-use ffwd_native::vocabulary::{TokenId, Vocabulary};
+use ffwd_automaton::{Whitespace, WhitespaceMode};
+use ffwd_engine::engine::{Compiled, Engine, EngineConfig};
+use ffwd_engine::matcher::Matcher;
+use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
 const SCHEMA: &str = r#"{"type": "array", "items": {"type": "object", "properties": {
     "name": {"type": "string"}, "born": {"type": "integer"}, "alive": {"type": "boolean"},

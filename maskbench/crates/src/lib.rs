@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bpe::byte_pair_encoding::BytePairEncoding;
-use ffwd_native::bpe::{Base, BpeSpec, BpeTable, Merges};
-use ffwd_native::pretokenizer::{Behavior, Dialect, StageSpec};
-use ffwd_native::tokenizer::{Normalizer, Tokenizer, TokenizerParts};
-use ffwd_native::vocabulary::TokenId;
+use ffwd_tokenizer::bpe::{Base, BpeSpec, BpeTable, Merges};
+use ffwd_tokenizer::pretokenizer::{Behavior, Dialect, StageSpec};
+use ffwd_tokenizer::tokenizer::{Normalizer, Tokenizer, TokenizerParts};
+use ffwd_tokenizer::vocabulary::TokenId;
 
 /// As the peer has it, which is how tiktoken had it at first: today a text that ends with white
 /// space may be cut elsewhere.
@@ -67,7 +67,7 @@ pub fn texts() -> Vec<(String, String)> {
             .collect(),
         None => vec![
             ("documentation".into(), files_below(&root.join("docs"), "md")),
-            ("code".into(), files_below(&root.join("ffwd/native/src"), "rs")),
+            ("code".into(), files_below(&root.join("ffwd/native/crates"), "rs")),
         ],
     };
     sources

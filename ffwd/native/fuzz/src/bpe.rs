@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ffwd_native::bpe::{Base, BpeSpec, BpeTable, Merges, Method};
-use ffwd_native::pretokenizer::{Behavior, Dialect, StageSpec};
-use ffwd_native::tokenizer::{
+use ffwd_tokenizer::bpe::{Base, BpeSpec, BpeTable, Merges, Method};
+use ffwd_tokenizer::pretokenizer::{Behavior, Dialect, StageSpec};
+use ffwd_tokenizer::tokenizer::{
     AppendEncoder, DummySpace, EncodeOptions, IntervalCounter, Normalizer, PartOptions,
     PrependEncoder, Scope, SpecialPolicy, SpecialToken, Tokenizer, TokenizerParts,
 };
-use ffwd_native::vocabulary::TokenId;
+use ffwd_tokenizer::vocabulary::TokenId;
 
 use crate::driver::Driver;
 

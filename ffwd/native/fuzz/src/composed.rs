@@ -2,15 +2,16 @@
 //! call each other in any way, tokens, schemas, lexemes, spans and limits.
 
 use arbitrary::Unstructured;
-use ffwd_native::grammar::{Grammar, NodeId, RuleId, SpanKind, TokenItem, TokenSet};
-use ffwd_native::grammar::{Node, ScopeId};
-use ffwd_native::regex::{parse, Ast, Dialect, PatternOptions};
-use ffwd_native::{error::LimitExceeded, grammar::free_text};
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_grammar::free_text;
+use ffwd_grammar::{Grammar, NodeId, RuleId, SpanKind, TokenItem, TokenSet};
+use ffwd_grammar::{Node, ScopeId};
+use ffwd_regular::regex::{parse, Ast, Dialect, PatternOptions};
 
 use crate::driver::Driver;
-use crate::engine::{NAMED, OTHER};
 use crate::rules;
 use crate::shape::Shape;
+use ffwd_engine::engine::{NAMED, OTHER};
 
 const TEXTS: [&str; 10] = ["a", "b", "ab", "", "(", ")", ",", "é", "<a>", "\n"];
 const PATTERNS: [&str; 10] =

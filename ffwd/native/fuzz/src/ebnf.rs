@@ -1,6 +1,6 @@
 //! The text of a grammar in EBNF: read, compiled, walked through.
 
-use ffwd_native::ebnf;
+use ffwd_grammar::ebnf;
 
 use crate::driver::split_text;
 use crate::rules;

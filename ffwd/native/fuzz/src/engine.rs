@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ffwd_native::engine::{CompileError, Compiled, Engine, EngineConfig};
-use ffwd_native::limits::Limits;
-use ffwd_native::meter::Meter;
-use ffwd_native::vocabulary::{TokenId, Vocabulary};
+use ffwd_bounds::limits::Limits;
+use ffwd_bounds::meter::Meter;
+use ffwd_engine::engine::{CompileError, Compiled, Engine, EngineConfig};
+use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
 /// Chosen for what they cross: the ends of strings, members, escapes, characters, words.
 const CROSSING: [&[u8]; 72] = [

@@ -1,6 +1,6 @@
 //! The text of a grammar in GBNF: read, compiled, walked through.
 
-use ffwd_native::gbnf;
+use ffwd_grammar::gbnf;
 
 use crate::driver::split_text;
 use crate::rules;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ffwd_native::automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
-use ffwd_native::engine::{Compiled, Engine, GrammarOptions};
-use ffwd_native::json_schema::{Policy, Registry};
-use ffwd_native::{ebnf, gbnf, lark};
+use ffwd_automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_engine::engine::{Compiled, Engine, GrammarOptions};
+use ffwd_grammar::{ebnf, gbnf, lark};
+use ffwd_json_schema::{Policy, Registry};
 
 enum Known {
     Schema(&'static str, PropertyOrder),

@@ -1,6 +1,6 @@
 //! The text of a grammar in Lark: read, compiled, walked through.
 
-use ffwd_native::lark;
+use ffwd_grammar::lark;
 
 use crate::driver::split_text;
 use crate::rules;

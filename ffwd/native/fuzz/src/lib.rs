@@ -3,7 +3,7 @@
 
 use std::alloc::System;
 
-use ffwd_native::meter::heap::Metered;
+use ffwd_bounds::meter::heap::Metered;
 
 mod driver;
 mod engine;

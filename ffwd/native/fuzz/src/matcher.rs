@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use ffwd_native::matcher::{Beginning, Close, Opening};
+use ffwd_engine::matcher::{Beginning, Close, Opening};
 
 use crate::driver::Driver;
-use crate::engine::{engine, NAMED, OTHER};
 use crate::known;
 use crate::session::{Session, Stopped};
+use ffwd_engine::engine::{engine, NAMED, OTHER};
 
 pub fn run(data: &[u8]) {
     let mut driver = Driver::new(data);

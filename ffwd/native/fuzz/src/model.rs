@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ffwd_native::bpe::BpeTable;
-use ffwd_native::tokenizer::{
+use ffwd_tokenizer::bpe::BpeTable;
+use ffwd_tokenizer::tokenizer::{
     read_model, EncodeOptions, Normalizer, Tokenizer, TokenizerParts, Writing,
 };
-use ffwd_native::vocabulary::TokenId;
+use ffwd_tokenizer::vocabulary::TokenId;
 
 use crate::driver::split;
 

@@ -1,7 +1,7 @@
 //! Patterns that cut texts, from a tokenizer's file: the pieces are the text, wherever it is cut, and
 //! the automaton of their boundaries agrees.
 
-use ffwd_native::pretokenizer::{Behavior, Dialect, PreTokenizer, StageSpec};
+use ffwd_tokenizer::pretokenizer::{Behavior, Dialect, PreTokenizer, StageSpec};
 
 use crate::driver::{split_text, Driver};
 

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use ffwd_native::matcher::Matcher;
-use ffwd_native::regex::{parse, Dialect, PatternOptions};
-use ffwd_native::vocabulary::TokenId;
+use ffwd_engine::matcher::Matcher;
+use ffwd_regular::regex::{parse, Dialect, PatternOptions};
+use ffwd_tokenizer::vocabulary::TokenId;
 
 use crate::driver::{split_text, Driver};
-use crate::engine::compile;
 use crate::schema::said;
 use crate::session::{save_and_load, walk};
+use ffwd_engine::engine::compile;
 
 pub fn run(data: &[u8]) {
     if let Some((pattern, driver)) = split_text(data) {
@@ -85,7 +85,7 @@ pub fn check(pattern: &str, mut driver: Driver<'_>) {
 }
 
 /// Whether a whole text is accepted, byte by byte; nothing where a limit is passed.
-pub fn accepts(compiled: &Arc<ffwd_native::engine::Compiled>, text: &str) -> Option<bool> {
+pub fn accepts(compiled: &Arc<ffwd_engine::engine::Compiled>, text: &str) -> Option<bool> {
     let mut matcher = Matcher::new(compiled.clone()).ok()?;
     for byte in text.bytes() {
         if !matcher.accept(TokenId(u32::from(byte))).ok()? {

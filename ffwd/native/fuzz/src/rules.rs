@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use ffwd_native::engine::GrammarOptions;
-use ffwd_native::grammar::{Grammar, GrammarError};
-use ffwd_native::json_schema::{Policy, Registry};
+use ffwd_engine::engine::GrammarOptions;
+use ffwd_grammar::{Grammar, GrammarError};
+use ffwd_json_schema::{Policy, Registry};
 
 use crate::driver::Driver;
-use crate::engine::compile;
 use crate::schema::{said, writing};
 use crate::session::{save_and_load, walk};
+use ffwd_engine::engine::compile;
 
 pub fn options(driver: &mut Driver<'_>) -> GrammarOptions {
     let policy = if driver.once_in(4) { Policy::Lenient } else { Policy::Strict };

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ffwd_native::matcher::Matcher;
-use ffwd_native::saved;
+use ffwd_engine::matcher::Matcher;
+use ffwd_engine::saved;
 
 use crate::driver::split;
-use crate::engine::engine;
 use crate::known;
 use crate::seal::{sealed, HEADER};
+use ffwd_engine::engine::engine;
 
 pub fn run(data: &[u8]) {
     // The payload may have any byte, so what drives comes first.

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use ffwd_native::automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
-use ffwd_native::engine::CompileError;
-use ffwd_native::json_schema::{Policy, Registry};
+use ffwd_automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_engine::engine::CompileError;
+use ffwd_json_schema::{Policy, Registry};
 use serde_json::Value;
 
 use crate::driver::{split_text, Driver};
-use crate::engine::compile;
 use crate::json;
 use crate::session::{save_and_load, walk};
+use ffwd_engine::engine::compile;
 
 /// How JSON is written, as the driver says.
 pub fn writing(driver: &mut Driver<'_>) -> Writing {

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use ffwd_native::engine::Engine;
-use ffwd_native::saved;
+use ffwd_engine::engine::Engine;
+use ffwd_engine::saved;
 
 /// Where the payload begins.
 pub const HEADER: usize = 4 + 1 + 2 + 16 + 8;

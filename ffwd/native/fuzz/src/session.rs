@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ffwd_native::engine::Compiled;
-use ffwd_native::explain::{explain, Question};
-use ffwd_native::fast_forward::forced_bytes;
-use ffwd_native::mask::token_set::bits;
-use ffwd_native::matcher::{fill_bitmasks, Beginning, Matcher, MatcherError};
-use ffwd_native::meter::{faults, heap};
-use ffwd_native::saved;
-use ffwd_native::vocabulary::TokenId;
+use ffwd_bounds::meter::{faults, heap};
+use ffwd_engine::engine::Compiled;
+use ffwd_engine::explain::{explain, Question};
+use ffwd_engine::fast_forward::forced_bytes;
+use ffwd_engine::mask::token_set::bits;
+use ffwd_engine::matcher::{fill_bitmasks, Beginning, Matcher, MatcherError};
+use ffwd_engine::saved;
+use ffwd_tokenizer::vocabulary::TokenId;
 
 use crate::driver::Driver;
-use crate::engine::{BYTES, ENDS};
+use ffwd_engine::engine::{BYTES, ENDS};
 
 /// A limit was passed, so there is nothing more to be said of this text.
 pub struct Stopped;
@@ -29,8 +29,8 @@ impl From<MatcherError> for Stopped {
     }
 }
 
-impl From<ffwd_native::automaton::EngineError> for Stopped {
-    fn from(error: ffwd_native::automaton::EngineError) -> Self {
+impl From<ffwd_automaton::EngineError> for Stopped {
+    fn from(error: ffwd_automaton::EngineError) -> Self {
         let _ = error.to_string();
         Self
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ffwd_native::streaming::{
+use ffwd_tokenizer::streaming::{
     DecodeStream, Decoder, Output, Sequence, Stop, StopDecoder, StopOptions, Stops, TextStart,
 };
-use ffwd_native::vocabulary::TokenId;
+use ffwd_tokenizer::vocabulary::TokenId;
 
 use crate::driver::Driver;
 

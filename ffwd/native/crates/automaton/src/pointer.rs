@@ -1,0 +1,220 @@
+//! Where an item that is being written stands among those that came, and which tokens lead away from
+//! them.
+
+use super::config::Automaton;
+use super::history::{plain, Histories, OpenMember};
+use super::used_keys::UsedId;
+use ffwd_regular::expr::LexState;
+use ffwd_regular::regex::Decimal;
+
+/// Where what is written of a scalar stands among the items that came.
+#[derive(Clone, Debug)]
+pub struct Pointer {
+    /// Of a number, all of its text.
+    pub(super) number: Option<Vec<u8>>,
+    /// All items that came; of other scalars, those that begin with what is written.
+    pub(super) node: UsedId,
+    /// Whether any number of digits may follow.
+    pub(super) takes_digits: bool,
+}
+
+pub(super) enum Further {
+    /// None of the items that came goes on so.
+    Apart,
+    At(Pointer),
+}
+
+/// What the items that came can have to do with the tokens that a thread reads.
+#[derive(Clone, Debug)]
+pub enum Rivals {
+    /// They rule nothing out, but where a token begins another item.
+    None,
+    /// What is written of the item stands there among them; the lexeme that reads it, and its state.
+    Scalar(Pointer, (u32, LexState)),
+    /// The item is a container, in the middle of a member that is a string.
+    Member(UsedId, OpenMember),
+    /// An item begins; all that came, and whether it may be an integer of any size.
+    Begins(UsedId, bool),
+    /// They may rule out any token.
+    Some,
+}
+
+impl Pointer {
+    pub(super) fn new(histories: &Histories, all: UsedId, text: &[u8]) -> Option<Self> {
+        match text.first() {
+            Some(b'-' | b'0'..=b'9') => Some(Self::number(all, text.to_vec())),
+            _ => Some(Self::other(histories.find(all, text)?)),
+        }
+    }
+
+    fn number(all: UsedId, text: Vec<u8>) -> Self {
+        Self { number: Some(text), node: all, takes_digits: false }
+    }
+
+    pub(super) fn other(node: UsedId) -> Self {
+        Self { number: None, node, takes_digits: false }
+    }
+
+    /// Whether what is written is an item that came.
+    pub(super) fn is_used(&self, histories: &Histories) -> bool {
+        let Some(text) = &self.number else { return histories.sets.ends(self.node) };
+        let number = Decimal::parse(&String::from_utf8_lossy(text)).ok();
+        let node = number.and_then(|number| histories.find(self.node, &plain(&number)));
+        node.is_some_and(|node| histories.sets.ends(node))
+    }
+
+    pub(super) fn next(&self, histories: &Histories, byte: u8) -> Further {
+        let Some(text) = &self.number else {
+            let child = histories.sets.child(self.node, byte);
+            return child.map_or(Further::Apart, |node| Further::At(Self::other(node)));
+        };
+        let mut text = text.clone();
+        text.push(byte);
+        match is_apart(histories, self.node, &text) {
+            true => Further::Apart,
+            false => Further::At(Self::number(self.node, text)),
+        }
+    }
+}
+
+/// Whether no number that came can be written with these first characters of one and no exponent.
+pub(super) fn is_apart(histories: &Histories, all: UsedId, text: &[u8]) -> bool {
+    if text.iter().any(|byte| b"eE".contains(byte)) {
+        return false;
+    }
+    let significant = match text.iter().position(|&byte| byte == b'.') {
+        Some(point) => {
+            let zeros = text.iter().rev().take_while(|&&byte| byte == b'0').count();
+            let end = text.len() - zeros;
+            if end == point + 1 {
+                point
+            } else {
+                end
+            }
+        }
+        None => text.len(),
+    };
+    let text = &text[..significant];
+    let begins = |text: &[u8]| histories.find(all, text).is_some();
+    // Zero has one entry, whatever its sign.
+    !(begins(text) || matches!(text, b"-" | b"-0") && begins(b"0"))
+}
+
+impl Rivals {
+    /// Whether a token stays away from all items that came, with the item that it goes on with.
+    pub fn clears(&self, automaton: &Automaton, token: &[u8]) -> bool {
+        let Some(json) = automaton.json() else { return true };
+        let histories = &json.histories;
+        match self {
+            Self::None => true,
+            Self::Some => false,
+            Self::Member(history, open) => open.is_apart(histories, *history, token),
+            Self::Scalar(pointer, _) => match &pointer.number {
+                // Whatever follows the end of an item that came is refused with it.
+                None => histories.find_apart(pointer.node, token),
+                Some(text) => {
+                    is_number_apart(histories, pointer.node, text, token, pointer.takes_digits)
+                }
+            },
+            &Self::Begins(all, takes_digits) => {
+                let token = token.trim_ascii_start();
+                let token = token.strip_prefix(b",").unwrap_or(token).trim_ascii_start();
+                match token.first() {
+                    None => true,
+                    Some(b'1'..=b'9') => is_number_apart(histories, all, b"", token, takes_digits),
+                    Some(b'-' | b'0') => is_number_apart(histories, all, b"", token, false),
+                    Some(&kind @ (b'{' | b'[')) => histories.sets.child(all, kind).is_none(),
+                    Some(b'"' | b'n' | b't' | b'f') => histories.find_apart(all, token),
+                    Some(_) => false,
+                }
+            }
+        }
+    }
+}
+
+impl Rivals {
+    /// Those that begin with what is written of a scalar, where one text is one value, the lexeme
+    /// that reads it, and its state.
+    pub fn of_text(&self) -> Option<(UsedId, (u32, LexState))> {
+        match self {
+            Self::Scalar(Pointer { number: None, node, .. }, place) => Some((*node, *place)),
+            _ => None,
+        }
+    }
+
+    /// Whether what is written of an item is no item that came, nor the beginning of one, after a
+    /// token in which no item ends.
+    pub fn are_left_by(&self, automaton: &Automaton, token: &[u8]) -> bool {
+        let Some(json) = automaton.json() else { return true };
+        let histories = &json.histories;
+        match self {
+            Self::None => true,
+            Self::Some => false,
+            Self::Member(history, open) => open.is_apart(histories, *history, token),
+            Self::Scalar(Pointer { number: None, node, .. }, _) => {
+                histories.find_apart(*node, token)
+            }
+            Self::Scalar(Pointer { number: Some(text), node, .. }, _) => {
+                is_apart(histories, *node, &[text, token].concat())
+            }
+            &Self::Begins(all, _) => {
+                let token = token.trim_ascii_start();
+                let token = token.strip_prefix(b",").unwrap_or(token).trim_ascii_start();
+                match token.first() {
+                    None => true,
+                    Some(b'-' | b'0'..=b'9') => is_apart(histories, all, token),
+                    Some(&kind @ (b'{' | b'[')) => histories.sets.child(all, kind).is_none(),
+                    Some(b'"' | b'n' | b't' | b'f') => histories.find_apart(all, token),
+                    Some(_) => false,
+                }
+            }
+        }
+    }
+}
+
+/// Whether a number that goes on with a token becomes none that came. `takes_digits`: any number of
+/// digits may follow what is written.
+fn is_number_apart(
+    histories: &Histories,
+    all: UsedId,
+    written: &[u8],
+    token: &[u8],
+    takes_digits: bool,
+) -> bool {
+    let end = token.iter().position(|byte| b",] \t\n\r".contains(byte));
+    let more = &token[..end.unwrap_or(token.len())];
+    if end.is_none() && takes_digits && more.iter().all(u8::is_ascii_digit) {
+        return true;
+    }
+    let text = [written, more].concat();
+    if text.iter().any(|byte| b"eE".contains(byte)) {
+        return false;
+    }
+    match end {
+        None => is_apart(histories, all, &text),
+        Some(_) => !Pointer::number(all, text).is_used(histories),
+    }
+}
+
+impl Histories {
+    /// Whether no item begins with some bytes or their beginning, as far as the item ends there.
+    fn find_apart(&self, node: UsedId, bytes: &[u8]) -> bool {
+        let mut node = node;
+        for &byte in bytes {
+            match self.sets.child(node, byte) {
+                Some(child) => node = child,
+                None => return !self.sets.ends(node),
+            }
+        }
+        false
+    }
+}
+
+/// The bytes that a scalar may go on with.
+pub(super) fn likely_bytes(pointer: &Pointer) -> impl Iterator<Item = u8> {
+    // The last is gone on with first: in longer numbers those that came are soon left behind.
+    let number: &[u8] = b"eE+-.0123456789";
+    let is_number = pointer.number.is_some();
+    let of_number = number.iter().copied().filter(move |_| is_number);
+    of_number.chain((0..=255u8).filter(move |_| !is_number))
+}

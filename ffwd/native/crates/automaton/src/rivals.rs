@@ -1,0 +1,670 @@
+//! Items that must differ from those that came: whether what is written of one can still become
+//! another value.
+//!
+//! What an item is asked does not depend on the items that came ([`super::history`]). So a thread
+//! within an item is looked at beside the set of them: it is alive if some value that its text can
+//! become is not in the set. For most texts that is plain: no item that came begins so, or a part
+//! is still to come that has values without end. Otherwise the texts of a scalar are searched beside
+//! the set, and a container is read once more without the few items that it may still equal.
+
+use rustc_hash::FxHashMap;
+
+use parking_lot::Mutex;
+
+use super::array::{ArrayPendingId, ArrayStateId};
+use super::config::{Automaton, JsonParts};
+use super::endless::MAX_DEPTH;
+use super::error::EngineError;
+use super::frame::{Cell, Frame, StackId};
+use super::history::{open_value, Agreeing, OpenMember, ANY_HISTORY};
+use super::keys::TextId;
+use super::pointer::{is_apart, likely_bytes, Further, Pointer, Rivals};
+use super::punctuation::index;
+use super::thread::{Thread, ThreadLexeme, Threads};
+use super::used_keys::UsedId;
+use super::value::{QueryId, Schemas};
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_bounds::meter;
+use ffwd_regular::expr::lower::Spelling;
+use ffwd_regular::expr::texts::TextCounter;
+use ffwd_regular::expr::LexState;
+
+/// How many states one search for a text that has not come enters.
+const MAX_SEARCHED: usize = 200_000;
+
+/// How many beginnings of an item are tried to find one that has not come.
+const MAX_TRIED: usize = 10_000;
+/// After how many it is read again without the few items that it may still equal.
+const MAX_DIRECT: usize = 64;
+
+/// What is known of frames, and of scalars beside sets of items.
+#[derive(Debug, Default)]
+pub(super) struct KnownRivals {
+    /// For each frame `None` if it leaves room for values without end, or how far down none were
+    /// found.
+    pub(super) endless: Mutex<FxHashMap<Frame, Option<usize>>>,
+    pub(super) counter: Mutex<TextCounter>,
+    exchanged: Mutex<FxHashMap<(StackId, UsedId), StackId>>,
+    alive: Mutex<FxHashMap<(UsedId, u32, LexState), bool>>,
+}
+
+impl Automaton {
+    /// The items that came in the array that an item belongs to, where they are kept beside its
+    /// schema.
+    pub(super) fn history_of(
+        &self,
+        json: &JsonParts,
+        level: StackId,
+    ) -> Option<(ArrayPendingId, UsedId)> {
+        match self.cell(level).frame {
+            Frame::AwaitComparedItem(pending) => {
+                Some((pending, self.history_before(json, pending)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The items around a thread, the innermost first, of which it is known what came before them.
+    fn levels(
+        &self,
+        json: &JsonParts,
+        stack: StackId,
+    ) -> impl Iterator<Item = (StackId, ArrayPendingId, UsedId)> + '_ {
+        let mut at = self.level(stack);
+        let mut found: smallvec::SmallVec<[_; 2]> = smallvec::SmallVec::new();
+        while at != StackId::END {
+            if let Some((pending, history)) = self.history_of(json, at) {
+                if history != ANY_HISTORY && history != UsedId::EMPTY {
+                    found.push((at, pending, history));
+                }
+            }
+            at = self.level(self.cell(at).parent);
+        }
+        found.into_iter()
+    }
+
+    /// The stack whatever items came.
+    pub fn without_history(&self, stack: StackId) -> Result<StackId, EngineError> {
+        self.exchange_history(stack, ANY_HISTORY)
+    }
+
+    /// The stack as if none of the items that came had to be told from further ones.
+    pub(super) fn as_if_none_came(&self, stack: StackId) -> Result<StackId, EngineError> {
+        self.exchange_history(stack, UsedId::EMPTY)
+    }
+
+    /// The stack with other items that lie beside the schemas, as many as came.
+    fn exchange_history(&self, stack: StackId, history: UsedId) -> Result<StackId, EngineError> {
+        let Some(json) = self.json().filter(|_| self.has_history(stack)) else { return Ok(stack) };
+        if let Some(&known) = json.rivals.exchanged.lock().get(&(stack, history)) {
+            return Ok(known);
+        }
+        let mut above = Vec::new();
+        let mut at = stack;
+        while self.has_history(at) {
+            above.push(at);
+            at = self.cell(at).parent;
+        }
+        for cell in above.into_iter().rev() {
+            let frame = match self.cell(cell).frame {
+                Frame::ArrayOpen(state) => {
+                    Frame::ArrayOpen(self.array_with_history(json, state, history)?)
+                }
+                Frame::ArrayAfter(state) => {
+                    Frame::ArrayAfter(self.array_with_history(json, state, history)?)
+                }
+                Frame::AwaitComparedItem(item) => {
+                    Frame::AwaitComparedItem(self.item_with_history(json, item, history)?)
+                }
+                frame => frame,
+            };
+            at = self.push(frame, at)?;
+        }
+        json.held.add(super::memory::map_entry::<(StackId, UsedId), StackId>());
+        json.rivals.exchanged.lock().insert((stack, history), at);
+        Ok(at)
+    }
+
+    /// The nearest item on a stack that others are compared with; the end if there is none.
+    pub(super) fn level(&self, stack: StackId) -> StackId {
+        match self.cell(stack).level {
+            Cell::OWN_LEVEL => stack,
+            level => level,
+        }
+    }
+
+    /// Whether items that came lie beside the schema somewhere on a stack.
+    #[inline]
+    pub fn has_history(&self, stack: StackId) -> bool {
+        self.cell(stack).has_history
+    }
+
+    /// Whether a thread is within an item that must differ from some that came.
+    pub(super) fn is_rivalled(&self, thread: &Thread) -> bool {
+        let is_recorded = !matches!(thread.transcript, TextId::NONE | TextId::ANY);
+        is_recorded
+            && self.json().is_some_and(|json| self.levels(json, thread.stack).next().is_some())
+    }
+
+    /// Whether what a thread is in the middle of can become something that has not come.
+    #[inline]
+    pub(super) fn is_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
+        if matches!(thread.transcript, TextId::NONE | TextId::EMPTY | TextId::ANY) {
+            return Ok(true);
+        }
+        self.find_unrivalled(thread)
+    }
+
+    #[cold]
+    fn find_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
+        let Some(json) = self.json() else { return Ok(true) };
+        for (level, pending, history) in self.levels(json, thread.stack) {
+            if self.is_endless_below(json, thread, level, false)? {
+                continue;
+            }
+            let item = self.item_text(json, thread, level);
+            if let Some((lexeme, state)) = self.scalar_of(thread, level) {
+                if item.is_empty() || is_apart(&json.histories, history, &item) {
+                    continue;
+                }
+                let Some(pointer) = Pointer::new(&json.histories, history, &item) else { continue };
+                if !self.is_scalar_alive(json, lexeme, state, pointer)? {
+                    return Ok(false);
+                }
+                continue;
+            }
+            if !self.finds_other(json, thread, level, pending, history, item)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Those of some threads that can become something that has not come.
+    pub(super) fn unrivalled(&self, threads: Threads) -> Result<Threads, EngineError> {
+        let mut kept = Threads::new();
+        for thread in threads {
+            if self.is_unrivalled(&thread)? {
+                kept.push(thread);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// What the items that came can have to do with the tokens that a thread reads.
+    pub fn rivals(&self, thread: &Thread) -> Result<Rivals, EngineError> {
+        let Some(json) = self.json().filter(|_| self.has_history(thread.stack)) else {
+            return Ok(Rivals::None);
+        };
+        let mut rivals = Rivals::None;
+        for (level, _, history) in self.levels(json, thread.stack) {
+            let item = self.item_text(json, thread, level);
+            let found = match self.scalar_of(thread, level) {
+                Some((lexeme, state)) if item.is_empty() => {
+                    let digit = self.lexeme(lexeme).next(state, b'1')?;
+                    Rivals::Begins(history, self.takes_digits(lexeme, digit)?)
+                }
+                Some(place) if self.is_plain_integer(place, &item)? => {
+                    match json.histories.find(history, &item) {
+                        Some(node) => Rivals::Scalar(Pointer::other(node), place),
+                        None => Rivals::None,
+                    }
+                }
+                Some((lexeme, state)) => {
+                    let is_integer = item.iter().all(u8::is_ascii_digit);
+                    let takes_digits = is_integer && self.takes_digits(lexeme, Some(state))?;
+                    match Pointer::new(&json.histories, history, &item) {
+                        Some(pointer) => {
+                            let pointer = Pointer { takes_digits, ..pointer };
+                            Rivals::Scalar(pointer, (lexeme, state))
+                        }
+                        None => Rivals::None,
+                    }
+                }
+                None if item.is_empty() => Rivals::Begins(history, false),
+                None => match json.histories.agreeing(&json.schema, history, &item)? {
+                    Agreeing::None => Rivals::None,
+                    _ => self.member_rivals(json, thread, level, history, item)?,
+                },
+            };
+            rivals = match (rivals, found) {
+                (Rivals::None, found) => found,
+                (rivals, Rivals::None) => rivals,
+                _ => Rivals::Some,
+            };
+        }
+        if let Frame::ArrayOpen(state) | Frame::ArrayAfter(state) = self.cell(thread.stack).frame {
+            let history = self.history_at(json, state);
+            if let Some(history) = history.filter(|&history| history != UsedId::EMPTY) {
+                return Ok(match rivals {
+                    Rivals::None => Rivals::Begins(history, self.begins_integer(json, state)?),
+                    _ => Rivals::Some,
+                });
+            }
+        }
+        Ok(rivals)
+    }
+
+    /// The rivals of a container that some agree with so far.
+    fn member_rivals(
+        &self,
+        json: &JsonParts,
+        thread: &Thread,
+        level: StackId,
+        history: UsedId,
+        item: Vec<u8>,
+    ) -> Result<Rivals, EngineError> {
+        let &Cell { frame, parent, .. } = self.cell(thread.stack);
+        let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(Rivals::Some) };
+        let is_string = self.lexeme(lexeme).spec().spelling == Spelling::JsonString;
+        let is_member = matches!(frame, Frame::Value(_)) && self.cell(parent).parent == level;
+        Ok(match OpenMember::of(&json.schema, item)? {
+            Some(open) if is_string && is_member => Rivals::Member(history, open),
+            _ => Rivals::Some,
+        })
+    }
+
+    /// Whether the next item may be an integer of any size.
+    fn begins_integer(&self, json: &JsonParts, state: ArrayStateId) -> Result<bool, EngineError> {
+        let known = json.array_items.lock().get(&state).copied();
+        let Some(Some(pending)) = known else { return Ok(false) };
+        for scalar in &self.value_starts(json, self.item_query(json, pending))?.scalars {
+            let lexeme = self.lexeme(scalar.lexeme);
+            let digit = lexeme.next(lexeme.start(), b'1')?;
+            if self.takes_digits(scalar.lexeme, digit)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What is written of the item at a level.
+    fn item_text(&self, json: &JsonParts, thread: &Thread, level: StackId) -> Vec<u8> {
+        let mut text = json.keys.texts.bytes(thread.transcript);
+        let mut outermost = level;
+        let mut at = level;
+        while at != StackId::END {
+            if matches!(self.cell(at).frame, Frame::AwaitComparedItem(_)) {
+                outermost = at;
+            }
+            at = self.cell(at).parent;
+        }
+        let depth = self.cell(level).depth - self.cell(outermost).depth;
+        let begin = open_value(&text, depth as usize);
+        text.drain(..begin);
+        text
+    }
+
+    /// The lexeme that a thread is in, if the whole item is that scalar.
+    fn scalar_of(&self, thread: &Thread, level: StackId) -> Option<(u32, LexState)> {
+        let &Cell { frame, parent, .. } = self.cell(thread.stack);
+        match (frame, thread.lexeme) {
+            (Frame::Value(_), ThreadLexeme::Lexeme(lexeme))
+                if parent == level && !matches!(lexeme, index::OPEN_OBJECT | index::OPEN_ARRAY) =>
+            {
+                Some((lexeme, thread.lex_state()))
+            }
+            _ => None,
+        }
+    }
+
+    fn is_scalar_alive(
+        &self,
+        json: &JsonParts,
+        lexeme: u32,
+        state: LexState,
+        pointer: Pointer,
+    ) -> Result<bool, EngineError> {
+        if pointer.number.is_some() {
+            return Ok(self.unused_text(json, lexeme, state, pointer)?.is_some());
+        }
+        if let Some((listed, _)) = self.lexeme(lexeme).listed(state) {
+            // All that came are among them.
+            return Ok(listed.count() > json.histories.sets.count(pointer.node) as usize);
+        }
+        let key = (pointer.node, lexeme, state);
+        if let Some(&known) = json.rivals.alive.lock().get(&key) {
+            return Ok(known);
+        }
+        let alive = self.unused_text(json, lexeme, state, pointer)?.is_some();
+        json.held.add(super::memory::map_entry::<(UsedId, u32, LexState), bool>());
+        json.rivals.alive.lock().insert(key, alive);
+        Ok(alive)
+    }
+
+    /// Whether a scalar can become something else than the items that begin with what is written of
+    /// it.
+    pub fn leaves_a_scalar(
+        &self,
+        (lexeme, state): (u32, LexState),
+        items: UsedId,
+    ) -> Result<bool, EngineError> {
+        let Some(json) = self.json() else { return Ok(true) };
+        match state.is_final() {
+            true => Ok(!json.histories.sets.ends(items)),
+            false => self.is_scalar_alive(json, lexeme, state, Pointer::other(items)),
+        }
+    }
+
+    /// Whether what is written is an item that came.
+    pub fn is_item(&self, items: UsedId) -> bool {
+        self.json().is_some_and(|json| json.histories.sets.ends(items))
+    }
+
+    /// Whether a number is written so that one text is one value: digits, and nothing but digits
+    /// may follow.
+    fn is_plain_integer(
+        &self,
+        (lexeme, state): (u32, LexState),
+        item: &[u8],
+    ) -> Result<bool, EngineError> {
+        let lexeme = self.lexeme(lexeme);
+        if !item.iter().all(u8::is_ascii_digit) {
+            return Ok(false);
+        }
+        for byte in *b".eE" {
+            if lexeme.next(state, byte)?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The items that came, by the byte with which they go on.
+    pub fn items_below(&self, items: UsedId) -> &[(u8, UsedId)] {
+        self.json().map_or(&[], |json| json.histories.sets.children(items))
+    }
+
+    /// Bytes after which a scalar is none of the items that came, wherever it ends.
+    fn unused_text(
+        &self,
+        json: &JsonParts,
+        index: u32,
+        state: LexState,
+        pointer: Pointer,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let lexeme = self.lexeme(index);
+        let histories = &json.histories;
+        if state.accepts() && !pointer.is_used(histories) {
+            return Ok(Some(Vec::new()));
+        }
+        let mut pending = vec![(state, pointer, Vec::new())];
+        let mut searched = 0;
+        while let Some((state, pointer, text)) = pending.pop() {
+            searched += 1;
+            meter::charge(8)?;
+            if searched > MAX_SEARCHED {
+                let what = "texts that are looked at for one that has not come";
+                return Err(LimitExceeded::new(what, MAX_SEARCHED).into());
+            }
+            for byte in likely_bytes(&pointer) {
+                let Some(next) = lexeme.next(state, byte)? else { continue };
+                let mut text = text.clone();
+                text.push(byte);
+                match pointer.next(histories, byte) {
+                    Further::Apart => return Ok(Some(text)),
+                    Further::At(there) if next.accepts() && !there.is_used(histories) => {
+                        return Ok(Some(text));
+                    }
+                    // More zeros at the end of a fraction change nothing.
+                    Further::At(there) if next == state && there.number.is_some() => {}
+                    Further::At(_) if next.is_final() => {}
+                    Further::At(there) => pending.push((next, there, text)),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How an item that is a scalar can end so that it is none of those that came, where a thread is
+    /// in the middle of one.
+    pub(super) fn unused_ending(&self, thread: &Thread) -> Result<Option<Vec<u8>>, EngineError> {
+        let Some(json) = self.json() else { return Ok(None) };
+        let Some((level, _, history)) = self.levels(json, thread.stack).next() else {
+            return Ok(None);
+        };
+        let Some((lexeme, state)) = self.scalar_of(thread, level) else { return Ok(None) };
+        if thread.transcript == TextId::ANY {
+            return Ok(None);
+        }
+        let item = self.item_text(json, thread, level);
+        let pointer = match item.is_empty() {
+            // Numbers are told from other scalars by their first byte.
+            true => return self.unused_from_start(json, lexeme, state, history),
+            false => Pointer::new(&json.histories, history, &item),
+        };
+        let Some(pointer) = pointer else { return Ok(None) };
+        self.unused_text(json, lexeme, state, pointer)
+    }
+
+    /// How many items that came may still be equalled by the container that a thread is in.
+    pub(super) fn num_rivals_of_member(&self, thread: &Thread) -> Result<usize, EngineError> {
+        let Some(json) = self.json().filter(|_| self.has_history(thread.stack)) else {
+            return Ok(0);
+        };
+        let mut rivals = 0;
+        for (level, _, history) in self.levels(json, thread.stack) {
+            if thread.transcript == TextId::ANY || self.scalar_of(thread, level).is_some() {
+                continue;
+            }
+            let item = self.item_text(json, thread, level);
+            if item.is_empty() {
+                continue;
+            }
+            rivals += match json.histories.agreeing(&json.schema, history, &item)? {
+                Agreeing::None => 0,
+                Agreeing::Few(rivals) => rivals.len(),
+                Agreeing::Many(rivals) => rivals as usize,
+            };
+        }
+        Ok(rivals)
+    }
+
+    fn unused_from_start(
+        &self,
+        json: &JsonParts,
+        index: u32,
+        start: LexState,
+        history: UsedId,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let lexeme = self.lexeme(index);
+        // The shortest of those that begin with each byte.
+        let mut best: Option<(usize, Vec<u8>)> = None;
+        for byte in first_bytes() {
+            let Some(state) = lexeme.next(start, byte)? else { continue };
+            let text = match Pointer::new(&json.histories, history, &[byte]) {
+                Some(pointer) => self.unused_text(json, index, state, pointer)?,
+                None => Some(Vec::new()),
+            };
+            let Some(text) = text else { continue };
+            let mut end = Some(state);
+            for &byte in &text {
+                end = match end {
+                    Some(state) => lexeme.next(state, byte)?,
+                    None => None,
+                };
+            }
+            let Some(end) = end else { continue };
+            let rest = match end.is_final() {
+                true => Some(0),
+                false => lexeme.endings(end)?.iter().map(|ending| ending.text.len()).min(),
+            };
+            let Some(rest) = rest else { continue };
+            let length = 1 + text.len() + rest;
+            if best.as_ref().is_none_or(|&(least, _)| length < least) {
+                best = Some((length, [&[byte], &text[..]].concat()));
+            }
+        }
+        Ok(best.map(|(_, text)| text))
+    }
+
+    /// Whether the container at a level that begins with a text can differ from these.
+    fn differs_from(
+        &self,
+        json: &JsonParts,
+        level: StackId,
+        pending: ArrayPendingId,
+        item: &[u8],
+        rivals: &[ffwd_json_schema::SchemaId],
+    ) -> Result<bool, EngineError> {
+        let query = self.item_query(json, pending);
+        let set = &json.schema;
+        let mut others = Vec::with_capacity(rivals.len() + 1);
+        for &rival in rivals {
+            others.push(set.negation(rival)?);
+        }
+        let mut schemas = Schemas::like(json.narrows, json.queries.get(query.0));
+        for &schema in json.queries.get(query.0).required_schemas() {
+            others.push(schema);
+            let schema = set.conjunction(&others)?;
+            others.pop();
+            if set.is_satisfiable(schema)? {
+                schemas.require(schema);
+            }
+        }
+        if !schemas.is_any_required() {
+            return Ok(false);
+        }
+        let query = self.query(json, schemas)?;
+        // The text is laid out as at the level: its line breaks tell in how many containers it is.
+        let &Cell { layout, depth, .. } = self.cell(level);
+        let mut around = self.push(Frame::Layout(layout), StackId::END)?;
+        for _ in 0..depth {
+            around = self.push(Frame::AwaitItem(pending), around)?;
+        }
+        let stack = self.push(Frame::Value(query), around)?;
+        Ok(self.walk(self.starts(stack)?, item)?.is_some())
+    }
+
+    /// Whether a container that begins with a text can become one that has not come: ways to go on
+    /// are tried until the items that came are left behind. Where few are left that it may equal, it
+    /// is read again without them.
+    fn finds_other(
+        &self,
+        json: &JsonParts,
+        thread: &Thread,
+        level: StackId,
+        pending: ArrayPendingId,
+        history: UsedId,
+        item: Vec<u8>,
+    ) -> Result<bool, EngineError> {
+        if json.histories.agreeing(&json.schema, history, &item)? == Agreeing::None {
+            return Ok(true);
+        }
+        let height = self.cell(level).height;
+        // Items within the container differ all the same.
+        let stack = self.compared_within(thread.stack, level)?;
+        let mut ways = vec![(Threads::from_slice(&[Thread { stack, ..*thread }]), item)];
+        let mut tried = 0;
+        while let Some((threads, text)) = ways.pop() {
+            tried += 1;
+            if tried > MAX_TRIED {
+                let what = "texts that are tried for an item that differs from those that came";
+                return Err(LimitExceeded::new(what, MAX_TRIED).into());
+            }
+            let agreeing = json.histories.agreeing(&json.schema, history, &text)?;
+            let many = match &agreeing {
+                Agreeing::None => return Ok(true),
+                Agreeing::Few(rivals) => rivals.len() as u64,
+                Agreeing::Many(many) => u64::from(*many),
+            };
+            for thread in &threads {
+                // Further in, other items may rule some of them out.
+                let is_own = self.cell(self.level(thread.stack)).height == height;
+                if is_own && self.has_more_texts(json, thread, many)? {
+                    return Ok(true);
+                }
+            }
+            if let (Agreeing::Few(rivals), true) = (agreeing, tried > MAX_DIRECT) {
+                if self.differs_from(json, level, pending, &text, &rivals)? {
+                    return Ok(true);
+                }
+                continue;
+            }
+            // Digits are gone on with first, and blanks last: they change nothing.
+            let others = (b'!'..=b'~').filter(|byte| !byte.is_ascii_digit());
+            for byte in b" \n\t".iter().copied().chain(others).chain(b'0'..=b'9') {
+                let next = self.step(&threads, byte)?;
+                if next.is_empty() {
+                    continue;
+                }
+                let mut text = text.clone();
+                text.push(byte);
+                if !next.iter().any(|thread| self.cell(thread.stack).height <= height) {
+                    ways.push((next, text));
+                } else if !json.histories.has(&json.schema, history, &text)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// A stack in which the items at a level and further out need not differ from any.
+    fn compared_within(&self, stack: StackId, level: StackId) -> Result<StackId, EngineError> {
+        let mut above = Vec::new();
+        let mut at = stack;
+        while at != level && at != StackId::END {
+            let &Cell { frame, parent, .. } = self.cell(at);
+            above.push(frame);
+            at = parent;
+        }
+        let mut at = self.as_if_none_came(at)?;
+        for frame in above.into_iter().rev() {
+            at = self.push(frame, at)?;
+        }
+        Ok(at)
+    }
+
+    /// Whether a value of the query can be written that has not come.
+    pub(super) fn has_unused_item(
+        &self,
+        json: &JsonParts,
+        query: QueryId,
+        history: UsedId,
+    ) -> Result<bool, EngineError> {
+        let starts = self.value_starts(json, query)?;
+        for scalar in &starts.scalars {
+            let lexeme = self.lexeme(scalar.lexeme);
+            let start = lexeme.start();
+            if self.is_endless_scalar(json, scalar.lexeme)? {
+                return Ok(true);
+            }
+            for byte in first_bytes() {
+                let Some(state) = lexeme.next(start, byte)? else { continue };
+                let Some(pointer) = Pointer::new(&json.histories, history, &[byte]) else {
+                    return Ok(true);
+                };
+                if self.is_scalar_alive(json, scalar.lexeme, state, pointer)? {
+                    return Ok(true);
+                }
+            }
+        }
+        if starts.objects.is_empty() && starts.arrays.is_none() {
+            return Ok(false);
+        }
+        let kinds = [b'{', b'['].map(|kind| json.histories.sets.child(history, kind));
+        if kinds == [None, None] || self.is_endless_query(json, query, MAX_DEPTH)? {
+            return Ok(true);
+        }
+        // All scalars have come, so one value more is a container.
+        let schemas = json.queries.get(query.0).required_schemas();
+        let came = u64::from(json.histories.len(history));
+        for &schema in schemas {
+            if json.schema.has_more_values(schema, came)? {
+                return Ok(true);
+            }
+        }
+        let came = json.histories.items(&json.schema, history)?;
+        for &schema in schemas {
+            if json.schema.has_other_value(schema, &came)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn first_bytes() -> impl Iterator<Item = u8> {
+    b"\"-0123456789ntf".iter().copied()
+}

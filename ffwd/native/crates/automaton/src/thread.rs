@@ -1,0 +1,55 @@
+//! What a configuration is made of.
+
+use smallvec::SmallVec;
+
+use super::frame::StackId;
+use super::keys::{KeyNodeId, TextId};
+use ffwd_regular::expr::LexState;
+
+/// What a thread is in the middle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ThreadLexeme {
+    /// The text is complete.
+    End,
+    /// The declared names of an object; the state is a [`KeyNodeId`].
+    Key,
+    /// A lexeme of the automaton, by index.
+    Lexeme(u32),
+    /// A set of tokens, of which one is taken as a whole.
+    Tokens(u32),
+}
+
+/// A lexeme in progress, and the stack of what follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Thread {
+    pub lexeme: ThreadLexeme,
+    pub state: u32,
+    pub stack: StackId,
+    /// The key so far, where keys that came must not come again; [`TextId::EMPTY`] as long as some
+    /// declared name begins with it, which tells what it is.
+    pub text: TextId,
+    /// The outermost item so far that later ones are compared with.
+    pub transcript: TextId,
+}
+
+impl Thread {
+    pub(super) const END: Self = Self {
+        lexeme: ThreadLexeme::End,
+        state: 0,
+        stack: StackId::END,
+        text: TextId::NONE,
+        transcript: TextId::NONE,
+    };
+
+    #[inline]
+    pub fn lex_state(&self) -> LexState {
+        LexState(self.state)
+    }
+
+    #[inline]
+    pub fn key_node(&self) -> KeyNodeId {
+        KeyNodeId(self.state)
+    }
+}
+
+pub type Threads = SmallVec<[Thread; 4]>;

@@ -1,0 +1,4 @@
+pub mod error;
+pub mod limits;
+pub mod meter;
+pub mod section;

@@ -1,0 +1,150 @@
+//! Everything that is built lazily for one compiled grammar, until there is too much of it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::transitions::Transitions;
+use crate::mask::Masker;
+use ffwd_automaton::{Automaton, AutomatonBytes, StateId};
+use ffwd_bounds::limits::Limits;
+use ffwd_tokenizer::canonical::Context;
+use ffwd_tokenizer::vocabulary::TokenId;
+
+/// What has been built, with the ids of states that only it knows. When it takes more memory than
+/// the grammar may, a new one takes its place, with nothing built; see [`super::Compiled`].
+#[derive(Debug)]
+pub struct Generation {
+    /// Unlike that of any other generation of the grammar.
+    pub number: u32,
+    pub automaton: Box<Automaton>,
+    pub masker: Box<Masker>,
+    /// Where tokens lead from states.
+    pub transitions: Transitions,
+    /// Forced tokens that have been asked for.
+    pub forced: ForcedMemo,
+    /// Canonical tokens after which no canonical text of the grammar goes on.
+    pub dead_ends: ForcedMemo,
+    /// Bytes of what any text needs, and of what texts needed that moved here.
+    needed: AtomicUsize,
+}
+
+/// Bytes of a generation by what holds them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GenerationBytes {
+    pub automaton: AutomatonBytes,
+    pub masks: usize,
+    pub transitions: usize,
+    pub forced: usize,
+}
+
+impl GenerationBytes {
+    pub fn total(&self) -> usize {
+        self.automaton.total() + self.masks + self.transitions + self.forced
+    }
+}
+
+impl Generation {
+    pub fn new(number: u32, automaton: Box<Automaton>, masker: Box<Masker>) -> Self {
+        let generation = Self {
+            number,
+            automaton,
+            masker,
+            transitions: Transitions::default(),
+            forced: ForcedMemo::default(),
+            dead_ends: ForcedMemo::default(),
+            needed: AtomicUsize::new(0),
+        };
+        generation.automaton.weigh_lexemes();
+        generation.needed.store(generation.memory_bytes().total(), Ordering::Relaxed);
+        generation
+    }
+
+    /// About how many bytes of memory it holds. That of the vocabulary and of lexeme masks, which
+    /// are the engine's, is not counted; that of lexemes is, though other grammars may use them.
+    pub fn memory_bytes(&self) -> GenerationBytes {
+        // Beside each mask there is room for it.
+        let rooms = self.automaton.num_states() * 3 * std::mem::size_of::<usize>();
+        GenerationBytes {
+            automaton: self.automaton.memory_bytes(),
+            masks: self.masker.memory_bytes() + rooms,
+            transitions: self.transitions.memory_bytes(),
+            forced: self.forced.memory_bytes() + self.dead_ends.memory_bytes(),
+        }
+    }
+
+    /// How many bytes it may hold: the budget, or twice what it cannot do without. So between two
+    /// generations at least as much is built anew as was built again for texts in progress.
+    pub fn limit(&self, budget: usize) -> usize {
+        budget.max(self.needed.load(Ordering::Relaxed).saturating_mul(2))
+    }
+
+    /// Whether there is so much that it should be let go of, though that means that texts in progress
+    /// are read again.
+    pub fn is_full(&self, budget: usize, limits: &Limits) -> bool {
+        let held = self.memory_bytes().total();
+        held > self.limit(budget)
+            || self.automaton.is_crowded(limits.states, limits.stacks) && held > self.limit(0)
+    }
+
+    /// Takes note of what was built here for a text that moved.
+    pub fn moved(&self, bytes_before: usize) {
+        self.automaton.weigh_lexemes();
+        let built = self.memory_bytes().total().saturating_sub(bytes_before);
+        self.needed.fetch_add(built, Ordering::Relaxed);
+    }
+}
+
+/// A state, what is known of the tokens before it, and whether to look ahead.
+pub type ForcedKey = (StateId, Context, bool);
+
+const SHARDS: usize = 16;
+/// How many sequences of forced tokens one shard keeps, and how long each may be.
+const MAX_KEPT: usize = 1024;
+pub const MAX_KEPT_TOKENS: usize = 256;
+
+/// Forced tokens by where a text stands. Readers hold up nobody, and those that wait for a writer
+/// are the few that ask in the same shard.
+#[derive(Debug, Default)]
+pub struct ForcedMemo {
+    shards: [RwLock<FxHashMap<ForcedKey, Arc<[TokenId]>>>; SHARDS],
+    bytes: AtomicUsize,
+}
+
+impl ForcedMemo {
+    fn shard(&self, key: &ForcedKey) -> &RwLock<FxHashMap<ForcedKey, Arc<[TokenId]>>> {
+        use std::hash::BuildHasher;
+        let hash = FxBuildHasher.hash_one(key);
+        &self.shards[(hash >> 48) as usize % SHARDS]
+    }
+
+    pub fn get(&self, key: &ForcedKey) -> Option<Arc<[TokenId]>> {
+        self.shard(key).read().get(key).cloned()
+    }
+
+    pub fn insert(&self, key: ForcedKey, tokens: &[TokenId]) {
+        if tokens.len() > MAX_KEPT_TOKENS {
+            return;
+        }
+        let mut shard = self.shard(&key).write();
+        if shard.len() >= MAX_KEPT {
+            let bytes: usize = shard.values().map(|tokens| entry_bytes(tokens)).sum();
+            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            shard.clear();
+        }
+        let bytes = entry_bytes(tokens);
+        if shard.insert(key, tokens.into()).is_none() {
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+fn entry_bytes(tokens: &[TokenId]) -> usize {
+    std::mem::size_of::<(ForcedKey, Arc<[TokenId]>)>() * 3 / 2 + 16 + size_of_val(tokens)
+}

@@ -1,0 +1,32 @@
+//! What a grammar is compiled from, by which it can be compiled again.
+
+use std::sync::Arc;
+
+use super::{CompileError, Compiled, Engine, GrammarOptions};
+use ffwd_grammar::Grammar;
+use ffwd_regular::regex::Ast;
+
+/// What a grammar was compiled from.
+#[derive(Clone, Debug)]
+pub enum Recipe {
+    /// A text of a regular language.
+    Language(Ast),
+    /// A JSON Schema, as JSON text.
+    Json { schema: Arc<str>, options: GrammarOptions },
+    /// Rules, and the JSON Schemas in them.
+    Rules { grammar: Arc<Grammar>, options: GrammarOptions },
+}
+
+impl Engine {
+    /// Compiles what a grammar was compiled from.
+    pub fn compile_recipe(self: &Arc<Self>, recipe: &Recipe) -> Result<Compiled, CompileError> {
+        match recipe {
+            Recipe::Language(language) => self.compile_language(language.clone()),
+            Recipe::Json { schema, options } => {
+                let GrammarOptions { writing, registry, policy } = options.clone();
+                self.compile_json_schema_with(schema, writing, registry, policy)
+            }
+            Recipe::Rules { grammar, options } => self.compile_grammar(grammar, options.clone()),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Compilation of grammars of rules.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::{CompileError, Compiled, Engine, Recipe};
+use ffwd_automaton::rules::{Leaf, Program};
+use ffwd_automaton::swallowed::Swallowing;
+use ffwd_automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
+use ffwd_grammar::fold::fold_regular;
+use ffwd_grammar::graph::{Expanded, Expansion, Graph, LeafFacts};
+use ffwd_grammar::left_recursion::recursive_marks;
+use ffwd_grammar::symbols::Symbols;
+use ffwd_grammar::{
+    Grammar, GrammarError, GrammarErrorKind, JsonId, Lexing, Longest, Node, NodeId, Span,
+    TokenItem, TokenSet,
+};
+use ffwd_json_schema::{Policy, Registry, SchemaError, SchemaSet};
+use ffwd_regular::expr::{LexemeSpec, Spelling};
+use ffwd_regular::regex::Ast;
+
+/// How the JSON values of a grammar are read and written.
+#[derive(Clone, Debug)]
+pub struct GrammarOptions {
+    pub writing: Writing,
+    pub registry: Arc<Registry>,
+    pub policy: Policy,
+}
+
+#[cfg(test)]
+impl GrammarOptions {
+    /// JSON without white space, its properties in declared order.
+    pub(crate) fn compact() -> Self {
+        use ffwd_automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode};
+        let whitespace = Whitespace { mode: WhitespaceMode::Compact };
+        let property_order = PropertyOrder::Declared;
+        let writing = Writing { whitespace, property_order, numbers: Numbers::default() };
+        Self { writing, registry: Arc::default(), policy: Policy::default() }
+    }
+}
+
+impl Engine {
+    /// A text of a grammar of rules.
+    ///
+    /// # Errors
+    /// A rule is not defined or has no text, a token is not known, a schema is not supported, or a
+    /// limit is passed.
+    pub fn compile_grammar(
+        self: &Arc<Self>,
+        grammar: &Grammar,
+        options: GrammarOptions,
+    ) -> Result<Compiled, CompileError> {
+        let mut folded = grammar.clone();
+        fold_regular(&mut folded).map_err(GrammarError::from)?;
+        self.compile_as_it_is(&folded, options, false, Expansion::AsNeeded)
+    }
+
+    /// A grammar whose lexemes are those that it has. `eager_rows`: see [`Program`].
+    pub(super) fn compile_as_it_is(
+        self: &Arc<Self>,
+        grammar: &Grammar,
+        options: GrammarOptions,
+        eager_rows: bool,
+        expansion: Expansion,
+    ) -> Result<Compiled, CompileError> {
+        let mut leaves: FxHashMap<NodeId, Leaf> = FxHashMap::default();
+        let mut schemas: Vec<JsonId> = Vec::new();
+        let shared = Arc::new(grammar.clone());
+        let expanded = Graph::expanded(&shared, expansion, |node| match grammar.node(node) {
+            Node::Lexeme(lexeme) => {
+                let spec = LexemeSpec::new(Spelling::Utf8, [lexeme.language.clone()]);
+                let known = self.lexemes.get(&spec)?;
+                let nullable = known.is_alive() && known.start().accepts();
+                let language = match nullable {
+                    true => without_empty(&lexeme.language),
+                    false => lexeme.language.clone(),
+                };
+                let alive = match nullable {
+                    true => {
+                        let spec = LexemeSpec::new(Spelling::Utf8, [language.clone()]);
+                        self.lexemes.get(&spec)?.is_alive()
+                    }
+                    false => known.is_alive(),
+                };
+                leaves.insert(node, Leaf::Lexeme { language, lexing: lexeme.lexing });
+                Ok(LeafFacts { alive, nullable })
+            }
+            Node::Tokens(set) => {
+                let ranges = self.token_ranges(grammar, set)?;
+                let alive = !ranges.is_empty();
+                leaves.insert(node, Leaf::Tokens(ranges.into()));
+                Ok(LeafFacts { alive, nullable: false })
+            }
+            &Node::Json(json) => {
+                // With parameters a leaf may be asked for twice.
+                leaves.entry(node).or_insert_with(|| {
+                    schemas.push(json);
+                    Leaf::Json(schemas.len() - 1)
+                });
+                Ok(LeafFacts { alive: true, nullable: false })
+            }
+            _ => Ok(LeafFacts { alive: false, nullable: false }),
+        })?;
+        let Expanded { graph, values, used } = expanded;
+        let limits = (0..grammar.num_nodes() as u32).map(NodeId).filter_map(|node| match *grammar
+            .node(node)
+        {
+            Node::Limit { max_tokens, .. } => Some((node, max_tokens)),
+            _ => None,
+        });
+        let limits: FxHashMap<NodeId, u32> = limits.collect();
+        if !limits.is_empty() {
+            if let Some(node) =
+                recursive_marks(&graph).iter().find(|&node| limits.contains_key(node))
+            {
+                let what = "a limit of tokens on a part that can begin with itself";
+                let kind = GrammarErrorKind::Unsupported(what);
+                let place = grammar.described(*node);
+                let message = format!("{what} is not supported: {place}");
+                return Err(GrammarError { kind, message, place: place.place }.into());
+            }
+        }
+        let symbols = Symbols::with_values(&graph, values.as_ref(), &used);
+        let symbols = Arc::new(symbols.map_err(GrammarError::from)?);
+        let recipe = Recipe::Rules { grammar: shared.clone(), options: options.clone() };
+        let GrammarOptions { writing, registry, policy } = options;
+        let json = if schemas.is_empty() {
+            None
+        } else {
+            let texts: Vec<&str> =
+                schemas.iter().map(|id| &*grammar.json[id.0 as usize].schema).collect();
+            let options = self.schema_options(registry, policy, writing.numbers);
+            let (schema, roots) = SchemaSet::parse_all(&texts, options)
+                .map_err(|error| schema_error(grammar, &schemas, error))?;
+            let own = |id: &JsonId| grammar.json[id.0 as usize].whitespace.clone();
+            let whitespaces =
+                schemas.iter().map(|id| own(id).unwrap_or_else(|| writing.whitespace.clone()));
+            let roots = roots.into_iter().zip(whitespaces).collect();
+            Some(RuleSchemas { schema: Box::new(schema), roots, writing })
+        };
+        // What has begun is looked for in rows, so these have to be there.
+        let eager_rows = eager_rows || !limits.is_empty() || values.is_some();
+        let spans = spans_of(grammar, &graph);
+        let swallowing = Swallowing::of(&symbols, &leaves, &self.lexemes);
+        let swallowing = swallowing.map_err(GrammarError::from)?;
+        let program = Arc::new(Program { symbols, leaves, spans, limits, eager_rows, swallowing });
+        self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar")
+    }
+
+    /// The ids of a set of tokens, without those that end the output.
+    fn token_ranges(
+        &self,
+        grammar: &Grammar,
+        set: &TokenSet,
+    ) -> Result<Vec<(u32, u32)>, GrammarError> {
+        let vocabulary = &self.vocabulary;
+        let width = vocabulary.width() as u32;
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        let unknown = |message: String| {
+            GrammarError::of(grammar, set.place, GrammarErrorKind::UnknownToken, message)
+        };
+        for item in &set.items {
+            match item {
+                &TokenItem::Ids(first, last) => {
+                    if first > last || last >= width {
+                        return Err(unknown(format!(
+                            "the tokens {first} to {last} are not all in the vocabulary of {width}"
+                        )));
+                    }
+                    ranges.push((first, last));
+                }
+                TokenItem::Named(name) => match vocabulary.named(name) {
+                    Some(token) => ranges.push((token.0, token.0)),
+                    None => {
+                        return Err(unknown(format!(
+                            "the vocabulary has no token {name:?}: name a special token of the \
+                             tokenizer, or give its id as <[id]>"
+                        )))
+                    }
+                },
+            }
+        }
+        ranges.extend(vocabulary.eos().iter().filter(|_| set.exclude).map(|eos| (eos.0, eos.0)));
+        ranges.sort_unstable();
+        let mut taken: Vec<(u32, u32)> = Vec::new();
+        for (first, last) in ranges {
+            match taken.last_mut() {
+                Some(before) if first <= before.1.saturating_add(1) => {
+                    before.1 = before.1.max(last)
+                }
+                _ => taken.push((first, last)),
+            }
+        }
+        if !set.exclude {
+            let mut kept = Vec::with_capacity(taken.len());
+            for (first, last) in taken {
+                let mut from = first;
+                let ends = vocabulary.eos().iter().map(|eos| eos.0);
+                let mut ends: Vec<u32> = ends.filter(|eos| (first..=last).contains(eos)).collect();
+                ends.sort_unstable();
+                for eos in ends {
+                    if eos > from {
+                        kept.push((from, eos - 1));
+                    }
+                    from = eos + 1;
+                }
+                if from <= last {
+                    kept.push((from, last));
+                }
+            }
+            return Ok(kept);
+        }
+        let mut left = Vec::with_capacity(taken.len() + 1);
+        let mut from = 0;
+        for (first, last) in taken {
+            if first > from {
+                left.push((from, first - 1));
+            }
+            from = last + 1;
+        }
+        if from < width {
+            left.push((from, width - 1));
+        }
+        Ok(left)
+    }
+}
+
+/// The error of a grammar whose longest matches leave nothing that may come.
+pub(super) fn swallowed(grammar: &Grammar, node: NodeId) -> GrammarError {
+    let own = grammar
+        .rules
+        .iter()
+        .find(|rule| rule.body.is_some_and(|body| is_lexeme_of(grammar, body, node)));
+    let around = || grammar.rule_with(node);
+    let which = match (own, around()) {
+        (Some(rule), _) => format!("the terminal {}", rule.name),
+        (None, Some(rule)) => format!("a terminal of the rule {}", rule.name),
+        (None, None) => "a terminal".to_owned(),
+    };
+    GrammarError::of(
+        grammar,
+        own.or_else(around).and_then(|rule| rule.place),
+        GrammarErrorKind::NonProductive,
+        format!(
+            "the grammar matches no text: {which} takes all that could follow it, as terminals end \
+             at their longest match; put another terminal between, or make it lazy"
+        ),
+    )
+}
+
+/// Whether a body is a lexeme, with what is ignored behind it.
+fn is_lexeme_of(grammar: &Grammar, body: NodeId, lexeme: NodeId) -> bool {
+    let mut body = body;
+    loop {
+        body = match grammar.node(body) {
+            &Node::Limit { inner, .. } | &Node::Span(_, inner) => inner,
+            Node::Seq(parts) => match **parts {
+                [first, skip] if is_ignored(grammar, skip) => first,
+                _ => return false,
+            },
+            _ => return body == lexeme,
+        };
+    }
+}
+
+/// Whether a part is what is left out of what is read.
+fn is_ignored(grammar: &Grammar, part: NodeId) -> bool {
+    let mut part = part;
+    while let &Node::Repeat { inner, .. } = grammar.node(part) {
+        part = inner;
+    }
+    let ignored =
+        |lexing: &Lexing| matches!(lexing, Lexing::Longest { lexing: Longest::Ignored, .. });
+    matches!(grammar.node(part), Node::Lexeme(lexeme) if ignored(&lexeme.lexing))
+}
+
+/// The error of one of the schemas of a grammar, with the place of the schema if it is known.
+fn schema_error(grammar: &Grammar, schemas: &[JsonId], error: SchemaError) -> CompileError {
+    let number = error.pointer.strip_prefix("schema ").and_then(|rest| rest.split_once('#'));
+    let index = match number {
+        Some((number, _)) => number.parse().map_or(0, |number: usize| number.saturating_sub(1)),
+        None => 0,
+    };
+    let place = schemas.get(index).and_then(|id| grammar.json[id.0 as usize].place);
+    match place.and_then(|place| grammar.excerpt(place)) {
+        Some((source_kind, excerpt)) => {
+            CompileError::Schema { error: Box::new(error), source_kind, excerpt }
+        }
+        None => error.into(),
+    }
+}
+
+/// The parts of a grammar that are reported, by their nodes.
+fn spans_of(grammar: &Grammar, graph: &Graph) -> FxHashMap<NodeId, Span> {
+    let spans = graph.marked.iter().copied().filter_map(|node| match grammar.node(node) {
+        Node::Span(span, _) => Some((node, grammar.spans.get(span.0 as usize)?.clone())),
+        _ => None,
+    });
+    spans.collect()
+}
+
+/// The texts of a language that are not empty.
+fn without_empty(language: &Ast) -> Ast {
+    match language {
+        Ast::Epsilon => Ast::Empty,
+        Ast::Alternation(parts) => Ast::alternation(parts.iter().map(without_empty)),
+        Ast::Class(_) | Ast::Literal(_) | Ast::Empty => language.clone(),
+        Ast::Repeat { inner, min: 0, max }
+            if matches!(**inner, Ast::Class(_) | Ast::Literal(_)) =>
+        {
+            Ast::repeat(Ast::clone(inner), 1, *max)
+        }
+        _ => {
+            let some = Ast::repeat(Ast::Class(ffwd_regular::regex::CharClass::any()), 1, None);
+            Ast::intersection([language.clone(), some])
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What is reported of a text in progress.
+
+use std::sync::Arc;
+
+use ffwd_grammar::SpanKind;
+
+/// What a span is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A part of the grammar, or the free text before its text, which is reasoning.
+    Span(SpanKind),
+    /// A JSON value, with its pointer.
+    Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// A span begins.
+    Begin,
+    /// More of a span has come.
+    Delta,
+    /// A span has ended.
+    End,
+    /// The last so many events were about text that has been taken back.
+    Retracted(usize),
+}
+
+/// Something that has become certain of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub action: Action,
+    pub kind: Option<Kind>,
+    /// The number of the span among all of the text.
+    pub span: usize,
+    /// The name of a capture, or of a tool where it is known beforehand.
+    pub name: Arc<str>,
+    /// Of a JSON value.
+    pub pointer: Option<Arc<str>>,
+    /// In bytes of the text: of a delta, or of the whole span; where one begins both are that place.
+    pub start: usize,
+    pub end: usize,
+    /// Of a delta: whole characters.
+    pub text: Option<String>,
+}
+
+impl Event {
+    pub fn retracted(count: usize) -> Self {
+        Self {
+            action: Action::Retracted(count),
+            kind: None,
+            span: 0,
+            name: "".into(),
+            pointer: None,
+            start: 0,
+            end: 0,
+            text: None,
+        }
+    }
+}
+
+/// A capture that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    pub name: Arc<str>,
+    /// In bytes of the text.
+    pub start: usize,
+    pub end: usize,
+}

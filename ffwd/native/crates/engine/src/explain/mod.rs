@@ -1,0 +1,410 @@
+//! Answers to "what may come next?" and "why not this?".
+//!
+//! All that it says is found by the automaton that makes the masks: a byte is refused where no thread is
+//! left after it, and a token where the matcher's own mask lacks it.
+
+mod describe;
+mod names;
+mod pattern;
+
+pub use describe::{Item, Kind, Reason};
+pub use names::RulePlace;
+
+use crate::engine::Compiled;
+use crate::matcher::{Matcher, MatcherError};
+use describe::Describer;
+use ffwd_automaton::expected::TAIL;
+use ffwd_automaton::{Automaton, EngineError, Threads};
+use ffwd_tokenizer::vocabulary::TokenId;
+
+/// What the question is about.
+#[derive(Clone, Debug)]
+pub enum Question {
+    Token(TokenId),
+    Text(Vec<u8>),
+}
+
+/// Where a text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// In free text before that of the grammar.
+    FreeText,
+    /// In bytes before the text of the grammar, which are all known.
+    Prefix,
+    Grammar,
+    /// After a token that ends the output.
+    Ended,
+}
+
+/// The state of a text, for people.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// How many tokens have been accepted.
+    pub num_tokens: usize,
+    pub stage: Stage,
+    pub accepting: bool,
+    pub expected: Vec<Item>,
+    /// How many more things may come.
+    pub more: usize,
+    /// The bytes that may come next; none where any may, in free text.
+    pub next_bytes: Vec<u8>,
+    /// Tokens with which the text can end; `None` where that takes too long to find.
+    pub completion: Option<Vec<TokenId>>,
+    /// What those tokens spell.
+    pub completion_text: Option<Vec<u8>>,
+    /// What else narrows the mask.
+    pub notes: Vec<String>,
+    pub answer: Option<Answer>,
+}
+
+/// Whether a token or a text may come.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub token: Option<TokenId>,
+    pub text: Vec<u8>,
+    pub allowed: bool,
+    /// How many of the bytes are fine.
+    pub good_bytes: usize,
+    /// The first one that is not.
+    pub refused_byte: Option<u8>,
+    /// Empty if it is allowed.
+    pub reasons: Vec<Reason>,
+    /// What could come instead after the bytes that are fine.
+    pub instead: Vec<Item>,
+    pub more: usize,
+    pub instead_bytes: Vec<u8>,
+}
+
+/// How many things that may come are listed.
+const MAX_ITEMS: usize = 24;
+
+/// Explains the state of a text, and what is asked about it. Changes nothing.
+///
+/// # Errors
+/// The token is outside the vocabulary, or a limit of what is built on the way is passed.
+pub fn explain(
+    matcher: &Matcher,
+    question: Option<&Question>,
+) -> Result<Explanation, MatcherError> {
+    let compiled = matcher.compiled().clone();
+    let (generation, state) = matcher.here()?;
+    let automaton = &generation.automaton;
+    let threads = Threads::from_slice(automaton.threads(state));
+    let known = Known { matcher, describer: Describer::of(&compiled, automaton) };
+    let stage = if matcher.is_terminated() {
+        Stage::Ended
+    } else if matcher.is_in_free_text() {
+        Stage::FreeText
+    } else if !matcher.prefix_left().is_empty() {
+        Stage::Prefix
+    } else {
+        Stage::Grammar
+    };
+    let place = Place {
+        stage,
+        threads,
+        prefix: matcher.prefix_left().to_vec(),
+        tail: matcher.text_tail(TAIL),
+    };
+    let (expected, more) = known.expected(automaton, &place)?;
+    let next_bytes = known.next_bytes(automaton, &place)?;
+    let answer = match question {
+        Some(question) => Some(known.answer(&compiled, automaton, place, question)?),
+        None => None,
+    };
+    let completion = match matcher.shortest_completion() {
+        Ok(completion) => Some(completion),
+        Err(EngineError::Limit(_)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let mut notes = Vec::new();
+    if let (Some(left), Some(max)) = (matcher.tokens_left(), matcher.max_tokens()) {
+        notes.push(format!("{left} of {max} tokens are left: tokens after which the text cannot end in time are masked"));
+    }
+    if matcher.is_canonical() {
+        notes.push("tokens that no tokenizer would write here are masked".to_owned());
+    }
+    let accepting = matcher.is_accepting();
+    compiled.settle(&generation);
+    let num_tokens = matcher.tokens().len();
+    let vocabulary = compiled.engine.vocabulary();
+    let spelled = |tokens: &Vec<TokenId>| {
+        tokens.iter().flat_map(|&token| vocabulary.text(token)).copied().collect()
+    };
+    let completion_text = completion.as_ref().map(spelled);
+    Ok(Explanation {
+        num_tokens,
+        stage,
+        accepting,
+        expected,
+        more,
+        next_bytes,
+        completion,
+        notes,
+        answer,
+        completion_text,
+    })
+}
+
+/// A place of a text, also one after some bytes that no token has brought yet.
+struct Place {
+    stage: Stage,
+    threads: Threads,
+    prefix: Vec<u8>,
+    tail: Vec<u8>,
+}
+
+struct Known<'a> {
+    matcher: &'a Matcher,
+    describer: Describer<'a>,
+}
+
+fn before(what: String, example: Option<Vec<u8>>) -> Item {
+    let (rules, pointers) = (Vec::new(), Vec::new());
+    Item { kind: Kind::Before, what, begun: false, rules, pointers, example }
+}
+
+fn because(message: impl Into<String>) -> Reason {
+    Reason { message: message.into(), rules: Vec::new(), pointers: Vec::new() }
+}
+
+impl Known<'_> {
+    fn expected(
+        &self,
+        automaton: &Automaton,
+        place: &Place,
+    ) -> Result<(Vec<Item>, usize), EngineError> {
+        match place.stage {
+            Stage::Ended => return Ok((Vec::new(), 0)),
+            Stage::FreeText => {
+                let close = self.matcher.free_text_close();
+                let what = match &close {
+                    Some(close) => format!("free text up to {}", written(close)),
+                    None => "free text up to the tokens that close it".to_owned(),
+                };
+                return Ok((vec![before(what, close)], 0));
+            }
+            Stage::Prefix => {
+                let what = format!("{}, which the prompt has left over", written(&place.prefix));
+                return Ok((vec![before(what, Some(place.prefix.clone()))], 0));
+            }
+            Stage::Grammar => {}
+        }
+        let (expected, more) = automaton.expected(&place.threads, &place.tail, MAX_ITEMS)?;
+        let mut items = self.describer.items(expected)?;
+        let cut = items.len().saturating_sub(2 * MAX_ITEMS);
+        items.truncate(2 * MAX_ITEMS);
+        // A terminal that could go on does not end: what follows it in the grammar may not come then.
+        for item in &mut items {
+            if let Some(example) = &item.example {
+                if automaton.walk(&place.threads, example)?.is_none() {
+                    item.example = None;
+                }
+            }
+        }
+        Ok((items, more + cut))
+    }
+
+    fn next_bytes(&self, automaton: &Automaton, place: &Place) -> Result<Vec<u8>, EngineError> {
+        match place.stage {
+            Stage::Ended | Stage::FreeText => return Ok(Vec::new()),
+            Stage::Prefix => return Ok(place.prefix.first().copied().into_iter().collect()),
+            Stage::Grammar => {}
+        }
+        let mut bytes = Vec::new();
+        for byte in 0..=u8::MAX {
+            if !automaton.step(&place.threads, byte)?.is_empty() {
+                bytes.push(byte);
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn answer(
+        &self,
+        compiled: &Compiled,
+        automaton: &Automaton,
+        mut place: Place,
+        question: &Question,
+    ) -> Result<Answer, MatcherError> {
+        let matcher = self.matcher;
+        let vocabulary = compiled.engine.vocabulary();
+        let (token, text) = match question {
+            Question::Text(text) => (None, text.clone()),
+            &Question::Token(token) => {
+                let (position, width) = (matcher.tokens().len(), vocabulary.width());
+                if token.index() >= width {
+                    return Err(MatcherError::OutOfRange { token, position, width });
+                }
+                (Some(token), vocabulary.text(token).to_vec())
+            }
+        };
+        let good_bytes = match place.stage {
+            Stage::Ended => 0,
+            _ => self.read(automaton, &mut place, &text)?,
+        };
+        let all_good = good_bytes == text.len();
+        let allowed = match token {
+            None => all_good && place.stage != Stage::Ended,
+            Some(token) => self.is_allowed(token)?,
+        };
+        let refused_byte = text.get(good_bytes).copied().filter(|_| !allowed);
+        let mut answer = Answer {
+            token,
+            good_bytes: if allowed { text.len() } else { good_bytes },
+            text,
+            allowed,
+            refused_byte,
+            reasons: Vec::new(),
+            instead: Vec::new(),
+            more: 0,
+            instead_bytes: Vec::new(),
+        };
+        if allowed {
+            return Ok(answer);
+        }
+        (answer.instead, answer.more) = self.expected(automaton, &place)?;
+        answer.instead_bytes = self.next_bytes(automaton, &place)?;
+        let in_grammar = place.stage == Stage::Grammar;
+        let ends = token.is_some_and(|token| vocabulary.is_eos(token));
+        if place.stage == Stage::Ended {
+            answer.reasons.push(because("the text has ended"));
+        } else if refused_byte.is_some() {
+            if in_grammar {
+                let rest = &answer.text[good_bytes..];
+                let obstacles = automaton.obstacles(&place.threads, rest)?;
+                answer.reasons = self.describer.reasons(obstacles);
+            }
+            if answer.reasons.is_empty() {
+                answer.reasons.push(unexpected(&answer.instead, answer.more));
+            }
+        } else if let Some(token) = token.filter(|_| answer.text.is_empty()) {
+            answer.reasons.push(match (place.stage, ends) {
+                (Stage::Grammar, true) if !matcher.is_accepting() => {
+                    let mut reason = unexpected(&answer.instead, answer.more);
+                    reason.message = format!("the text is not complete: {}", reason.message);
+                    reason
+                }
+                (Stage::FreeText, true) => because("the free text has not been closed"),
+                (Stage::FreeText, false) => because("it is no control token of the free text"),
+                _ => self.narrowed(token).map(because).unwrap_or_else(|| {
+                    let mut reason = unexpected(&answer.instead, answer.more);
+                    let what = "it is no text, and may not come as a token here";
+                    reason.message = format!("{what}: {}", reason.message);
+                    reason
+                }),
+            });
+        } else if let Some(token) = token {
+            let narrowed = self.narrowed(token);
+            answer.reasons.push(because(narrowed.unwrap_or_else(|| {
+                "the grammar takes its text, but not as one token here".to_owned()
+            })));
+        }
+        Ok(answer)
+    }
+
+    /// The mask's own answer.
+    fn is_allowed(&self, token: TokenId) -> Result<bool, EngineError> {
+        if self.matcher.is_terminated() {
+            return Ok(false);
+        }
+        // What counts masks does not count this one.
+        let matcher = self.matcher.clone();
+        let mut row = vec![0; matcher.compiled().engine.vocabulary().mask_words()];
+        matcher.fill_bitmask(&mut row)?;
+        Ok(row[token.index() / 32] >> (token.0 % 32) & 1 == 1)
+    }
+
+    /// What beside the grammar takes a token out of the mask.
+    fn narrowed(&self, token: TokenId) -> Option<String> {
+        let mut row = vec![0; self.matcher.compiled().engine.vocabulary().mask_words()];
+        let is_in = |row: &[u32]| row[token.index() / 32] >> (token.0 % 32) & 1 == 1;
+        self.matcher.fill_by_grammar(&mut row).ok()?;
+        if !is_in(&row) {
+            return None;
+        }
+        let left = self.matcher.tokens_left();
+        self.matcher.fill_in_time(&mut row).ok()?;
+        match (is_in(&row), left) {
+            (false, Some(left)) => Some(format!(
+                "the grammar allows it, but the text could not end in time after it: {left} tokens \
+                 are left"
+            )),
+            _ => Some("the grammar allows it, but no tokenizer would write it here".to_owned()),
+        }
+    }
+
+    /// Reads bytes as far as they are fine; how many are.
+    fn read(
+        &self,
+        automaton: &Automaton,
+        place: &mut Place,
+        text: &[u8],
+    ) -> Result<usize, EngineError> {
+        let mut read = 0;
+        if place.stage == Stage::FreeText {
+            match self.matcher.free_text_length(text) {
+                Some(length) => read = length,
+                None => return Ok(text.len()),
+            }
+            place.stage = if place.prefix.is_empty() { Stage::Grammar } else { Stage::Prefix };
+        }
+        while read < text.len() && !place.prefix.is_empty() {
+            if text[read] != place.prefix[0] {
+                return Ok(read);
+            }
+            place.prefix.remove(0);
+            read += 1;
+        }
+        if place.prefix.is_empty() {
+            place.stage = Stage::Grammar;
+        }
+        for &byte in &text[read..] {
+            let next = automaton.step(&place.threads, byte)?;
+            if next.is_empty() {
+                return Ok(read);
+            }
+            place.threads = next;
+            place.tail.push(byte);
+            if place.tail.len() > 4 * TAIL {
+                place.tail.drain(..3 * TAIL);
+            }
+            read += 1;
+        }
+        Ok(read)
+    }
+}
+
+/// Bytes in quotes.
+fn written(bytes: &[u8]) -> String {
+    pattern::quoted(&String::from_utf8_lossy(bytes))
+}
+
+/// That none of what may come goes on so.
+fn unexpected(items: &[Item], more: usize) -> Reason {
+    const MAX_NAMED: usize = 6;
+    let mut reason = because("");
+    let mut named: Vec<String> = Vec::new();
+    for item in items {
+        let what = if item.begun { format!("more of {}", item.what) } else { item.what.clone() };
+        if !named.contains(&what) {
+            named.push(what);
+        }
+        let rules = item.rules.iter().filter(|rule| !reason.rules.contains(rule));
+        let rules: Vec<RulePlace> = rules.cloned().collect();
+        reason.rules.extend(rules);
+        let pointers = item.pointers.iter().filter(|place| !reason.pointers.contains(place));
+        let pointers: Vec<String> = pointers.cloned().collect();
+        reason.pointers.extend(pointers);
+    }
+    let left = named.len().saturating_sub(MAX_NAMED) + more;
+    named.truncate(MAX_NAMED);
+    reason.rules.truncate(MAX_NAMED);
+    reason.pointers.truncate(MAX_NAMED);
+    let rest = if left > 0 { format!(", or {left} more") } else { String::new() };
+    reason.message = match named.is_empty() {
+        true => "nothing may come".to_owned(),
+        false => format!("only this may come: {}{rest}", named.join("; ")),
+    };
+    reason
+}

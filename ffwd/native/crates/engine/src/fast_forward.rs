@@ -1,0 +1,304 @@
+//! Fast-forward tokens: what must come next, so that the model need not be asked.
+//!
+//! Forced bytes come from the automaton, tokens from the tokenizer. There are two ways to put them
+//! together. *Exact*: the tokens that all canonical tokenizations of all texts that may follow have
+//! in common. *Backoff*, as it is published: the forced text is encoded together with the last
+//! token, and tokens at its end that could be cut otherwise once more text follows are left out:
+//! those covered by the longest suffix that some longer token begins with, and that the grammar lets
+//! go on so. It needs nothing but an encode function, and may be wrong.
+
+use thiserror::Error;
+
+use crate::engine::{EncodeError, Generation};
+use crate::matcher::{forced, Forced, GrammarTexts, Matcher};
+use ffwd_automaton::EngineError;
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_tokenizer::canonical::{Canonicality, Choice, Context, ForcedOptions, LIKELY_BYTES};
+use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
+
+/// How forced text becomes tokens.
+#[derive(Clone, Copy, Debug)]
+pub struct FastForward {
+    /// The most tokens to return.
+    pub max_tokens: Option<usize>,
+    pub method: Method,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Method {
+    /// What all canonical tokenizations of all texts that may follow have in common.
+    Exact {
+        /// Leaves aside tokens after which nothing canonical could follow.
+        look_ahead: bool,
+    },
+    /// The forced text encoded, without the tokens at its end that some longer token may replace.
+    Backoff(Backoff),
+}
+
+/// Which tokens at the end of encoded text are left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    /// How many tokens from the end the search for a longer token begins; 0 leaves out none.
+    pub tokens: usize,
+    /// Instead of tokens: how many bytes from the end.
+    pub bytes: Option<usize>,
+    /// Leaves out whatever some longer token begins with, whether or not the grammar allows it.
+    pub conservative: bool,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { tokens: 4, bytes: None, conservative: false }
+    }
+}
+
+#[derive(Clone, Debug, Error)]
+pub enum FastForwardError {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    #[error("the vocabulary was made without an encode function, which forced tokens need")]
+    NoEncoder,
+    #[error(
+        "the vocabulary's tokenizer is not compiled exactly, which the exact method needs: use the \
+         backoff"
+    )]
+    NotExact,
+}
+
+/// The bytes that must come next, at most `max_bytes`; they end on a character boundary.
+pub fn forced_bytes(matcher: &Matcher, max_bytes: usize) -> Result<Vec<u8>, EngineError> {
+    let (generation, state) = matcher.here()?;
+    let bytes = forced(matcher, &generation.automaton, state, max_bytes)?.bytes;
+    matcher.compiled().settle(&generation);
+    Ok(bytes)
+}
+
+impl From<LimitExceeded> for FastForwardError {
+    fn from(error: LimitExceeded) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+/// How much forced text is turned into tokens at once.
+const MAX_FORCED_BYTES: usize = 1 << 16;
+
+/// The tokens that must come next.
+pub fn fast_forward_tokens(
+    matcher: &Matcher,
+    options: &FastForward,
+) -> Result<Vec<TokenId>, FastForwardError> {
+    if matcher.is_in_free_text() {
+        return Ok(Vec::new());
+    }
+    if let Some(token) = only_token(matcher)? {
+        return Ok(vec![token]);
+    }
+    let mut tokens = match options.method {
+        Method::Exact { look_ahead } => exact(matcher, ForcedOptions { look_ahead })?,
+        Method::Backoff(backoff) => backed_off(matcher, &backoff)?,
+    };
+    if let Some(max) = options.max_tokens {
+        tokens.truncate(max);
+    }
+    if matcher.is_bounded() {
+        // The tokenizer's own tokens may be more than the budget leaves room for.
+        let in_time = matcher.validate(&tokens).unwrap_or(0);
+        tokens.truncate(in_time);
+    }
+    Ok(tokens)
+}
+
+/// The only token that may come next, where it must be taken as a whole.
+fn only_token(matcher: &Matcher) -> Result<Option<TokenId>, EngineError> {
+    if matcher.is_terminated() || !matcher.prefix_left().is_empty() {
+        return Ok(None);
+    }
+    let (generation, state) = matcher.here()?;
+    let automaton = &generation.automaton;
+    if !automaton.has_tokens() {
+        return Ok(None);
+    }
+    let threads = automaton.threads(state);
+    // What is a text may be spelled by others.
+    let is_whole = |token: &TokenId| matcher.compiled().engine.vocabulary().text(*token).is_empty();
+    Ok(automaton.only_token(threads)?.map(TokenId).filter(is_whole))
+}
+
+/// Whether it is plain that nothing is forced, which is cheap to see.
+pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> Result<bool, EngineError> {
+    if matcher.is_in_free_text() {
+        return Ok(true);
+    }
+    if only_token(matcher)?.is_some() {
+        return Ok(false);
+    }
+    match (options.method, matcher.context()) {
+        (Method::Exact { .. }, Some((canonicality, context))) => {
+            is_open(matcher, canonicality, &context)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The method that a vocabulary's tokenizer allows.
+pub fn default_method(matcher: &Matcher) -> Method {
+    match matcher.compiled().engine.canonicality() {
+        Some(_) => Method::Exact { look_ahead: true },
+        None => Method::Backoff(Backoff::default()),
+    }
+}
+
+fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, FastForwardError> {
+    let (canonicality, context) = matcher.context().ok_or(FastForwardError::NotExact)?;
+    if matcher.is_terminated() || context.is_lost() || is_open(matcher, canonicality, &context)? {
+        return Ok(Vec::new());
+    }
+    let compiled = matcher.compiled();
+    let (generation, state) = matcher.here()?;
+    let Generation { automaton, forced: known, .. } = &**generation;
+    let key = (state, context, options.look_ahead);
+    // With bytes of a prefix left, the state does not tell where the text is.
+    let keeps = matcher.prefix_left().is_empty();
+    if keeps {
+        if let Some(tokens) = known.get(&key) {
+            compiled.counters.forced_hits.increment();
+            return Ok(tokens.to_vec());
+        }
+    }
+    let Forced { bytes, threads } = forced(matcher, automaton, state, MAX_FORCED_BYTES)?;
+    let vocabulary = compiled.engine.vocabulary();
+    let has = |token: TokenId| !vocabulary.text(token).is_empty();
+    let choice = Choice { trie: vocabulary.trie(), has: &has };
+    let language = GrammarTexts(automaton);
+    let force = |context: &Context| {
+        canonicality.forced(choice, context, &bytes, &language, &threads, options)
+    };
+    let found = force(&key.1)?;
+    let keeps = keeps && found.is_some();
+    let tokens = match found {
+        Some(tokens) => tokens,
+        // Where a prompt is cut within a word, no text has its tokens and then any of these texts:
+        // the text begins anew, as it does after a special token.
+        None if matcher.tokens().is_empty() => force(&canonicality.start())?.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    if keeps {
+        known.insert(key, &tokens);
+    }
+    compiled.settle(&generation);
+    Ok(tokens)
+}
+
+/// Whether it is plain that at least two things may come next: the end, or tokens of one byte.
+fn is_open(
+    matcher: &Matcher,
+    canonicality: &Canonicality,
+    context: &Context,
+) -> Result<bool, EngineError> {
+    if matcher.is_terminated() || !matcher.prefix_left().is_empty() {
+        return Ok(false);
+    }
+    let (generation, state) = matcher.here()?;
+    let (engine, automaton) = (&matcher.compiled().engine, &generation.automaton);
+    // Before a token that is taken as a whole there may be nothing or more: that is not plain.
+    if automaton.has_tokens() {
+        return Ok(false);
+    }
+    if automaton.is_accepting(state) && canonicality.can_end(context) {
+        return Ok(true);
+    }
+    if automaton.only_byte(automaton.threads(state))?.is_some() {
+        return Ok(false);
+    }
+    let (trie, threads) = (engine.vocabulary().trie(), automaton.threads(state));
+    let mut others = 0;
+    for &byte in LIKELY_BYTES {
+        let Some(token) = trie.token_of_byte(byte) else { continue };
+        if automaton.may_come(threads, byte)? && canonicality.step(context, token).is_some() {
+            others += 1;
+            if others == 2 {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+fn backed_off(matcher: &Matcher, backoff: &Backoff) -> Result<Vec<TokenId>, FastForwardError> {
+    let engine = &matcher.compiled().engine;
+    if !engine.has_encoder() {
+        return Err(FastForwardError::NoEncoder);
+    }
+    let (generation, state) = matcher.here()?;
+    let Generation { automaton, masker, .. } = &**generation;
+    let Forced { bytes, threads } = forced(matcher, automaton, state, MAX_FORCED_BYTES)?;
+    let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(Vec::new()) };
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let vocabulary = engine.vocabulary();
+    let mut tokens = encode_after(matcher, text)?;
+    let cut = leave_out(vocabulary, &tokens, backoff, |suffix| {
+        masker.has_extension(automaton, (!backoff.conservative).then_some(&threads), suffix)
+    })?;
+    tokens.truncate(tokens.len() - cut);
+    // What the tokenizer says is believed only as far as the grammar takes it.
+    let valid = matcher.validate(&tokens).unwrap_or(0);
+    tokens.truncate(valid);
+    Ok(tokens)
+}
+
+/// Encodes text as it comes after the last token, where that token stays what it is; else alone.
+fn encode_after(matcher: &Matcher, text: &str) -> Result<Vec<TokenId>, FastForwardError> {
+    let engine = &matcher.compiled().engine;
+    if let Some(&last) = matcher.tokens().last() {
+        let before = engine.vocabulary().text(last);
+        if let Ok(before) = std::str::from_utf8(before) {
+            let joined = format!("{before}{text}");
+            let tokens = engine.encode(&joined)?.ok_or(FastForwardError::NoEncoder)?;
+            if tokens.first() == Some(&last) {
+                return Ok(tokens[1..].to_vec());
+            }
+        }
+    }
+    let tokens = engine.encode(text)?.ok_or(FastForwardError::NoEncoder)?;
+    Ok(tokens.to_vec())
+}
+
+/// How many tokens at the end might be cut otherwise once more text follows.
+fn leave_out(
+    vocabulary: &Vocabulary,
+    tokens: &[TokenId],
+    backoff: &Backoff,
+    mut goes_on: impl FnMut(&[u8]) -> Result<bool, EngineError>,
+) -> Result<usize, EngineError> {
+    let mut tail: Vec<u8> = Vec::new();
+    let looked_at = match backoff.bytes {
+        Some(_) => tokens.len(),
+        None => backoff.tokens.min(tokens.len()),
+    };
+    for &token in &tokens[tokens.len() - looked_at..] {
+        tail.extend_from_slice(vocabulary.text(token));
+    }
+    let most = backoff.bytes.unwrap_or(tail.len()).min(vocabulary.max_token_bytes());
+    let from = tail.len().saturating_sub(most);
+    for start in from..tail.len() {
+        if !goes_on(&tail[start..])? {
+            continue;
+        }
+        let covered = tail.len() - start;
+        let mut length = 0;
+        for (count, &token) in tokens.iter().rev().enumerate() {
+            length += vocabulary.text(token).len();
+            if length >= covered {
+                return Ok(count + 1);
+            }
+        }
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests;

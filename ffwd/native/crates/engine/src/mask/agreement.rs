@@ -1,0 +1,34 @@
+//! A check for debug builds: a mask has a token exactly if the token is accepted.
+
+use super::token_set::TokenMask;
+use ffwd_automaton::{Automaton, TextId, Thread};
+use ffwd_bounds::meter;
+use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
+
+/// How many tokens of a large vocabulary are looked at.
+const SOME_TOKENS: usize = 64;
+
+/// Looks at masks within items that later ones must differ from, which are put together of what
+/// holds for all texts and of doubts about single tokens. The slow twins of the tests look at others.
+pub fn check(vocabulary: &Vocabulary, automaton: &Automaton, threads: &[Thread], mask: &TokenMask) {
+    if threads.iter().all(|thread| thread.transcript == TextId::NONE) {
+        return;
+    }
+    let width = vocabulary.width();
+    let step = if width <= 512 { 1 } else { width.div_ceil(SOME_TOKENS) };
+    for token in (0..width as u32).step_by(step).map(TokenId) {
+        if vocabulary.eos().contains(&token) {
+            continue;
+        }
+        let text = vocabulary.text(token);
+        let read = meter::unmetered(|| automaton.read(threads, token.0, text));
+        // Past a limit there is nothing to compare.
+        let Ok(after) = read else { continue };
+        assert_eq!(
+            mask.contains(token),
+            after.is_some(),
+            "the mask and accepting disagree on {:?}",
+            String::from_utf8_lossy(text),
+        );
+    }
+}

@@ -1,0 +1,315 @@
+//! How a text can end, in tokens, and which tokens may come so that it ends in time.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use smallvec::SmallVec;
+
+use super::leading::are_listed;
+use super::lexeme_mask::Inner;
+use super::state_mask::Masker;
+use super::successors::{is_unrecorded, Found, Successors};
+use super::token_set::{set_bits, Bitmap};
+use ffwd_automaton::{Automaton, EndingText, EngineError, StateId, Thread, ThreadLexeme};
+use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
+
+/// Tokens with which a text can end: some as they are, then the fewest that spell a text, then a
+/// token that ends the output, where the vocabulary has one.
+#[derive(Debug)]
+pub struct Completion {
+    first: Box<[TokenId]>,
+    text: Box<[u8]>,
+    /// Tokens that come as they are within the text, each before a place of it.
+    whole: Box<[(usize, TokenId)]>,
+    end: Option<TokenId>,
+    tokens: OnceLock<Box<[TokenId]>>,
+}
+
+impl Completion {
+    pub fn new(vocabulary: &Vocabulary, first: Box<[TokenId]>, ending: EndingText) -> Self {
+        let end = vocabulary.eos().first().copied();
+        let whole = ending.tokens.iter().map(|&(place, token)| (place, TokenId(token))).collect();
+        Self { first, text: ending.text.into(), whole, end, tokens: OnceLock::new() }
+    }
+
+    /// Of a text that has ended: no tokens.
+    pub fn ended() -> Self {
+        let (first, text, whole) = ([].into(), [].into(), [].into());
+        Self { first, text, whole, end: None, tokens: OnceLock::new() }
+    }
+
+    /// After some text more.
+    pub fn after(&self, vocabulary: &Vocabulary, first: Box<[TokenId]>, mut text: Vec<u8>) -> Self {
+        let before = text.len();
+        text.extend_from_slice(&self.text);
+        let tokens = self.whole.iter().map(|&(place, token)| (before + place, token.0)).collect();
+        Self::new(vocabulary, first, EndingText { text, tokens })
+    }
+
+    /// What it writes, without tokens that come before that.
+    pub fn ending(&self) -> EndingText {
+        let tokens = self.whole.iter().map(|&(place, token)| (place, token.0)).collect();
+        EndingText { text: self.text.to_vec(), tokens }
+    }
+
+    /// A number of tokens that there are at most, which is known at once: the bytes that they spell.
+    pub fn most(&self) -> usize {
+        let as_they_are = self.first.len() + self.whole.len();
+        as_they_are + self.text.len() + usize::from(self.end.is_some())
+    }
+
+    pub fn tokens(&self, vocabulary: &Vocabulary) -> &[TokenId] {
+        self.tokens.get_or_init(|| {
+            let mut tokens = self.first.to_vec();
+            let mut spelled = 0;
+            for &(place, token) in &self.whole {
+                tokens.extend(vocabulary.fewest_tokens(&self.text[spelled..place]));
+                tokens.push(token);
+                spelled = place;
+            }
+            tokens.extend(vocabulary.fewest_tokens(&self.text[spelled..]));
+            tokens.extend(self.end);
+            tokens.into()
+        })
+    }
+
+    /// Whether there are at most so many tokens.
+    pub fn is_within(&self, vocabulary: &Vocabulary, tokens: usize) -> bool {
+        self.most() <= tokens || self.tokens(vocabulary).len() <= tokens
+    }
+
+    /// How many of the tokens end the output.
+    pub fn num_end_tokens(&self) -> usize {
+        usize::from(self.end.is_some())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        // There are rarely more tokens than a quarter of the bytes.
+        std::mem::size_of::<Self>() + self.first.len() * 8 + self.text.len() * 2
+    }
+}
+
+/// Tokens after which a text can end with the same number of tokens.
+#[derive(Debug)]
+struct Level {
+    /// How many tokens that is.
+    left: usize,
+    tokens: Inner,
+    /// More of them, in memory that several levels share.
+    bitmaps: Box<[Bitmap]>,
+}
+
+/// What single tokens do to the completion of a state.
+#[derive(Debug)]
+pub(super) struct Levels(Box<[Level]>);
+
+/// A text with which a text can end after some tokens, if one is found.
+struct Ending {
+    text: Option<EndingText>,
+    tokens: Vec<TokenId>,
+    bitmaps: Vec<Bitmap>,
+}
+
+/// How many bytes of a character may be left where a token ends: those of `\u0000` after its first two.
+const REST_OF_CHARACTER: usize = 4;
+
+impl Masker {
+    /// How a text can end that is in a state; `None` where that takes too long to find.
+    pub fn completion(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+    ) -> Result<Option<Arc<Completion>>, EngineError> {
+        if let Some(known) = self.completions.with(state.0, Arc::clone) {
+            return Ok(Some(known));
+        }
+        let Some(ending) = automaton.completion(automaton.threads(state))? else { return Ok(None) };
+        let completion = Arc::new(Completion::new(&self.vocabulary, [].into(), ending));
+        self.make_room(completion.memory_bytes());
+        self.completions.set(state.0, Arc::new(completion.clone()));
+        Ok(Some(completion))
+    }
+
+    /// A number of tokens that suffices to end the text after any token that may come in a state.
+    pub fn most_after(&self, automaton: &Automaton, state: StateId) -> Result<usize, EngineError> {
+        if let Some(known) = self.known_most_after(state) {
+            return Ok(known);
+        }
+        let threads = automaton.threads(state);
+        let mut most = 0;
+        for (_, stack) in automaton.token_exits(threads)? {
+            let length = automaton.completion_length(automaton.starts(stack)?)?;
+            most = length.map_or(usize::MAX, |length| most.max(length));
+        }
+        let successors = match self.add_exits(automaton, threads)? {
+            Some((within, successors)) => {
+                most = most.max(within);
+                successors
+            }
+            None => self.successors(automaton, threads)?,
+        };
+        for Ending { text, .. } in self.endings(automaton, threads, successors)? {
+            most = text.map_or(usize::MAX, |text| most.max(text.len()));
+        }
+        let most = most.saturating_add(usize::from(!self.vocabulary.eos().is_empty()));
+        self.make_room(std::mem::size_of::<usize>() * 4);
+        self.most_after.set(state.0, Arc::new(most));
+        Ok(most)
+    }
+
+    /// [`Self::most_after`], where it is known.
+    pub fn known_most_after(&self, state: StateId) -> Option<usize> {
+        self.most_after.with(state.0, |&known| known)
+    }
+
+    /// Overwrites a row with the tokens after which the text can still end with `left` tokens,
+    /// those themselves not counted.
+    pub fn fill_within(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+        left: usize,
+        row: &mut [u32],
+    ) -> Result<(), EngineError> {
+        row.fill(0);
+        if automaton.is_accepting(state) {
+            set_bits(row, self.vocabulary.eos());
+        }
+        for level in self.levels(automaton, state)?.0.iter().filter(|level| level.left <= left) {
+            match &level.tokens {
+                Inner::Few(tokens) => set_bits(row, tokens),
+                Inner::Many(bitmap) => {
+                    add_bitmap(row, bitmap);
+                }
+            }
+            level.bitmaps.iter().for_each(|bitmap| add_bitmap(row, bitmap));
+        }
+        if automaton.threads(state).iter().any(|thread| automaton.has_history(thread.stack)) {
+            // Items that came rule out more than where tokens lead to says.
+            let mut may_come = vec![0; row.len()];
+            self.compute(automaton, state)?.fill(&mut may_come);
+            row.iter_mut().zip(may_come).for_each(|(word, may_come)| *word &= may_come);
+        }
+        Ok(())
+    }
+
+    fn levels(&self, automaton: &Automaton, state: StateId) -> Result<Arc<Levels>, EngineError> {
+        if let Some(known) = self.levels.with(state.0, Arc::clone) {
+            return Ok(known);
+        }
+        let vocabulary = &self.vocabulary;
+        let threads = automaton.threads(state);
+        let successors = self.successors(automaton, threads)?;
+        let mut endings = self.endings(automaton, threads, successors)?;
+        for (set, stack) in automaton.token_exits(threads)? {
+            let text = automaton.completion(automaton.starts(stack)?)?;
+            let ranges = automaton.token_set(set).iter();
+            let tokens = ranges.flat_map(|&(first, last)| (first..=last).map(TokenId)).collect();
+            endings.push(Ending { text, tokens, bitmaps: Vec::new() });
+        }
+        let mut by_count: BTreeMap<usize, (Vec<TokenId>, Vec<Bitmap>)> = BTreeMap::new();
+        for Ending { text, tokens, bitmaps } in endings {
+            if let Some(text) = text {
+                let completion = Completion::new(vocabulary, [].into(), text);
+                let level = by_count.entry(completion.tokens(vocabulary).len()).or_default();
+                level.0.extend(tokens);
+                level.1.extend(bitmaps);
+            }
+        }
+        let levels = by_count.into_iter().map(|(left, (tokens, bitmaps))| {
+            let tokens = Inner::of(vocabulary, tokens);
+            Level { left, tokens, bitmaps: bitmaps.into() }
+        });
+        let levels = Arc::new(Levels(levels.collect()));
+        self.make_room(levels.memory_bytes());
+        self.levels.set(state.0, Arc::new(levels.clone()));
+        Ok(levels)
+    }
+
+    /// Texts with which a text can end after tokens, and these tokens.
+    fn endings(
+        &self,
+        automaton: &Automaton,
+        threads: &[Thread],
+        successors: Successors,
+    ) -> Result<Vec<Ending>, EngineError> {
+        let mut endings = Vec::with_capacity(successors.found.len());
+        let rivals = threads.iter().map(|thread| automaton.rivals(thread));
+        let rivals = rivals.collect::<Result<Vec<_>, _>>()?;
+        for mut found in successors.found {
+            if found.tokens.is_empty() && found.bitmaps.is_empty() {
+                continue;
+            }
+            let has_history = found.threads.iter().any(|t| automaton.has_history(t.stack));
+            let ended = match has_history {
+                true => automaton.ended_items(threads, &found.threads),
+                false => SmallVec::new(),
+            };
+            let shared = automaton.shared_completion(&found.threads, &found.left, &ended)?;
+            let Some(shared) = shared else {
+                let Found { tokens, bitmaps, .. } = found;
+                endings.push(Ending { text: None, tokens, bitmaps });
+                continue;
+            };
+            if found.is_forgetful() {
+                let in_strings = automaton.are_within_strings(threads);
+                let is_doubtful = |token: &TokenId| {
+                    let text = self.vocabulary.text(*token);
+                    // An item may end in it, and the next one begin.
+                    let crosses = || text.contains(&b',') && (!in_strings || text.contains(&b'"'));
+                    let is_near = || rivals.iter().any(|r| !r.are_left_by(automaton, text));
+                    has_history && (crosses() || is_near()) || shared.is_doubtful(text)
+                };
+                for token in found.take(is_doubtful) {
+                    if let Some(after) = automaton.walk(threads, self.vocabulary.text(token))? {
+                        let text = automaton.completion(&after)?;
+                        endings.push(Ending { text, tokens: vec![token], bitmaps: Vec::new() });
+                    }
+                }
+            }
+            let Found { tokens, bitmaps, .. } = found;
+            endings.push(Ending { text: Some(shared.ending), tokens, bitmaps });
+        }
+        Ok(endings)
+    }
+
+    /// The successors of the tokens that leave the lexeme, where all others stay in free text: a
+    /// number of tokens that suffices after these, and those. `None` where it is something else.
+    fn add_exits(
+        &self,
+        automaton: &Automaton,
+        threads: &[Thread],
+    ) -> Result<Option<(usize, Successors)>, EngineError> {
+        let [thread] = threads else { return Ok(None) };
+        let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
+        let (lexeme, state) = (automaton.lexeme(index), thread.lex_state());
+        if !is_unrecorded(thread) || lexeme.free_text(state).is_none() {
+            return Ok(None);
+        }
+        let mask = self.lexeme_masks.get(&self.vocabulary, lexeme, state)?;
+        if !are_listed(&mask) {
+            return Ok(None);
+        }
+        let Some(length) = automaton.completion_length(threads)? else { return Ok(None) };
+        let mut successors = Successors::default();
+        self.add_listed_exits(automaton, thread, &mask, true, &mut successors)?;
+        Ok(Some((length + REST_OF_CHARACTER, successors)))
+    }
+}
+
+fn add_bitmap(row: &mut [u32], bitmap: &[u32]) {
+    row.iter_mut().zip(bitmap).for_each(|(word, more)| *word |= more);
+}
+
+impl Levels {
+    fn memory_bytes(&self) -> usize {
+        let level = |level: &Level| {
+            let tokens = match &level.tokens {
+                Inner::Few(tokens) => tokens.len(),
+                Inner::Many(bitmap) => bitmap.len(),
+            };
+            std::mem::size_of::<Level>() + tokens * 4
+        };
+        self.0.iter().map(level).sum::<usize>() + 64
+    }
+}

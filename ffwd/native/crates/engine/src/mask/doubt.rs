@@ -1,0 +1,190 @@
+//! Tokens in which an item ends that later ones must differ from, and which go on: whether they
+//! may come can depend on the item, while masks are computed for all items at once.
+
+use super::lexeme_mask::ExitGroup;
+use super::walk::View;
+use ffwd_automaton::{last_value, Automaton, EngineError, Spare, TextId, Thread, SPARE_ITEMS};
+use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
+
+/// A token of which a mask for all texts does not say whether it may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Doubt {
+    pub token: TokenId,
+    /// Where in the token the item after the one in question begins, if nothing but that item
+    /// matters: it may come if it is not the same.
+    next_item: Option<u32>,
+}
+
+impl Doubt {
+    pub fn of(token: TokenId) -> Self {
+        Self { token, next_item: None }
+    }
+
+    /// Each token once.
+    pub fn settle(mut doubts: Vec<Self>) -> Box<[Self]> {
+        doubts.sort_unstable();
+        // Of several items that end in a token the first is looked at with all that follows.
+        doubts.dedup_by_key(|doubt| doubt.token);
+        doubts.into()
+    }
+
+    /// Whether the token may come. That it may for some texts is known.
+    pub fn resolve(
+        self,
+        vocabulary: &Vocabulary,
+        automaton: &Automaton,
+        threads: &[Thread],
+    ) -> Result<bool, EngineError> {
+        let text = vocabulary.text(self.token);
+        let is_plain = |thread: &Thread| !automaton.has_history(thread.stack);
+        if let (Some(at), [thread]) =
+            (self.next_item.filter(|_| threads.iter().all(is_plain)), threads)
+        {
+            let (before, after) = text.split_at(at as usize);
+            if let Some(item) = item_before(automaton, thread.transcript, before) {
+                if differ_plainly(&item, after) {
+                    return Ok(true);
+                }
+            }
+        }
+        // It may also come as a whole, whatever it spells.
+        Ok(automaton.read(threads, self.token.0, text)?.is_some())
+    }
+}
+
+/// Whether the items that follow one, from after its comma on, are strings that differ from it and
+/// from each other, as far as they are written.
+fn differ_plainly(item: &[u8], after: &[u8]) -> bool {
+    let mut items = vec![item];
+    let mut next = after.trim_ascii_start();
+    while next.first() == Some(&b'"') {
+        let Some(end) = closing_quote(next) else {
+            // A string without its end; of those that only begin there are enough.
+            return next.len() == 1 || !items.iter().any(|item| item.starts_with(next));
+        };
+        if items.contains(&&next[..end]) || items.len() as u64 + 1 >= SPARE_ITEMS {
+            return false;
+        }
+        items.push(&next[..end]);
+        let rest = next[end..].trim_ascii_start();
+        if !rest.contains(&b',') {
+            return true;
+        }
+        let [b',', rest @ ..] = rest else { return false };
+        next = rest.trim_ascii_start();
+        if next.is_empty() {
+            return true;
+        }
+    }
+    false
+}
+
+/// The item that ends, and is followed by a comma, with the first bytes of a token.
+fn item_before(automaton: &Automaton, transcript: TextId, bytes: &[u8]) -> Option<Vec<u8>> {
+    let json = automaton.json().filter(|_| transcript != TextId::NONE)?;
+    let mut text = json.keys.texts.bytes(transcript);
+    text.extend_from_slice(bytes.trim_ascii_end().strip_suffix(b",")?);
+    Some(last_value(text.trim_ascii_end()).to_vec())
+}
+
+/// Where the string ends that bytes begin with, if it does.
+fn closing_quote(bytes: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    bytes.first().filter(|&&byte| byte == b'"')?;
+    loop {
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+/// Whether an item has a number of so many digits that later items may not be compared with it.
+pub fn is_hard_to_compare(automaton: &Automaton, transcript: TextId) -> bool {
+    let Some(json) = automaton.json().filter(|_| transcript != TextId::NONE) else { return false };
+    let bytes = json.keys.texts.bytes(transcript);
+    let is_number = |byte: &u8| b"+-.eE".contains(byte) || byte.is_ascii_digit();
+    bytes.split(|byte| !is_number(byte)).any(|number| {
+        let exponent = number.iter().rposition(|byte| b"eE".contains(byte));
+        number.len() > 64 || exponent.is_some_and(|at| number.len() - at > 4)
+    })
+}
+
+/// Collects doubts.
+#[derive(Debug)]
+pub struct Doubts<'v> {
+    vocabulary: &'v Vocabulary,
+    /// Whether it can matter at all which item it was.
+    spare: Spare,
+    found: Vec<Doubt>,
+}
+
+impl<'v> Doubts<'v> {
+    pub fn new(vocabulary: &'v Vocabulary, spare: Spare) -> Self {
+        Self { vocabulary, spare, found: Vec::new() }
+    }
+
+    pub fn found(self) -> Vec<Doubt> {
+        self.found
+    }
+
+    /// Of the tokens with which an item ends.
+    pub fn add_exits(&mut self, group: &ExitGroup) {
+        let trie = self.vocabulary.trie();
+        self.add_rests(View { trie: &group.rests, root: NodeId::ROOT });
+        for &(root, _) in &group.grafts {
+            self.add_rests(View { trie, root });
+        }
+        for &root in &group.everywhere {
+            self.add_if(View { trie, root }, |text| text.contains(&b','));
+        }
+    }
+
+    /// Of the tokens below a node where an item ends.
+    pub fn add_rests(&mut self, View { trie, root }: View<'_>) {
+        let mut pending = vec![root];
+        while let Some(node) = pending.pop() {
+            if self.spare == Spare::None {
+                // White space, after which there may be no comma, or nothing: an array may refuse an
+                // item as it closes.
+                let closes = |token: &&TokenId| {
+                    node != root
+                        || self.vocabulary.text(**token).ends_with(b"]")
+                        || self.vocabulary.text(**token).ends_with(b"}")
+                };
+                let ending = trie.tokens_at(node).iter().filter(closes);
+                self.found.extend(ending.map(|&token| Doubt::of(token)));
+            }
+            pending.extend(b" \t\n\r".iter().filter_map(|&space| trie.child(node, space)));
+            if let Some(comma) = trie.child(node, b',') {
+                for (depth, token) in trie.below(comma) {
+                    let at = self.vocabulary.text(token).len() - depth;
+                    self.add(token, at);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, token: TokenId, next_item: usize) {
+        let next = self.vocabulary.text(token)[next_item..].trim_ascii_start();
+        match (self.spare, next) {
+            (Spare::None, _) => self.found.push(Doubt::of(token)),
+            (_, []) | (Spare::String, b"\"") => {}
+            (Spare::Item, _) => self.found.push(Doubt::of(token)),
+            (Spare::String, _) => {
+                self.found.push(Doubt { token, next_item: u32::try_from(next_item).ok() });
+            }
+        }
+    }
+
+    /// Of the tokens below a node of which `is` holds, for what they spell after the node.
+    pub fn add_if(&mut self, View { trie, root }: View<'_>, is: impl Fn(&[u8]) -> bool) {
+        for (depth, token) in trie.below(root) {
+            let text = self.vocabulary.text(token);
+            if is(&text[text.len() - depth..]) {
+                self.found.push(Doubt::of(token));
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The tokens that may come in a state, by where they lead.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::lexeme_mask::Inner;
+use super::state_mask::Masker;
+use super::successors::is_unrecorded;
+use super::token_set::{bits, set_bits};
+use ffwd_automaton::{Automaton, EngineError, StateId, Thread, ThreadLexeme, Threads};
+use ffwd_bounds::meter;
+use ffwd_regular::expr::lexeme::Ends;
+use ffwd_regular::expr::LexState;
+use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
+
+/// Tokens that lead from one state to another.
+#[derive(Debug)]
+pub struct Group {
+    /// What they lead to, before the parts that began with them have an age.
+    pub next: StateId,
+    tokens: Inner,
+}
+
+impl Group {
+    /// One of its tokens.
+    pub fn first_token(&self) -> Option<TokenId> {
+        match &self.tokens {
+            Inner::Few(tokens) => tokens.first().copied(),
+            Inner::Many(bitmap) => bits(bitmap).next(),
+        }
+    }
+
+    pub fn add_to(&self, row: &mut [u32]) {
+        match &self.tokens {
+            Inner::Few(tokens) => set_bits(row, tokens),
+            Inner::Many(bitmap) => {
+                row.iter_mut().zip(bitmap.iter()).for_each(|(word, more)| *word |= more);
+            }
+        }
+    }
+}
+
+/// What tokens lead to, thread by thread.
+struct Gathering<'a> {
+    automaton: &'a Automaton,
+    trie: &'a ByteTrie,
+    ids: FxHashMap<Threads, u32>,
+    found: Vec<(TokenId, u32)>,
+    /// What is still to be read, from a node of the trie on.
+    pending: Vec<(Threads, NodeId)>,
+}
+
+impl Masker {
+    /// The tokens that may come in a state, by where they lead; those that end the output left out.
+    pub fn groups(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+    ) -> Result<Arc<[Group]>, EngineError> {
+        if let Some(known) = self.groups.with(state.0, Arc::clone) {
+            return Ok(known);
+        }
+        let vocabulary = &self.vocabulary;
+        let threads = automaton.threads(state);
+        let mut gathering = Gathering {
+            automaton,
+            trie: vocabulary.trie(),
+            ids: FxHashMap::default(),
+            found: Vec::new(),
+            pending: vec![(Threads::from_slice(threads), NodeId::ROOT)],
+        };
+        gathering.read_all()?;
+        for (set, stack) in automaton.token_exits(threads)? {
+            let id = gathering.id(Threads::from_slice(automaton.starts(automaton.begun(stack)?)?));
+            for &(first, last) in automaton.token_set(set) {
+                gathering.found.extend((first..=last).map(|token| (TokenId(token), id)));
+            }
+        }
+        let mut groups = Vec::new();
+        for tokens in alike(gathering.found) {
+            let Some(&token) = tokens.first() else { continue };
+            let whole = automaton.has_tokens().then_some(token.0);
+            let next = automaton.read_open(threads, whole, vocabulary.text(token))?;
+            let Some(next) = next else { continue };
+            let next = automaton.intern(next)?;
+            groups.push(Group { next, tokens: Inner::of(vocabulary, tokens) });
+        }
+        let groups: Arc<[Group]> = groups.into();
+        self.make_room(groups.iter().map(|group| group.memory_bytes(vocabulary)).sum());
+        self.groups.set(state.0, Arc::new(groups.clone()));
+        Ok(groups)
+    }
+}
+
+impl Group {
+    fn memory_bytes(&self, vocabulary: &Vocabulary) -> usize {
+        let tokens = match &self.tokens {
+            Inner::Few(tokens) => tokens.len(),
+            Inner::Many(_) => vocabulary.mask_words(),
+        };
+        std::mem::size_of::<Self>() + tokens * 4
+    }
+}
+
+/// Tokens that lead to the same, in any order.
+fn alike(mut found: Vec<(TokenId, u32)>) -> Vec<Vec<TokenId>> {
+    found.sort_unstable();
+    found.dedup();
+    let mut places: FxHashMap<SmallVec<[u32; 4]>, usize> = FxHashMap::default();
+    let mut groups: Vec<Vec<TokenId>> = Vec::new();
+    for same in found.chunk_by(|a, b| a.0 == b.0) {
+        let ids: SmallVec<[u32; 4]> = same.iter().map(|&(_, id)| id).collect();
+        let place = *places.entry(ids).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[place].extend(same.first().map(|&(token, _)| token));
+    }
+    groups
+}
+
+impl Gathering<'_> {
+    fn id(&mut self, threads: Threads) -> u32 {
+        let fresh = self.ids.len() as u32;
+        *self.ids.entry(threads).or_insert(fresh)
+    }
+
+    fn add(&mut self, id: u32, tokens: &[TokenId]) {
+        self.found.extend(tokens.iter().map(|&token| (token, id)));
+    }
+
+    fn read_all(&mut self) -> Result<(), EngineError> {
+        while let Some((threads, root)) = self.pending.pop() {
+            for thread in &threads {
+                match thread.lexeme {
+                    ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
+                    ThreadLexeme::Lexeme(index) if is_unrecorded(thread) => {
+                        self.read_lexeme(thread, index, root)?;
+                    }
+                    _ => self.read_bytes(thread, root)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_bytes(&mut self, thread: &Thread, root: NodeId) -> Result<(), EngineError> {
+        let trie = self.trie;
+        let mut pending = vec![(root, Threads::from_slice(&[*thread]))];
+        while let Some((node, threads)) = pending.pop() {
+            for (byte, child) in trie.children(node) {
+                let next = self.automaton.step_open(&threads, byte)?;
+                if next.is_empty() {
+                    continue;
+                }
+                let tokens = trie.tokens_at(child);
+                if !tokens.is_empty() {
+                    let id = self.id(next.clone());
+                    self.add(id, tokens);
+                }
+                if !trie.is_leaf(child) {
+                    pending.push((child, next));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Within a lexeme a byte is a look-up.
+    fn read_lexeme(
+        &mut self,
+        thread: &Thread,
+        index: u32,
+        root: NodeId,
+    ) -> Result<(), EngineError> {
+        let (automaton, trie) = (self.automaton, self.trie);
+        let lexeme = automaton.lexeme(index);
+        let begun = Thread { stack: automaton.begun(thread.stack)?, ..*thread };
+        let mut ids: FxHashMap<LexState, u32> = FxHashMap::default();
+        let mut pending = vec![(root, thread.lex_state())];
+        while let Some((node, state)) = pending.pop() {
+            meter::charge(1)?;
+            let ended = match state.accepts() {
+                true => {
+                    let from = if node == root { thread } else { &begun };
+                    let at = Thread { state: state.0, ..*from };
+                    let stack = automaton.exit_thread(&at, lexeme.accept(state))?;
+                    Some(automaton.starts(stack)?)
+                }
+                false => None,
+            };
+            let anywhere = lexeme.spec().ends == Ends::Anywhere;
+            if let Some(starts) = ended.filter(|starts| anywhere && !starts.is_empty()) {
+                if !trie.is_leaf(node) {
+                    self.pending.push((Threads::from_slice(starts), node));
+                }
+            }
+            for (byte, child) in trie.children(node) {
+                let tokens = trie.tokens_at(child);
+                let Some(next) = lexeme.next(state, byte)? else {
+                    if let Some(starts) = ended.filter(|_| !anywhere) {
+                        let next = automaton.step_open(starts, byte)?;
+                        self.arrive(next, tokens, child);
+                    }
+                    continue;
+                };
+                if next.is_final() {
+                    let stack = automaton.exit_thread(&begun, lexeme.accept(next))?;
+                    self.arrive(Threads::from_slice(automaton.starts(stack)?), tokens, child);
+                    continue;
+                }
+                if !tokens.is_empty() {
+                    let id = match ids.get(&next) {
+                        Some(&known) => known,
+                        None => {
+                            let at = Thread { state: next.0, ..begun };
+                            let id = self.id(Threads::from_slice(&[at]));
+                            ids.insert(next, id);
+                            id
+                        }
+                    };
+                    self.add(id, tokens);
+                }
+                if !trie.is_leaf(child) {
+                    pending.push((child, next));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, threads: Threads, tokens: &[TokenId], node: NodeId) {
+        if threads.is_empty() {
+            return;
+        }
+        if !tokens.is_empty() {
+            let id = self.id(threads.clone());
+            self.add(id, tokens);
+        }
+        if !self.trie.is_leaf(node) {
+            self.pending.push((threads, node));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Reading a trie byte by byte where lexemes are too short for their masks to help: each set of
+//! threads is read once for each byte, whatever node it is met at.
+
+use rustc_hash::FxHashMap;
+
+use ffwd_automaton::{Automaton, EngineError, Thread, Threads};
+use ffwd_bounds::meter;
+use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId};
+
+/// Sets of threads that are told apart; nodes below others are read without.
+const MAX_SETS: usize = 1 << 14;
+
+/// A set of threads, by its number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct SetId(u32);
+
+impl SetId {
+    const UNKNOWN: Self = Self(u32::MAX);
+    const DEAD: Self = Self(u32::MAX - 1);
+}
+
+struct KnownSteps<'a> {
+    automaton: &'a Automaton,
+    ids: FxHashMap<Threads, SetId>,
+    sets: Vec<Threads>,
+    next: Vec<[SetId; 256]>,
+}
+
+impl KnownSteps<'_> {
+    fn id(&mut self, threads: Threads) -> Option<SetId> {
+        if let Some(&known) = self.ids.get(&threads) {
+            return Some(known);
+        }
+        if self.sets.len() >= MAX_SETS {
+            return None;
+        }
+        let id = SetId(self.sets.len() as u32);
+        self.sets.push(threads.clone());
+        self.next.push([SetId::UNKNOWN; 256]);
+        self.ids.insert(threads, id);
+        Some(id)
+    }
+
+    /// The set after a byte; `None` where there are too many to give it a number.
+    fn step(&mut self, set: SetId, byte: u8) -> Result<Option<SetId>, EngineError> {
+        let known = self.next[set.0 as usize][usize::from(byte)];
+        if known != SetId::UNKNOWN {
+            return Ok(Some(known));
+        }
+        let threads = self.automaton.step(&self.sets[set.0 as usize], byte)?;
+        let next = if threads.is_empty() { Some(SetId::DEAD) } else { self.id(threads) };
+        if let Some(next) = next {
+            self.next[set.0 as usize][usize::from(byte)] = next;
+        }
+        Ok(next)
+    }
+}
+
+/// The tokens below a node of a trie that the threads can read.
+pub(super) fn walk_known(
+    automaton: &Automaton,
+    trie: &ByteTrie,
+    root: NodeId,
+    threads: &[Thread],
+    found: &mut Vec<TokenId>,
+    nodes: &mut u64,
+) -> Result<(), EngineError> {
+    let (sets, next) = (Vec::new(), Vec::new());
+    let mut steps = KnownSteps { automaton, ids: FxHashMap::default(), sets, next };
+    let Some(start) = steps.id(threads.iter().copied().collect()) else { return Ok(()) };
+    let end = trie.after(root);
+    let mut path: Vec<(NodeId, SetId)> = vec![(end, start)];
+    let mut node = NodeId(root.0 + 1);
+    while node < end {
+        while path.len() > 1 && path.last().is_some_and(|(end, _)| node >= *end) {
+            path.pop();
+        }
+        let Some(&(_, set)) = path.last() else { break };
+        if (*nodes).is_multiple_of(64) {
+            meter::charge(16)?;
+        }
+        *nodes += 1;
+        let after = trie.after(node);
+        match steps.step(set, trie.byte(node))? {
+            Some(SetId::DEAD) => node = after,
+            Some(next) => {
+                found.extend_from_slice(trie.tokens_at(node));
+                if after.0 > node.0 + 1 {
+                    path.push((after, next));
+                }
+                node = NodeId(node.0 + 1);
+            }
+            None => {
+                let threads = automaton.step(&steps.sets[set.0 as usize], trie.byte(node))?;
+                if !threads.is_empty() {
+                    found.extend_from_slice(trie.tokens_at(node));
+                    super::state_mask::walk(automaton, trie, node, &threads, found, nodes)?;
+                }
+                node = after;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Where the tokens of a vocabulary lead from a configuration: put together, as masks are, from what
+//! tokens do in a lexeme and from what may follow it.
+
+use std::sync::Arc;
+
+use super::lexeme_mask::{ExitGroup, LexemeMask};
+use super::state_mask::Masker;
+use super::successors::{forgotten, left_behind, Inside, Left, Successors};
+use super::token_set::set_bits;
+use ffwd_automaton::keys::Terminal;
+use ffwd_automaton::{Automaton, EngineError, TextId, Thread, ThreadLexeme, Threads};
+use ffwd_bounds::meter;
+use ffwd_regular::expr::lexeme::Ends;
+use ffwd_tokenizer::vocabulary::{NodeId, TokenId};
+
+impl Masker {
+    /// Where all tokens lead.
+    pub(super) fn successors(
+        &self,
+        automaton: &Automaton,
+        threads: &[Thread],
+    ) -> Result<Successors, EngineError> {
+        let mut successors = Successors::default();
+        if let [thread] = threads {
+            let is_known = match thread.lexeme {
+                ThreadLexeme::Lexeme(_) => self.add_lexeme(automaton, thread, &mut successors)?,
+                ThreadLexeme::Key => self.add_keys(automaton, thread, &mut successors)?,
+                ThreadLexeme::End | ThreadLexeme::Tokens(_) => false,
+            };
+            if is_known {
+                return Ok(successors);
+            }
+        }
+        let trie = self.vocabulary.trie();
+        successors.add_below(automaton, trie, NodeId::ROOT, threads, &Left::new())?;
+        Ok(successors)
+    }
+
+    /// The successors in a lexeme and behind it; `false` where that is not told by the lexeme alone.
+    fn add_lexeme(
+        &self,
+        automaton: &Automaton,
+        thread: &Thread,
+        successors: &mut Successors,
+    ) -> Result<bool, EngineError> {
+        let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(false) };
+        let Some(inside) = self.inside(automaton, thread)? else { return Ok(false) };
+        let lexeme = automaton.lexeme(index);
+        let mask = self.lexeme_masks.get(&self.vocabulary, lexeme, thread.lex_state())?;
+        if !are_listed(&mask) {
+            return Ok(false);
+        }
+        // These end where the lexeme must, too, for a mask may have them among its inner ones.
+        successors.add_inside(automaton, thread, &inside)?;
+        self.add_listed_exits(automaton, thread, &mask, false, successors)?;
+        Ok(true)
+    }
+
+    /// The successors in the keys of an object: the declared names and the keys that came are read
+    /// as they are, and all others are those of their lexeme. `false` where that is not so.
+    fn add_keys(
+        &self,
+        automaton: &Automaton,
+        thread: &Thread,
+        successors: &mut Successors,
+    ) -> Result<bool, EngineError> {
+        let Some(json) = automaton.json() else { return Ok(false) };
+        let key = json.keys.node(thread.key_node());
+        let Some(base) = key.base else { return Ok(false) };
+        let (lexeme, state) = (ThreadLexeme::Lexeme(base.lexeme), base.state.0);
+        let mut others = Successors::default();
+        if !self.add_lexeme(automaton, &Thread { lexeme, state, ..*thread }, &mut others)? {
+            return Ok(false);
+        }
+        let (trie, nowhere) = (self.vocabulary.trie(), Left::new());
+        let mut named: Vec<TokenId> = Vec::new();
+        let mut pending = vec![(NodeId::ROOT, key, Threads::from_slice(&[*thread]))];
+        while let Some((node, key, threads)) = pending.pop() {
+            meter::charge(1)?;
+            if json.keys.terminal(&key) != Terminal::None && !key.is_before_quote() {
+                if let Some(closed) = trie.child(node, b'"') {
+                    named.extend_from_slice(trie.tokens_below(closed));
+                    let next = automaton.step(&threads, b'"')?;
+                    if !next.is_empty() {
+                        successors.add(&next, &nowhere, trie.tokens_at(closed));
+                        successors.add_below(automaton, trie, closed, &next, &nowhere)?;
+                    }
+                }
+            }
+            for (byte, below) in json.keys.children(&key)? {
+                let Some(child) = trie.child(node, byte) else { continue };
+                // Below, other keys may not come.
+                let is_cut = key.base.is_some() && below.base.is_none();
+                let tokens = trie.tokens_at(child);
+                named.extend_from_slice(if is_cut { trie.tokens_below(child) } else { tokens });
+                let next = automaton.step(&threads, byte)?;
+                if !next.is_empty() {
+                    successors.add(&next, &nowhere, tokens);
+                    pending.push((child, below, next));
+                }
+            }
+        }
+        if !named.is_empty() {
+            let mut row = vec![0; self.vocabulary.mask_words()];
+            set_bits(&mut row, &named);
+            others.remove(&row);
+        }
+        successors.add_all(others);
+        Ok(true)
+    }
+
+    /// The tokens that stay in the lexeme of a thread, where the others leave it and do not depend
+    /// on what has been recorded.
+    fn inside(
+        &self,
+        automaton: &Automaton,
+        thread: &Thread,
+    ) -> Result<Option<Arc<Inside>>, EngineError> {
+        let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
+        let (lexeme, state) = (automaton.lexeme(index), thread.lex_state());
+        // With what follows an item that is recorded others are compared.
+        let is_compared = thread.transcript != TextId::NONE;
+        if is_compared || state.accepts() || lexeme.spec().ends != Ends::Anywhere {
+            return Ok(None);
+        }
+        if let Some(known) = self.insides.lock().get(&(index, state)) {
+            return Ok(known.clone());
+        }
+        let new = Inside::new(&self.vocabulary, lexeme, state)?.map(Arc::new);
+        self.make_room(64 + new.as_ref().map_or(0, |inside| inside.memory_bytes()));
+        self.insides.lock().insert((index, state), new.clone());
+        Ok(new)
+    }
+
+    /// The successors of the tokens that leave the lexeme of a thread. Which key has ended is
+    /// forgotten. `with_ends`: of those, too, that end where the lexeme does.
+    pub(super) fn add_listed_exits(
+        &self,
+        automaton: &Automaton,
+        thread: &Thread,
+        mask: &LexemeMask,
+        with_ends: bool,
+        successors: &mut Successors,
+    ) -> Result<(), EngineError> {
+        let trie = self.vocabulary.trie();
+        let left = left_behind(automaton, thread);
+        let thread = forgotten(thread);
+        for group in &mask.exits {
+            let stack = automaton.exit_thread(&thread, group.accept)?;
+            let starts = automaton.following(stack, thread.transcript)?;
+            if starts.is_empty() {
+                continue;
+            }
+            if with_ends {
+                successors.add(&starts, &left, group.rests.tokens_at(NodeId::ROOT));
+            }
+            successors.add_below(automaton, &group.rests, NodeId::ROOT, &starts, &left)?;
+            for &(root, with_node) in &group.grafts {
+                if with_node && with_ends {
+                    successors.add(&starts, &left, trie.tokens_at(root));
+                }
+                successors.add_below(automaton, trie, root, &starts, &left)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether all tokens that leave a lexeme are listed.
+pub(super) fn are_listed(mask: &LexemeMask) -> bool {
+    let is_listed = |g: &ExitGroup| g.everywhere.is_empty() && g.longest_grafts.is_empty();
+    mask.exits.iter().all(is_listed)
+}

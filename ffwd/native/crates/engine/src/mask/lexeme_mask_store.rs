@@ -1,0 +1,286 @@
+//! The masks of lexeme states for one vocabulary, shared by all grammars.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::free_text::{FreeBasis, Lengths};
+use super::lexeme_mask::LexemeMask;
+use super::loops::KnownChanges;
+use super::recent::RecentMemo;
+use super::rest_tries::RestTries;
+use super::walk::{compute, View};
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_regular::expr::lexeme::FreeText;
+use ffwd_regular::expr::store::ExprId;
+use ffwd_regular::expr::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
+use ffwd_regular::regex::Ast;
+use ffwd_tokenizer::vocabulary::{NodeId, Vocabulary};
+
+/// How many tokens are looked at one by one rather than walking the whole trie.
+const MAX_DOUBTFUL: usize = 512;
+
+/// A subtree and a lexeme's state.
+type Place = (u64, NodeId, u64, LexState);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Place(Place),
+    /// With languages after which the lexeme begins anew, as two halves.
+    Again(Place, [u64; 2]),
+    Free(FreeText),
+    Basis(u64, ExprId),
+}
+
+#[derive(Clone, Debug)]
+enum Value {
+    Mask(Arc<LexemeMask>),
+    Basis(Arc<FreeBasis>),
+}
+
+/// Masks of lexeme states for one vocabulary, shared by all grammars, under a byte budget.
+#[derive(Debug)]
+pub struct LexemeMaskStore {
+    memo: Mutex<RecentMemo<Key, Value>>,
+    basis: Mutex<Option<Arc<FreeBasis>>>,
+    tries: RestTries,
+    changes: KnownChanges,
+    hits: AtomicU64,
+    made: AtomicU64,
+    walks: AtomicU64,
+}
+
+impl LexemeMaskStore {
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            memo: Mutex::new(RecentMemo::new(max_bytes)),
+            basis: Mutex::default(),
+            tries: RestTries::default(),
+            changes: KnownChanges::default(),
+            hits: AtomicU64::new(0),
+            made: AtomicU64::new(0),
+            walks: AtomicU64::new(0),
+        }
+    }
+
+    /// Sets the budget, and lets go of what passes it.
+    pub fn set_max_bytes(&self, max_bytes: usize) {
+        let let_go = self.memo.lock().set_max_bytes(max_bytes);
+        drop(let_go);
+    }
+
+    fn known_mask(&self, key: Key) -> Option<Arc<LexemeMask>> {
+        match self.memo.lock().get(&key)? {
+            Value::Mask(mask) => Some(mask),
+            Value::Basis(_) => None,
+        }
+    }
+
+    fn keep_mask(&self, key: Key, mask: &Arc<LexemeMask>) {
+        // What is shared with another entry is counted once.
+        let own = if Arc::strong_count(mask) == 1 { mask.memory_bytes() } else { 0 };
+        let let_go = self.memo.lock().insert(key, Value::Mask(mask.clone()), own + 128);
+        drop(let_go);
+    }
+
+    /// What all tokens of the vocabulary do.
+    pub fn get(
+        &self,
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        state: LexState,
+    ) -> Result<Arc<LexemeMask>, LimitExceeded> {
+        let view = View::of(vocabulary);
+        let key = Key::Place((view.trie.id(), view.root, lexeme.id(), state));
+        self.memoised(key, || self.build(vocabulary, lexeme, state))
+    }
+
+    /// What the rests of tokens do that lie below a node of a trie.
+    pub fn below(
+        &self,
+        vocabulary: &Vocabulary,
+        view: View<'_>,
+        lexeme: &Lexeme,
+        state: LexState,
+    ) -> Result<Arc<LexemeMask>, LimitExceeded> {
+        let key = Key::Place((view.trie.id(), view.root, lexeme.id(), state));
+        self.memoised(key, || self.walk(view, vocabulary, lexeme, state, 0).map(Arc::new))
+    }
+
+    /// As [`Self::get`] and [`Self::below`], where the lexeme begins anew from the state within a
+    /// token wherever it ends at its longest match as one of some languages, and as no other.
+    pub fn again(
+        &self,
+        vocabulary: &Vocabulary,
+        view: View<'_>,
+        lexeme: &Lexeme,
+        state: LexState,
+        again: Verdict,
+    ) -> Result<Arc<LexemeMask>, LimitExceeded> {
+        let place = (view.trie.id(), view.root, lexeme.id(), state);
+        let whole = view.trie.id() == vocabulary.trie().id() && view.root == NodeId::ROOT;
+        self.memoised(Key::Again(place, [again as u64, (again >> 64) as u64]), || {
+            if whole {
+                let longest = vocabulary.max_token_bytes() as u32;
+                if let Some((relaxed, _)) = lexeme.relaxed(state, longest, longest)? {
+                    return self.again(vocabulary, view, lexeme, relaxed, again);
+                }
+                self.walks.fetch_add(1, Ordering::Relaxed);
+            }
+            self.walk(view, vocabulary, lexeme, state, again).map(Arc::new)
+        })
+    }
+
+    fn walk(
+        &self,
+        view: View<'_>,
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        state: LexState,
+        again: Verdict,
+    ) -> Result<LexemeMask, LimitExceeded> {
+        compute(&self.tries, &self.changes, vocabulary, view, lexeme, state, again)
+    }
+
+    fn memoised(
+        &self,
+        key: Key,
+        build: impl FnOnce() -> Result<Arc<LexemeMask>, LimitExceeded>,
+    ) -> Result<Arc<LexemeMask>, LimitExceeded> {
+        if let Some(known) = self.known_mask(key) {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            return Ok(known);
+        }
+        let mask = build()?;
+        self.made.fetch_add(1, Ordering::Relaxed);
+        self.keep_mask(key, &mask);
+        Ok(mask)
+    }
+
+    fn build(
+        &self,
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        state: LexState,
+    ) -> Result<Arc<LexemeMask>, LimitExceeded> {
+        if let Some(free) = lexeme.free_text(state) {
+            let basis = match free.kind {
+                None => self.basis(vocabulary)?,
+                Some(kind) => self.basis_of(vocabulary, lexeme, kind)?,
+            };
+            return self.free_text(vocabulary, &basis, free);
+        }
+        if lexeme.takes_anything(state) {
+            let basis = self.basis(vocabulary)?;
+            return Ok(Arc::new(basis.searching(&self.tries, vocabulary, lexeme, state)?));
+        }
+        let longest = vocabulary.max_token_bytes() as u32;
+        // Without the bounds that no token can meet it is a state that others come to as well.
+        if let Some((relaxed, _)) = lexeme.relaxed(state, longest, longest)? {
+            return self.get(vocabulary, lexeme, relaxed);
+        }
+        let least = vocabulary.length_of_all_but(MAX_DOUBTFUL) as u32;
+        if let Some((relaxed, within)) = lexeme.relaxed(state, longest, least)? {
+            let mask = self.get(vocabulary, lexeme, relaxed)?;
+            if let Some(own) = mask.recheck(vocabulary, lexeme, state, within as usize)? {
+                return Ok(Arc::new(own));
+            }
+        }
+        self.walks.fetch_add(1, Ordering::Relaxed);
+        let view = View::of(vocabulary);
+        Ok(Arc::new(self.walk(view, vocabulary, lexeme, state, 0)?))
+    }
+
+    fn free_text(
+        &self,
+        vocabulary: &Vocabulary,
+        basis: &FreeBasis,
+        free: FreeText,
+    ) -> Result<Arc<LexemeMask>, LimitExceeded> {
+        let free = FreeText {
+            min: free.min.min(basis.lengths.longest + 1),
+            max: free.max.filter(|&max| max < basis.lengths.longest),
+            ..free
+        };
+        if (free.min, free.max) == (0, None) {
+            return Ok(basis.unbounded.clone());
+        }
+        if free.kind.is_some() {
+            return Ok(Arc::new(basis.bounded(&self.tries, vocabulary, free)));
+        }
+        if let Some(known) = self.known_mask(Key::Free(free)) {
+            return Ok(known);
+        }
+        let mask = Arc::new(basis.bounded(&self.tries, vocabulary, free));
+        self.keep_mask(Key::Free(free), &mask);
+        Ok(mask)
+    }
+
+    /// The inside of any JSON string.
+    fn basis(&self, vocabulary: &Vocabulary) -> Result<Arc<FreeBasis>, LimitExceeded> {
+        let mut basis = self.basis.lock();
+        if let Some(known) = &*basis {
+            return Ok(known.clone());
+        }
+        let any = Lexeme::new(LexemeSpec::new(Spelling::JsonString, [Ast::any_text()]))?;
+        let unbounded =
+            Arc::new(self.walk(View::of(vocabulary), vocabulary, &any, any.inside(), 0)?);
+        let lengths = Arc::new(Lengths::new(vocabulary));
+        let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
+        *basis = Some(built.clone());
+        Ok(built)
+    }
+
+    /// The inside of a JSON string of characters of one kind.
+    fn basis_of(
+        &self,
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        kind: ExprId,
+    ) -> Result<Arc<FreeBasis>, LimitExceeded> {
+        let key = Key::Basis(lexeme.id(), kind);
+        if let Some(Value::Basis(known)) = self.memo.lock().get(&key) {
+            return Ok(known);
+        }
+        let run = lexeme.run_of(kind)?;
+        let unbounded = Arc::new(self.walk(View::of(vocabulary), vocabulary, lexeme, run, 0)?);
+        let lengths = self.basis(vocabulary)?.lengths.clone();
+        let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
+        self.walks.fetch_add(1, Ordering::Relaxed);
+        let bytes = built.memory_bytes();
+        let let_go = self.memo.lock().insert(key, Value::Basis(built.clone()), bytes);
+        drop(let_go);
+        Ok(built)
+    }
+
+    /// Never lets go of what is there now, whatever the budget.
+    pub fn keep_all(&self) {
+        self.memo.lock().keep_all();
+    }
+
+    /// Forgets everything but what does not depend on any grammar: the inside of any JSON string.
+    pub fn clear(&self) {
+        self.memo.lock().clear();
+        self.changes.clear();
+    }
+
+    /// How many masks were asked for that were known.
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
+    }
+
+    /// How many masks were made, of all tokens or of the rests of some.
+    pub fn made(&self) -> u64 {
+        self.made.load(Ordering::Relaxed)
+    }
+
+    /// How many times a lexeme state was walked over the whole trie.
+    pub fn walks(&self) -> u64 {
+        self.walks.load(Ordering::Relaxed)
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.memo.lock().memory_bytes() + self.changes.memory_bytes()
+    }
+}

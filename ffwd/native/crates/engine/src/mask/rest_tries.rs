@@ -1,0 +1,65 @@
+//! Tries of what tokens spell after the end of a lexeme, each kept once.
+//!
+//! Many a state has the same tokens after its ends as others. What is known about such a trie is
+//! found by its number, so that it is worth while to give equal ones the same.
+
+use std::hash::Hasher;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHasher};
+
+use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId};
+
+/// From how many tries on those are looked for that nothing uses any more.
+const FIRST_SWEEP: usize = 1024;
+
+/// The tries of one vocabulary that are in use.
+#[derive(Debug, Default)]
+pub struct RestTries {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    by_hash: FxHashMap<u64, Weak<ByteTrie>>,
+    sweep_at: usize,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { by_hash: FxHashMap::default(), sweep_at: FIRST_SWEEP }
+    }
+}
+
+impl RestTries {
+    /// The trie of sorted rests. A rest is the end of its token's text, so its length tells which.
+    pub(super) fn get(&self, rests: &[(&[u8], TokenId)]) -> Arc<ByteTrie> {
+        let mut hasher = FxHasher::default();
+        for (rest, token) in rests {
+            hasher.write_u64((rest.len() as u64) << 32 | u64::from(token.0));
+        }
+        let hash = hasher.finish();
+        let same = self.known.lock().by_hash.get(&hash).and_then(Weak::upgrade);
+        if let Some(trie) = same.filter(|trie| is_of(trie, rests)) {
+            return trie;
+        }
+        let trie = Arc::new(ByteTrie::from_sorted(rests));
+        let mut known = self.known.lock();
+        if known.by_hash.len() >= known.sweep_at {
+            known.by_hash.retain(|_, trie| trie.strong_count() > 0);
+            known.sweep_at = FIRST_SWEEP.max(2 * known.by_hash.len());
+        }
+        known.by_hash.insert(hash, Arc::downgrade(&trie));
+        trie
+    }
+}
+
+/// Whether a trie is that of some rests.
+fn is_of(trie: &ByteTrie, rests: &[(&[u8], TokenId)]) -> bool {
+    let of_trie = trie.below(NodeId::ROOT);
+    trie.tokens_below(NodeId::ROOT).len() == rests.len()
+        && of_trie
+            .zip(rests)
+            .all(|((depth, token), (rest, other))| token == *other && depth == rest.len())
+}

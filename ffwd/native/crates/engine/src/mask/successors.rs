@@ -1,0 +1,339 @@
+//! Where the tokens of a vocabulary lead, but for what is recorded of the text.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::lexeme_mask::Inner;
+use super::token_set::{bits, clear_bits, Bitmap};
+use ffwd_automaton::{Automaton, EngineError, TextId, Thread, ThreadLexeme, Threads};
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_bounds::meter;
+use ffwd_regular::expr::{LexState, Lexeme};
+use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
+
+/// At which heights of the stack objects lie in which a key has come that has been forgotten.
+pub(super) type Left = SmallVec<[u32; 2]>;
+
+/// A configuration, and tokens that lead to it or to one that has only recorded something else.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub threads: Threads,
+    pub left: Left,
+    pub tokens: Vec<TokenId>,
+    pub bitmaps: Vec<Bitmap>,
+}
+
+impl Found {
+    /// Whether something has been forgotten.
+    pub fn is_forgetful(&self) -> bool {
+        let forgot =
+            |thread: &Thread| thread.text == TextId::ANY || thread.transcript == TextId::ANY;
+        !self.left.is_empty() || self.threads.iter().any(forgot)
+    }
+}
+
+impl Found {
+    /// Takes out the tokens for which something holds.
+    pub fn take(&mut self, holds: impl Fn(&TokenId) -> bool) -> Vec<TokenId> {
+        let mut taken: Vec<TokenId> = self.tokens.extract_if(.., |token| holds(token)).collect();
+        for bitmap in &mut self.bitmaps {
+            let of_it: Vec<TokenId> = bits(bitmap).filter(&holds).collect();
+            if !of_it.is_empty() {
+                let mut rest = bitmap.to_vec();
+                clear_bits(&mut rest, &of_it);
+                *bitmap = rest.into();
+                taken.extend(of_it);
+            }
+        }
+        taken
+    }
+}
+
+/// The configurations that tokens lead to, with all that they have recorded forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Successors {
+    places: FxHashMap<(Threads, Left), usize>,
+    pub found: Vec<Found>,
+}
+
+/// Nodes of a trie that are still to be looked below, each with where it leads.
+type Pending = Vec<(NodeId, Threads)>;
+
+/// The tokens that stay within a lexeme or end where it must, by the state that they lead to.
+#[derive(Debug)]
+pub(super) struct Inside(Box<[(LexState, Inner)]>);
+
+/// By lexeme and state; `None` where a lexeme may have ended within some of its tokens.
+pub(super) type Insides = FxHashMap<(u32, LexState), Option<Arc<Inside>>>;
+
+impl Inside {
+    /// From a state on. `None` where the lexeme may have ended within some of them.
+    pub fn new(
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        state: LexState,
+    ) -> Result<Option<Self>, LimitExceeded> {
+        let trie = vocabulary.trie();
+        let mut places: FxHashMap<LexState, usize> = FxHashMap::default();
+        let mut found: Vec<(LexState, Vec<TokenId>)> = Vec::new();
+        let mut last = usize::MAX;
+        let end = trie.after(NodeId::ROOT);
+        let mut path: Vec<(NodeId, LexState)> = vec![(end, state)];
+        let mut node = NodeId(1);
+        while node < end {
+            meter::charge(1)?;
+            while path.len() > 1 && path.last().is_some_and(|&(until, _)| node >= until) {
+                path.pop();
+            }
+            let Some(&(_, state)) = path.last() else { break };
+            let after = trie.after(node);
+            let next = lexeme.next(state, trie.byte(node))?;
+            if state.accepts() {
+                return Ok(None);
+            }
+            let Some(next) = next else {
+                node = after;
+                continue;
+            };
+            let tokens = trie.tokens_at(node);
+            if !tokens.is_empty() {
+                if found.get(last).is_none_or(|&(known, _)| known != next) {
+                    last = *places.entry(next).or_insert_with(|| {
+                        found.push((next, Vec::new()));
+                        found.len() - 1
+                    });
+                }
+                found[last].1.extend_from_slice(tokens);
+            }
+            if next.is_final() {
+                node = after;
+                continue;
+            }
+            if after.0 > node.0 + 1 {
+                path.push((after, next));
+            }
+            node = NodeId(node.0 + 1);
+        }
+        let groups = found.into_iter().map(|(state, all)| (state, Inner::of(vocabulary, all)));
+        Ok(Some(Self(groups.collect())))
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        let group = |(_, tokens): &(LexState, Inner)| match tokens {
+            Inner::Few(tokens) => 32 + tokens.len() * 4,
+            Inner::Many(bitmap) => 32 + bitmap.len() * 4,
+        };
+        self.0.iter().map(group).sum()
+    }
+}
+
+/// Whether no text is recorded in which the lexeme is a part.
+pub(super) fn is_unrecorded(thread: &Thread) -> bool {
+    (thread.text, thread.transcript) == (TextId::NONE, TextId::NONE)
+}
+
+impl Successors {
+    fn place(&mut self, threads: Threads, left: &Left) -> usize {
+        let key = (threads, left.clone());
+        if let Some(&known) = self.places.get(&key) {
+            return known;
+        }
+        let place = self.found.len();
+        let (threads, left) = key.clone();
+        self.places.insert(key, place);
+        self.found.push(Found { threads, left, tokens: Vec::new(), bitmaps: Vec::new() });
+        place
+    }
+
+    /// Tokens that lead to a configuration.
+    pub fn add(&mut self, threads: &[Thread], left: &Left, tokens: &[TokenId]) {
+        if !tokens.is_empty() {
+            let place = self.place(Automaton::forget(threads), left);
+            self.found[place].tokens.extend_from_slice(tokens);
+        }
+    }
+
+    /// Takes out the tokens of a bitmap.
+    pub fn remove(&mut self, removed: &[u32]) {
+        let is_left = |token: &TokenId| removed[token.index() / 32] >> (token.0 % 32) & 1 == 0;
+        for Found { tokens, bitmaps, .. } in &mut self.found {
+            tokens.retain(is_left);
+            for bitmap in bitmaps {
+                if bitmap.iter().zip(removed).any(|(word, removed)| word & removed != 0) {
+                    let left = bitmap.iter().zip(removed).map(|(word, removed)| word & !removed);
+                    *bitmap = left.collect();
+                }
+            }
+        }
+    }
+
+    pub fn add_all(&mut self, others: Self) {
+        for Found { threads, left, tokens, bitmaps } in others.found {
+            let place = self.place(threads, &left);
+            self.found[place].tokens.extend(tokens);
+            self.found[place].bitmaps.extend(bitmaps);
+        }
+    }
+
+    /// The tokens that stay in the lexeme of a thread, or end where it must.
+    pub fn add_inside(
+        &mut self,
+        automaton: &Automaton,
+        thread: &Thread,
+        inside: &Arc<Inside>,
+    ) -> Result<(), EngineError> {
+        for (state, tokens) in &inside.0 {
+            let at = Thread { state: state.0, ..forgotten(thread) };
+            let (threads, left) = match (state.is_final(), thread.lexeme) {
+                (true, ThreadLexeme::Lexeme(index)) => {
+                    let accept = automaton.lexeme(index).accept(*state);
+                    let stack = automaton.exit_thread(&at, accept)?;
+                    let threads = Automaton::forget(&automaton.following(stack, at.transcript)?);
+                    (threads, left_behind(automaton, thread))
+                }
+                _ => (Threads::from_slice(&[at]), Left::new()),
+            };
+            if threads.is_empty() {
+                continue;
+            }
+            let place = self.place(threads, &left);
+            match tokens {
+                Inner::Few(tokens) => self.found[place].tokens.extend_from_slice(tokens),
+                Inner::Many(bitmap) => self.found[place].bitmaps.push(bitmap.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The tokens below a node that is reached with these threads.
+    pub fn add_below(
+        &mut self,
+        automaton: &Automaton,
+        trie: &ByteTrie,
+        root: NodeId,
+        threads: &[Thread],
+        left: &Left,
+    ) -> Result<(), EngineError> {
+        let mut pending: Pending = vec![(root, Threads::from_slice(threads))];
+        while let Some((node, threads)) = pending.pop() {
+            if let [thread] = &*threads {
+                if matches!(thread.lexeme, ThreadLexeme::Lexeme(_)) {
+                    self.add_within(automaton, (trie, node), thread, left, &mut pending)?;
+                    continue;
+                }
+            }
+            for (byte, child) in trie.children(node) {
+                let next = automaton.step(&threads, byte)?;
+                if !next.is_empty() {
+                    self.add(&next, left, trie.tokens_at(child));
+                    if !trie.is_leaf(child) {
+                        pending.push((child, next));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for one thread, as long as its lexeme goes on and cannot have ended: then a byte is
+    /// a look-up.
+    fn add_within(
+        &mut self,
+        automaton: &Automaton,
+        (trie, root): (&ByteTrie, NodeId),
+        thread: &Thread,
+        left: &Left,
+        pending: &mut Pending,
+    ) -> Result<(), EngineError> {
+        let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(()) };
+        let lexeme = automaton.lexeme(index);
+        let end = trie.after(root);
+        let mut places: FxHashMap<LexState, usize> = FxHashMap::default();
+        let mut last = (thread.lex_state(), usize::MAX);
+        // Up to which node each state holds, and the bytes to the last one.
+        let mut path: Vec<(NodeId, LexState)> = vec![(end, thread.lex_state())];
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut node = NodeId(root.0 + 1);
+        while node < end {
+            meter::charge(1)?;
+            while path.len() > 1 && path.last().is_some_and(|&(until, _)| node >= until) {
+                path.pop();
+            }
+            bytes.truncate(path.len() - 1);
+            let Some(&(_, state)) = path.last() else { break };
+            let (byte, after) = (trie.byte(node), trie.after(node));
+            let tokens = trie.tokens_at(node);
+            let is_leaf = after.0 == node.0 + 1;
+            let next = lexeme.next(state, byte)?;
+            match next.filter(|next| !next.is_final() && !state.accepts()) {
+                Some(next) => {
+                    if !tokens.is_empty() {
+                        if last.0 != next || last.1 == usize::MAX {
+                            let place = match places.get(&next) {
+                                Some(&known) => known,
+                                None => {
+                                    let at = Thread { state: next.0, ..forgotten(thread) };
+                                    self.place(Threads::from_slice(&[at]), left)
+                                }
+                            };
+                            places.insert(next, place);
+                            last = (next, place);
+                        }
+                        self.found[last.1].tokens.extend_from_slice(tokens);
+                    }
+                    if !is_leaf {
+                        path.push((after, next));
+                        bytes.push(byte);
+                    }
+                    node = NodeId(node.0 + 1);
+                }
+                None if next.is_none() && !state.accepts() => node = after,
+                None => {
+                    let here = reached(automaton, thread, state, &bytes)?;
+                    let threads = automaton.step(&[here], byte)?;
+                    if !threads.is_empty() {
+                        self.add(&threads, left, tokens);
+                        if !is_leaf {
+                            pending.push((node, threads));
+                        }
+                    }
+                    node = after;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A thread that has recorded something, which is forgotten.
+pub(super) fn forgotten(thread: &Thread) -> Thread {
+    let forget = |text| if text == TextId::NONE { TextId::NONE } else { TextId::ANY };
+    Thread { text: forget(thread.text), transcript: forget(thread.transcript), ..*thread }
+}
+
+/// Where the lexeme of a thread ends, the object whose key it may have been.
+pub(super) fn left_behind(automaton: &Automaton, thread: &Thread) -> Left {
+    match thread.text {
+        TextId::NONE => Left::new(),
+        _ => Left::from_slice(&[automaton.height(thread.stack)]),
+    }
+}
+
+/// A thread further on in its lexeme.
+fn reached(
+    automaton: &Automaton,
+    thread: &Thread,
+    state: LexState,
+    bytes: &[u8],
+) -> Result<Thread, EngineError> {
+    let mut reached = Thread { state: state.0, ..*thread };
+    if let (Some(json), false) = (automaton.json(), is_unrecorded(thread)) {
+        for &byte in bytes {
+            reached.text = json.keys.texts.append(reached.text, byte)?;
+            reached.transcript = json.keys.texts.append(reached.transcript, byte)?;
+        }
+    }
+    Ok(reached)
+}

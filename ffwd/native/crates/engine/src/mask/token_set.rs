@@ -1,0 +1,315 @@
+//! A set of tokens, stored as cheaply as it can be copied into a bitmask.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+use super::doubt::Doubt;
+use ffwd_tokenizer::vocabulary::TokenId;
+
+/// Bit `i % 32` of word `i / 32` stands for token `i`.
+pub type Bitmap = Arc<[u32]>;
+
+/// Tokens in any order, in memory that several sets share.
+pub type TokenList = Arc<[TokenId]>;
+
+/// A set of tokens: a shared bitmap and a shared list, if any, but for some of their tokens, and
+/// tokens besides.
+#[derive(Clone, Debug, Default)]
+pub struct TokenMask {
+    base: Option<Bitmap>,
+    list: Option<TokenList>,
+    /// Tokens of the base and the list that do not belong to the set, unless they are added.
+    removed: Box<[TokenId]>,
+    /// In any order, and some perhaps twice: a mask is copied more often than it is listed.
+    added: Box<[TokenId]>,
+}
+
+impl TokenMask {
+    /// Overwrites `row`, which may be longer than the vocabulary.
+    #[inline]
+    pub fn fill(&self, row: &mut [u32]) {
+        match &self.base {
+            Some(base) => {
+                let words = base.len().min(row.len());
+                row[..words].copy_from_slice(&base[..words]);
+                row[words..].fill(0);
+            }
+            None => row.fill(0),
+        }
+        if let Some(list) = &self.list {
+            set_bits(row, list);
+        }
+        clear_bits(row, &self.removed);
+        set_bits(row, &self.added);
+    }
+
+    pub fn contains(&self, token: TokenId) -> bool {
+        let shared = self.base.as_ref().is_some_and(|base| has_bit(base, token))
+            || self.list.as_ref().is_some_and(|list| has(list, token));
+        shared && !has(&self.removed, token) || has(&self.added, token)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.tokens().is_empty()
+    }
+
+    /// The tokens, sorted.
+    pub fn tokens(&self) -> Vec<TokenId> {
+        let mut tokens = self.list.as_ref().map_or(Vec::new(), |list| list.to_vec());
+        tokens.extend(self.base.iter().flat_map(|base| bits(base)));
+        let removed: FxHashSet<TokenId> = self.removed.iter().copied().collect();
+        tokens.retain(|token| !removed.contains(token));
+        tokens.extend_from_slice(&self.added);
+        tokens.sort_unstable();
+        tokens.dedup();
+        tokens
+    }
+
+    /// Memory that only this set holds, about.
+    pub fn memory_bytes(&self) -> usize {
+        let base = match &self.base {
+            Some(base) if Arc::strong_count(base) == 1 => base.len() * 4,
+            _ => 0,
+        };
+        std::mem::size_of::<Self>() + (self.added.len() + self.removed.len()) * 4 + base
+    }
+}
+
+/// Looks at all of the tokens, several at a time, as a search that ends early could not.
+fn has(tokens: &[TokenId], token: TokenId) -> bool {
+    tokens.iter().fold(false, |found, known| found | (*known == token))
+}
+
+fn has_bit(bitmap: &[u32], token: TokenId) -> bool {
+    bitmap.get(token.index() / 32).is_some_and(|word| word >> (token.0 % 32) & 1 == 1)
+}
+
+pub fn clear_bits(row: &mut [u32], tokens: &[TokenId]) {
+    for token in tokens {
+        if let Some(word) = row.get_mut(token.index() / 32) {
+            *word &= !(1 << (token.0 % 32));
+        }
+    }
+}
+
+pub fn set_bits(row: &mut [u32], tokens: &[TokenId]) {
+    for token in tokens {
+        if let Some(word) = row.get_mut(token.index() / 32) {
+            *word |= 1 << (token.0 % 32);
+        }
+    }
+}
+
+/// The tokens of a bitmap, sorted.
+pub fn bits(bitmap: &[u32]) -> impl Iterator<Item = TokenId> + '_ {
+    bitmap.iter().enumerate().flat_map(|(at, &word)| {
+        let mut left = word;
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let bit = left.trailing_zeros();
+            left &= left - 1;
+            Some(TokenId(at as u32 * 32 + bit))
+        })
+    })
+}
+
+/// So many tokens are looked for one by one.
+pub const FEW: usize = 32;
+
+/// A shared bitmap and a shared list but for some of their tokens.
+#[derive(Clone, Debug, Default)]
+struct Base {
+    bitmap: Option<Bitmap>,
+    list: Option<TokenList>,
+    removed: Vec<TokenId>,
+}
+
+impl Base {
+    fn has_bit(&self, token: TokenId) -> bool {
+        self.bitmap.as_ref().is_some_and(|bitmap| has_bit(bitmap, token))
+    }
+
+    fn has(&self, token: TokenId) -> bool {
+        self.has_bit(token) || self.list.as_ref().is_some_and(|list| has(list, token))
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let address = |base: &Self| {
+            (base.bitmap.as_ref().map(Arc::as_ptr), base.list.as_ref().map(Arc::as_ptr))
+        };
+        address(self) == address(other)
+    }
+
+    /// Takes in a list where there is none yet; `false` if that would not be the union.
+    fn join(&mut self, other: &Self) -> bool {
+        let joins = other.bitmap.is_none()
+            && self.list.is_none()
+            && self.removed.is_empty()
+            && !other.removed.iter().any(|&token| self.has_bit(token));
+        if joins {
+            self.list.clone_from(&other.list);
+            self.removed.clone_from(&other.removed);
+        }
+        joins
+    }
+}
+
+/// Collects a union of token sets.
+#[derive(Debug)]
+pub struct TokenMaskBuilder {
+    words: usize,
+    bases: SmallVec<[Base; 1]>,
+    pub added: Vec<TokenId>,
+    /// Tokens of which what was collected does not say whether they belong to the set.
+    pub doubtful: Vec<Doubt>,
+    /// Tokens that belong to the set unless they make an item one that came.
+    pub rivalled: Vec<TokenId>,
+}
+
+impl TokenMaskBuilder {
+    /// `words`: the length of a bitmap.
+    pub fn new(words: usize) -> Self {
+        let (added, doubtful, rivalled) = (Vec::new(), Vec::new(), Vec::new());
+        Self { words, bases: SmallVec::new(), added, doubtful, rivalled }
+    }
+
+    pub fn add_bitmap(&mut self, bitmap: &Bitmap) {
+        self.add_base(Base { bitmap: Some(bitmap.clone()), ..Base::default() });
+    }
+
+    /// A list that several sets share.
+    pub fn add_list(&mut self, list: &TokenList) {
+        self.add_base(Base { list: Some(list.clone()), ..Base::default() });
+    }
+
+    pub fn add_mask(&mut self, mask: &TokenMask) {
+        if mask.base.is_some() || mask.list.is_some() {
+            let (bitmap, list) = (mask.base.clone(), mask.list.clone());
+            self.add_base(Base { bitmap, list, removed: mask.removed.to_vec() });
+        }
+        self.added.extend_from_slice(&mask.added);
+    }
+
+    fn add_base(&mut self, base: Base) {
+        for known in &mut self.bases {
+            if known.is_same(&base) {
+                known.removed.retain(|token| base.removed.contains(token));
+                return;
+            }
+            if known.join(&base) {
+                return;
+            }
+        }
+        self.bases.push(base);
+    }
+
+    /// Takes in what another builder has collected.
+    pub fn add_all(&mut self, other: Self) {
+        for base in other.bases {
+            self.add_base(base);
+        }
+        self.added.extend_from_slice(&other.added);
+        self.doubtful.extend_from_slice(&other.doubtful);
+        self.rivalled.extend_from_slice(&other.rivalled);
+    }
+
+    /// Takes in what another builder has collected, all of which items that came may rule out.
+    pub fn add_rivalled(&mut self, other: Self) {
+        self.rivalled.extend(other.to_set());
+        self.add_all(other);
+    }
+
+    /// The tokens, if single ones are all that was collected, none of them doubtful.
+    pub fn as_tokens(&self) -> Option<&[TokenId]> {
+        let is_plain = self.doubtful.is_empty() && self.rivalled.is_empty();
+        (self.bases.is_empty() && is_plain).then_some(&*self.added)
+    }
+
+    /// The tokens that have been collected.
+    pub fn to_set(&self) -> FxHashSet<TokenId> {
+        let mut tokens: FxHashSet<TokenId> = self.added.iter().copied().collect();
+        for base in &self.bases {
+            let removed: FxHashSet<TokenId> = base.removed.iter().copied().collect();
+            let of_bitmap = base.bitmap.iter().flat_map(|bitmap| bits(bitmap));
+            let of_list = base.list.iter().flat_map(|list| list.iter().copied());
+            tokens.extend(of_bitmap.chain(of_list).filter(|token| !removed.contains(token)));
+        }
+        tokens
+    }
+
+    /// Takes single tokens out of what has been collected.
+    pub fn remove(&mut self, tokens: &[TokenId]) {
+        if tokens.len() > FEW {
+            let tokens: FxHashSet<TokenId> = tokens.iter().copied().collect();
+            if self.remove_where(|token| tokens.contains(&token)) {
+                return;
+            }
+        }
+        self.added.retain(|&token| !has(tokens, token));
+        for base in &mut self.bases {
+            let of_base: Vec<TokenId> =
+                tokens.iter().copied().filter(|&token| base.has(token)).collect();
+            base.removed.extend(of_base);
+        }
+    }
+
+    /// The same for all tokens that something holds for. `false`, and nothing is done, where a
+    /// bitmap has been collected, whose tokens would have to be listed.
+    pub fn remove_where(&mut self, holds: impl Fn(TokenId) -> bool) -> bool {
+        if self.bases.iter().any(|base| base.bitmap.is_some()) {
+            return false;
+        }
+        self.added.retain(|&token| !holds(token));
+        for base in &mut self.bases {
+            let list = base.list.iter().flat_map(|list| list.iter().copied());
+            base.removed.extend(list.filter(|&token| holds(token)));
+        }
+        true
+    }
+
+    pub fn build(mut self) -> TokenMask {
+        // Setting a bit costs about as much as copying four words.
+        let removed: usize = self.bases.iter().map(|base| base.removed.len()).sum();
+        let many = self.added.len() + removed > self.words / 4 + 64;
+        if self.bases.len() > 1 || many {
+            let mut own = match self.bases.first() {
+                Some(Base { bitmap: Some(bitmap), list: None, removed }) if removed.is_empty() => {
+                    bitmap.to_vec()
+                }
+                _ => vec![0; self.words],
+            };
+            for base in &self.bases {
+                let mut part = Vec::new();
+                let row = if base.removed.is_empty() {
+                    &mut own
+                } else {
+                    part.resize(self.words, 0);
+                    &mut part
+                };
+                if let Some(bitmap) = &base.bitmap {
+                    or(row, bitmap);
+                }
+                if let Some(list) = &base.list {
+                    set_bits(row, list);
+                }
+                clear_bits(row, &base.removed);
+                or(&mut own, &part);
+            }
+            set_bits(&mut own, &self.added);
+            let own: Bitmap = own.into();
+            return TokenMask { base: Some(own), ..TokenMask::default() };
+        }
+        let Base { bitmap: base, list, removed } = self.bases.pop().unwrap_or_default();
+        TokenMask { base, list, removed: removed.into(), added: self.added.as_slice().into() }
+    }
+}
+
+fn or(row: &mut [u32], other: &[u32]) {
+    for (word, other) in row.iter_mut().zip(other) {
+        *word |= other;
+    }
+}

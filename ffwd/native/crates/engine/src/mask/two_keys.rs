@@ -1,0 +1,88 @@
+//! Tokens in which one key ends and a later one begins, which may be the same: whether they may
+//! come can depend on the key so far, while masks are computed for all keys at once.
+
+use ffwd_automaton::keys::TextId;
+use ffwd_automaton::punctuation::index;
+use ffwd_automaton::{Automaton, Thread, ThreadLexeme};
+
+/// Whether the key that a token ends cannot be the one that begins in it, whichever keys came
+/// before, so that a mask for all keys holds. Where in doubt it is `false`.
+pub fn keys_differ(automaton: &Automaton, thread: &Thread, token: &[u8]) -> bool {
+    let Some(json) = automaton.json() else { return false };
+    if thread.transcript != TextId::NONE || thread.text == TextId::NONE {
+        return false;
+    }
+    let node = match thread.lexeme {
+        ThreadLexeme::Key => Some(json.keys.node(thread.key_node())),
+        _ => None,
+    };
+    let others = match thread.lexeme {
+        ThreadLexeme::Lexeme(lexeme) => Some(lexeme),
+        _ => node.and_then(|node| node.base).map(|base| base.lexeme),
+    };
+    let mut key = match (thread.text, &node) {
+        (TextId::EMPTY, Some(node)) => json.keys.written(node).to_vec(),
+        (text, _) => json.keys.texts.bytes(text),
+    };
+    // Of "any string" there are always keys left that did not come.
+    if others != Some(index::ANY_STRING) || key.is_empty() {
+        return false;
+    }
+    let Some(quote) = closing_quote(token) else { return false };
+    let Some(later) = later_key(&token[quote + 1..]) else { return false };
+    if later.is_empty() {
+        return true;
+    }
+    key.extend_from_slice(&token[..quote]);
+    !key.get(1..).is_some_and(|key| key.starts_with(later))
+}
+
+/// Where the quote stands that ends the string that bytes begin within.
+fn closing_quote(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match bytes.get(at)? {
+            b'"' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+/// What is written of the only later key, if there is no more than one, and it has not ended.
+fn later_key(bytes: &[u8]) -> Option<&[u8]> {
+    let mut at = 0;
+    while let Some(open) = bytes[at..].iter().position(|&byte| byte == b'"') {
+        let open = at + open;
+        let before = bytes[..open].trim_ascii_end().last();
+        let inside = &bytes[open + 1..];
+        match (closing_quote(inside), before) {
+            (None, Some(b',')) => return Some(inside),
+            (Some(close), Some(b':')) => at = open + 1 + close + 1,
+            // A key that has ended, an item, or what JSON does not have.
+            _ => return None,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_key_is_found_if_it_is_the_only_one() {
+        for (bytes, expected) in [
+            (&b":\"\",\""[..], Some(&b""[..])),
+            (b": 1, \"ab", Some(b"ab")),
+            (b":\"x\\\"\" , \"a\\\"", Some(b"a\\\"")),
+            (b":1,\"a\":", None),
+            (b":1,\"a\":2,\"b", None),
+            (b":[\"x\",\"y", None),
+            (b":{\"y", None),
+            (b":1", None),
+        ] {
+            assert_eq!(later_key(bytes), expected, "{}", bytes.escape_ascii());
+        }
+    }
+}

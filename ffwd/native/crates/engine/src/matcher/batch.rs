@@ -1,0 +1,293 @@
+//! Rows of a batch, filled on several threads.
+//!
+//! Masks that are not known are computed first, for states and not for rows, so that a helper that
+//! comes late, as on a busy machine, is not waited for: the caller takes what is left, and waits only
+//! for what has been begun. Rows belong to the caller, so where they are many, helpers that fill
+//! them are waited for.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwapOption;
+use parking_lot::{Condvar, Mutex};
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Matcher;
+use crate::engine::Compiled;
+use ffwd_automaton::{EngineError, StateId};
+use ffwd_bounds::error::Breach;
+use ffwd_bounds::meter::Meter;
+use ffwd_bounds::section;
+
+/// A matcher and the row that is to get its mask.
+pub type Work<'w> = (&'w Matcher, &'w mut [u32]);
+
+/// How many rows a thread takes at a time.
+const ROWS_AT_ONCE: usize = 8;
+/// From how many bytes of rows on several threads copy masks faster than one.
+const MANY_BYTES: usize = 4 << 20;
+/// Restricting a mask to canonical tokens takes about as long as copying so many.
+const CANONICAL_ROWS: usize = 6;
+
+/// For how long the caller computes masks alone: to wake a thread has been seen to cost a third of
+/// that. Not in tests, whose masks take less.
+const ALONE: Duration = Duration::from_micros(if cfg!(test) { 0 } else { 300 });
+
+/// Rows that were not filled, all others having been.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Unfilled {
+    /// Their places in what was given, in order.
+    pub rows: Vec<usize>,
+    /// Of the first of them.
+    pub error: EngineError,
+}
+
+/// Fills a row for each matcher, on at most `threads` threads: this one, and some of a pool that
+/// all calls share.
+pub fn fill_bitmasks(work: Vec<Work<'_>>, threads: Option<usize>) -> Result<(), Unfilled> {
+    let threads = threads.unwrap_or_else(available_threads).max(1);
+    let work = work.into_iter().enumerate().collect();
+    let left = fill_rows(work, threads, &|matcher, row| Ok(matcher.fill_known(row)))?;
+    if left.is_empty() {
+        return Ok(());
+    }
+    let failed = compute_unknown(&left, threads);
+    let fill = |matcher: &Matcher, row: &mut [u32]| {
+        // What took too long once is not begun again for each row.
+        if let Some(error) = matcher.unknown().and_then(|at| failed.get(&key(matcher, at))) {
+            return Err(error.clone());
+        }
+        matcher.meter().run(|| matcher.fill_bitmask(row)).map(|()| true)
+    };
+    fill_rows(left, threads, &fill).map(drop)
+}
+
+/// How many threads run at once. Asked once, for it reads files and takes longer than a small batch.
+fn available_threads() -> usize {
+    static AVAILABLE: OnceLock<usize> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Fills a row, or says that it does not.
+type Fill<'f> = &'f (dyn Fn(&Matcher, &mut [u32]) -> Result<bool, EngineError> + Sync);
+
+/// Work, and its place in what was given.
+type Placed<'w> = (usize, Work<'w>);
+
+/// The rows of one call that no thread has taken yet, and what became of the others.
+struct Rows<'w> {
+    unseen: Mutex<std::vec::IntoIter<Placed<'w>>>,
+    left: Mutex<Vec<Placed<'w>>>,
+    failed: Mutex<Vec<(usize, EngineError)>>,
+}
+
+/// Gives back the rows that are not filled.
+fn fill_rows<'w>(
+    work: Vec<Placed<'w>>,
+    threads: usize,
+    fill: Fill<'_>,
+) -> Result<Vec<Placed<'w>>, Unfilled> {
+    let bytes = |(_, (matcher, row)): &Placed<'_>| {
+        let rows = if matcher.is_canonical() { CANONICAL_ROWS } else { 1 };
+        rows * std::mem::size_of_val(&**row)
+    };
+    let is_much = || work.iter().map(bytes).sum::<usize>() >= MANY_BYTES;
+    let helpers = work.len().div_ceil(ROWS_AT_ONCE).min(threads).saturating_sub(1);
+    let pool = (helpers > 0 && is_much()).then(pool).flatten();
+    let rows = Rows {
+        unseen: Mutex::new(work.into_iter()),
+        left: Mutex::default(),
+        failed: Mutex::default(),
+    };
+    match pool {
+        None => rows.fill_some(fill),
+        Some(pool) => pool.threads.in_place_scope(|scope| {
+            for _ in 0..helpers.min(pool.threads.current_num_threads()) {
+                let share = section::share();
+                scope.spawn(|_| {
+                    let _section = share.begin();
+                    rows.fill_some(fill);
+                });
+            }
+            rows.fill_some(fill);
+        }),
+    }
+    let mut failed = rows.failed.into_inner();
+    failed.sort_unstable_by_key(|&(place, _)| place);
+    match failed.first().map(|(_, error)| error.clone()) {
+        None => Ok(rows.left.into_inner()),
+        Some(error) => {
+            Err(Unfilled { rows: failed.into_iter().map(|(place, _)| place).collect(), error })
+        }
+    }
+}
+
+impl<'w> Rows<'w> {
+    /// Takes rows until none is left.
+    fn fill_some(&self, fill: Fill<'_>) {
+        loop {
+            let taken: Vec<Placed<'w>> = self.unseen.lock().by_ref().take(ROWS_AT_ONCE).collect();
+            if taken.is_empty() {
+                return;
+            }
+            for (place, (matcher, row)) in taken {
+                match fill(matcher, row) {
+                    Ok(true) => {}
+                    Ok(false) => self.left.lock().push((place, (matcher, row))),
+                    Err(error) => self.failed.lock().push((place, error)),
+                }
+            }
+        }
+    }
+}
+
+/// A grammar, a generation of it, and a state in that.
+type Key = (usize, u32, StateId);
+
+fn key(matcher: &Matcher, (generation, state): (u32, StateId)) -> Key {
+    (Arc::as_ptr(matcher.compiled()) as usize, generation, state)
+}
+
+/// A state whose mask is not known, and what bounds the first of the calls that want it.
+struct Unknown {
+    key: Key,
+    compiled: Arc<Compiled>,
+    meter: Meter,
+}
+
+/// The states whose masks could not be computed.
+type Failed = FxHashMap<Key, EngineError>;
+
+fn compute(unknown: Unknown, failed: &Mutex<Failed>) {
+    let Unknown { key, compiled, mut meter } = unknown;
+    let generation = compiled.generation();
+    let (_, number, state) = key;
+    if generation.number == number {
+        let done = meter.run(|| generation.masker.compute(&generation.automaton, state));
+        compiled.settle(&generation);
+        match done {
+            // Another one that wants it has not been cancelled.
+            Err(error)
+                if error.exceeded().is_some_and(|error| error.breach() == Breach::Cancelled) => {}
+            Err(error) => drop(failed.lock().insert(key, error)),
+            Ok(_) => {}
+        }
+    }
+}
+
+/// Masks to compute, which several threads take from.
+#[derive(Default)]
+struct Masks {
+    waiting: Mutex<(Vec<Unknown>, usize)>,
+    none_begun: Condvar,
+    failed: Mutex<Failed>,
+}
+
+/// Computes the masks of all states that have none.
+fn compute_unknown(left: &[Placed<'_>], threads: usize) -> Failed {
+    let mut known = FxHashSet::default();
+    let mut unknown: Vec<Unknown> = Vec::new();
+    for (_, (matcher, _)) in left {
+        if let Some(at) = matcher.unknown() {
+            let key = key(matcher, at);
+            if known.insert(key) {
+                let (compiled, meter) = (matcher.compiled().clone(), matcher.meter());
+                unknown.push(Unknown { key, compiled, meter });
+            }
+        }
+    }
+    if unknown.len().min(threads) < 2 {
+        return Failed::default();
+    }
+    let failed = Mutex::new(Failed::default());
+    let begun = Instant::now();
+    while begun.elapsed() < ALONE {
+        match unknown.pop() {
+            Some(one) => compute(one, &failed),
+            None => return failed.into_inner(),
+        }
+    }
+    let helpers = unknown.len().min(threads).saturating_sub(1);
+    let Some(pool) = (helpers > 0).then(pool).flatten() else { return failed.into_inner() };
+    let waiting = Mutex::new((unknown, 0));
+    let masks = Arc::new(Masks { waiting, failed, ..Masks::default() });
+    for _ in 0..helpers.min(pool.threads.current_num_threads()) {
+        let (masks, share) = (masks.clone(), section::share());
+        pool.threads.spawn(move || {
+            let _section = share.begin();
+            masks.compute_some();
+            drop(masks);
+        });
+    }
+    masks.compute_some();
+    masks.none_begun.wait_while(&mut masks.waiting.lock(), |(_, begun)| *begun > 0);
+    let failed = std::mem::take(&mut *masks.failed.lock());
+    failed
+}
+
+/// One of the masks that have been begun, until it is done, whatever comes of it.
+struct Begun<'m>(&'m Masks);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.waiting.lock();
+        waiting.1 -= 1;
+        if waiting.1 == 0 {
+            self.0.none_begun.notify_all();
+        }
+    }
+}
+
+impl Masks {
+    fn begin(&self) -> Option<(Unknown, Begun<'_>)> {
+        let mut waiting = self.waiting.lock();
+        let unknown = waiting.0.pop()?;
+        waiting.1 += 1;
+        Some((unknown, Begun(self)))
+    }
+
+    fn compute_some(&self) {
+        while let Some((unknown, _begun)) = self.begin() {
+            compute(unknown, &self.failed);
+        }
+    }
+}
+
+/// Threads of one process: those of a process that was forked stay behind in it.
+struct Pool {
+    process: u32,
+    threads: ThreadPool,
+    /// Never dropped: its threads, which would be told to end, are not there.
+    _of_parent: Option<Arc<Pool>>,
+}
+
+static POOL: ArcSwapOption<Pool> = ArcSwapOption::const_empty();
+static STARTING: Mutex<()> = Mutex::new(());
+
+/// One thread less than there are processors, as the caller is one too; `None` where no threads
+/// can be started.
+fn pool() -> Option<Arc<Pool>> {
+    let process = std::process::id();
+    let known = || POOL.load_full().filter(|pool| pool.process == process);
+    if let Some(pool) = known() {
+        return Some(pool);
+    }
+    // Not waited for: in a forked process nobody may be left to let it go.
+    let _starting = STARTING.try_lock_for(std::time::Duration::from_millis(100))?;
+    if let Some(pool) = known() {
+        return Some(pool);
+    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = ThreadPoolBuilder::new()
+        .num_threads((processors - 1).max(1))
+        .thread_name(|number| format!("ffwd-{number}"))
+        // What fails in a helper is tried again by the caller, and fails there.
+        .panic_handler(|_| {})
+        .build()
+        .ok()?;
+    let pool = Arc::new(Pool { process, threads, _of_parent: POOL.load_full() });
+    POOL.store(Some(pool.clone()));
+    Some(pool)
+}

@@ -1,0 +1,398 @@
+//! A number of tokens within which the text ends.
+//!
+//! The matcher holds a *plan*: tokens with which its text ends in time. A token may come if the text
+//! after it can still end in time, or if it is the next one of the plan. So there is always one, and
+//! what follows from it is in time again. A rollback puts the tokens that it takes back before the
+//! plan, which is then one of the earlier place. That the plan is there makes it unimportant whether
+//! the completions that are found are the shortest ones: longer ones narrow the masks sooner.
+
+use std::sync::Arc;
+
+use super::preamble::{Rest, Stage, Step};
+use super::sections::{Ages, Course, Sections};
+use super::{Matcher, MatcherError, Place};
+use crate::engine::Generation;
+use crate::mask::token_set::{bits, set_bits};
+use crate::mask::Completion;
+use ffwd_automaton::{EndingText, EngineError};
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
+
+/// Tokens with which a text ends.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Before the completion, the next one last.
+    ahead: Vec<TokenId>,
+    completion: Arc<Completion>,
+    /// How many tokens of the completion have come.
+    came: usize,
+}
+
+impl Plan {
+    pub(super) fn of(completion: Arc<Completion>) -> Self {
+        Self { ahead: Vec::new(), completion, came: 0 }
+    }
+
+    fn tokens(&self, vocabulary: &Vocabulary) -> Vec<TokenId> {
+        let rest = self.completion.tokens(vocabulary).iter().skip(self.came);
+        self.ahead.iter().rev().chain(rest).copied().collect()
+    }
+
+    pub(super) fn first(&self, vocabulary: &Vocabulary) -> Option<TokenId> {
+        let rest = || self.completion.tokens(vocabulary).get(self.came);
+        self.ahead.last().or_else(rest).copied()
+    }
+
+    /// What it writes, where none of it has come.
+    pub(super) fn ending(&self) -> EndingText {
+        self.completion.ending()
+    }
+
+    /// After its first token.
+    pub(super) fn rest(&self) -> Self {
+        let mut rest = self.clone();
+        if rest.ahead.pop().is_none() {
+            rest.came += 1;
+        }
+        rest
+    }
+}
+
+/// How many tokens the text may have, the one that ends it included, or parts of it; and how it ends
+/// in time.
+#[derive(Clone, Debug)]
+pub(super) struct Budget {
+    max_tokens: Option<usize>,
+    sections: Sections,
+}
+
+impl Budget {
+    /// Tokens have been taken back.
+    pub fn took_back(&mut self, tokens: &[TokenId]) {
+        if let Some(plan) = &mut self.sections.now.plan {
+            plan.ahead.extend(tokens.iter().rev());
+        }
+    }
+
+    /// The first of the tokens are left, of a text with limits.
+    pub fn shorten(&mut self, length: usize) {
+        self.sections.shorten(length);
+    }
+
+    /// After so many tokens.
+    pub fn follow(&mut self, length: usize, course: Course, has_limits: bool) {
+        if has_limits {
+            self.sections.follow(length, course);
+        } else {
+            self.sections.now = course;
+        }
+    }
+
+    pub fn course(&self) -> &Course {
+        &self.sections.now
+    }
+
+    pub fn ages_after(&self, length: usize) -> Ages {
+        self.sections.ages_after(length)
+    }
+}
+
+impl Matcher {
+    /// How many tokens the text may have, the one that ends it included.
+    pub fn max_tokens(&self) -> Option<usize> {
+        self.budget.as_ref().and_then(|budget| budget.max_tokens)
+    }
+
+    /// Whether a number of tokens is limited: of the text, or of parts of it.
+    pub fn is_bounded(&self) -> bool {
+        self.budget.is_some()
+    }
+
+    pub(super) fn course(&self) -> Option<&Course> {
+        self.budget.as_ref().map(Budget::course)
+    }
+
+    pub(super) fn sections_from(&mut self, sections: Sections) {
+        self.budget = Some(Budget { max_tokens: None, sections });
+    }
+
+    /// How many more tokens may come.
+    pub fn tokens_left(&self) -> Option<usize> {
+        self.max_tokens().map(|max| max - self.tokens.len().min(max))
+    }
+
+    /// Tokens with which the text can end, the one that ends it included: few, and mostly the fewest.
+    /// With a budget at most as many as are left.
+    ///
+    /// # Errors
+    /// It takes too long to find, or another limit is passed.
+    pub fn shortest_completion(&self) -> Result<Vec<TokenId>, EngineError> {
+        let vocabulary = self.compiled.engine.vocabulary();
+        if self.terminated {
+            return Ok(Vec::new());
+        }
+        let (generation, state) = self.here()?;
+        let place = self.place_in(state);
+        if let Some(course) = self.course().filter(|_| generation.automaton.has_limits()) {
+            let found = self.in_time(&generation, &place, &course.ages, self.tokens.len())?;
+            self.compiled.settle(&generation);
+            let plan = found.as_ref().or(course.plan.as_ref());
+            return plan.map(|plan| plan.tokens(vocabulary)).ok_or_else(|| not_found().into());
+        }
+        let found = self.completion_at(&generation, &place)?;
+        self.compiled.settle(&generation);
+        let left = self.tokens_left().unwrap_or(usize::MAX);
+        let plan = self.course().and_then(|course| course.plan.as_ref());
+        match (found, plan) {
+            (Some(found), _) if found.is_within(vocabulary, left) => {
+                Ok(found.tokens(vocabulary).to_vec())
+            }
+            (_, Some(plan)) => Ok(plan.tokens(vocabulary)),
+            (_, None) => Err(not_found().into()),
+        }
+    }
+
+    /// Sets the budget of a text that begins.
+    pub(super) fn limit(&mut self, max_tokens: usize) -> Result<(), MatcherError> {
+        if let Some(budget) = &mut self.budget {
+            budget.max_tokens = Some(max_tokens);
+            return self.check_sections();
+        }
+        let vocabulary = self.compiled.engine.vocabulary().clone();
+        let completion = {
+            let (generation, state) = self.here()?;
+            let found = self.completion_at(&generation, &self.place_in(state))?;
+            self.compiled.settle(&generation);
+            found.ok_or_else(|| EngineError::from(not_found()))?
+        };
+        if !completion.is_within(&vocabulary, max_tokens) {
+            let needed = completion.tokens(&vocabulary).len();
+            return Err(MatcherError::Budget { needed, max_tokens });
+        }
+        let sections = Sections::planned(Plan::of(completion));
+        self.budget = Some(Budget { max_tokens: Some(max_tokens), sections });
+        Ok(())
+    }
+
+    /// How a text can end that is at a place.
+    pub(super) fn completion_at(
+        &self,
+        generation: &Generation,
+        place: &Place,
+    ) -> Result<Option<Arc<Completion>>, EngineError> {
+        let Generation { automaton, masker, .. } = generation;
+        let Some(known) = masker.completion(automaton, place.state)? else { return Ok(None) };
+        Ok(Some(self.beginning_with(place, known)))
+    }
+
+    /// A completion of the grammar's text, behind what must come before it at a place.
+    pub(super) fn beginning_with(&self, place: &Place, known: Arc<Completion>) -> Arc<Completion> {
+        if self.is_in_text(place) {
+            return known;
+        }
+        let mut first: Box<[TokenId]> = [].into();
+        let mut text = Vec::new();
+        if let (Stage::Free(matched), Some(preamble)) = (place.stage, &self.preamble) {
+            match preamble.rest(matched) {
+                Rest::Tokens(tokens) => first = tokens.into(),
+                Rest::Text(close) => text.extend_from_slice(close),
+            }
+        }
+        text.extend_from_slice(&self.prefix[place.read..]);
+        let vocabulary = self.compiled.engine.vocabulary();
+        Arc::new(known.after(vocabulary, first, text))
+    }
+
+    /// The plan after a token that leads to a place; `None` where the text could not end in time then.
+    pub(super) fn plan_after(
+        &self,
+        generation: &Generation,
+        plan: &Plan,
+        from: &Place,
+        position: usize,
+        token: TokenId,
+        next: &Place,
+    ) -> Result<Option<Plan>, EngineError> {
+        let vocabulary = self.compiled.engine.vocabulary();
+        let max = self.max_tokens().unwrap_or(usize::MAX);
+        let Some(left) = max.checked_sub(position + 1) else { return Ok(None) };
+        if vocabulary.is_eos(token) {
+            return Ok(Some(Plan::of(Arc::new(Completion::ended()))));
+        }
+        // What is left of the plan is one.
+        if plan.first(vocabulary) == Some(token) {
+            return Ok(Some(plan.rest()));
+        }
+        if let Some(completion) = self.completion_at(generation, next)? {
+            if completion.is_within(vocabulary, left) {
+                return Ok(Some(Plan::of(completion)));
+            }
+        }
+        // With what the text itself is completed there may be another one after the token.
+        let own = self.own_plan(generation, from, left + 1)?;
+        Ok(own.filter(|own| own.first(vocabulary) == Some(token)).map(|own| own.rest()))
+    }
+
+    /// The completion of the text at a place, if it is in time.
+    fn own_plan(
+        &self,
+        generation: &Generation,
+        place: &Place,
+        left: usize,
+    ) -> Result<Option<Plan>, EngineError> {
+        let vocabulary = self.compiled.engine.vocabulary();
+        let own = self.completion_at(generation, place)?;
+        Ok(own.filter(|own| own.is_within(vocabulary, left)).map(Plan::of))
+    }
+
+    /// Whether the budget leaves room for all tokens of the grammar, as far as that is known already.
+    pub(super) fn is_known_ample(&self, generation: &Generation, place: &Place) -> bool {
+        if generation.automaton.has_limits() {
+            let Some(course) = self.course() else { return true };
+            let position = self.tokens.len();
+            let ample = self.is_ample_in_sections(generation, place, &course.ages, position, false);
+            return matches!(ample, Ok(true));
+        }
+        let Some(left) = self.tokens_left() else { return true };
+        let masker = &generation.masker;
+        let enough = |most: usize| left > most;
+        self.is_in_text(place) && masker.known_most_after(place.state).is_some_and(enough)
+    }
+
+    /// Overwrites a row with the tokens that may come next, whether canonical or not.
+    pub fn fill_in_time(&self, row: &mut [u32]) -> Result<(), EngineError> {
+        let Some(course) = self.course() else {
+            return self.fill_by_grammar(row);
+        };
+        let left = self.tokens_left().unwrap_or(usize::MAX);
+        let Some(after) = left.checked_sub(1) else {
+            row.fill(0);
+            return Ok(());
+        };
+        let (generation, state) = self.here()?;
+        let place = self.place_in(state);
+        let Generation { automaton, masker, .. } = &**generation;
+        if self.is_in_text(&place) && automaton.has_limits() {
+            self.fill_in_sections(&generation, &place, course, row)?;
+            self.compiled.settle(&generation);
+            return Ok(());
+        }
+        let mut own = None;
+        if self.is_in_text(&place) {
+            if masker.most_after(automaton, state)? <= after {
+                self.fill_by_grammar(row)?;
+            } else {
+                masker.fill_within(automaton, state, after, row)?;
+                own = self.own_plan(&generation, &place, left)?;
+            }
+            self.compiled.settle(&generation);
+        } else {
+            self.fill_by_grammar(row)?;
+            self.narrow_beginning(&generation, &place, course, after, row)?;
+            if !automaton.has_limits() {
+                own = self.own_plan(&generation, &place, left)?;
+            }
+        }
+        let vocabulary = self.compiled.engine.vocabulary();
+        let plan = match (&course.plan, automaton.has_limits()) {
+            (None, true) => self.in_time(&generation, &place, &course.ages, self.tokens.len())?,
+            (plan, _) => plan.clone(),
+        };
+        for plan in plan.iter().chain(&own) {
+            if let Some(first) = plan.first(vocabulary) {
+                set_bits(row, &[first]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether so many tokens suffice after any that stays in the free text, as far as that is plain.
+    fn is_ample_in_free_text(
+        &self,
+        generation: &Generation,
+        place: &Place,
+        after: usize,
+    ) -> Result<bool, EngineError> {
+        if place.stage == Stage::Grammar {
+            return Ok(false);
+        }
+        let start = Place { stage: Stage::Free(0), ..*place };
+        let completion = self.completion_at(generation, &start)?;
+        Ok(completion.is_some_and(|completion| completion.most() <= after))
+    }
+
+    /// Takes out of a mask before the grammar's text what would leave too few tokens.
+    fn narrow_beginning(
+        &self,
+        generation: &Generation,
+        place: &Place,
+        course: &Course,
+        after: usize,
+        row: &mut [u32],
+    ) -> Result<(), EngineError> {
+        let vocabulary = self.compiled.engine.vocabulary();
+        // By how much of what closes the free text has come.
+        let mut in_time: Vec<Option<bool>> = Vec::new();
+        let mut tokens: Vec<TokenId> = Vec::new();
+        match &self.preamble {
+            // Wherever in the free text, what is left to write is no more than this.
+            Some(preamble) if self.is_ample_in_free_text(generation, place, after)? => {
+                let is_in = |token: &TokenId| row[token.index() / 32] >> (token.0 % 32) & 1 == 1;
+                tokens.extend(preamble.closing_tokens(place.stage).filter(is_in));
+            }
+            _ => tokens.extend(bits(row)),
+        }
+        for token in tokens {
+            let step = self.preamble.as_ref().map(|preamble| preamble.step(place.stage, token));
+            let keeps = match step {
+                Some(Step::Stays(Stage::Free(matched))) => {
+                    let at = matched as usize;
+                    if in_time.len() <= at {
+                        in_time.resize(at + 1, None);
+                    }
+                    match in_time[at] {
+                        Some(known) => known,
+                        None => {
+                            let next = Place { stage: Stage::Free(matched), ..*place };
+                            let completion = self.completion_at(generation, &next)?;
+                            let keeps = completion.is_some_and(|c| c.is_within(vocabulary, after));
+                            in_time[at] = Some(keeps);
+                            keeps
+                        }
+                    }
+                }
+                _ => {
+                    let next = match self.step(generation, *place, token, self.tokens.len()) {
+                        Ok(next) => next,
+                        Err(MatcherError::Engine(error)) => return Err(error),
+                        Err(_) => None,
+                    };
+                    match next {
+                        None => false,
+                        Some(next) if generation.automaton.has_limits() => {
+                            let position = self.tokens.len();
+                            match self.settle_place(generation, &next, &course.ages, position)? {
+                                Some((next, ages)) => {
+                                    self.in_time(generation, &next, &ages, position + 1)?.is_some()
+                                }
+                                None => false,
+                            }
+                        }
+                        Some(next) => {
+                            let completion = self.completion_at(generation, &next)?;
+                            completion.is_some_and(|c| c.is_within(vocabulary, after))
+                        }
+                    }
+                }
+            };
+            if !keeps {
+                row[token.index() / 32] &= !(1 << (token.0 % 32));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn not_found() -> LimitExceeded {
+    LimitExceeded::new("stacks to find how a text can end", ffwd_automaton::MAX_COMPLETION_STEPS)
+}

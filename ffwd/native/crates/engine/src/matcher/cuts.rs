@@ -1,0 +1,325 @@
+//! Texts in which a limit of tokens ends a lexeme.
+//!
+//! A lexeme that ends at its longest match may take all that could follow it. Within a part with a limit
+//! it is ended nevertheless, by the last token that the part may have. So a text may need to use up
+//! the tokens of a part before it can go on. Such texts are looked for breadth first, token by token.
+//! While nothing ends, one layer of that search is soon the same as an earlier one, and the layers up
+//! to the limit need not be gone through.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::budget::Plan;
+use super::sections::{left_of, settled, Ages};
+use super::{Matcher, Place, Stage};
+use crate::engine::Generation;
+use crate::mask::Completion;
+use ffwd_automaton::{EndingText, EngineError, StateId};
+use ffwd_bounds::meter;
+use ffwd_tokenizer::vocabulary::TokenId;
+
+/// How many configurations one search looks at.
+const MAX_NODES: usize = 4_096;
+/// After how many tokens a configuration is looked for that goes on to itself.
+const MAX_STEADY: usize = 6;
+
+/// A configuration, with the positions of the tokens with which open parts began.
+type Key = (StateId, Ages);
+
+struct Node {
+    key: Key,
+    /// The one before it, and the tokens from there.
+    from: usize,
+    tokens: SmallVec<[TokenId; 1]>,
+}
+
+/// The nodes that so many tokens lead to.
+#[derive(Default)]
+struct Layer {
+    nodes: Vec<usize>,
+    of: FxHashMap<Key, usize>,
+}
+
+impl Layer {
+    fn has_the_keys_of(&self, other: &Self) -> bool {
+        self.of.len() == other.of.len() && self.of.keys().all(|key| other.of.contains_key(key))
+    }
+}
+
+/// A configuration after one token more.
+struct Successor {
+    token: TokenId,
+    key: Key,
+    closed: bool,
+}
+
+impl Matcher {
+    /// A plan for a text in which limits end lexemes; `None` where none is found.
+    pub(super) fn through_limits(
+        &self,
+        generation: &Generation,
+        place: &Place,
+        ages: &Ages,
+        position: usize,
+    ) -> Result<Option<Plan>, EngineError> {
+        let Some(ending) = self.ending_through_limits(generation, place.state, ages, position)?
+        else {
+            return Ok(None);
+        };
+        let vocabulary = self.compiled.engine.vocabulary();
+        let completion = Arc::new(Completion::new(vocabulary, [].into(), ending));
+        let completion = self.beginning_with(place, completion);
+        // Before the text there may be tokens that count, and there is the budget of the whole.
+        if self.is_in_text(place) && self.max_tokens().is_none()
+            || self.keeps_to_limits(generation, place, ages, position, &completion)?
+        {
+            return Ok(Some(Plan::of(completion)));
+        }
+        Ok(None)
+    }
+
+    fn ending_through_limits(
+        &self,
+        generation: &Generation,
+        state: StateId,
+        ages: &Ages,
+        position: usize,
+    ) -> Result<Option<EndingText>, EngineError> {
+        let Generation { automaton, .. } = generation;
+        let mut nodes = vec![Node { key: (state, ages.clone()), from: 0, tokens: SmallVec::new() }];
+        let mut layers = vec![Layer { nodes: vec![0], of: FxHashMap::default() }];
+        layers[0].of.insert(nodes[0].key.clone(), 0);
+        let mut position = position;
+        while let Some(layer) = layers.last().filter(|layer| !layer.nodes.is_empty()) {
+            let mut next = Layer::default();
+            let mut has_closed = false;
+            for &node in &layer.nodes {
+                let key = nodes[node].key.clone();
+                for successor in self.successors(generation, &key, position)? {
+                    let Successor { token, key, closed } = successor;
+                    if next.of.contains_key(&key) {
+                        continue;
+                    }
+                    let tokens = SmallVec::from_slice(&[token]);
+                    let number = nodes.len();
+                    nodes.push(Node { key: key.clone(), from: node, tokens });
+                    has_closed |= closed;
+                    let (state, ages) = &key;
+                    let rest = if automaton.is_accepting(*state) {
+                        Some(EndingText::default())
+                    } else if closed {
+                        self.ending_at_once(generation, *state, ages, position + 1)?
+                    } else {
+                        None
+                    };
+                    if let Some(rest) = rest {
+                        return Ok(Some(ending(&nodes, number, &rest)));
+                    }
+                    next.nodes.push(number);
+                    next.of.insert(key, number);
+                }
+            }
+            if nodes.len() > MAX_NODES {
+                return Ok(None);
+            }
+            position += 1;
+            let earlier = layers.iter().position(|layer| layer.has_the_keys_of(&next));
+            layers.push(next);
+            if has_closed {
+                layers.drain(..layers.len() - 1);
+                continue;
+            }
+            let Some(earlier) = earlier else { continue };
+            // From here on the layers repeat, until a part has had all of its tokens.
+            let ends = layers[earlier..].iter().flat_map(|layer| layer.of.keys());
+            let mut first_end = usize::MAX;
+            for (state, ages) in ends {
+                for part in automaton.open_parts(automaton.threads(*state)) {
+                    first_end = first_end.min(position + left_of(&part, ages, position));
+                }
+            }
+            if first_end == usize::MAX {
+                return Ok(None);
+            }
+            let repeated = first_end.saturating_sub(position + 1);
+            let last = self.after_repetition(&mut nodes, &layers[earlier..], repeated)?;
+            layers = vec![last];
+            position += repeated;
+        }
+        Ok(None)
+    }
+
+    /// The layer after so many tokens more, where the last of some layers is the first again.
+    fn after_repetition(
+        &self,
+        nodes: &mut Vec<Node>,
+        layers: &[Layer],
+        tokens: usize,
+    ) -> Result<Layer, EngineError> {
+        let period = layers.len() - 1;
+        let mut last = Layer::default();
+        for &node in &layers[tokens % period].nodes {
+            meter::charge(tokens)?;
+            let key = nodes[node].key.clone();
+            let mut way: Vec<TokenId> = Vec::with_capacity(tokens);
+            let mut at = key.clone();
+            for left in (1..=tokens).rev() {
+                // The last layer knows whence it comes, the first only whence it came at first.
+                let place = match left % period {
+                    0 => period,
+                    place => place,
+                };
+                let Some(&node) = layers[place].of.get(&at) else { break };
+                way.extend(nodes[node].tokens.iter().rev());
+                at = nodes[nodes[node].from].key.clone();
+            }
+            way.reverse();
+            let Some(&from) = layers[period].of.get(&at) else { continue };
+            let number = nodes.len();
+            nodes.push(Node { key: key.clone(), from, tokens: way.into() });
+            last.nodes.push(number);
+            last.of.insert(key, number);
+        }
+        Ok(last)
+    }
+
+    fn successors(
+        &self,
+        generation: &Generation,
+        (state, ages): &Key,
+        position: usize,
+    ) -> Result<Vec<Successor>, EngineError> {
+        let Generation { automaton, masker, .. } = generation;
+        let mut found = Vec::new();
+        for group in masker.groups(automaton, *state)?.iter() {
+            meter::charge(8)?;
+            let Some(token) = group.first_token() else { continue };
+            let threads = automaton.threads(group.next);
+            let Some(settled) = settled(automaton, threads, ages, position)? else { continue };
+            let state = match settled.threads.as_slice() == threads {
+                true => group.next,
+                false => automaton.intern(settled.threads)?,
+            };
+            found.push(Successor { token, key: (state, settled.ages), closed: settled.closed });
+        }
+        Ok(found)
+    }
+
+    /// How a text ends in time without another lexeme that a limit has to end.
+    fn ending_at_once(
+        &self,
+        generation: &Generation,
+        state: StateId,
+        ages: &Ages,
+        position: usize,
+    ) -> Result<Option<EndingText>, EngineError> {
+        let place = self.text_in(state);
+        let plan = self.in_time_at_once(generation, &place, ages, position)?;
+        Ok(plan.map(|plan| plan.ending()))
+    }
+
+    /// A place within the grammar's text.
+    fn text_in(&self, state: StateId) -> Place {
+        Place { state, read: self.prefix.len(), stage: Stage::Grammar }
+    }
+
+    /// How many tokens all open parts must have left in a state so that each that may come can be
+    /// followed to an end; `None` where that is not known. Counted with the next one.
+    ///
+    /// A text ends where a configuration can be reached in so many tokens that goes on to itself, up to
+    /// the limit of the part around it, and from which the text can end when that has ended.
+    pub(super) fn steady_after(
+        &self,
+        generation: &Generation,
+        state: StateId,
+    ) -> Result<Option<u32>, EngineError> {
+        let Generation { automaton, .. } = generation;
+        if let Some(known) = automaton.steady(state) {
+            return Ok(known);
+        }
+        let parts = automaton.open_parts(automaton.threads(state));
+        let ages = parts.iter().map(|part| part.age + 1).max().unwrap_or(0);
+        let ages: Ages = (0..ages).map(|_| 0).collect();
+        let mut most = Some(0);
+        for successor in self.successors(generation, &(state, ages), 0)? {
+            let tokens = match successor.closed {
+                true => None,
+                false => self.steady_from(generation, successor.key)?,
+            };
+            most = most.zip(tokens).map(|(most, tokens)| tokens.max(most));
+            if most.is_none() {
+                break;
+            }
+        }
+        let tokens = most.map(|most| most as u32);
+        automaton.keep_steady(state, tokens);
+        Ok(tokens)
+    }
+
+    fn steady_from(&self, generation: &Generation, key: Key) -> Result<Option<usize>, EngineError> {
+        let Generation { automaton, .. } = generation;
+        if let Some(completion) = self.completion_at(generation, &self.text_in(key.0))? {
+            return Ok(Some(completion.most() + 1));
+        }
+        if automaton.open_parts(automaton.threads(key.0)).is_empty() {
+            let ages = Ages::new();
+            let ending = self.ending_through_limits(generation, key.0, &ages, 0)?;
+            return Ok(ending.map(|_| 0));
+        }
+        let mut seen: FxHashSet<Key> = FxHashSet::from_iter([key.clone()]);
+        let mut layer = vec![key];
+        for tokens in 1..=MAX_STEADY {
+            let mut next = Vec::new();
+            for key in layer {
+                let successors = self.successors(generation, &key, 0)?;
+                let stays = successors.iter().any(|next| next.key == key && !next.closed);
+                if stays && self.ends_where_closed(generation, key.0)? {
+                    return Ok(Some(tokens));
+                }
+                for Successor { key, closed, .. } in successors {
+                    if !closed && seen.insert(key.clone()) {
+                        next.push(key);
+                    }
+                }
+            }
+            layer = next;
+        }
+        Ok(None)
+    }
+
+    /// Whether a text ends if the one part around it has had all of its tokens.
+    fn ends_where_closed(
+        &self,
+        generation: &Generation,
+        state: StateId,
+    ) -> Result<bool, EngineError> {
+        let Generation { automaton, .. } = generation;
+        let threads = automaton.threads(state);
+        let [part] = automaton.open_parts(threads)[..] else { return Ok(false) };
+        let closed = automaton.closed(threads, &|open| *open == part)?;
+        if closed.is_empty() || !automaton.open_parts(&closed).is_empty() {
+            return Ok(false);
+        }
+        let state = automaton.intern(closed)?;
+        let ages = Ages::new();
+        let at_once = self.ending_at_once(generation, state, &ages, 0)?;
+        if at_once.is_some() {
+            return Ok(true);
+        }
+        Ok(self.ending_through_limits(generation, state, &ages, 0)?.is_some())
+    }
+}
+
+/// The tokens that lead to a node, and then a text.
+fn ending(nodes: &[Node], last: usize, rest: &EndingText) -> EndingText {
+    let mut way: Vec<TokenId> = Vec::new();
+    let mut node = last;
+    while node != 0 {
+        way.extend(nodes[node].tokens.iter().rev());
+        node = nodes[node].from;
+    }
+    let way = way.iter().rev().map(|token| (0, token.0));
+    EndingText { text: rest.text.clone(), tokens: way.chain(rest.tokens.iter().copied()).collect() }
+}

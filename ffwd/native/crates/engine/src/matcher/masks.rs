@@ -1,0 +1,139 @@
+//! Which tokens may come next.
+
+use std::sync::atomic::Ordering;
+
+use super::preamble::Stage;
+use super::{state_in, Matcher};
+use crate::engine::Generation;
+use crate::mask::token_set::{bits, clear_bits, set_bits};
+use ffwd_automaton::{EngineError, StateId};
+use ffwd_tokenizer::canonical::Restricted;
+use ffwd_tokenizer::vocabulary::TokenId;
+
+impl Matcher {
+    /// Copies the mask into the row if it is known already, and needs no more.
+    pub fn fill_known(&self, row: &mut [u32]) -> bool {
+        if self.terminated {
+            row.fill(0);
+            set_bits(row, self.compiled.engine.vocabulary().eos());
+            return true;
+        }
+        if !self.is_plain() {
+            return false;
+        }
+        let generation = self.compiled.generation();
+        let state = state_in(&generation, self.place.load(Ordering::Acquire));
+        let ample = |state: &StateId| self.is_known_ample(&generation, &self.place_in(*state));
+        let state = state.filter(|state| self.budget.is_none() || ample(state));
+        let fill = |state| generation.masker.with_known(state, |mask| mask.fill(row));
+        state.and_then(fill).is_some()
+    }
+
+    /// Whether the mask is the grammar's own.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        let in_text = self.stage == Stage::Grammar && self.read == self.prefix.len();
+        in_text && !self.canonical
+    }
+
+    /// The generation and the state, if the grammar's mask has not been computed and is needed.
+    pub(super) fn unknown(&self) -> Option<(u32, StateId)> {
+        let in_text = self.stage == Stage::Grammar && self.read == self.prefix.len();
+        if self.terminated || !in_text {
+            return None;
+        }
+        let (generation, state) = self.here().ok()?;
+        let known = generation.masker.is_known(state);
+        (!known).then_some((generation.number, state))
+    }
+
+    /// Overwrites a bitmask row with the tokens that may come next. After the end these are the
+    /// end tokens, so that a row of a batch that is done can be sampled from.
+    pub fn fill_bitmask(&self, row: &mut [u32]) -> Result<(), EngineError> {
+        if self.fill_known(row) {
+            return Ok(());
+        }
+        self.fill_in_time(row)?;
+        if self.canonical {
+            self.restrict(row)?;
+        }
+        Ok(())
+    }
+
+    /// Overwrites a row with what the grammar allows.
+    pub fn fill_by_grammar(&self, row: &mut [u32]) -> Result<(), EngineError> {
+        let (generation, state) = self.here()?;
+        let Generation { automaton, masker, .. } = &**generation;
+        let left = self.prefix_left();
+        if let Some(preamble) = self.preamble.as_ref().filter(|_| self.stage != Stage::Grammar) {
+            let vocabulary = self.compiled.engine.vocabulary();
+            preamble.fill(self.stage, row, |token, rest| {
+                let text = vocabulary.text(token);
+                let text = &text[text.len() - rest..];
+                let shared = text.len().min(left.len());
+                if text[..shared] != left[..shared] {
+                    return Ok::<bool, EngineError>(false);
+                }
+                let rest = &text[shared..];
+                Ok(rest.is_empty() || automaton.walk(automaton.threads(state), rest)?.is_some())
+            })?;
+        } else if !left.is_empty() {
+            row.fill(0);
+            set_bits(row, &masker.prefixed(automaton, left, state)?);
+        } else if masker.with_known(state, |mask| mask.fill(row)).is_none() {
+            masker.compute(automaton, state)?.fill(row);
+            self.compiled.settle(&generation);
+        }
+        Ok(())
+    }
+
+    /// Takes out of a mask what is not canonical, unless nothing would be left.
+    fn restrict(&self, row: &mut [u32]) -> Result<(), EngineError> {
+        let masks = self.compiled.engine.canonical_masks();
+        let (Some(masks), Some((canonicality, context)), Some(tracked)) =
+            (masks, self.context(), &self.tracked)
+        else {
+            return Ok(());
+        };
+        let mut restricted = masks.restrict(&context, row);
+        let dead_ends = self.dead_ends(canonicality, &context)?;
+        if !dead_ends.is_empty() {
+            clear_bits(row, &dead_ends);
+            if row.iter().all(|&word| word == 0) {
+                restricted = Restricted::NothingLeft;
+            }
+        }
+        if let Some(preamble) = self.preamble.as_ref().filter(|_| self.is_in_free_text()) {
+            preamble.keep_controls(row);
+        }
+        match restricted {
+            Restricted::Canonical => {}
+            Restricted::NothingLeft => {
+                tracked.fallbacks.lock().nothing_left += 1;
+                self.fill_in_time(row)?;
+            }
+            Restricted::Lost => tracked.fallbacks.lock().lost += 1,
+        }
+        Ok(())
+    }
+
+    /// The tokens that may come next, sorted; none after the end.
+    pub fn allowed(&self) -> Result<Vec<TokenId>, EngineError> {
+        if self.terminated {
+            return Ok(Vec::new());
+        }
+        if !self.is_plain() || self.budget.is_some() {
+            let mut row = vec![0; self.compiled.engine.vocabulary().mask_words()];
+            self.fill_bitmask(&mut row)?;
+            return Ok(bits(&row).collect());
+        }
+        let (generation, state) = self.here()?;
+        let Generation { automaton, masker, .. } = &**generation;
+        if let Some(tokens) = masker.with_known(state, |mask| mask.tokens()) {
+            return Ok(tokens);
+        }
+        let tokens = masker.compute(automaton, state)?.tokens();
+        self.compiled.settle(&generation);
+        Ok(tokens)
+    }
+}

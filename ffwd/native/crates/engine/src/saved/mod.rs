@@ -1,0 +1,173 @@
+//! Compiled grammars and texts in progress as bytes, and back.
+//!
+//! An automaton is built while texts are read, so what is saved of a grammar is what it was compiled
+//! from, and of a text how it began and its tokens, which are read again. Each begins with the same
+//! header:
+//!
+//! | bytes | |
+//! | --- | --- |
+//! | 4 | `ffwd` |
+//! | 1 | what it is: `Kind` |
+//! | 2 | the version of the format |
+//! | 16 | the fingerprint of the vocabulary |
+//! | 8 | how many bytes follow, but for the last 8 |
+//! | | these |
+//! | 8 | a checksum of all before |
+//!
+//! Numbers of the header are little-endian; others are written in groups of seven bits, the lowest
+//! first. What is read may come from anybody: every length is compared with what is left before
+//! anything is made of it, and what a grammar is compiled from passes through compilation again, with
+//! all its limits.
+
+mod ast;
+mod bytes;
+mod fingerprint;
+mod grammar;
+mod recipe;
+mod text;
+
+use thiserror::Error;
+
+use bytes::Reader;
+pub use fingerprint::Fingerprint;
+pub use recipe::{load as load_grammar, save as save_grammar};
+pub use text::{load as load_text, save as save_text};
+
+use crate::engine::CompileError;
+use crate::matcher::MatcherError;
+use ffwd_bounds::error::LimitExceeded;
+
+/// The version of the format. One that is not this one is not read.
+pub const VERSION: u16 = 2;
+const MAGIC: &[u8; 4] = b"ffwd";
+const HEADER: usize = 4 + 1 + 2 + 16 + 8;
+const CHECKSUM: usize = 8;
+
+/// What was saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Grammar = b'G' as isize,
+    Text = b'T' as isize,
+}
+
+/// Bytes that cannot be made what they were, or something that cannot be made bytes.
+#[derive(Debug, Error)]
+pub enum SavedError {
+    #[error("the bytes were not saved by ffwd, or hold another kind of object")]
+    Kind,
+    #[error("the bytes have the format {found}, and this version of ffwd reads {VERSION}")]
+    Version { found: u16 },
+    #[error("the bytes were written for another vocabulary: ids, texts or end tokens differ")]
+    Vocabulary,
+    #[error("the text was in another grammar than this one")]
+    Grammar,
+    #[error("the bytes end too early, or go on too long")]
+    Length,
+    #[error("the checksum differs: the bytes have changed since they were written")]
+    Checksum,
+    #[error("the bytes make no sense at {0}")]
+    Malformed(&'static str),
+    #[error("{0} cannot be saved")]
+    Unsupported(&'static str),
+    /// What reading them may take is used up.
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+    #[error(transparent)]
+    Compile(Box<CompileError>),
+    #[error(transparent)]
+    Matcher(Box<MatcherError>),
+}
+
+impl SavedError {
+    /// One word for it.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Kind => "kind",
+            Self::Version { .. } => "version",
+            Self::Vocabulary => "vocabulary",
+            Self::Grammar => "grammar",
+            Self::Length => "length",
+            Self::Checksum => "checksum",
+            Self::Malformed(_) => "malformed",
+            Self::Unsupported(_) => "unsupported",
+            Self::Compile(_) | Self::Matcher(_) | Self::Limit(_) => "refused",
+        }
+    }
+}
+
+impl From<CompileError> for SavedError {
+    fn from(error: CompileError) -> Self {
+        match error.exceeded().filter(LimitExceeded::is_interruption) {
+            Some(limit) => Self::Limit(limit),
+            None => Self::Compile(Box::new(error)),
+        }
+    }
+}
+
+impl From<MatcherError> for SavedError {
+    fn from(error: MatcherError) -> Self {
+        let exceeded = match &error {
+            MatcherError::Engine(error) => error.exceeded(),
+            _ => None,
+        };
+        match exceeded.filter(LimitExceeded::is_interruption) {
+            Some(limit) => Self::Limit(limit),
+            None => Self::Matcher(Box::new(error)),
+        }
+    }
+}
+
+/// A checksum that every changed byte changes, by Fowler, Noll and Vo.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash: u64, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}
+
+/// The payload with its header and checksum.
+fn seal(kind: Kind, vocabulary: Fingerprint, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + payload.len() + CHECKSUM);
+    bytes.extend_from_slice(MAGIC);
+    bytes.push(kind as u8);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&vocabulary.0.to_le_bytes());
+    bytes.extend_from_slice(&(payload.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(payload);
+    let sum = checksum(&bytes);
+    bytes.extend_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// The payload of what [`seal`] made.
+fn unseal(bytes: &[u8], kind: Kind, vocabulary: Fingerprint) -> Result<Reader<'_>, SavedError> {
+    if bytes.len() < 7 {
+        return Err(SavedError::Length);
+    }
+    if !bytes.starts_with(MAGIC) || bytes[4] != kind as u8 {
+        return Err(SavedError::Kind);
+    }
+    let found = u16::from_le_bytes([bytes[5], bytes[6]]);
+    if found != VERSION {
+        return Err(SavedError::Version { found });
+    }
+    let Some((before, sum)) = bytes.split_last_chunk::<CHECKSUM>() else {
+        return Err(SavedError::Length);
+    };
+    let Some((header, payload)) = before.split_at_checked(HEADER) else {
+        return Err(SavedError::Length);
+    };
+    let (of, length) = header[7..].split_at(16);
+    if length != (payload.len() as u64).to_le_bytes() {
+        return Err(SavedError::Length);
+    }
+    if checksum(before).to_le_bytes() != *sum {
+        return Err(SavedError::Checksum);
+    }
+    if of != vocabulary.0.to_le_bytes() {
+        return Err(SavedError::Vocabulary);
+    }
+    Ok(Reader::new(payload))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,312 @@
+//! A grammar as the automaton follows it: symbols without left recursion, and of each symbol only
+//! the texts that are not empty, beside a flag for the empty one.
+
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::graph::{Graph, VertexId};
+use super::left_corners::components;
+use super::left_recursion::Building;
+use super::table::Table;
+use super::values::{Key, Values};
+use super::NodeId;
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_bounds::meter;
+
+/// An interned symbol of one [`Symbols`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SymbolId(pub u32);
+
+impl SymbolId {
+    /// The empty text and nothing else.
+    pub const EMPTY: Self = Self(0);
+}
+
+/// Texts that are not empty; whether the empty one belongs too is said by [`Symbols::is_nullable`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Symbol {
+    /// Nothing but perhaps the empty text.
+    Empty,
+    /// The first, and then the second.
+    Seq(SymbolId, SymbolId),
+    Choice(Arc<[SymbolId]>),
+    /// Any number of times.
+    Star(SymbolId),
+    /// So many times, at most `max` and at least `min`.
+    Repeat {
+        inner: SymbolId,
+        min: u32,
+        max: Option<u32>,
+    },
+    /// A lexeme, a set of tokens, or a JSON value.
+    Leaf(NodeId),
+    /// What the matcher reports or limits, a node of the grammar; and what is inside.
+    Marked(NodeId, SymbolId),
+    /// The same texts without the empty one.
+    NonEmpty(SymbolId),
+    /// A part of the grammar that may have itself as a part: what it stands for is found by
+    /// [`Symbols::meaning`].
+    Part(u32),
+    /// A part of a rule with a parameter, with its value: see [`super::live::Live::later`].
+    Later(u32),
+}
+
+impl Symbol {
+    /// What a symbol can begin with; none of these leads back to it. Of what comes later not.
+    pub(super) fn corners(
+        &self,
+        is_nullable: impl Fn(SymbolId) -> bool,
+    ) -> SmallVec<[SymbolId; 2]> {
+        match self {
+            Self::Empty | Self::Leaf(_) | Self::Part(_) | Self::Later(_) => SmallVec::new(),
+            &Self::Seq(first, then) if is_nullable(first) => SmallVec::from_slice(&[first, then]),
+            Self::Choice(parts) => SmallVec::from_slice(parts),
+            &Self::Seq(inner, _)
+            | &Self::Star(inner)
+            | &Self::Repeat { inner, .. }
+            | &Self::Marked(_, inner)
+            | &Self::NonEmpty(inner) => SmallVec::from_slice(&[inner]),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Symbols {
+    symbols: Vec<Symbol>,
+    nullable: Vec<bool>,
+    ids: FxHashMap<Symbol, SymbolId>,
+    /// What a part stands for.
+    pub(super) parts: Vec<SymbolId>,
+    /// Larger than that of any symbol that a symbol can begin with.
+    ranks: Vec<u32>,
+    /// Whether parts are reported or limited.
+    has_marks: bool,
+    pub start: SymbolId,
+    /// The parts that are to be reported or limited, begin with themselves, and can begin with what
+    /// is around them: they have no symbol.
+    pub unmarked: Vec<NodeId>,
+    /// Where rules with a parameter come later.
+    values: Option<Arc<Values>>,
+    /// The parts with values that are there from the start on.
+    pub(super) keys: Vec<Key>,
+    of_parts: FxHashMap<NodeId, SymbolId>,
+    /// Of parts that depend on a parameter, whatever it is.
+    later_ranks: FxHashMap<NodeId, u32>,
+}
+
+/// How many symbols a grammar may have.
+const MAX_SYMBOLS: usize = 16_000_000;
+
+impl Symbols {
+    #[inline]
+    pub fn get(&self, id: SymbolId) -> &Symbol {
+        &self.symbols[id.0 as usize]
+    }
+
+    /// Whether the empty text belongs to a symbol.
+    #[inline]
+    pub fn is_nullable(&self, id: SymbolId) -> bool {
+        self.nullable[id.0 as usize]
+    }
+
+    #[inline]
+    pub fn meaning(&self, part: u32) -> SymbolId {
+        self.parts[part as usize]
+    }
+
+    /// A number that is larger than that of any symbol that this one can begin with.
+    #[inline]
+    pub fn rank(&self, id: SymbolId) -> u32 {
+        self.ranks[id.0 as usize]
+    }
+
+    /// What a place of the ranks can begin with: symbols, and behind these parts with a parameter
+    /// whatever their values are.
+    fn corners(&self, place: usize, later: &[NodeId]) -> SmallVec<[usize; 2]> {
+        let of_part = |node: NodeId| match later.binary_search(&node) {
+            Ok(number) => Some(self.symbols.len() + number),
+            Err(_) => self.of_parts.get(&node).map(|id| id.0 as usize),
+        };
+        match self.symbols.get(place) {
+            Some(&Symbol::Part(part)) => SmallVec::from_slice(&[self.meaning(part).0 as usize]),
+            Some(&Symbol::Later(part)) => of_part(self.keys[part as usize].0).into_iter().collect(),
+            Some(symbol) => {
+                symbol.corners(|id| self.is_nullable(id)).iter().map(|id| id.0 as usize).collect()
+            }
+            None => {
+                let node = later[place - self.symbols.len()];
+                let corners = self.values.as_ref().map_or(&[][..], |values| values.corners(node));
+                corners.iter().filter_map(|&corner| of_part(corner)).collect()
+            }
+        }
+    }
+
+    fn rank_all(&mut self) -> Result<(), LimitExceeded> {
+        const UNSEEN: u32 = u32::MAX;
+        let later = self.values.as_ref().map(|values| values.dependent()).unwrap_or_default();
+        let mut ranks = vec![UNSEEN; self.symbols.len() + later.len()];
+        let mut path: Vec<(usize, SmallVec<[usize; 2]>, u32)> = Vec::new();
+        for root in 0..ranks.len() {
+            if ranks[root] == UNSEEN {
+                path.push((root, self.corners(root, &later), 0));
+            }
+            while let Some((id, corners, rank)) = path.last_mut() {
+                meter::charge(1)?;
+                match corners.pop() {
+                    None => {
+                        let (id, mut rank) = (*id, *rank);
+                        if let (Some(&node), Some(values)) = (
+                            id.checked_sub(self.symbols.len()).and_then(|n| later.get(n)),
+                            &self.values,
+                        ) {
+                            // Room for the symbols that a part with a value is made of.
+                            rank += values.grammar().node(node).children().len() as u32 + 8;
+                        }
+                        ranks[id] = rank;
+                        path.pop();
+                        if let Some((_, _, outer)) = path.last_mut() {
+                            *outer = (*outer).max(rank + 1);
+                        }
+                    }
+                    Some(corner) => match ranks[corner] {
+                        UNSEEN => path.push((corner, self.corners(corner, &later), 0)),
+                        known => *rank = (*rank).max(known + 1),
+                    },
+                }
+            }
+        }
+        let of_later = ranks.split_off(self.symbols.len());
+        self.ranks = ranks;
+        self.later_ranks = later.into_iter().zip(of_later).collect();
+        Ok(())
+    }
+
+    /// A symbol, if it is known from the start on.
+    #[inline]
+    pub(super) fn known(&self, id: SymbolId) -> Option<&Symbol> {
+        self.symbols.get(id.0 as usize)
+    }
+
+    pub(super) fn find(&self, symbol: &Symbol) -> Option<SymbolId> {
+        self.ids.get(symbol).copied()
+    }
+
+    /// The symbol of a part that depends on no parameter and that parts use which do.
+    pub(super) fn of_part(&self, node: NodeId) -> Option<SymbolId> {
+        self.of_parts.get(&node).copied()
+    }
+
+    /// The rank of a part, whatever its value.
+    pub(super) fn rank_of_part(&self, node: NodeId) -> u32 {
+        self.later_ranks.get(&node).map_or(0, |rank| rank + 1)
+    }
+
+    /// Where parts with values come later: what is known without the values, and the parts that are
+    /// there from the start on.
+    pub fn values(&self) -> Option<(&Arc<Values>, &[Key])> {
+        Some((self.values.as_ref()?, &self.keys))
+    }
+
+    pub(super) fn has_marks(&self) -> bool {
+        self.has_marks
+    }
+
+    pub fn len(&self) -> usize {
+        self.symbols.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.symbols.is_empty()
+    }
+
+    /// About how many bytes of memory it holds.
+    pub fn memory_bytes(&self) -> usize {
+        let shared = |symbol: &Symbol| match symbol {
+            Symbol::Choice(parts) => parts.len() * 4 + 16,
+            _ => 0,
+        };
+        let each = 3 * std::mem::size_of::<Symbol>() + 16;
+        self.symbols.len() * each
+            + self.symbols.iter().map(shared).sum::<usize>()
+            + self.parts.len() * 4
+    }
+
+    /// The symbols of a grammar's graph.
+    ///
+    /// # Errors
+    /// There are too many, or left recursion through too many parts.
+    pub fn of(graph: &Graph) -> Result<Self, LimitExceeded> {
+        Self::with_values(graph, None, &[])
+    }
+
+    /// As [`Self::of`], where rules with a parameter come later. `used`: the vertices of parts that
+    /// those rules use.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_values(
+        graph: &Graph,
+        values: Option<&Arc<Values>>,
+        used: &[(NodeId, VertexId)],
+    ) -> Result<Self, LimitExceeded> {
+        let mut symbols = Self {
+            symbols: vec![Symbol::Empty],
+            nullable: vec![true],
+            ids: FxHashMap::default(),
+            parts: Vec::new(),
+            ranks: Vec::new(),
+            has_marks: !graph.marked.is_empty(),
+            start: SymbolId::EMPTY,
+            unmarked: Vec::new(),
+            values: values.cloned(),
+            keys: Vec::new(),
+            of_parts: FxHashMap::default(),
+            later_ranks: FxHashMap::default(),
+        };
+        let component_of = components(graph);
+        let mut building = Building::new(graph, &component_of, &mut symbols);
+        let start = building.symbol(graph.start)?;
+        for &(node, vertex) in used {
+            let symbol = building.symbol(vertex)?;
+            building.symbols.of_parts.insert(node, symbol);
+        }
+        building.finish()?;
+        symbols.start = start;
+        symbols.rank_all()?;
+        Ok(symbols)
+    }
+}
+
+impl Table for Symbols {
+    fn get(&self, id: SymbolId) -> &Symbol {
+        self.get(id)
+    }
+
+    fn is_nullable(&self, id: SymbolId) -> bool {
+        self.is_nullable(id)
+    }
+
+    fn has_marks(&self) -> bool {
+        self.has_marks
+    }
+
+    fn intern(&mut self, symbol: Symbol, nullable: bool) -> Result<SymbolId, LimitExceeded> {
+        meter::charge(1)?;
+        if self.symbols.len() >= MAX_SYMBOLS {
+            return Err(LimitExceeded::new("symbols of one grammar", MAX_SYMBOLS));
+        }
+        match self.ids.entry(symbol) {
+            Entry::Occupied(known) => Ok(*known.get()),
+            Entry::Vacant(entry) => {
+                let id = SymbolId(self.symbols.len() as u32);
+                self.symbols.push(entry.key().clone());
+                self.nullable.push(nullable);
+                entry.insert(id);
+                Ok(id)
+            }
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! What would show that an alternative has a value: which schemas must have one.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+use super::clauses::Cases;
+use super::error::LimitExceeded;
+use super::expand::Expander;
+use super::filling::MAX_CONTAINS;
+use super::languages::MAX_KEYS;
+use super::program::Program;
+use super::{ArraySpec, KeyClass, ObjectSpec, Property, SchemaId};
+use ffwd_regular::regex::Ast;
+
+/// What one way to build a value cannot do without.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// Each of these has a value.
+    pub all: SmallVec<[SchemaId; 8]>,
+    /// So many of these have one.
+    pub at_least: Option<(u64, Vec<SchemaId>)>,
+    /// An array whose items depend on each other can be filled.
+    pub array: Option<Arc<ArraySpec>>,
+}
+
+/// A way to build a value, as far as it has been looked into.
+#[derive(Clone, Debug)]
+pub enum Way {
+    Needs(Needs),
+    Object(ObjectWay),
+    Array(ArrayWay),
+    /// An object of which one name has one of some values.
+    Cases(Cases),
+}
+
+/// An object, and members with further keys that it needs besides: the place of their class and
+/// what they must satisfy.
+#[derive(Clone, Debug)]
+pub struct ObjectWay {
+    pub spec: Arc<ObjectSpec>,
+    extra: SmallVec<[(usize, SchemaId); 2]>,
+}
+
+/// An array as far as its items have been chosen.
+#[derive(Clone, Debug)]
+pub struct ArrayWay {
+    spec: Arc<ArraySpec>,
+    length: u64,
+    /// How many items so far satisfy each `contains`.
+    counts: SmallVec<[u64; 2]>,
+    items: Vec<SchemaId>,
+}
+
+impl ObjectWay {
+    pub(super) fn new(spec: Arc<ObjectSpec>) -> Self {
+        Self { spec, extra: SmallVec::new() }
+    }
+
+    /// Whether it needs no members with further keys.
+    pub fn needs_no_extra(&self) -> bool {
+        self.extra.is_empty()
+    }
+
+    /// Another object with the same further members.
+    pub(super) fn with(&self, spec: Arc<ObjectSpec>) -> Self {
+        Self { spec, extra: self.extra.clone() }
+    }
+}
+
+impl Way {
+    pub fn object(spec: Arc<ObjectSpec>) -> Self {
+        Self::Object(ObjectWay::new(spec))
+    }
+
+    pub fn array(spec: Arc<ArraySpec>) -> Self {
+        let counts = SmallVec::from_elem(0, spec.contains.len());
+        Self::Array(ArrayWay { spec, length: 0, counts, items: Vec::new() })
+    }
+}
+
+impl ArraySpec {
+    /// Whether which items it can have depends on the others, so that they are chosen together.
+    fn items_depend(&self) -> bool {
+        let mut counting = self.contains.iter().filter(|c| c.min > 0 || c.max.is_some());
+        let several =
+            self.unique && (self.min_items > 1 || self.contains.iter().any(|c| c.min > 0));
+        several || counting.nth(1).is_some()
+    }
+}
+
+impl Expander {
+    /// The ways that a way splits into, the most promising last.
+    pub(super) fn ways_of_object(
+        &mut self,
+        program: &Program,
+        way: ObjectWay,
+    ) -> Result<Vec<Way>, LimitExceeded> {
+        self.charge(1 + way.spec.properties.len())?;
+        if !way.spec.excluded.is_empty() {
+            let (at_once, complete) = self.ways_at_once(program, &way)?;
+            if complete {
+                return Ok(at_once);
+            }
+            let ways = self.ways_past_an_exclusion(program, &way)?;
+            return Ok(ways.into_iter().map(Way::Object).chain(at_once).collect());
+        }
+        let ObjectWay { spec, extra } = way;
+        let mut needs = Needs {
+            all: spec.properties.iter().filter(|p| p.required).map(|p| p.schema).collect(),
+            ..Needs::default()
+        };
+        let members = (needs.all.len() + extra.len()) as u64;
+        if spec.max_properties.is_some_and(|max| max < members) {
+            // One member may serve for two of the same class.
+            let mut ways = Vec::new();
+            for second in 1..extra.len() {
+                for first in 0..second {
+                    if extra[first].0 == extra[second].0 {
+                        let mut fewer = extra.clone();
+                        let (_, schema) = fewer.remove(second);
+                        fewer[first].1 = self.both(program, &[fewer[first].1, schema])?;
+                        ways.push(Way::Object(ObjectWay { spec: spec.clone(), extra: fewer }));
+                    }
+                }
+            }
+            return Ok(ways);
+        }
+        needs.all.extend(extra.iter().map(|&(_, schema)| schema));
+        let missing = spec.min_properties.saturating_sub(members);
+        if missing == 0 {
+            return Ok(vec![Way::Needs(needs)]);
+        }
+        let optional: Vec<SchemaId> = spec
+            .properties
+            .iter()
+            .filter(|p| !p.required && p.schema != SchemaId::NEVER)
+            .map(|p| p.schema)
+            .collect();
+        let mut ways = Vec::new();
+        if optional.len() as u64 >= missing {
+            let at_least = Some((missing, optional));
+            ways.push(Way::Needs(Needs { at_least, ..needs.clone() }));
+        }
+        for class in &spec.others {
+            let mut needs = needs.clone();
+            needs.all.push(class.schema);
+            ways.push(Way::Needs(needs));
+        }
+        Ok(ways)
+    }
+
+    /// All ways for an object not to be as the last of its exclusions says, the most promising
+    /// last. Each value of the object is one of theirs.
+    pub(super) fn ways_past_an_exclusion(
+        &mut self,
+        program: &Program,
+        way: &ObjectWay,
+    ) -> Result<Vec<ObjectWay>, LimitExceeded> {
+        let Some((exclusion, others)) = way.spec.excluded.split_last() else {
+            return Ok(vec![way.clone()]);
+        };
+        let rest = ObjectSpec { excluded: others.to_vec(), ..ObjectSpec::clone(&way.spec) };
+        let mut ways = self.violations(program, &rest, exclusion)?;
+        for violation in &mut ways {
+            let mut extra = way.extra.clone();
+            extra.append(&mut violation.extra);
+            violation.extra = extra;
+        }
+        ways.reverse();
+        Ok(ways)
+    }
+
+    /// The ways for an object not to be as an exclusion says.
+    pub(super) fn violations(
+        &mut self,
+        program: &Program,
+        spec: &ObjectSpec,
+        exclusion: &ObjectSpec,
+    ) -> Result<Vec<ObjectWay>, LimitExceeded> {
+        let any = ObjectSpec::any();
+        let named = |name: &Arc<str>, schema: SchemaId, required: bool| ObjectSpec {
+            properties: vec![Property { name: name.clone(), schema, required, free: true }],
+            ..ObjectSpec::any()
+        };
+        let mut opposites: Vec<ObjectSpec> = Vec::new();
+        for property in &exclusion.properties {
+            if property.required {
+                opposites.push(named(&property.name, SchemaId::NEVER, false));
+            }
+            let other = self.interner.negation(property.schema)?;
+            if other != SchemaId::NEVER {
+                opposites.push(named(&property.name, other, true));
+            }
+        }
+        if let Some(fewer) = exclusion.min_properties.checked_sub(1) {
+            opposites.push(ObjectSpec { max_properties: Some(fewer), ..any.clone() });
+        }
+        if let Some(max) = exclusion.max_properties {
+            opposites.push(ObjectSpec { min_properties: max.saturating_add(1), ..any });
+        }
+        // Further keys: one that is in a class without satisfying it, or in none.
+        let theirs: FxHashSet<&str> = exclusion.properties.iter().map(|p| &*p.name).collect();
+        let mut extras: Vec<(usize, SchemaId)> = Vec::new();
+        for KeyClass { keys, schema } in self.breaking_classes(exclusion)? {
+            for property in spec.properties.iter().filter(|p| !theirs.contains(&*p.name)) {
+                let inside = match &keys {
+                    None => true,
+                    Some(keys) => self.languages.contains(keys, &property.name)?,
+                };
+                if inside && property.schema != SchemaId::NEVER {
+                    opposites.push(named(&property.name, schema, true));
+                }
+            }
+            for (place, class) in spec.others.iter().enumerate() {
+                let member = self.both(program, &[class.schema, schema])?;
+                if member == SchemaId::NEVER {
+                    continue;
+                }
+                let keys = match (&class.keys, &keys) {
+                    (None, keys) | (keys, None) => keys.clone(),
+                    (Some(a), Some(b)) => Some(Ast::intersection([a.clone(), b.clone()])),
+                };
+                let Some(keys) = keys else {
+                    extras.push((place, member));
+                    continue;
+                };
+                match self.languages.list(&keys, MAX_KEYS)? {
+                    Some(names) => {
+                        let new = |name: &&Arc<str>| {
+                            !theirs.contains(&***name)
+                                && !spec.properties.iter().any(|p| p.name == **name)
+                        };
+                        let new = names.iter().filter(new);
+                        opposites.extend(new.map(|name| named(name, schema, true)));
+                    }
+                    None if self.languages.is_empty(&keys)? => {}
+                    None => extras.push((place, member)),
+                }
+            }
+        }
+        let mut ways = Vec::with_capacity(opposites.len() + extras.len());
+        for opposite in opposites {
+            self.charge(1 + spec.properties.len())?;
+            if let Some(both) = self.conjoin_objects(program, &[spec, &opposite])? {
+                ways.push(ObjectWay { spec: Arc::new(both), extra: SmallVec::new() });
+            }
+        }
+        let spec = Arc::new(spec.clone());
+        let with_extra =
+            |extra| ObjectWay { spec: spec.clone(), extra: SmallVec::from_slice(&[extra]) };
+        ways.extend(extras.into_iter().map(with_extra));
+        Ok(ways)
+    }
+
+    /// Further keys, and what a value must satisfy so that the object breaks the specification.
+    fn breaking_classes(&mut self, spec: &ObjectSpec) -> Result<Vec<KeyClass>, LimitExceeded> {
+        let mut breaking = Vec::with_capacity(spec.others.len() + 1);
+        let mut covered: Option<Vec<Ast>> = Some(Vec::new());
+        for class in &spec.others {
+            match (&class.keys, &mut covered) {
+                (Some(keys), Some(covered)) => covered.push(keys.clone()),
+                _ => covered = None,
+            }
+            let schema = self.interner.negation(class.schema)?;
+            if schema != SchemaId::NEVER {
+                breaking.push(KeyClass { keys: class.keys.clone(), schema });
+            }
+        }
+        if let Some(covered) = covered {
+            let keys = (!covered.is_empty()).then(|| Ast::complement(Ast::alternation(covered)));
+            breaking.push(KeyClass { keys, schema: SchemaId::ANY });
+        }
+        Ok(breaking)
+    }
+
+    pub(super) fn ways_of_array(
+        &mut self,
+        program: &Program,
+        way: ArrayWay,
+    ) -> Result<Vec<Way>, LimitExceeded> {
+        self.charge(1)?;
+        if way.spec.repeats {
+            let mut ways = self.arrays_with_repeated_item(program, &way.spec)?;
+            ways.reverse();
+            return Ok(ways.into_iter().map(Way::array).collect());
+        }
+        if way.spec.items_depend() {
+            return Ok(vec![Way::Needs(Needs { array: Some(way.spec), ..Needs::default() })]);
+        }
+        let ArrayWay { spec, length, counts, items } = way;
+        let enough = spec.contains.iter().zip(&counts).all(|(c, &count)| count >= c.min);
+        if length >= spec.min_items && enough {
+            return Ok(vec![Way::Needs(Needs { all: items.into(), ..Needs::default() })]);
+        }
+        let room = spec.max_items.map_or(u64::MAX, |max| max.saturating_sub(length));
+        let place = usize::try_from(length).ok().and_then(|at| spec.prefix.get(at));
+        let Some(base) = place.copied().or(spec.items).filter(|_| room > 0) else {
+            return Ok(Vec::new());
+        };
+        // Those of `contains` for which it matters whether the item is one of theirs.
+        let open: Vec<usize> = (0..spec.contains.len())
+            .filter(|&at| {
+                let contains = &spec.contains[at];
+                contains.from <= length && (counts[at] < contains.min || contains.max.is_some())
+            })
+            .collect();
+        if open.len() > MAX_CONTAINS {
+            let maximum = MAX_CONTAINS as u64;
+            return Err(LimitExceeded { limit: "contains", maximum });
+        }
+        let settled = place.is_none() && spec.contains.iter().all(|c| c.from <= length);
+        let mut ways = Vec::new();
+        for label in 0..1u32 << open.len() {
+            let mut demands: SmallVec<[SchemaId; 4]> = SmallVec::from_slice(&[base]);
+            let mut times = if settled { room } else { 1 };
+            let mut needed = u64::MAX;
+            let mut full = false;
+            for (bit, &at) in open.iter().enumerate() {
+                let contains = &spec.contains[at];
+                if label >> bit & 1 == 1 {
+                    demands.push(contains.schema);
+                    let left = contains.max.map_or(u64::MAX, |max| max.saturating_sub(counts[at]));
+                    full |= left == 0;
+                    times = times.min(left);
+                    if counts[at] < contains.min {
+                        needed = needed.min(contains.min - counts[at]);
+                    }
+                } else if contains.max.is_some() {
+                    demands.push(self.interner.negation(contains.schema)?);
+                }
+            }
+            if needed == u64::MAX {
+                // Only the length is served.
+                needed = spec.min_items.saturating_sub(length);
+                if settled && (needed == 0 || !enough && spec.min_items <= length) {
+                    continue;
+                }
+            }
+            let schema = self.both(program, &demands)?;
+            if full || schema == SchemaId::NEVER {
+                continue;
+            }
+            let times = times.min(needed.max(1));
+            let mut counts = counts.clone();
+            for (bit, &at) in open.iter().enumerate() {
+                if label >> bit & 1 == 1 {
+                    counts[at] = counts[at].saturating_add(times);
+                }
+            }
+            let mut items = items.clone();
+            if !items.contains(&schema) {
+                items.push(schema);
+            }
+            let length = length.saturating_add(times);
+            ways.push(Way::Array(ArrayWay { spec: spec.clone(), length, counts, items }));
+        }
+        ways.reverse();
+        Ok(ways)
+    }
+
+    /// Two places get the same item; past the first two places after the prefix all are alike.
+    pub(super) fn arrays_with_repeated_item(
+        &mut self,
+        program: &Program,
+        spec: &ArraySpec,
+    ) -> Result<Vec<Arc<ArraySpec>>, LimitExceeded> {
+        let places = spec.prefix.len() + 2;
+        let at = |place: usize| {
+            spec.prefix.get(place).copied().or(spec.items).unwrap_or(SchemaId::NEVER)
+        };
+        self.charge(places * places * places)?;
+        let mut ways = Vec::new();
+        for second in 1..places {
+            for first in 0..second {
+                let item = self.both(program, &[at(first), at(second)])?;
+                let mut prefix: Vec<SchemaId> =
+                    (0..=second.max(spec.prefix.len())).map(at).collect();
+                prefix[first] = item;
+                prefix[second] = item;
+                let min_items = spec.min_items.max(second as u64 + 1);
+                let repeated = ArraySpec { prefix, min_items, repeats: false, ..spec.clone() };
+                if let Some(repeated) = super::merge::settle_array(repeated) {
+                    ways.push(Arc::new(repeated));
+                }
+            }
+        }
+        Ok(ways)
+    }
+}

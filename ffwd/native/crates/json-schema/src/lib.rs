@@ -1,0 +1,93 @@
+//! JSON Schema: a document is parsed, its references are resolved, and each subschema is brought,
+//! lazily, to a normal form per JSON type. Nothing here knows automata or tokens.
+//!
+//! The way from text to normal form, a module a step:
+//!
+//! 1. `parser`: JSON text to an arena of nodes (`document`);
+//! 2. `reader` (and the `read_` modules): the subschemas that the root reaches are read and
+//!    checked, keyword by keyword (`dialect`, `rules`), to records of constraints (`schema`), with
+//!    references (`reference`, `resources`, `scopes`, `uri`) resolved to nodes, also those into other
+//!    documents (`registry`, `search`); `program` holds them, and
+//!    `fidelity` tells what became of each keyword;
+//! 3. `intern`: a [`SchemaId`] is a set of demands that must all hold: subschemas, `values` to be
+//!    equalled, and negations of schemas; `plain` and `shape` settle at once what is plain;
+//! 4. `expand`, `own`, `keys` and `merge`: what applies to the same value becomes alternatives per
+//!    JSON type (`alternatives`, `number_range`, `lattice`, `languages`); `combine` and `exclude` join
+//!    them by logic, `unevaluated` with what they have evaluated;
+//! 5. `satisfy`, `evidence` and `emptiness`: whether a value has them, and where items depend on each
+//!    other how many values (`counting`, `holds`, `filling`, `matching`, `distinct`); `normalise`: those
+//!    that some value has are the [`Normal`] form.
+
+mod alternatives;
+mod circles;
+mod clauses;
+mod combine;
+mod counting;
+mod dialect;
+mod distinct;
+mod document;
+mod emptiness;
+mod error;
+mod evidence;
+mod exclude;
+mod expand;
+mod fidelity;
+mod filling;
+mod holds;
+mod intern;
+mod keys;
+mod languages;
+mod lattice;
+mod matching;
+mod memory;
+mod merge;
+pub mod normal;
+mod normalise;
+mod number_range;
+mod one_of;
+mod options;
+mod own;
+mod parser;
+mod parts;
+mod plain;
+mod program;
+mod read_arrays;
+mod read_logic;
+mod read_objects;
+mod read_scalars;
+mod reader;
+mod reference;
+mod registry;
+mod resources;
+mod rules;
+mod satisfy;
+mod schema;
+mod scopes;
+mod search;
+mod set;
+mod shape;
+#[cfg(test)]
+mod test_emptiness;
+#[cfg(test)]
+mod test_exclude;
+#[cfg(any(test, feature = "testing"))]
+pub mod test_validator;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_items;
+#[cfg(test)]
+mod tests_logic;
+mod unevaluated;
+mod uri;
+mod values;
+
+pub use error::{LimitExceeded, SchemaError, SchemaErrorKind};
+pub use fidelity::{fidelity_report, Fidelity, KeywordFidelity};
+pub use normal::{
+    ArraySpec, Contains, KeyClass, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec,
+};
+pub use options::{LanguageIsEmpty, Limits, ListLanguage, Numbers, Policy, SchemaOptions};
+pub use registry::Registry;
+pub use set::{SchemaSet, PARTS};
+pub use values::ValueId;

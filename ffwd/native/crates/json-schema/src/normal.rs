@@ -1,0 +1,113 @@
+//! The normal form of a schema: for each JSON type, the alternatives of which one must hold.
+
+use std::sync::Arc;
+
+use ffwd_regular::regex::Ast;
+
+/// An interned schema: a set of subschemas of the document that must hold together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SchemaId(pub u32);
+
+/// What a schema allows, per JSON type. A value is valid if and only if one alternative of its
+/// type accepts it; a type without alternatives is not allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Normal {
+    pub null: bool,
+    pub boolean_false: bool,
+    pub boolean_true: bool,
+    pub numbers: Vec<NumberSpec>,
+    pub strings: Vec<StringSpec>,
+    pub objects: Vec<Arc<ObjectSpec>>,
+    pub arrays: Vec<Arc<ArraySpec>>,
+}
+
+/// The spellings of the allowed numbers, as text (ASCII), already combined from type, bounds,
+/// enum and const.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NumberSpec {
+    pub text: Ast,
+    /// Those that are written, where they are fewer.
+    pub narrow: Option<Ast>,
+}
+
+impl NumberSpec {
+    /// The spellings that are written.
+    pub fn written(&self) -> &Ast {
+        self.narrow.as_ref().unwrap_or(&self.text)
+    }
+}
+
+/// The allowed strings, as decoded text. All of it must hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StringSpec {
+    /// Code points.
+    pub min_length: u32,
+    pub max_length: Option<u32>,
+    /// Languages that the whole text must belong to (patterns are already made searched, formats
+    /// are whole). Sorted and without duplicates.
+    pub languages: Vec<Ast>,
+    /// `enum`/`const`: the text must be one of these. Sorted and without duplicates; those that
+    /// break another constraint have been removed where that is cheap to know.
+    pub one_of: Option<Arc<[Arc<str>]>>,
+}
+
+/// One kind of object: all of it must hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ObjectSpec {
+    /// Names are unique. Those that are not `free` come first, in the order in which they are
+    /// declared. A property that is not required may have a schema that nothing satisfies: its key
+    /// is forbidden, also as a further one.
+    pub properties: Vec<Property>,
+    /// Which further keys may come, and what their values must satisfy. The classes have no key in
+    /// common, and each has infinitely many keys beside those in `properties`; a further key that
+    /// is in none of them is forbidden.
+    pub others: Vec<KeyClass>,
+    /// Of all members together.
+    pub min_properties: u64,
+    pub max_properties: Option<u64>,
+    /// What the object must not be. None of these excludes anything itself.
+    pub excluded: Vec<Arc<ObjectSpec>>,
+}
+
+/// Some of the keys that an object does not declare.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeyClass {
+    /// As decoded text; `None` for every key.
+    pub keys: Option<Ast>,
+    pub schema: SchemaId,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Property {
+    pub name: Arc<str>,
+    pub schema: SchemaId,
+    pub required: bool,
+    /// The schema does not declare the name, it was found by listing a pattern's keys: in declared
+    /// order it has no place among the others and may come whenever further keys may.
+    pub free: bool,
+}
+
+/// One kind of array: all of it must hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ArraySpec {
+    pub prefix: Vec<SchemaId>,
+    /// What items past the prefix must satisfy; `None` forbids them.
+    pub items: Option<SchemaId>,
+    pub min_items: u64,
+    pub max_items: Option<u64>,
+    pub contains: Vec<Contains>,
+    /// No two items are equal.
+    pub unique: bool,
+    /// Some two items are equal.
+    pub repeats: bool,
+}
+
+/// How many items must satisfy a schema.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Contains {
+    pub schema: SchemaId,
+    /// Items before this place do not count.
+    pub from: u64,
+    pub min: u64,
+    pub max: Option<u64>,
+}

@@ -1,0 +1,172 @@
+//! What a caller chooses when a schema is read.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use super::document::DocumentLimits;
+use super::error::LimitExceeded;
+use super::registry::Registry;
+use ffwd_regular::regex::Ast;
+
+/// Decides whether a language has no string, and says how much work that was. Called while the
+/// schema's lock is held, so it must not use the schema.
+pub type LanguageIsEmpty = dyn Fn(&Ast) -> Result<(bool, u64), LimitExceeded> + Send + Sync;
+
+/// All strings of a language if they are at most so many. Called as [`LanguageIsEmpty`] is.
+pub type ListLanguage =
+    dyn Fn(&Ast, u64) -> Result<Option<Vec<String>>, LimitExceeded> + Send + Sync;
+
+/// Asks about languages under a budget for each call of a schema's methods.
+#[derive(Clone)]
+pub struct Oracle {
+    is_empty: Arc<LanguageIsEmpty>,
+    list: Option<Arc<ListLanguage>>,
+    spent: Arc<AtomicU64>,
+}
+
+impl Oracle {
+    /// With a budget of its own.
+    pub(super) fn apart(&self) -> Self {
+        Self { is_empty: self.is_empty.clone(), list: self.list.clone(), spent: Arc::default() }
+    }
+
+    /// All strings of a language if they are at most so many. A language of which that cannot be
+    /// found out is taken to have more.
+    pub(super) fn list(
+        &self,
+        language: &Ast,
+        most: u64,
+    ) -> Result<Option<Vec<String>>, LimitExceeded> {
+        self.list.as_ref().map_or(Ok(None), |list| list(language, most))
+    }
+
+    pub(super) fn begin(&self) {
+        self.spent.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether a language has no string.
+    pub(super) fn is_empty(&self, language: &Ast, limits: Limits) -> Result<bool, LimitExceeded> {
+        let maximum = limits.pattern_steps;
+        if self.spent.load(Ordering::Relaxed) > maximum {
+            return Err(LimitExceeded { limit: "pattern_steps", maximum });
+        }
+        let (empty, work) = (self.is_empty)(language)?;
+        self.spent.fetch_add(work, Ordering::Relaxed);
+        Ok(empty)
+    }
+}
+
+/// Options of [`SchemaSet::parse`](super::SchemaSet::parse).
+#[derive(Clone)]
+pub struct SchemaOptions {
+    pub limits: Limits,
+    pub policy: Policy,
+    pub numbers: Numbers,
+    /// What references may lead to.
+    pub registry: Arc<Registry>,
+    /// Only asked about languages whose emptiness is not plain from their syntax.
+    pub languages: Oracle,
+}
+
+impl SchemaOptions {
+    /// The default limits.
+    pub fn new(
+        is_empty: impl Fn(&Ast) -> Result<(bool, u64), LimitExceeded> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            limits: Limits::default(),
+            policy: Policy::default(),
+            numbers: Numbers::Any,
+            registry: Arc::default(),
+            languages: Oracle { is_empty: Arc::new(is_empty), list: None, spent: Arc::default() },
+        }
+    }
+
+    /// With a way to list languages that are not plainly finite by their syntax.
+    #[must_use]
+    pub fn listing(
+        mut self,
+        list: impl Fn(&Ast, u64) -> Result<Option<Vec<String>>, LimitExceeded> + Send + Sync + 'static,
+    ) -> Self {
+        self.languages.list = Some(Arc::new(list));
+        self
+    }
+}
+
+impl fmt::Debug for SchemaOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SchemaOptions")
+            .field("limits", &self.limits)
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What happens to a keyword that cannot be enforced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// The schema is refused.
+    #[default]
+    Strict,
+    /// The keyword is left out, and the fidelity report says so.
+    Lenient,
+}
+
+/// Which spellings of numbers are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Numbers {
+    /// Integers as digits alone where nothing else is allowed, and only numbers that are finite in
+    /// double precision; see [`ffwd_regular::regex::numbers::NumberConstraint::plain`].
+    #[default]
+    Plain,
+    /// All that are valid.
+    Any,
+}
+
+/// Budgets. Passing one is an error that names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Length of the documents.
+    pub schema_bytes: u64,
+    /// JSON values in the documents.
+    pub schema_nodes: u64,
+    /// Containers in containers.
+    pub schema_nesting: u64,
+    /// Dynamic scopes, and schemas that are reached in several of them.
+    pub dynamic_scopes: u64,
+    /// Alternatives of one JSON type in one normal form.
+    pub alternatives: u64,
+    /// Distinct conjunctions of subschemas.
+    pub schemas: u64,
+    /// Steps of automata that look for a string of a language, in one call.
+    pub pattern_steps: u64,
+    /// Elementary steps (properties merged, pairs compared, values tried) of one call.
+    pub steps: u64,
+}
+
+impl Limits {
+    pub(super) fn document(&self) -> DocumentLimits {
+        DocumentLimits {
+            bytes: self.schema_bytes,
+            // Two bits of an atom are spent on what it is, and one on aliases, which are nodes too.
+            nodes: self.schema_nodes.min(1 << 29),
+            nesting: self.schema_nesting,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            schema_bytes: 1 << 30,
+            schema_nodes: 2_000_000,
+            schema_nesting: 512,
+            dynamic_scopes: 200_000,
+            alternatives: 4096,
+            schemas: 1_000_000,
+            pattern_steps: 1_000_000,
+            steps: 20_000_000,
+        }
+    }
+}

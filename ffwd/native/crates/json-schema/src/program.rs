@@ -1,0 +1,152 @@
+//! A document's subschemas, as far as the root reaches them.
+
+use rustc_hash::FxHashMap;
+
+use super::circles::CircleParts;
+use super::document::{Document, NodeId};
+use super::error::SchemaError;
+use super::options::SchemaOptions;
+use super::reader::Reader;
+use super::resources::Resources;
+use super::rules::Rules;
+use super::schema::{Meaning, Schema};
+use super::scopes::Scopes;
+use super::search::search;
+use ffwd_regular::regex::Ast;
+
+/// A document whose reachable subschemas have been read.
+#[derive(Debug)]
+pub struct Program {
+    pub document: Document,
+    /// Those of the root.
+    pub rules: Rules,
+    pub schemas: Vec<Schema>,
+    meanings: Vec<Meaning>,
+    /// For the language of a format, a text that belongs to it.
+    pub witnesses: FxHashMap<Ast, &'static str>,
+    scopes: Option<Scopes>,
+    circle_parts: CircleParts,
+    resources: Option<Resources>,
+    /// What is not supported and was left out, where the policy allows that.
+    pub left_out: Vec<SchemaError>,
+}
+
+impl Program {
+    /// What a subschema comes down to; never `Same`.
+    pub fn meaning(&self, node: NodeId) -> Meaning {
+        self.meanings[node.index()]
+    }
+
+    /// Where a subschema or a value stands, as a JSON pointer.
+    pub fn pointer(&self, node: NodeId) -> String {
+        self.document.pointer(node)
+    }
+
+    /// What a subschema, the node below a schema's keyword or behind its reference, is known by: the
+    /// same subschema may mean different things on different ways.
+    pub fn child(&self, of: &Schema, node: NodeId) -> NodeId {
+        let Some(scopes) = &self.scopes else { return node };
+        let of = self.circle_parts.get(&of.node).unwrap_or(&of.node);
+        scopes.child(*of, node)
+    }
+
+    pub(super) fn set_meaning(&mut self, node: NodeId, meaning: Meaning) {
+        self.meanings[node.index()] = meaning;
+    }
+
+    /// Names what the schema of a number says itself, which is the member of a circle.
+    pub(super) fn add_part(&mut self, member: NodeId, number: usize) -> NodeId {
+        let part = NodeId(self.document.len() as u32);
+        self.document.add_alias(self.document.named(member));
+        self.circle_parts.insert(part, member);
+        self.schemas[number].node = part;
+        self.meanings.resize(part.index(), Meaning::Unseen);
+        self.meanings.push(Meaning::Schema(number as u32));
+        part
+    }
+
+    /// Reads a schema: what its root reaches, in the documents that it leads to.
+    ///
+    /// # Errors
+    /// The text is not JSON, a keyword is used in a way that is not valid or not supported, or a
+    /// limit is passed.
+    pub fn read(text: &str, options: &SchemaOptions) -> Result<Self, SchemaError> {
+        let mut document = Document::parse(text, options.limits.document())?;
+        let mut searched = false;
+        loop {
+            let rules = match Rules::of_root(&document) {
+                Ok(rules) => rules,
+                Err(uri) if !searched && options.registry.get(&uri).is_some() => {
+                    document = search(document, options)?;
+                    searched = true;
+                    continue;
+                }
+                Err(_) => Rules::ASSUMED,
+            };
+            let mut reader = Reader::new(&document, options, rules, searched);
+            match reader.read() {
+                Err(_) if reader.missing.is_some() => {
+                    document = search(document, options)?;
+                    searched = true;
+                }
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    let resources = reader.take_resources();
+                    let Reader { meanings, schemas, witnesses, scopes, left_out, .. } = reader;
+                    for &node in scopes.iter().flat_map(Scopes::aliases) {
+                        document.add_alias(node);
+                    }
+                    let mut program = Self {
+                        document,
+                        rules,
+                        schemas,
+                        meanings,
+                        witnesses,
+                        scopes,
+                        circle_parts: CircleParts::default(),
+                        resources,
+                        left_out,
+                    };
+                    program.settle_circles()?;
+                    program.shorten_chains();
+                    return Ok(program);
+                }
+            }
+        }
+    }
+
+    /// The rules by which the schema at a node is read.
+    pub fn rules_at(&self, node: NodeId) -> Rules {
+        match &self.resources {
+            Some(resources) => resources.rules_of(resources.around(&self.document, node)),
+            None => self.rules,
+        }
+    }
+
+    /// For each node of the documents, whether the root reaches it as a schema.
+    pub fn reached(&self) -> Vec<bool> {
+        let mut reached = vec![false; self.meanings.len()];
+        for (place, meaning) in self.meanings.iter().enumerate() {
+            if *meaning != Meaning::Unseen {
+                reached[self.document.named(NodeId(place as u32)).index()] = true;
+            }
+        }
+        reached
+    }
+
+    /// Lets every `Same` name its end, so that following it is one step.
+    fn shorten_chains(&mut self) {
+        let mut chain: Vec<usize> = Vec::new();
+        for start in 0..self.meanings.len() {
+            let mut place = start;
+            while let Meaning::Same(target) = self.meanings[place] {
+                chain.push(place);
+                place = target.index();
+            }
+            let end = self.meanings[place];
+            for place in chain.drain(..) {
+                self.meanings[place] = end;
+            }
+        }
+    }
+}

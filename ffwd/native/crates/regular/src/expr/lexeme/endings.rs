@@ -1,0 +1,426 @@
+//! Short texts with which a lexeme can end from a state on.
+//!
+//! One for each required language, and where other languages are told apart, one for each of their
+//! outcomes that is found. They are shortest texts, by a search that goes where the least length of
+//! what is left says; so most are found by going straight on.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::{Builder, LexState, Lexeme, Residuals, StateKey};
+use crate::expr::derivative::{ByteClasses, Derivatives};
+use crate::expr::lower::Spelling;
+use crate::expr::store::{Expr, ExprId, ExprStore};
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_bounds::meter;
+
+/// A text that leads from a state to one in which the lexeme may end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    pub text: Arc<[u8]>,
+    pub end: LexState,
+}
+
+/// How many expressions one search may look at.
+const MAX_STEPS: usize = 100_000;
+/// How many outcomes of a state are looked for.
+const MAX_OUTCOMES: usize = 64;
+/// How many states are remembered at once, and how many bytes of each.
+const MAX_REMEMBERED: usize = 1 << 14;
+const MAX_REMEMBERED_BYTES: usize = 1 << 10;
+/// From so many repetitions on they are not searched through one by one.
+const MANY: u32 = 64;
+/// How many counted repetitions within or after each other are written at once: each is a search
+/// within the one before.
+const MAX_WITHIN: usize = 16;
+/// How often one search tries to write many repetitions at once.
+const MAX_TRIES: usize = 8;
+/// How many parts of a union may be looked at on their own, and how deep in each other.
+const MAX_PARTS: usize = 8;
+const MAX_PARTS_DEPTH: usize = 6;
+/// How many bytes a text may have.
+const MAX_TEXT: usize = 1 << 18;
+
+/// Of the bytes that a lexeme does not tell apart the first of these is written: most tokenizers
+/// have long runs of the first.
+const WRITTEN: &[u8] = b" a0-_.,:/A";
+
+/// The endings of states.
+pub(super) type Endings = FxHashMap<LexState, Arc<[Ending]>>;
+
+impl Lexeme {
+    /// Short texts with which the lexeme can end from a state on. None only where that takes too
+    /// long to find.
+    ///
+    /// # Errors
+    /// A limit of the lexeme is passed.
+    pub fn endings(&self, state: LexState) -> Result<Arc<[Ending]>, LimitExceeded> {
+        if let Some(known) = self.builder.lock().endings.get(&state) {
+            return Ok(known.clone());
+        }
+        let mut found: Vec<Ending> = Vec::new();
+        for text in self.texts_to_end(state)? {
+            let mut end = Some(state);
+            for &byte in &text {
+                end = match end {
+                    // A lexeme may have ended before its text did.
+                    Some(end) if !end.is_final() => self.next(end, byte)?,
+                    _ => None,
+                };
+            }
+            let Some(end) = end.filter(|end| end.accepts()) else { continue };
+            match found.iter_mut().find(|known| self.accept(known.end) == self.accept(end)) {
+                Some(known) if known.text.len() <= text.len() => {}
+                Some(known) => *known = Ending { text: text.into(), end },
+                None => found.push(Ending { text: text.into(), end }),
+            }
+        }
+        let found: Arc<[Ending]> = found.into();
+        // Long ones are found again as fast.
+        if found.iter().map(|ending| ending.text.len()).sum::<usize>() > MAX_REMEMBERED_BYTES {
+            return Ok(found);
+        }
+        let mut builder = self.builder.lock();
+        if builder.endings.len() >= MAX_REMEMBERED {
+            builder.endings.clear();
+        }
+        builder.endings.insert(state, found.clone());
+        Ok(found)
+    }
+
+    fn texts_to_end(&self, state: LexState) -> Result<Vec<Vec<u8>>, LimitExceeded> {
+        let (before, residuals) = match &self.data(state).key {
+            StateKey::Closed(_) => return Ok(vec![Vec::new()]),
+            StateKey::Inside(residuals) => (None, residuals),
+            StateKey::Quote => match &self.data(self.inside()).key {
+                StateKey::Inside(residuals) => (Some(b'"'), residuals),
+                _ => return Ok(Vec::new()),
+            },
+        };
+        let closes = self.spec.spelling == Spelling::JsonString;
+        let mut builder = self.builder.lock();
+        let Builder { store, derivatives, .. } = &mut *builder;
+        let mut texts = Vec::new();
+        for outcome in self.outcomes(store, residuals)? {
+            if let Some(text) = shortest(store, derivatives, &self.classes, outcome, 0)? {
+                texts.push(before.into_iter().chain(text).chain(closes.then_some(b'"')).collect());
+            }
+        }
+        Ok(texts)
+    }
+
+    /// Languages of what may follow, so that each outcome that is wanted is one of them.
+    fn outcomes(
+        &self,
+        store: &mut ExprStore,
+        residuals: &Residuals,
+    ) -> Result<Vec<ExprId>, LimitExceeded> {
+        let is_required = |language: u8| self.spec.required >> language & 1 == 1;
+        let alive = || residuals.iter().copied();
+        let mut outcomes: Vec<ExprId> =
+            alive().filter(|&(language, _)| is_required(language)).map(|(_, id)| id).collect();
+        if alive().count() > 1 {
+            let alone = outcomes.len();
+            for at in 0..alone {
+                let required = outcomes[at];
+                for (_, other) in alive() {
+                    if other == required || outcomes.len() >= MAX_OUTCOMES {
+                        continue;
+                    }
+                    outcomes.push(store.and(&[required, other])?);
+                    let without = store.not(other)?;
+                    outcomes.push(store.and(&[required, without])?);
+                }
+            }
+            let all: Vec<ExprId> = alive().map(|(_, id)| id).collect();
+            outcomes.push(store.and(&all)?);
+        }
+        let mut seen = rustc_hash::FxHashSet::default();
+        outcomes.retain(|&id| id != ExprId::EMPTY && seen.insert(id));
+        Ok(outcomes)
+    }
+}
+
+/// One of the bytes of a class.
+fn written(classes: &ByteClasses, class: usize) -> u8 {
+    let is_in = |byte: &&u8| usize::from(classes.of[usize::from(**byte)]) == class;
+    WRITTEN.iter().find(is_in).copied().unwrap_or(classes.representatives[class])
+}
+
+/// What the search knows of an expression: how it got there.
+struct Visit {
+    from: ExprId,
+    byte: u8,
+    length: u32,
+}
+
+/// A shortest string of an expression. `None` if there is none, or it takes too long to find.
+fn shortest(
+    store: &mut ExprStore,
+    derivatives: &mut Derivatives,
+    classes: &ByteClasses,
+    start: ExprId,
+    within: usize,
+) -> Result<Option<Vec<u8>>, LimitExceeded> {
+    if !derivatives.is_alive(store, classes, start)? {
+        return Ok(None);
+    }
+    if within < MAX_WITHIN
+        && has_magnitude(store, start, MAX_PARTS_DEPTH)
+        && store.stands_alone(start)
+    {
+        return of_parts(store, derivatives, classes, start, within + 1);
+    }
+    let bytes: Vec<u8> = (0..classes.len()).map(|class| written(classes, class)).collect();
+    let mut visits: FxHashMap<ExprId, Visit> = FxHashMap::default();
+    visits.insert(start, Visit { from: start, byte: 0, length: 0 });
+    // By the length of the whole, then by what is left, then the newest first; and from which class
+    // on the expression is looked at.
+    let least = store.min_len(start);
+    let mut queue = BinaryHeap::from([Reverse((least, least, Reverse(0usize), start, 0usize))]);
+    let mut steps = 0;
+    let mut tries = MAX_TRIES;
+    while let Some(Reverse((whole, left, _, current, first))) = queue.pop() {
+        meter::charge(4)?;
+        let length = visits[&current].length;
+        if whole > length.saturating_add(left) {
+            continue;
+        }
+        let rest = match store.nullable(current) {
+            true => Some(Vec::new()),
+            false if first == 0 && tries > 0 && within < MAX_WITHIN => {
+                let found = repeated(store, derivatives, classes, current, within + 1)?;
+                tries -= usize::from(store.counts(current));
+                found
+            }
+            false => None,
+        };
+        // Only where nothing else can be shorter.
+        if let Some(rest) = rest.filter(|rest| first == 0 && rest.len() <= left as usize) {
+            let mut text = Vec::with_capacity(length as usize + rest.len());
+            let mut at = current;
+            while at != start {
+                let visit = &visits[&at];
+                text.push(visit.byte);
+                at = visit.from;
+            }
+            text.reverse();
+            text.extend_from_slice(&rest);
+            return Ok(Some(text));
+        }
+        for (class, &byte) in bytes.iter().enumerate().skip(first) {
+            let next = derivatives.derive(store, current, byte)?;
+            let known = visits.get(&next).is_some_and(|visit| visit.length <= length + 1);
+            if known || next == ExprId::EMPTY || !derivatives.is_alive(store, classes, next)? {
+                continue;
+            }
+            steps += 1;
+            if steps > MAX_STEPS {
+                return Ok(None);
+            }
+            visits.insert(next, Visit { from: current, byte, length: length + 1 });
+            let rest = store.min_len(next);
+            let sum = (length + 1).saturating_add(rest);
+            queue.push(Reverse((sum, rest, Reverse(steps), next, 0)));
+            if sum <= whole {
+                // Straight on; the other bytes only if that leads nowhere.
+                queue.push(Reverse((
+                    whole,
+                    left.max(rest + 1),
+                    Reverse(steps),
+                    current,
+                    class + 1,
+                )));
+                break;
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Whether an expression is a union or concatenation in which a magnitude stands: what is shortest
+/// in these follows from their parts, and in a magnitude it is known.
+fn has_magnitude(store: &ExprStore, id: ExprId, depth: usize) -> bool {
+    match store.get(id) {
+        Expr::Magnitude(_) => true,
+        Expr::Concat(head, tail) if depth > 0 => {
+            has_magnitude(store, *head, depth - 1) || has_magnitude(store, *tail, depth - 1)
+        }
+        Expr::Or(ids) if depth > 0 => {
+            ids.len() <= MAX_PARTS && ids.iter().any(|&id| has_magnitude(store, id, depth - 1))
+        }
+        _ => false,
+    }
+}
+
+/// A shortest string of an expression by those of its parts.
+fn of_parts(
+    store: &mut ExprStore,
+    derivatives: &mut Derivatives,
+    classes: &ByteClasses,
+    id: ExprId,
+    within: usize,
+) -> Result<Option<Vec<u8>>, LimitExceeded> {
+    match store.get(id).clone() {
+        Expr::Magnitude(magnitude) => {
+            let text = magnitude.shortest();
+            meter::charge(16 + text.as_ref().map_or(0, String::len))?;
+            Ok(text.map(String::into_bytes))
+        }
+        Expr::Concat(head, tail) => {
+            let head = shortest(store, derivatives, classes, head, within)?;
+            let Some(head) = head else { return Ok(None) };
+            let tail = shortest(store, derivatives, classes, tail, within)?;
+            Ok(tail.map(|tail| [head, tail].concat()))
+        }
+        Expr::Or(ids) => {
+            let mut best: Option<Vec<u8>> = None;
+            for &id in &*ids {
+                let found = shortest(store, derivatives, classes, id, within)?;
+                let Some(found) = found else { continue };
+                if best.as_ref().is_none_or(|best| found.len() < best.len()) {
+                    best = Some(found);
+                }
+            }
+            Ok(best)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A shortest string of an expression that begins with many repetitions: as many times a shortest
+/// one of what is repeated. `None` where it is something else.
+fn repeated(
+    store: &mut ExprStore,
+    derivatives: &mut Derivatives,
+    classes: &ByteClasses,
+    start: ExprId,
+    within: usize,
+) -> Result<Option<Vec<u8>>, LimitExceeded> {
+    let (head, tail) = match *store.get(start) {
+        Expr::Concat(head, tail) => (head, tail),
+        _ => (start, ExprId::EPSILON),
+    };
+    let Expr::Repeat { inner, min, .. } = *store.get(head) else { return Ok(None) };
+    let length = u64::from(store.min_len(inner)).saturating_mul(min.into());
+    // What looks around is not the same at each place.
+    if min < MANY || length > MAX_TEXT as u64 || !store.stands_alone(start) {
+        return Ok(None);
+    }
+    let Some(one) = shortest(store, derivatives, classes, inner, within)? else { return Ok(None) };
+    let Some(rest) = shortest(store, derivatives, classes, tail, within)? else { return Ok(None) };
+    if (one.len() as u64).saturating_mul(min.into()) > MAX_TEXT as u64 {
+        return Ok(None);
+    }
+    Ok(Some([one.repeat(min as usize), rest].concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::{LexemeSpec, Verdict};
+    use crate::regex::{rust_dialect, Ast};
+    use std::collections::VecDeque;
+
+    fn ast(pattern: &str) -> Ast {
+        rust_dialect::anchored(pattern).unwrap()
+    }
+
+    fn lexeme(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Lexeme {
+        Lexeme::new(LexemeSpec::new(spelling, languages)).unwrap()
+    }
+
+    /// The length of the shortest text, by looking at all of them in order of their length.
+    fn by_length(lexeme: &Lexeme, state: LexState) -> usize {
+        let mut seen = rustc_hash::FxHashSet::from_iter([state]);
+        let mut pending = VecDeque::from([(state, 0)]);
+        while let Some((state, length)) = pending.pop_front() {
+            if state.accepts() {
+                return length;
+            }
+            for byte in 0..=255 {
+                if let Some(next) = lexeme.next(state, byte).unwrap().filter(|&s| seen.insert(s)) {
+                    pending.push_back((next, length + 1));
+                }
+            }
+        }
+        panic!("every state is alive")
+    }
+
+    #[test]
+    fn endings_are_shortest_from_every_state() {
+        let patterns = [
+            "a|bcd|bce+",
+            "[0-9]{4}-[0-9]{2}",
+            "x{30,}y?",
+            "(ab|c){5,9}",
+            "é*(€|😀)",
+            "a*b{3}c*",
+            "(aaaa|b)c{2}|d{9}",
+            "\"*",
+            "",
+        ];
+        let both = |a: &str, b: &str| Ast::intersection([ast(a), ast(b)]);
+        let mut languages: Vec<Ast> = patterns.iter().map(|pattern| ast(pattern)).collect();
+        languages.push(both("(?s:.*)x(?s:.*)y", "[a-z0-9]{7,12}"));
+        languages.push(both("(a|bb){3,}", "(aa|b){4,7}"));
+        languages.push(Ast::intersection([ast("[ab]*"), Ast::complement(ast("a{0,5}|b"))]));
+        for language in languages {
+            for spelling in [Spelling::Utf8, Spelling::JsonString] {
+                let lexeme = lexeme(spelling, [language.clone()]);
+                let mut states = vec![lexeme.start()];
+                let mut at = 0;
+                while at < states.len().min(60) {
+                    let state = states[at];
+                    at += 1;
+                    let endings = lexeme.endings(state).unwrap();
+                    assert_eq!(endings.len(), 1);
+                    assert_eq!(endings[0].text.len(), by_length(&lexeme, state), "{language:?}");
+                    for byte in 0..=255 {
+                        let next = lexeme.next(state, byte).unwrap();
+                        states.extend(next.filter(|next| !states.contains(next)));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_outcome_that_others_tell_apart_has_an_ending() {
+        let languages: Arc<[Ast]> = [ast("[a-z]+"), ast("q+"), ast("[a-q]{3}")].into();
+        let spec = LexemeSpec {
+            required: 1,
+            ..LexemeSpec::new(Spelling::Utf8, languages.iter().cloned())
+        };
+        let lexeme = Lexeme::new(spec).unwrap();
+        let endings = lexeme.endings(lexeme.start()).unwrap();
+        let mut verdicts: Vec<Verdict> =
+            endings.iter().map(|ending| lexeme.accept(ending.end)).collect();
+        verdicts.sort_unstable();
+        assert_eq!(verdicts, [0b001, 0b011, 0b101, 0b111]);
+        for ending in endings.iter() {
+            let length = if lexeme.accept(ending.end) & 0b100 == 0 { 1 } else { 3 };
+            assert_eq!(ending.text.len(), length, "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_found_straight() {
+        let lexeme = lexeme(Spelling::JsonString, [ast("[a-z]{9000,}(x|yy)")]);
+        let endings = lexeme.endings(lexeme.start()).unwrap();
+        assert_eq!(endings[0].text.len(), 9003);
+        for (pattern, length) in [
+            ("[a-z]{200000,}", 200_002),
+            ("(ab|c){70000}d", 70_003),
+            ("x(yé{3}){300,400}z{100}", 1 + 300 * 7 + 100 + 2),
+            ("((a{80}){80}|b{90}){100}", 9_002),
+        ] {
+            let lexeme = self::lexeme(Spelling::JsonString, [ast(pattern)]);
+            let endings = lexeme.endings(lexeme.start()).unwrap();
+            assert_eq!(endings[0].text.len(), length, "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,2 @@
+pub mod expr;
+pub mod regex;

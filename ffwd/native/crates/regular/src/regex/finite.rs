@@ -1,0 +1,187 @@
+//! Unsigned JSON numbers that are finite in double precision, read byte by byte.
+//!
+//! How large an exponent may be depends on how many digits stand before it, so a regular expression
+//! for these numbers needs an alternative for each number of digits. The language is a state of its
+//! own here: the greatest exponent that may follow what was read.
+//!
+//! A number is in the language exactly if it is less than `LIMIT_DIGITS` × 10^292, with two
+//! exceptions that no one writes: what stands before the exponent must be less by itself, and zeros
+//! at the beginning of a fraction count up to the 400th.
+
+use std::cmp::Ordering;
+
+use super::Decimal;
+
+/// The digits of 1.7976931348623158e308. It rounds to the greatest double, 1.7976931348623157e308,
+/// and so does what lies between; from about 8e291 above it on, numbers round to infinity.
+const LIMIT_DIGITS: &[u8] = b"17976931348623158";
+const LIMIT_EXPONENT: i16 = 308;
+/// Zeros of a fraction that are counted.
+const MAX_ZEROS: i16 = 400;
+
+/// The bound below which numbers are: see `LIMIT_DIGITS`.
+pub(super) fn limit() -> Decimal {
+    power(LIMIT_DIGITS, LIMIT_EXPONENT)
+}
+
+/// The greatest finite double, as it is written.
+pub(super) fn greatest() -> Decimal {
+    power(b"17976931348623157", LIMIT_EXPONENT)
+}
+
+fn power(digits: &[u8], leading: i16) -> Decimal {
+    let digits = String::from_utf8_lossy(digits);
+    let exponent = i64::from(leading) + 1 - digits.len() as i64;
+    Decimal::parse(&format!("{digits}e{exponent}")).unwrap_or_else(|_| Decimal::zero())
+}
+
+/// Which of the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FiniteKind {
+    /// Without a point and without an exponent.
+    pub digits_only: bool,
+    /// Without zero.
+    pub positive: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Place {
+    Start,
+    /// After the integer part `0`.
+    Zero,
+    Integer,
+    /// After `0.` and after zeros behind it.
+    ZeroPoint,
+    ZeroFraction,
+    /// After the point behind other digits, and in the fraction that has one.
+    Point,
+    Fraction,
+    /// After `e`, after its plus, and in the digits of an exponent that has a bound.
+    Mark,
+    Plus,
+    Exponent,
+    /// The same where any exponent may come: zero stays zero, and a negative one makes less.
+    FreeMark,
+    FreeSign,
+    FreeExponent,
+    Over,
+}
+
+/// What may follow in a number of which a part has been read. There is always something, but for
+/// one that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Finite {
+    kind: FiniteKind,
+    place: Place,
+    /// The greatest exponent with which the digits stay below the limit.
+    room: i16,
+    /// How many digits were read, as long as they are the first ones of the limit.
+    tied: Option<u8>,
+    exponent: i16,
+}
+
+impl Finite {
+    pub fn new(kind: FiniteKind) -> Self {
+        Self { kind, place: Place::Start, room: LIMIT_EXPONENT, tied: Some(0), exponent: 0 }
+    }
+
+    /// Whether the text may end here.
+    pub fn accepts(&self) -> bool {
+        match self.place {
+            Place::Zero | Place::ZeroFraction => !self.kind.positive,
+            Place::Integer | Place::Fraction => true,
+            Place::Exponent | Place::FreeExponent | Place::Over => true,
+            Place::Start | Place::ZeroPoint | Place::Point => false,
+            Place::Mark | Place::Plus | Place::FreeMark | Place::FreeSign => false,
+        }
+    }
+
+    /// Whether the text must end here.
+    pub fn is_over(&self) -> bool {
+        self.place == Place::Over
+    }
+
+    /// The bytes that some number of the kind has.
+    pub fn alphabet(&self) -> &'static [u8] {
+        match self.kind.digits_only {
+            true => b"0123456789",
+            false => b"0123456789.eE+-",
+        }
+    }
+
+    /// What may follow after a byte; none if nothing may.
+    pub fn derive(&self, byte: u8) -> Option<Self> {
+        let at = |place| Self { place, ..*self };
+        // Nothing of the digits matters any more.
+        let free = |place| Some(Self { place, room: 0, tied: None, ..*self });
+        if self.kind.digits_only && !byte.is_ascii_digit() {
+            return None;
+        }
+        match (self.place, byte) {
+            (Place::Start, b'0') => {
+                let zero = if self.kind.digits_only { Place::Over } else { Place::Zero };
+                (!(self.kind.digits_only && self.kind.positive)).then(|| at(zero))
+            }
+            (Place::Start, b'1'..=b'9') => at(Place::Integer).significant(byte),
+            (Place::Integer, b'0'..=b'9') => {
+                Self { room: self.room - 1, ..*self }.significant(byte)
+            }
+            (Place::Integer, b'.') => Some(at(Place::Point)),
+            (Place::Point | Place::Fraction, b'0'..=b'9') => at(Place::Fraction).significant(byte),
+            // The next digit is a tenth.
+            (Place::Zero, b'.') => Some(Self { room: self.room + 1, ..at(Place::ZeroPoint) }),
+            (Place::ZeroPoint | Place::ZeroFraction, b'0') => {
+                let room = (self.room + 1).min(LIMIT_EXPONENT + MAX_ZEROS);
+                Some(Self { room, ..at(Place::ZeroFraction) })
+            }
+            (Place::ZeroPoint | Place::ZeroFraction, b'1'..=b'9') => {
+                at(Place::Fraction).significant(byte)
+            }
+            (Place::Zero | Place::ZeroFraction, b'e' | b'E') if !self.kind.positive => {
+                free(Place::FreeMark)
+            }
+            (Place::Integer | Place::Fraction, b'e' | b'E') => {
+                Some(Self { tied: None, ..at(Place::Mark) })
+            }
+            (Place::Mark, b'+') => Some(at(Place::Plus)),
+            (Place::Mark, b'-') | (Place::FreeMark, b'+' | b'-') => free(Place::FreeSign),
+            (Place::Mark | Place::Plus | Place::Exponent, b'0'..=b'9') => self.exponent(byte),
+            (Place::FreeMark | Place::FreeSign | Place::FreeExponent, b'0'..=b'9') => {
+                free(Place::FreeExponent)
+            }
+            _ => None,
+        }
+    }
+
+    /// Compares a digit with that of the limit.
+    fn significant(mut self, byte: u8) -> Option<Self> {
+        if let Some(tied) = self.tied {
+            let read = usize::from(tied) + 1;
+            let order = LIMIT_DIGITS.get(read - 1).map(|digit| byte.cmp(digit));
+            let less = order == Some(Ordering::Less);
+            // All digits of the limit are the limit.
+            let tie = order == Some(Ordering::Equal) && read < LIMIT_DIGITS.len();
+            self.tied = tie.then_some(tied + 1);
+            self.room -= i16::from(!less && !tie);
+        }
+        if self.kind.digits_only && self.room == 0 {
+            self.place = Place::Over;
+        }
+        (self.room >= 0).then_some(self)
+    }
+
+    fn exponent(&self, byte: u8) -> Option<Self> {
+        let exponent = self.exponent * 10 + i16::from(byte - b'0');
+        if exponent > self.room {
+            return None;
+        }
+        if exponent * 10 > self.room && exponent > 0 {
+            return Some(Self { place: Place::Over, room: 0, exponent: 0, ..*self });
+        }
+        Some(Self { place: Place::Exponent, exponent, ..*self })
+    }
+}
+
+#[cfg(test)]
+#[path = "finite_tests.rs"]
+mod tests;

@@ -1,0 +1,43 @@
+//! Regular languages over Unicode text: the tree, and the front ends that produce it.
+//!
+//! Nothing here knows bytes, tokens or automata: a tree says which strings of code points belong
+//! to a language. How those are spelled as bytes (plain UTF-8, or inside a JSON string) is decided
+//! where the tree is lowered to byte expressions.
+
+mod anchors;
+pub mod ast;
+mod case;
+mod context;
+pub mod decimal;
+mod digit_range;
+mod earliest;
+pub mod ecma;
+mod ecma_class;
+pub mod error;
+pub mod finite;
+pub mod formats;
+pub mod magnitude;
+mod membership;
+mod node;
+pub mod number_kinds;
+pub mod numbers;
+#[cfg(any(test, feature = "testing"))]
+pub mod oracle;
+pub mod pattern;
+mod piece;
+mod python;
+mod python_class;
+pub mod rust_dialect;
+mod size;
+mod stepped_numbers;
+pub mod substring;
+mod tree;
+
+pub use ast::{Ast, CharClass, Look};
+pub use decimal::{Decimal, DecimalError};
+pub use error::{PatternError, PatternErrorKind};
+pub use finite::Finite;
+pub use magnitude::Magnitude;
+pub use number_kinds::NumberKinds;
+pub use pattern::{parse, Dialect, PatternOptions};
+pub use substring::substring_of;

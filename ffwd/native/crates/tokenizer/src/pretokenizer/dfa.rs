@@ -1,0 +1,271 @@
+//! Where a match of one pattern ends, by a table over classes of characters.
+//!
+//! A state is an ordered list of threads, so the table decides among all alternatives in one scan
+//! as a backtracking engine does. What a look-ahead asks is known one character later: a cell
+//! says whether there was a match before its character.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::classes::{ClassId, ClassSet, Classes};
+use super::program::{step, Program, Thread};
+use super::work::Work;
+use ffwd_bounds::error::LimitExceeded;
+
+/// The most states of one pattern.
+const MAX_STATES: usize = 4096;
+
+/// Columns of the table: one for each class, and the end.
+const WIDTH: usize = 128;
+
+/// A state as the place of its row. Row 0 is of the state without threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Row(u32);
+
+const DEAD: Row = Row(0);
+
+/// The state that is reached, and in the lowest bit, whether the text before was a match.
+#[derive(Clone, Copy, Debug)]
+struct Cell(u32);
+
+impl Cell {
+    fn new(row: Row, matched: bool) -> Self {
+        Self(row.0 | u32::from(matched))
+    }
+
+    #[inline]
+    fn row(self) -> Row {
+        Row(self.0 & !1)
+    }
+
+    #[inline]
+    fn matched(self) -> bool {
+        self.0 & 1 != 0
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Dfa {
+    cells: Vec<Cell>,
+    start: Row,
+    /// The classes that a match may begin with.
+    begins: ClassSet,
+    /// ASCII characters that no match begins with.
+    idle: [bool; 128],
+    covers: bool,
+}
+
+impl Dfa {
+    pub fn new(program: &Program, classes: &Classes) -> Result<Self, LimitExceeded> {
+        let mut rows: Vec<Vec<Thread>> = vec![Vec::new(), program.start.clone()];
+        let mut ids: FxHashMap<Vec<Thread>, Row> = FxHashMap::default();
+        ids.insert(Vec::new(), DEAD);
+        let start = Row(WIDTH as u32);
+        ids.insert(program.start.clone(), start);
+        let mut cells = vec![Cell(0); 2 * WIDTH];
+        let mut next = Vec::new();
+        let mut row = 1;
+        let mut work = Work::new();
+        while let Some(threads) = rows.get(row).cloned() {
+            for class in classes.iter().chain([ClassId::END]) {
+                work.spend(program.cost(&threads))?;
+                let matched = step(program, &threads, class, &mut next);
+                let id = match ids.get(&next) {
+                    Some(&id) => id,
+                    None => {
+                        if rows.len() == MAX_STATES {
+                            let limit = "states of a pre-tokenizer's pattern";
+                            return Err(LimitExceeded::new(limit, MAX_STATES));
+                        }
+                        let id = Row((rows.len() * WIDTH) as u32);
+                        ids.insert(next.clone(), id);
+                        rows.push(next.clone());
+                        cells.resize(rows.len() * WIDTH, Cell(0));
+                        id
+                    }
+                };
+                cells[row * WIDTH + class.index()] = Cell::new(id, matched);
+            }
+            row += 1;
+        }
+        let begins = program.start.iter().fold(ClassSet::NONE, |set, thread| set.or(thread.next));
+        let mut idle = [false; 128];
+        for (byte, idle) in (0..).zip(&mut idle) {
+            *idle = classes.of_ascii(byte).is_some_and(|class| !begins.contains(class));
+        }
+        let mut dfa = Self { cells, start, begins, idle, covers: false };
+        dfa.covers = dfa.find_uncovered(classes).is_none();
+        Ok(dfa)
+    }
+
+    /// Whether a match begins at every place of every text, except at its end.
+    pub fn covers(&self) -> bool {
+        self.covers
+    }
+
+    /// A class of which a character may stand where no match begins.
+    fn find_uncovered(&self, classes: &Classes) -> Option<ClassId> {
+        let mut seen: FxHashSet<Row> = FxHashSet::default();
+        let mut stack = vec![self.start];
+        while let Some(row) = stack.pop() {
+            let ends = (row != self.start).then_some(ClassId::END);
+            for class in classes.iter().chain(ends) {
+                let cell = self.cell(row, class);
+                if cell.matched() {
+                    continue;
+                }
+                if cell.row() == DEAD {
+                    return Some(class);
+                }
+                if seen.insert(cell.row()) {
+                    stack.push(cell.row());
+                }
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn cell(&self, row: Row, class: ClassId) -> Cell {
+        self.cells[row.0 as usize + class.index()]
+    }
+
+    /// Whether a match may begin with a character of this class.
+    #[inline]
+    pub fn may_begin(&self, class: ClassId) -> bool {
+        self.begins.contains(class)
+    }
+
+    /// How many ASCII characters come first with which no match begins.
+    #[inline]
+    pub fn count_idle(&self, text: &[u8]) -> usize {
+        let busy = |&byte: &u8| !self.idle.get(usize::from(byte)).copied().unwrap_or_default();
+        text.iter().position(busy).unwrap_or(text.len())
+    }
+
+    /// The end of the match that begins at `from`, in the text that ends with `text`.
+    #[inline]
+    pub fn find(
+        &self,
+        classes: &Classes,
+        text: &[u8],
+        from: usize,
+        memo: &mut Memo,
+    ) -> Option<usize> {
+        // Most matches are a few ASCII characters, and what is behind them is decided at once.
+        // No match is empty, so `from` stands for none.
+        let mut scan = Scan { row: self.start, at: from, end: from };
+        for &byte in text.get(from..).unwrap_or_default().iter().take(CHECKPOINT) {
+            let Some(class) = classes.of_ascii(byte) else { break };
+            let cell = self.cell(scan.row, class);
+            scan.end = if cell.matched() { scan.at } else { scan.end };
+            scan.row = cell.row();
+            scan.at += 1;
+            if scan.row == DEAD {
+                #[cfg(test)]
+                {
+                    memo.scanned += scan.at - from;
+                }
+                return (scan.end > from).then_some(scan.end);
+            }
+        }
+        let end = self.find_on(classes, text, from, scan, memo);
+        (end > from).then_some(end)
+    }
+
+    /// Goes on with a scan that began at `from`.
+    fn find_on(
+        &self,
+        classes: &Classes,
+        text: &[u8],
+        from: usize,
+        scan: Scan,
+        memo: &mut Memo,
+    ) -> usize {
+        let Scan { mut row, mut at, mut end } = scan;
+        let far = from + CHECKPOINT;
+        memo.begin(from);
+        loop {
+            let Some(&byte) = text.get(at) else {
+                if self.cell(row, ClassId::END).matched() {
+                    end = at;
+                    memo.passed.clear();
+                }
+                break;
+            };
+            let (class, length) = match classes.of_ascii(byte) {
+                Some(class) => (class, 1),
+                None => classes.decode_long(text, at),
+            };
+            let cell = self.cell(row, class);
+            if cell.matched() {
+                end = at;
+                memo.passed.clear();
+            }
+            row = cell.row();
+            at += length;
+            let passes = at >= far && at % CHECKPOINT < length;
+            if row == DEAD || (passes && !memo.pass(row, at)) {
+                break;
+            }
+        }
+        #[cfg(test)]
+        {
+            memo.scanned += at - from;
+        }
+        memo.finish();
+        end
+    }
+}
+
+/// A scan in progress.
+struct Scan {
+    row: Row,
+    at: usize,
+    /// The end of the best match so far.
+    end: usize,
+}
+
+/// How far apart the places are that a scan remembers.
+const CHECKPOINT: usize = 16;
+
+/// What scans found out about the text behind the match that they ended with.
+///
+/// A scan may go far beyond the end of its match, hoping for a longer one, and the next one begins
+/// at that end. So that the same text is not scanned again and again, a scan remembers the states
+/// that it was in at some places behind the match: from there, no match is reached.
+/// (Reps, "Maximal-munch tokenization in linear time", 1998, for ordered alternatives.)
+#[derive(Debug, Default)]
+pub(super) struct Memo {
+    hopeless: FxHashSet<(Row, usize)>,
+    /// The last place in `hopeless`.
+    until: usize,
+    /// Where the scan in progress came by since its last match.
+    passed: Vec<(Row, usize)>,
+    /// How many bytes were scanned.
+    #[cfg(test)]
+    pub scanned: usize,
+}
+
+impl Memo {
+    fn begin(&mut self, from: usize) {
+        if from >= self.until && !self.hopeless.is_empty() {
+            self.hopeless.clear();
+        }
+    }
+
+    /// Whether going on makes sense.
+    fn pass(&mut self, row: Row, at: usize) -> bool {
+        if at <= self.until && self.hopeless.contains(&(row, at)) {
+            return false;
+        }
+        self.passed.push((row, at));
+        true
+    }
+
+    fn finish(&mut self) {
+        for (row, at) in self.passed.drain(..) {
+            self.until = self.until.max(at);
+            self.hopeless.insert((row, at));
+        }
+    }
+}

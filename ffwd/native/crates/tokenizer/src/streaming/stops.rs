@@ -1,0 +1,214 @@
+//! What a text stops at: tokens, and strings that are found while the text comes.
+
+use std::sync::Arc;
+
+use aho_corasick::automaton::{Automaton, StateID};
+use aho_corasick::nfa::noncontiguous;
+use aho_corasick::{nfa::contiguous, Anchored, MatchKind};
+use rustc_hash::FxHashMap;
+
+use super::decoder::Decoder;
+use super::error::StopError;
+use crate::vocabulary::TokenId;
+use ffwd_bounds::error::LimitExceeded;
+
+/// The most bytes that all stop strings of a request may have together: the search for them takes a
+/// few dozen times as much memory.
+pub const MAX_STRING_BYTES: usize = 1 << 16;
+
+/// What to stop at. Of hidden ones nothing is shown, visible ones are the end of the text.
+#[derive(Clone, Debug, Default)]
+pub struct StopOptions {
+    pub tokens: Vec<TokenId>,
+    pub strings: Vec<String>,
+    pub visible_tokens: Vec<TokenId>,
+    pub visible_strings: Vec<String>,
+}
+
+/// What stopped a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    Token(TokenId),
+    String(Arc<str>),
+}
+
+/// A token that stops, and what is reported.
+#[derive(Clone, Debug)]
+pub struct StopToken {
+    pub stop: Stop,
+    pub visible: bool,
+}
+
+/// A string that was found: how many bytes it has, which are the last ones that were read.
+#[derive(Clone, Debug)]
+pub struct StopString {
+    pub text: Arc<str>,
+    pub visible: bool,
+}
+
+/// Stop tokens and strings, made ready. Immutable.
+#[derive(Debug)]
+pub struct Stops {
+    tokens: FxHashMap<TokenId, StopToken>,
+    strings: Vec<StopString>,
+    search: Option<Search>,
+}
+
+#[derive(Debug)]
+struct Search {
+    automaton: contiguous::NFA,
+    start: StateID,
+    /// For each state but the first, how long the beginning of a stop string is that it stands for.
+    depths: FxHashMap<StateID, usize>,
+}
+
+/// How far the search has come: which beginning of a stop string the text ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchState(Option<StateID>);
+
+/// A stop string that ends in some text.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    pub string: &'a StopString,
+    /// Where it ends in the text that was just read.
+    pub end: usize,
+}
+
+impl Stops {
+    /// Where special tokens are not shown, a stop string that is the name of one stops at that
+    /// token: in the text it could never be found.
+    pub fn new(
+        decoder: &Decoder,
+        skip_special_tokens: bool,
+        options: StopOptions,
+    ) -> Result<Self, StopError> {
+        let strings = checked_strings(options.strings, options.visible_strings)?;
+        let mut tokens = FxHashMap::default();
+        for (list, visible) in [(options.tokens, false), (options.visible_tokens, true)] {
+            for token in list {
+                decoder.token(token)?;
+                let stop = StopToken { stop: Stop::Token(token), visible };
+                if tokens.insert(token, stop).is_some_and(|other| other.visible != visible) {
+                    return Err(StopError::TokenHiddenAndVisible { token });
+                }
+            }
+        }
+        if skip_special_tokens && !strings.is_empty() {
+            let by_text: FxHashMap<&[u8], &StopString> =
+                strings.iter().map(|string| (string.text.as_bytes(), string)).collect();
+            for (token, name) in decoder.specials() {
+                if let Some(string) = by_text.get(name) {
+                    tokens.entry(token).or_insert_with(|| StopToken {
+                        stop: Stop::String(Arc::clone(&string.text)),
+                        visible: string.visible,
+                    });
+                }
+            }
+        }
+        let search = if strings.is_empty() { None } else { Some(Search::new(&strings)?) };
+        Ok(Self { tokens, strings, search })
+    }
+
+    #[inline]
+    pub fn token(&self, token: TokenId) -> Option<&StopToken> {
+        if self.tokens.is_empty() {
+            return None;
+        }
+        self.tokens.get(&token)
+    }
+
+    pub fn start(&self) -> SearchState {
+        SearchState(self.search.as_ref().map(|search| search.start))
+    }
+
+    /// Reads on, up to the end of the first stop string.
+    ///
+    /// The first is the one that ends first: whoever reads byte by byte can stop there without
+    /// knowing what follows, so that it does not depend on how the text is cut into tokens. Of
+    /// those that end together it is the longest, which begins first.
+    #[inline]
+    pub fn read(&self, state: &mut SearchState, text: &str) -> Option<Found<'_>> {
+        let (Some(search), SearchState(Some(state))) = (&self.search, state) else {
+            return None;
+        };
+        for (index, &byte) in text.as_bytes().iter().enumerate() {
+            *state = search.automaton.next_state(Anchored::No, *state, byte);
+            if search.automaton.is_match(*state) {
+                let automaton = &search.automaton;
+                let string = (0..automaton.match_len(*state))
+                    .map(|at| &self.strings[automaton.match_pattern(*state, at).as_usize()])
+                    .max_by_key(|string| string.text.len())?;
+                return Some(Found { string, end: index + 1 });
+            }
+        }
+        None
+    }
+
+    /// How many bytes at the end of what was read may become a stop string.
+    #[inline]
+    pub fn held(&self, state: SearchState) -> usize {
+        match (&self.search, state) {
+            (Some(search), SearchState(Some(state))) if state != search.start => {
+                search.depths.get(&state).copied().unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl Search {
+    fn new(strings: &[StopString]) -> Result<Self, StopError> {
+        let too_many = |_| LimitExceeded::new("stop_string_bytes", MAX_STRING_BYTES);
+        let trie = noncontiguous::Builder::new()
+            .match_kind(MatchKind::Standard)
+            .prefilter(false)
+            .build(strings.iter().map(|string| string.text.as_bytes()))
+            .map_err(too_many)?;
+        let automaton = contiguous::Builder::new()
+            .prefilter(false)
+            .build_from_noncontiguous(&trie)
+            .map_err(too_many)?;
+        let start = automaton
+            .start_state(Anchored::No)
+            .map_err(|_| LimitExceeded::new("stop_string_bytes", MAX_STRING_BYTES))?;
+        let mut depths = FxHashMap::default();
+        for string in strings {
+            let mut state = start;
+            for (index, &byte) in string.text.as_bytes().iter().enumerate() {
+                state = automaton.next_state(Anchored::No, state, byte);
+                depths.insert(state, index + 1);
+            }
+        }
+        Ok(Self { automaton, start, depths })
+    }
+}
+
+/// Every string once, the hidden ones first.
+fn checked_strings(
+    hidden: Vec<String>,
+    visible: Vec<String>,
+) -> Result<Vec<StopString>, StopError> {
+    let mut strings: Vec<StopString> = Vec::with_capacity(hidden.len() + visible.len());
+    let mut known: FxHashMap<Arc<str>, bool> = FxHashMap::default();
+    let mut total = 0;
+    for (list, name, shown) in [(hidden, "stop", false), (visible, "visible stop", true)] {
+        for (index, text) in list.into_iter().enumerate() {
+            if text.is_empty() {
+                return Err(StopError::Empty { list: name, index });
+            }
+            total += text.len();
+            if total > MAX_STRING_BYTES {
+                return Err(LimitExceeded::new("stop_string_bytes", MAX_STRING_BYTES).into());
+            }
+            let text: Arc<str> = text.into();
+            match known.insert(Arc::clone(&text), shown) {
+                None => strings.push(StopString { text, visible: shown }),
+                Some(before) if before == shown => {}
+                Some(_) => {
+                    return Err(StopError::HiddenAndVisible { text: text.to_string(), index })
+                }
+            }
+        }
+    }
+    Ok(strings)
+}

@@ -1,0 +1,314 @@
+//! A model's vocabulary: the bytes of each token, and the trie over them. Knows no grammar.
+
+mod fewest;
+pub mod places;
+pub mod summary;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+pub mod trie;
+
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+use thiserror::Error;
+
+pub use places::{NodeSet, Places, Staying};
+pub use summary::{Summary, Utf8Place};
+pub use trie::{ByteTrie, NodeId};
+
+/// A token of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct TokenId(pub u32);
+
+impl TokenId {
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for TokenId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// The most ids of a vocabulary: far more than any model has, and what a mask can be kept of.
+const MAX_WIDTH: usize = 1 << 24;
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum VocabularyError {
+    #[error("the vocabulary has no text tokens")]
+    NoText,
+    #[error("no end-of-sequence token was given: pass at least one id in eos_token_ids")]
+    NoEos,
+    #[error("the end-of-sequence token {0} is outside the width of {1} ids")]
+    EosOutOfRange(TokenId, usize),
+    #[error("the width of {width} ids is smaller than the {tokens} tokens given")]
+    TooNarrow { width: usize, tokens: usize },
+    #[error("the width of {0} ids is more than the {MAX_WIDTH} that a vocabulary may have")]
+    TooWide(usize),
+    #[error("there is not enough memory for a width of {0} ids")]
+    Memory(usize),
+    #[error("the {0} tokens have more than the 16,777,216 bytes that a vocabulary may have")]
+    TooLarge(usize),
+    #[error(
+        "no token encodes the byte{} {}: text that needs {} could never be written, so masks would \
+         run into dead ends",
+        if .0.len() == 1 { "" } else { "s" },
+        list_bytes(.0),
+        if .0.len() == 1 { "it" } else { "them" }
+    )]
+    MissingBytes(Vec<u8>),
+}
+
+fn list_bytes(bytes: &[u8]) -> String {
+    let shown: Vec<String> = bytes.iter().take(8).map(|byte| format!("0x{byte:02X}")).collect();
+    let more = bytes.len().saturating_sub(8);
+    let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{tail}", shown.join(", "))
+}
+
+/// The tokens of a model: what each spells, and which ones end a sequence.
+#[derive(Debug)]
+pub struct Vocabulary {
+    /// Token `i` spells `bytes[offsets[i]..offsets[i + 1]]`; nothing if it is not text.
+    bytes: Vec<u8>,
+    offsets: Vec<u32>,
+    eos: Vec<TokenId>,
+    width: usize,
+    max_token_bytes: usize,
+    two_keys: Vec<TokenId>,
+    summaries: Vec<Summary>,
+    places: Places,
+    /// Bit `i % 32` of word `i / 32` for each token `i` that is text.
+    texts: Box<[u32]>,
+    /// Every token that is text, the longest first.
+    by_length: Vec<TokenId>,
+    /// For each token its place among the tokens of the trie.
+    place_in_trie: Vec<u32>,
+    /// Tokens by their names, those of special tokens above all.
+    names: FxHashMap<Box<str>, TokenId>,
+    trie: ByteTrie,
+}
+
+/// Whether bytes can hold the end of a JSON key and the beginning of a later one: a quote and a
+/// colon, and after them a comma and a quote.
+fn may_span_two_keys(text: &[u8]) -> bool {
+    let quote = text.iter().position(|&byte| byte == b'"');
+    let colon = quote.and_then(|at| Some(at + memchr::memchr(b':', &text[at..])?));
+    let comma = colon.and_then(|at| Some(at + memchr::memchr(b',', &text[at..])?));
+    comma.is_some_and(|at| text[at..].contains(&b'"'))
+}
+
+/// Text may be any UTF-8, and these bytes are all that UTF-8 has.
+fn is_utf8_byte(byte: u8) -> bool {
+    !matches!(byte, 0xC0 | 0xC1 | 0xF5..=0xFF)
+}
+
+impl Vocabulary {
+    /// `tokens[i]` is what token `i` spells, `None` if it is not text (control, padding, unused).
+    /// `width` is the number of logits of the model, at least the number of tokens.
+    pub fn new(
+        tokens: &[Option<&[u8]>],
+        eos: &[TokenId],
+        width: Option<usize>,
+    ) -> Result<Self, VocabularyError> {
+        let width = width.unwrap_or(tokens.len());
+        if width < tokens.len() {
+            return Err(VocabularyError::TooNarrow { width, tokens: tokens.len() });
+        }
+        if width > MAX_WIDTH {
+            return Err(VocabularyError::TooWide(width));
+        }
+        if eos.is_empty() {
+            return Err(VocabularyError::NoEos);
+        }
+        if let Some(&outside) = eos.iter().find(|id| id.index() >= width) {
+            return Err(VocabularyError::EosOutOfRange(outside, width));
+        }
+        let mut eos = eos.to_vec();
+        eos.sort_unstable();
+        eos.dedup();
+        // What depends on the width is asked for at once: it is a number, and no text that is there.
+        let mut offsets = Vec::new();
+        let mut place_in_trie = Vec::new();
+        let mut texts = Vec::new();
+        let words = width.div_ceil(32);
+        offsets
+            .try_reserve_exact(width + 1)
+            .and_then(|()| place_in_trie.try_reserve_exact(width))
+            .and_then(|()| texts.try_reserve_exact(words))
+            .map_err(|_| VocabularyError::Memory(width))?;
+        place_in_trie.resize(width, u32::MAX);
+        texts.resize(words, 0);
+        let mut bytes = Vec::new();
+        offsets.push(0);
+        let mut single = [false; 256];
+        for (id, token) in tokens.iter().enumerate() {
+            if let (Some(text), false) = (token, eos.contains(&TokenId(id as u32))) {
+                bytes.extend_from_slice(text);
+                if let &&[byte] = text {
+                    single[usize::from(byte)] = true;
+                }
+            }
+            if bytes.len() >= 1 << 24 {
+                return Err(VocabularyError::TooLarge(tokens.len()));
+            }
+            offsets.push(bytes.len() as u32);
+        }
+        offsets.resize(width + 1, bytes.len() as u32);
+        if bytes.is_empty() {
+            return Err(VocabularyError::NoText);
+        }
+        let missing: Vec<u8> =
+            (0..=255).filter(|&byte| is_utf8_byte(byte) && !single[usize::from(byte)]).collect();
+        if !missing.is_empty() {
+            return Err(VocabularyError::MissingBytes(missing));
+        }
+        let text = |id: usize| &bytes[offsets[id] as usize..offsets[id + 1] as usize];
+        let max_token_bytes = (0..width).map(|id| text(id).len()).max().unwrap_or(0);
+        let mut sorted: Vec<(&[u8], TokenId)> = (0..width)
+            .map(|id| (text(id), TokenId(id as u32)))
+            .filter(|(text, _)| !text.is_empty())
+            .collect();
+        sorted.sort_unstable();
+        let trie = ByteTrie::from_sorted(&sorted);
+        let two_keys = (0..width)
+            .filter(|&id| may_span_two_keys(text(id)))
+            .map(|id| TokenId(id as u32))
+            .collect();
+        let summaries = trie.summaries();
+        let places = Places::new(&trie);
+        for &(_, token) in &sorted {
+            texts[token.index() / 32] |= 1 << (token.0 % 32);
+        }
+        let mut by_length: Vec<TokenId> = sorted.iter().map(|&(_, token)| token).collect();
+        by_length.sort_by_key(|token| (std::cmp::Reverse(text(token.index()).len()), *token));
+        // Tokens that are no text have none.
+        for (place, token) in trie.tokens_below(NodeId::ROOT).iter().enumerate() {
+            place_in_trie[token.index()] = place as u32;
+        }
+        Ok(Self {
+            trie,
+            place_in_trie,
+            summaries,
+            places,
+            texts: texts.into(),
+            by_length,
+            bytes,
+            offsets,
+            eos,
+            width,
+            max_token_bytes,
+            two_keys,
+            names: FxHashMap::default(),
+        })
+    }
+
+    /// With names for tokens, such as `<|im_end|>`, by which grammars may call them.
+    pub fn with_names(mut self, names: impl IntoIterator<Item = (String, TokenId)>) -> Self {
+        let width = self.width;
+        let known = names.into_iter().filter(|(_, token)| token.index() < width);
+        self.names.extend(known.map(|(name, token)| (name.into(), token)));
+        self
+    }
+
+    /// The names of tokens, in any order.
+    pub fn names(&self) -> impl Iterator<Item = (&str, TokenId)> {
+        self.names.iter().map(|(name, &token)| (&**name, token))
+    }
+
+    /// The token of a name.
+    pub fn named(&self, name: &str) -> Option<TokenId> {
+        self.names.get(name).copied()
+    }
+
+    /// The number of logits of the model.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// How many 32-bit words a bitmask row has.
+    pub fn mask_words(&self) -> usize {
+        self.width.div_ceil(32)
+    }
+
+    /// The tokens that end a sequence, sorted.
+    pub fn eos(&self) -> &[TokenId] {
+        &self.eos
+    }
+
+    #[inline]
+    pub fn is_eos(&self, token: TokenId) -> bool {
+        self.eos.contains(&token)
+    }
+
+    /// What a token spells; empty if it is not text or outside the vocabulary.
+    #[inline]
+    pub fn text(&self, token: TokenId) -> &[u8] {
+        match (self.offsets.get(token.index()), self.offsets.get(token.index() + 1)) {
+            (Some(&start), Some(&end)) => &self.bytes[start as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    /// The length of the longest token.
+    pub fn max_token_bytes(&self) -> usize {
+        self.max_token_bytes
+    }
+
+    /// The few tokens in which one key of a JSON object may end and a later one begin.
+    pub fn tokens_with_two_keys(&self) -> &[TokenId] {
+        &self.two_keys
+    }
+
+    /// What bytes occur below a node of the trie.
+    #[inline]
+    pub fn below(&self, node: NodeId) -> Summary {
+        self.summaries[node.index()]
+    }
+
+    /// Where which bytes lead to a node of the trie.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Bit `i % 32` of word `i / 32` for each token `i` that is text.
+    pub fn texts(&self) -> &[u32] {
+        &self.texts
+    }
+
+    /// The tokens of more than so many bytes.
+    pub fn longer_than(&self, bytes: usize) -> &[TokenId] {
+        let end = self.by_length.partition_point(|&token| self.text(token).len() > bytes);
+        &self.by_length[..end]
+    }
+
+    /// A number of bytes that at most so many tokens are longer than.
+    pub fn length_of_all_but(&self, tokens: usize) -> usize {
+        self.by_length.get(tokens).map_or(0, |&token| self.text(token).len())
+    }
+
+    pub fn trie(&self) -> &ByteTrie {
+        &self.trie
+    }
+
+    /// Where a token stands among the tokens of the trie, of which those below a node are a run.
+    #[inline]
+    pub fn place_in_trie(&self, token: TokenId) -> usize {
+        self.place_in_trie[token.index()] as usize
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity()
+            + (self.offsets.capacity() + self.summaries.capacity() + self.by_length.capacity()) * 4
+            + self.place_in_trie.capacity() * 4
+            + self.texts.len() * 4
+            + self.places.memory_bytes()
+            + self.trie.memory_bytes()
+    }
+}

@@ -1,0 +1,374 @@
+//! `GrammarBuilder`: grammars that Python puts together, node by node.
+
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+
+use super::grammar::whitespace_of;
+use super::limits::PyCompileMeter;
+use super::released::Released;
+use super::{errors, pattern};
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_grammar::Node;
+use ffwd_grammar::{ebnf, gbnf, lark};
+use ffwd_grammar::{
+    free_text, regular, Grammar, GrammarError, NodeId, RuleId, SpanKind, TokenItem, TokenSet,
+    UnusedRule,
+};
+use ffwd_regular::regex::{ecma, formats, substring_of, Ast};
+
+/// A token: an id, the first and the last of some ids, or a name.
+#[derive(FromPyObject)]
+enum TokenArgument {
+    Id(u32),
+    Ids(u32, u32),
+    Name(String),
+}
+
+impl From<TokenArgument> for TokenItem {
+    fn from(token: TokenArgument) -> Self {
+        match token {
+            TokenArgument::Id(id) => Self::Ids(id, id),
+            TokenArgument::Ids(first, last) => Self::Ids(first, last),
+            TokenArgument::Name(name) => Self::Named(name.into()),
+        }
+    }
+}
+
+/// The name of a rule, what it is written in, and line and column where it is defined: none where it
+/// was put together in Python.
+type Unused = (String, &'static str, Option<(usize, usize)>);
+
+/// A grammar in the making. Each method adds a node and returns its number; equal nodes have equal
+/// numbers.
+#[pyclass(name = "GrammarBuilder", module = "ffwd._native")]
+pub struct PyGrammarBuilder {
+    pub grammar: Grammar,
+    /// What the whole compilation may use.
+    meter: Py<PyCompileMeter>,
+}
+
+impl PyGrammarBuilder {
+    fn node(&self, id: u32) -> PyResult<NodeId> {
+        if (id as usize) < self.grammar.num_nodes() {
+            return Ok(NodeId(id));
+        }
+        Err(PyIndexError::new_err(format!("the grammar has no node {id}")))
+    }
+
+    fn nodes(&self, ids: Vec<u32>) -> PyResult<Vec<NodeId>> {
+        ids.into_iter().map(|id| self.node(id)).collect()
+    }
+
+    /// The language of a node, which must be regular.
+    pub fn language(&self, py: Python<'_>, id: u32) -> PyResult<Ast> {
+        let id = self.node(id)?;
+        let meter = self.meter.get();
+        let language = py.released(|| meter.run(|| regular::language(&self.grammar, id)));
+        language.map_err(|error| errors::grammar(py, &error))
+    }
+
+    /// Says that so many bytes of a text are read.
+    fn read(&self, py: Python<'_>, bytes: usize) -> PyResult<()> {
+        self.meter.get().read(py, bytes)
+    }
+
+    fn known_rule(&self, id: u32) -> PyResult<RuleId> {
+        if (id as usize) < self.grammar.rules.len() {
+            return Ok(RuleId(id));
+        }
+        Err(PyIndexError::new_err(format!("the grammar has no rule {id}")))
+    }
+}
+
+impl PyGrammarBuilder {
+    /// The grammar, with a node as its start.
+    pub fn starting(&self, node: u32) -> PyResult<Grammar> {
+        let mut grammar = self.grammar.clone();
+        grammar.start = Some(self.node(node)?);
+        Ok(grammar)
+    }
+
+    /// Copies a grammar that is read here.
+    fn included(
+        &mut self,
+        py: Python<'_>,
+        parse: impl FnOnce() -> Result<Grammar, GrammarError> + Send,
+    ) -> PyResult<u32> {
+        let grammar = &mut self.grammar;
+        let meter = self.meter.get();
+        let node = py.released(|| {
+            meter.run(|| {
+                let read = parse()?;
+                Ok(match grammar.include(&read)? {
+                    Some(node) => node,
+                    // What has no start has no text.
+                    None => grammar.choice(Vec::new())?,
+                })
+            })
+        });
+        node.map(|node| node.0).map_err(|error| errors::grammar(py, &error))
+    }
+}
+
+fn added(py: Python<'_>, node: Result<NodeId, LimitExceeded>) -> PyResult<u32> {
+    node.map(|node| node.0).map_err(|limit| errors::limit(py, &limit))
+}
+
+#[pymethods]
+impl PyGrammarBuilder {
+    #[new]
+    #[pyo3(signature = (meter=None))]
+    fn new(py: Python<'_>, meter: Option<Py<PyCompileMeter>>) -> PyResult<Self> {
+        let meter = meter.map_or_else(|| Py::new(py, PyCompileMeter::default()), Ok)?;
+        Ok(Self { grammar: Grammar::default(), meter })
+    }
+
+    /// A text, verbatim.
+    fn text(&mut self, py: Python<'_>, text: &str) -> PyResult<u32> {
+        self.read(py, text.len())?;
+        added(py, self.grammar.text(Ast::literal(text)))
+    }
+
+    /// One of several texts.
+    fn texts(&mut self, py: Python<'_>, texts: Vec<String>) -> PyResult<u32> {
+        self.read(py, texts.iter().map(String::len).sum())?;
+        let language = Ast::alternation(texts.iter().map(|text| Ast::literal(text)));
+        added(py, self.grammar.text(language))
+    }
+
+    /// A text that a pattern matches; see [`pattern::read`].
+    #[pyo3(signature = (pattern, *, dialect="rust", flags="", search=false, characters=Vec::new()))]
+    fn regex(
+        &mut self,
+        py: Python<'_>,
+        pattern: &str,
+        dialect: &str,
+        flags: &str,
+        search: bool,
+        characters: Vec<(String, char)>,
+    ) -> PyResult<u32> {
+        self.read(py, pattern.len())?;
+        let language = pattern::read(py, pattern, dialect, flags, search, characters)?;
+        added(py, self.grammar.text(language))
+    }
+
+    /// Any run of neighbouring chunks of a text.
+    fn substring(&mut self, py: Python<'_>, chunks: Vec<String>) -> PyResult<u32> {
+        self.read(py, chunks.iter().map(String::len).sum())?;
+        let language = py.released(|| substring_of(&chunks));
+        added(py, self.grammar.text(language))
+    }
+
+    /// What belongs to the languages of all of these nodes.
+    fn intersection(&mut self, py: Python<'_>, parts: Vec<u32>) -> PyResult<u32> {
+        let languages: Vec<Ast> =
+            parts.into_iter().map(|part| self.language(py, part)).collect::<PyResult<_>>()?;
+        added(py, self.grammar.text(Ast::intersection(languages)))
+    }
+
+    /// Any text that does not belong to the language of a node.
+    fn complement(&mut self, py: Python<'_>, inner: u32) -> PyResult<u32> {
+        let language = self.language(py, inner)?;
+        added(py, self.grammar.text(Ast::complement(language)))
+    }
+
+    /// Any text in which none of these comes, and which ends so.
+    #[pyo3(signature = (excluding, *, ending="", max_chars=None))]
+    fn any_text(
+        &mut self,
+        py: Python<'_>,
+        excluding: Vec<String>,
+        ending: &str,
+        max_chars: Option<u32>,
+    ) -> PyResult<u32> {
+        added(py, self.grammar.text(free_text::any_text(&excluding, ending, max_chars)))
+    }
+
+    /// Any text up to the first place where a stop ends.
+    #[pyo3(signature = (stops, excluding, *, max_chars=None))]
+    fn text_until(
+        &mut self,
+        py: Python<'_>,
+        stops: Vec<String>,
+        excluding: Vec<String>,
+        max_chars: Option<u32>,
+    ) -> PyResult<u32> {
+        added(py, self.grammar.text(free_text::text_until(&stops, &excluding, max_chars)))
+    }
+
+    /// Any text up to a trigger, where it is the first of several.
+    fn up_to_trigger(
+        &mut self,
+        py: Python<'_>,
+        trigger: &str,
+        triggers: Vec<String>,
+        excluding: Vec<String>,
+    ) -> PyResult<u32> {
+        added(py, self.grammar.text(free_text::up_to_trigger(trigger, &triggers, &excluding)))
+    }
+
+    /// A grammar in Lark's notation.
+    fn lark(&mut self, py: Python<'_>, text: &str) -> PyResult<u32> {
+        self.read(py, text.len())?;
+        self.included(py, || lark::parse(text))
+    }
+
+    /// A grammar in llama.cpp's notation.
+    #[pyo3(signature = (text, root="root"))]
+    fn gbnf(&mut self, py: Python<'_>, text: &str, root: &str) -> PyResult<u32> {
+        self.read(py, text.len())?;
+        self.included(py, || gbnf::parse(text, root))
+    }
+
+    /// A grammar in EBNF as XGrammar reads it.
+    #[pyo3(signature = (text, root="root"))]
+    fn ebnf(&mut self, py: Python<'_>, text: &str, root: &str) -> PyResult<u32> {
+        self.read(py, text.len())?;
+        self.included(py, || ebnf::parse(text, root))
+    }
+
+    /// A text as it is, with what JSON Schema says of strings: bounds of its characters, patterns
+    /// and formats; without some texts in it, and not one of others.
+    #[pyo3(signature = (*, excluding, other_than, patterns, formats, min_chars=0, max_chars=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+    fn string(
+        &mut self,
+        py: Python<'_>,
+        excluding: Vec<String>,
+        other_than: Vec<String>,
+        patterns: Vec<String>,
+        formats: Vec<String>,
+        min_chars: u32,
+        max_chars: Option<u32>,
+    ) -> PyResult<u32> {
+        let texts = excluding.iter().chain(&other_than).chain(&patterns).map(String::len);
+        self.read(py, texts.sum())?;
+        let mut parts = vec![free_text::any_text(&excluding, "", None)];
+        for pattern in &patterns {
+            let language = py.released(|| ecma::search(pattern));
+            parts.push(language.map_err(|error| errors::pattern(py, pattern, &error))?);
+        }
+        // A format that is not known says nothing, as in JSON Schema.
+        parts.extend(formats.iter().filter_map(|name| formats::format(name)));
+        parts.push(free_text::characters(min_chars, max_chars));
+        let others = other_than.iter().map(|text| Ast::literal(text));
+        parts.push(Ast::complement(Ast::alternation(others)));
+        added(py, self.grammar.text(Ast::intersection(parts)))
+    }
+
+    /// A JSON value that is valid against a schema, given as JSON text. `whitespace`, `max_whitespace`,
+    /// `separators` and `indent` say how it is written, as for `compile_json_schema`; without any of
+    /// them it is written as the whole grammar is.
+    #[pyo3(signature = (schema, *, whitespace=None, max_whitespace=64, separators=None, indent=None))]
+    fn json_schema(
+        &mut self,
+        py: Python<'_>,
+        schema: &str,
+        whitespace: Option<&str>,
+        max_whitespace: u32,
+        separators: Option<(String, String)>,
+        indent: Option<&str>,
+    ) -> PyResult<u32> {
+        self.read(py, schema.len())?;
+        let whitespace = match (whitespace, separators) {
+            (None, None) => None,
+            (whitespace, separators) => {
+                let mode = whitespace.unwrap_or_default();
+                Some(whitespace_of(mode, max_whitespace, separators, indent)?)
+            }
+        };
+        added(py, self.grammar.json_with(schema, None, whitespace))
+    }
+
+    /// One token of these, or, with `exclude`, any but these.
+    #[pyo3(signature = (items, *, exclude=false))]
+    fn tokens(
+        &mut self,
+        py: Python<'_>,
+        items: Vec<TokenArgument>,
+        exclude: bool,
+    ) -> PyResult<u32> {
+        let items = items.into_iter().map(TokenItem::from).collect();
+        let tokens = TokenSet { items, exclude, place: None };
+        added(py, self.grammar.add(Node::Tokens(tokens.into())))
+    }
+
+    /// One after the other.
+    fn seq(&mut self, py: Python<'_>, parts: Vec<u32>) -> PyResult<u32> {
+        let parts = self.nodes(parts)?;
+        added(py, self.grammar.seq(parts))
+    }
+
+    /// Any of these.
+    fn choice(&mut self, py: Python<'_>, parts: Vec<u32>) -> PyResult<u32> {
+        let parts = self.nodes(parts)?;
+        added(py, self.grammar.choice(parts))
+    }
+
+    /// From `min` to `max` times; without `max` any number of times.
+    #[pyo3(signature = (inner, min, max=None))]
+    fn repeat(&mut self, py: Python<'_>, inner: u32, min: u32, max: Option<u32>) -> PyResult<u32> {
+        if max.is_some_and(|max| max < min) {
+            return Err(PyValueError::new_err("max must not be less than min"));
+        }
+        let inner = self.node(inner)?;
+        added(py, self.grammar.repeat(inner, min, max))
+    }
+
+    /// The number of a new rule, whose body `define` gives.
+    fn declare(&mut self, py: Python<'_>, name: &str) -> PyResult<u32> {
+        let rule = self.grammar.declare(name, None);
+        rule.map(|rule| rule.0).map_err(|limit| errors::limit(py, &limit))
+    }
+
+    fn define(&mut self, rule: u32, body: u32) -> PyResult<()> {
+        let (rule, body) = (self.known_rule(rule)?, self.node(body)?);
+        self.grammar.define(rule, body);
+        Ok(())
+    }
+
+    /// What a rule says.
+    fn rule(&mut self, py: Python<'_>, rule: u32) -> PyResult<u32> {
+        let rule = self.known_rule(rule)?;
+        added(py, self.grammar.rule(rule))
+    }
+
+    /// What is inside, reported as `kind` under a name.
+    fn span(&mut self, py: Python<'_>, kind: &str, name: &str, inner: u32) -> PyResult<u32> {
+        let kind = match kind {
+            "capture" => SpanKind::Capture,
+            "reasoning" => SpanKind::Reasoning,
+            "content" => SpanKind::Content,
+            "tool_call" => SpanKind::ToolCall,
+            "tool_name" => SpanKind::ToolName,
+            "tool_arguments" => SpanKind::ToolArguments,
+            "json" => SpanKind::Json,
+            other => return Err(PyValueError::new_err(format!("no kind of span is {other:?}"))),
+        };
+        let inner = self.node(inner)?;
+        added(py, self.grammar.span(kind, name, inner))
+    }
+
+    /// What is inside, in at most so many tokens.
+    fn limit(&mut self, py: Python<'_>, inner: u32, max_tokens: u32) -> PyResult<u32> {
+        let inner = self.node(inner)?;
+        added(py, self.grammar.limit(max_tokens, inner))
+    }
+
+    /// The rules that a node does not need.
+    fn unused_rules(&self, py: Python<'_>, node: u32) -> PyResult<Vec<Unused>> {
+        let node = self.node(node)?;
+        let grammar = &self.grammar;
+        Ok(py.released(|| {
+            let unused = grammar.unused_rules(node);
+            let positions = grammar.positions(&unused);
+            let described = |(rule, position): (UnusedRule, Option<_>)| match position {
+                Some((notation, line, column)) => {
+                    (rule.name.to_string(), notation, Some((line, column)))
+                }
+                None => (rule.name.to_string(), "Python", None),
+            };
+            unused.into_iter().zip(positions).map(described).collect()
+        }))
+    }
+}

@@ -1,0 +1,473 @@
+//! `CompiledGrammar`, and the functions that compile.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use super::builder::PyGrammarBuilder;
+use super::errors::{self, VocabularyError};
+use super::limits::{flag, LimitsArgument, PyCancellation, PyCompileMeter};
+use super::matcher::PyMatcher;
+use super::pattern;
+use super::released::Released;
+use super::vocabulary::PyVocabulary;
+use ffwd_automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_bounds::limits::Limits;
+use ffwd_bounds::meter::Meter;
+use ffwd_engine::engine::{CompileError, Compiled, GrammarOptions};
+use ffwd_engine::matcher::{Beginning, Close, Matcher, MatcherError, Opening};
+use ffwd_engine::saved;
+use ffwd_json_schema::{Policy, Registry, SchemaOptions};
+use ffwd_tokenizer::vocabulary::TokenId;
+
+/// What closes free text: a token id, several, or bytes.
+struct CloseArgument(Close);
+
+impl<'py> FromPyObject<'_, 'py> for CloseArgument {
+    type Error = PyErr;
+
+    fn extract(close: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = close.cast::<PyBytes>() {
+            return Ok(Self(Close::Text(text.as_bytes().into())));
+        }
+        let ids = close.extract::<u32>().map(|id| vec![id]).or_else(|_| close.extract());
+        let ids: Vec<u32> = ids.map_err(|_| {
+            PyTypeError::new_err(format!(
+                "free_until must be a token id, a list of them, or bytes, not {}",
+                close.get_type()
+            ))
+        })?;
+        Ok(Self(Close::Tokens(ids.into_iter().map(TokenId).collect())))
+    }
+}
+
+/// A grammar compiled for one vocabulary. Safe to share between threads: all its matchers share
+/// what any of them has built.
+#[pyclass(name = "CompiledGrammar", module = "ffwd", frozen)]
+pub struct PyCompiledGrammar {
+    pub compiled: Arc<Compiled>,
+    vocabulary: Py<PyVocabulary>,
+}
+
+#[pymethods]
+impl PyCompiledGrammar {
+    #[getter]
+    fn vocabulary(&self, py: Python<'_>) -> Py<PyVocabulary> {
+        self.vocabulary.clone_ref(py)
+    }
+
+    /// The grammar as bytes, from which `from_bytes` makes it again: what it was compiled from, and
+    /// for which vocabulary. What was built of it is not among them.
+    ///
+    /// Raises:
+    ///     SerializationError: It cannot be saved.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.released(|| saved::save_grammar(&self.compiled));
+        Ok(PyBytes::new(py, &bytes.map_err(|error| errors::saved(py, &error))?))
+    }
+
+    /// The grammar of bytes from `to_bytes`, compiled for the same vocabulary.
+    ///
+    /// The bytes may come from anybody: they are checked, and what they say is compiled with all
+    /// limits.
+    ///
+    /// Args:
+    ///     data: The bytes.
+    ///     vocabulary: The vocabulary that it was compiled for: with the same texts, end tokens and
+    ///         names of tokens.
+    ///     limits: An `ffwd.Limits`, as for `ffwd.compile`.
+    ///     cancellation: As there.
+    ///
+    /// Raises:
+    ///     SerializationError: The bytes are something else, were changed, are of a version with
+    ///         another format, or of another vocabulary. `reason` is one of `"kind"`, `"length"`,
+    ///         `"version"`, `"checksum"`, `"vocabulary"`, `"malformed"` and `"refused"`.
+    #[staticmethod]
+    #[pyo3(signature = (data, vocabulary, *, limits=None, cancellation=None))]
+    fn from_bytes(
+        py: Python<'_>,
+        data: &[u8],
+        vocabulary: &Bound<'_, PyVocabulary>,
+        limits: Option<LimitsArgument>,
+        cancellation: Option<&Bound<'_, PyCancellation>>,
+    ) -> PyResult<Self> {
+        let engine = &vocabulary.get().engine;
+        let limits = limits.map_or_else(Limits::default, Limits::from);
+        let meter = PyCompileMeter::of(limits, flag(cancellation));
+        meter.read(py, data.len())?;
+        let compiled = py.released(|| meter.run_for(engine, || saved::load_grammar(data, engine)));
+        let compiled = compiled.map_err(|error| errors::saved(py, &error))?;
+        wrap(py, vocabulary, Ok(compiled), &limits)
+    }
+
+    /// Itself, as nothing about it changes.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __reduce__(&self) -> PyResult<Py<PyAny>> {
+        Err(PyTypeError::new_err(
+            "a CompiledGrammar is not pickled, as it needs the vocabulary of the process that loads \
+             it: send to_bytes(), and there CompiledGrammar.from_bytes(data, vocabulary); or pickle \
+             the grammar that it was compiled from, and compile it there",
+        ))
+    }
+
+    /// A matcher at the beginning of a text.
+    ///
+    /// Args:
+    ///     canonical: Offer only tokens with which the text so far is one that the tokenizer itself
+    ///         would have cut so, unless that leaves none; then `canonical_fallbacks` counts.
+    ///     recent_tokens: Tokens before the first, such as the last ones of the prompt. They decide
+    ///         what is canonical; the grammar knows nothing of them.
+    ///     prefix: Bytes that come before the text of the grammar, and that the first tokens have to
+    ///         spell: those that were taken back where a prompt was cut, see `Bpe.heal`.
+    ///     prefill: The beginning of the grammar's text, where the prompt has it already: the
+    ///         matcher goes on after it.
+    ///     free_until: Before all that comes free text, such as a model's reasoning, up to this
+    ///         token (one that is no text, such as `</think>` in most vocabularies), these tokens
+    ///         (the first of which is no text), or this text. End tokens are not offered in it.
+    ///     free_controls: Tokens that are no text and may come in the free text nevertheless, beside
+    ///         those of `free_until`.
+    ///     max_tokens: The text ends within so many tokens, free text and the end token included:
+    ///         masks leave out what would leave too few.
+    ///     cancellation: An `ffwd.Cancellation`, with which another thread ends calls on this text, and
+    ///         on those that are forked from it.
+    ///
+    /// Raises:
+    ///     VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
+    ///     TextError: The grammar refuses the prefill, at `byte`; or `free_until` is empty.
+    ///     TokenError: A token of `free_until` or `free_controls` that cannot be one: it ends the
+    ///         output, is not in the vocabulary, or is text.
+    ///     BudgetError: No text ends within `max_tokens`, or so that its parts keep to their limits.
+    ///     ValueError: `free_controls` without `free_until`.
+    ///     LimitExceededError: The beginning takes more than the grammar's limits say.
+    #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None, prefill=None,
+                        free_until=None, free_controls=Vec::new(), max_tokens=None, cancellation=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+    fn matcher(
+        slf: &Bound<'_, Self>,
+        canonical: bool,
+        recent_tokens: Vec<u32>,
+        prefix: Option<&[u8]>,
+        prefill: Option<&[u8]>,
+        free_until: Option<CloseArgument>,
+        free_controls: Vec<u32>,
+        max_tokens: Option<usize>,
+        cancellation: Option<&Bound<'_, PyCancellation>>,
+    ) -> PyResult<PyMatcher> {
+        let compiled = slf.get().compiled.clone();
+        if canonical && compiled.engine.canonicality().is_none() {
+            return Err(VocabularyError::new_err(
+                "canonical masks need a vocabulary with an exact Bpe, as from_huggingface makes it \
+                 for tokenizers that ffwd compiles",
+            ));
+        }
+        let ids = |ids: Vec<u32>| ids.into_iter().map(TokenId).collect();
+        let opening = match free_until {
+            Some(CloseArgument(close)) => Some(Opening { close, controls: ids(free_controls) }),
+            None if free_controls.is_empty() => None,
+            None => return Err(PyValueError::new_err("free_controls needs free_until")),
+        };
+        let beginning = Beginning {
+            canonical,
+            recent: ids(recent_tokens),
+            prefix: prefix.unwrap_or_default().to_vec(),
+            prefill: prefill.unwrap_or_default().to_vec(),
+            opening,
+            max_tokens,
+        };
+        let py = slf.py();
+        let cancellation = flag(cancellation);
+        let mut meter = Meter::calling(compiled.limits(), cancellation.clone());
+        let begun = || Matcher::beginning(compiled.clone(), &beginning);
+        let matcher = py
+            .released(|| compiled.settle_after(meter.run(begun)))
+            .map_err(|error| errors::matcher(py, &error))?;
+        Ok(PyMatcher::new(matcher.cancelled_by(cancellation), slf.clone().unbind()))
+    }
+
+    /// Tokens of a short text of the grammar, the end token included: see
+    /// `Matcher.shortest_completion`.
+    ///
+    /// Raises:
+    ///     BudgetError: Parts of the text have limits, and no text keeps to them.
+    ///     LimitExceededError: It takes too long to find.
+    fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let compiled = self.compiled.clone();
+        let mut meter = Meter::calling(compiled.limits(), None);
+        let found = || Ok(Matcher::new(compiled.clone())?.shortest_completion()?);
+        let tokens: Result<Vec<TokenId>, MatcherError> =
+            py.released(|| compiled.settle_after(meter.run(found)));
+        let tokens = tokens.map_err(|error| errors::matcher(py, &error))?;
+        Ok(tokens.iter().map(|token| token.0).collect())
+    }
+
+    /// Counters since it was compiled, and what is held now.
+    ///
+    /// What is held, in numbers: `states`, `stacks`, `lexemes`, `key_nodes`; in bytes, about:
+    /// `memory_bytes`, which is the sum of `state_bytes`, `stack_bytes`, `frame_bytes` (containers and
+    /// values), `key_bytes` (places in keys, and texts that are compared), `schema_bytes` (normal
+    /// forms), `lexeme_bytes` (lexemes in use, which other grammars may share), `mask_bytes`,
+    /// `transition_bytes` (where tokens lead) and `forced_bytes`. What matchers hold is theirs.
+    ///
+    /// Where masks came from: `mask_hits` were copied, `masks_computed` were not. Computing them
+    /// took `mask_nodes_walked` nodes of tries, in `exit_tries_walked` tries of what follows a
+    /// lexeme; `key_masks` of them had keys of objects, and `doubts_resolved` tokens were read byte
+    /// by byte, as what came before decides about them. `forced_hits`: forced tokens that were known.
+    ///
+    /// What was let go: `masks_cleared` times all masks, `evictions` times everything, after which
+    /// `matcher_moves` texts in progress were read again.
+    ///
+    /// Of all grammars of the vocabulary: `shared_lexemes`; masks of their states, of which
+    /// `shared_lexeme_mask_hits` were known and `shared_lexeme_masks_made` were not, with
+    /// `shared_lexeme_walks` readings of the whole vocabulary (the others come from masks that were
+    /// known, or are of what follows in a few tokens); `shared_lexeme_mask_bytes`.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = PyDict::new(py);
+        for (name, value) in self.compiled.stats() {
+            stats.set_item(name, value)?;
+        }
+        Ok(stats)
+    }
+}
+
+fn wrap(
+    py: Python<'_>,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    compiled: Result<Compiled, CompileError>,
+    limits: &Limits,
+) -> PyResult<PyCompiledGrammar> {
+    let compiled = compiled.map_err(|error| errors::compile(py, &error))?.within(*limits);
+    Ok(PyCompiledGrammar { compiled: Arc::new(compiled), vocabulary: vocabulary.clone().unbind() })
+}
+
+/// The meter of a compilation; without one, that of the default limits.
+fn given(py: Python<'_>, meter: Option<Py<PyCompileMeter>>) -> PyResult<Py<PyCompileMeter>> {
+    meter.map_or_else(|| Py::new(py, PyCompileMeter::default()), Ok)
+}
+
+/// Compiles a JSON Schema, given as JSON text.
+///
+/// `whitespace` is `"consistent"` (as `json.dumps` writes, with the separators and the indentation
+/// that the text begins with), `"flexible"` (JSON white space where JSON allows it, each run at most
+/// `max_whitespace` characters), `"compact"` or `"single-space"`. Where `separators` are given
+/// (between items, and between a key and its value), they and `indent` say it all. With `any_order`
+/// properties come in any order, otherwise in that in which they are declared; with `any_numbers`
+/// numbers have all their spellings, otherwise plain ones. `registry` has
+/// the documents that references may lead to, by URI, as JSON text; `lenient` leaves out what is not
+/// supported. `meter` has the limits.
+#[pyfunction]
+#[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64,
+                    separators=None, indent=None, any_order=false, any_numbers=false,
+                    registry=Vec::new(), lenient=false, meter=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+pub fn compile_json_schema(
+    py: Python<'_>,
+    schema: &str,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    whitespace: &str,
+    max_whitespace: u32,
+    separators: Option<(String, String)>,
+    indent: Option<&str>, // only looked at where separators are given
+    any_order: bool,
+    any_numbers: bool,
+    registry: Vec<(String, String)>,
+    lenient: bool,
+    meter: Option<Py<PyCompileMeter>>,
+) -> PyResult<PyCompiledGrammar> {
+    let writing = writing(whitespace, max_whitespace, separators, indent, any_order, any_numbers)?;
+    let engine = &vocabulary.get().engine;
+    let meter = given(py, meter)?;
+    let meter = meter.get();
+    let documents = registry.iter().map(|(_, document)| document.len());
+    meter.read(py, schema.len() + documents.sum::<usize>())?;
+    let compiled = py.released(|| {
+        let registry = Arc::new(Registry::new(registry));
+        meter.run_for(engine, || {
+            engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
+        })
+    });
+    wrap(py, vocabulary, compiled, &meter.limits)
+}
+
+/// How JSON is written; see [`compile_json_schema`].
+fn writing(
+    whitespace: &str,
+    max_whitespace: u32,
+    separators: Option<(String, String)>,
+    indent: Option<&str>,
+    any_order: bool,
+    any_numbers: bool,
+) -> PyResult<Writing> {
+    let whitespace = whitespace_of(whitespace, max_whitespace, separators, indent)?;
+    let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
+    let numbers = if any_numbers { Numbers::Any } else { Numbers::Plain };
+    Ok(Writing { whitespace, property_order, numbers })
+}
+
+/// The white space of JSON; see [`compile_json_schema`].
+pub(super) fn whitespace_of(
+    whitespace: &str,
+    max_whitespace: u32,
+    separators: Option<(String, String)>,
+    indent: Option<&str>,
+) -> PyResult<Whitespace> {
+    let mode = match (separators, whitespace) {
+        (Some((item, key)), _) => {
+            let layout = Layout::new(&item, &key, indent).ok_or_else(|| {
+                PyValueError::new_err(
+                    "separators must be a comma and a colon with whitespace around them, \
+                     and indent must be whitespace",
+                )
+            })?;
+            WhitespaceMode::Layout(Arc::new(layout))
+        }
+        (None, "consistent") => WhitespaceMode::Consistent,
+        (None, "flexible") => WhitespaceMode::Flexible { max_run: max_whitespace.min(1 << 16) },
+        (None, "compact") => WhitespaceMode::Compact,
+        (None, "single-space") => WhitespaceMode::SingleSpace,
+        (None, other) => {
+            return Err(PyValueError::new_err(format!(
+                "whitespace must be 'consistent', 'flexible', 'compact' or 'single-space', \
+                 not {other:?}"
+            )))
+        }
+    };
+    Ok(Whitespace { mode })
+}
+
+/// Compiles what a builder holds, from one of its nodes on. The options of JSON are those of
+/// [`compile_json_schema`], for all schemas in it; the white space, for those without their own.
+#[pyfunction]
+#[pyo3(signature = (builder, node, vocabulary, *, whitespace="flexible", max_whitespace=64,
+                    separators=None, indent=None, any_order=false, any_numbers=false,
+                    registry=Vec::new(), lenient=false, meter=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+pub fn compile_grammar(
+    py: Python<'_>,
+    builder: &Bound<'_, PyGrammarBuilder>,
+    node: u32,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    whitespace: &str,
+    max_whitespace: u32,
+    separators: Option<(String, String)>,
+    indent: Option<&str>, // only looked at where separators are given
+    any_order: bool,
+    any_numbers: bool,
+    registry: Vec<(String, String)>,
+    lenient: bool,
+    meter: Option<Py<PyCompileMeter>>,
+) -> PyResult<PyCompiledGrammar> {
+    let writing = writing(whitespace, max_whitespace, separators, indent, any_order, any_numbers)?;
+    let grammar = builder.borrow().starting(node)?;
+    let engine = &vocabulary.get().engine;
+    let meter = given(py, meter)?;
+    let meter = meter.get();
+    meter.read(py, registry.iter().map(|(_, document)| document.len()).sum())?;
+    let compiled = py.released(|| {
+        let registry = Arc::new(Registry::new(registry));
+        let options = GrammarOptions { writing, registry, policy: policy(lenient) };
+        meter.run_for(engine, || engine.compile_grammar(&grammar, options))
+    });
+    wrap(py, vocabulary, compiled, &meter.limits)
+}
+
+fn policy(lenient: bool) -> Policy {
+    if lenient {
+        Policy::Lenient
+    } else {
+        Policy::Strict
+    }
+}
+
+/// What becomes of each keyword of a schema: its JSON pointer, its name, `"enforced"`, `"ignored"`,
+/// `"widened"` or `"refused"`, and why.
+#[pyfunction]
+#[pyo3(signature = (schema, *, registry=Vec::new(), lenient=false))]
+pub fn json_schema_fidelity(
+    py: Python<'_>,
+    schema: &str,
+    registry: Vec<(String, String)>,
+    lenient: bool,
+) -> PyResult<Vec<(String, String, &'static str, String)>> {
+    let report = py.released(|| {
+        let options = SchemaOptions {
+            registry: Arc::new(Registry::new(registry)),
+            policy: policy(lenient),
+            // Nothing is compiled, so no language is looked into.
+            ..SchemaOptions::new(|_| Ok((false, 0)))
+        };
+        ffwd_json_schema::fidelity_report(schema, &options)
+    });
+    let report = report.map_err(|error| errors::schema(py, &error))?;
+    Ok(report
+        .into_iter()
+        .map(|line| (line.pointer, line.keyword, line.fidelity.name(), line.reason))
+        .collect())
+}
+
+/// Compiles a regular expression; see [`pattern::read`].
+#[pyfunction]
+#[pyo3(signature = (pattern, vocabulary, *, dialect="rust", flags="", search=false,
+                    characters=Vec::new(), meter=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+pub fn compile_regex(
+    py: Python<'_>,
+    pattern: &str,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    dialect: &str,
+    flags: &str,
+    search: bool,
+    characters: Vec<(String, char)>,
+    meter: Option<Py<PyCompileMeter>>,
+) -> PyResult<PyCompiledGrammar> {
+    let meter = given(py, meter)?;
+    let meter = meter.get();
+    meter.read(py, pattern.len())?;
+    let language = pattern::read(py, pattern, dialect, flags, search, characters)?;
+    let engine = &vocabulary.get().engine;
+    let compiled = py.released(|| meter.run_for(engine, || engine.compile_language(language)));
+    wrap(py, vocabulary, compiled, &meter.limits)
+}
+
+/// Compiles a node of a builder that is a regular language.
+#[pyfunction]
+#[pyo3(signature = (builder, node, vocabulary, *, meter=None))]
+pub fn compile_language(
+    py: Python<'_>,
+    builder: &Bound<'_, PyGrammarBuilder>,
+    node: u32,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    meter: Option<Py<PyCompileMeter>>,
+) -> PyResult<PyCompiledGrammar> {
+    let language = builder.borrow().language(py, node)?;
+    let engine = &vocabulary.get().engine;
+    let meter = given(py, meter)?;
+    let meter = meter.get();
+    let compiled = py.released(|| meter.run_for(engine, || engine.compile_language(language)));
+    wrap(py, vocabulary, compiled, &meter.limits)
+}
+
+/// Compiles a choice between texts.
+#[pyfunction]
+#[pyo3(signature = (options, vocabulary, *, meter=None))]
+pub fn compile_choice(
+    py: Python<'_>,
+    options: Vec<String>,
+    vocabulary: &Bound<'_, PyVocabulary>,
+    meter: Option<Py<PyCompileMeter>>,
+) -> PyResult<PyCompiledGrammar> {
+    let engine = &vocabulary.get().engine;
+    let meter = given(py, meter)?;
+    let meter = meter.get();
+    meter.read(py, options.iter().map(String::len).sum())?;
+    let compiled = py.released(|| meter.run_for(engine, || engine.compile_choice(&options)));
+    wrap(py, vocabulary, compiled, &meter.limits)
+}
