@@ -22,7 +22,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo docs test quick setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
+.PHONY: help demo docs test quick develop setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
         python-test test-flaky engines tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
         fuzz-smoke audit clean
 
@@ -30,6 +30,7 @@ help:
 	@echo 'make demo    records of short texts as JSON, from a small model, in four ways'
 	@echo 'make test    all tests, Rust and Python'
 	@echo 'make check   formatting, lints, types, stubs, counts and all tests: what CI runs'
+	@echo 'make develop  the module in seconds after an edit, not optimised'
 	@echo 'make quick   format, lints and unit tests of the crates that changed; CRATES=engine names some'
 	@echo 'make docs    the site, into build/site; any warning is an error'
 	@echo 'make format  rewrite the sources in the project'"'"'s format'
@@ -58,8 +59,9 @@ $(BIN)/python:
 	@command -v cargo >/dev/null || { echo 'ffwd needs a Rust toolchain: cargo was not found' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# The demonstration is over in seconds, so it is not worth the optimised build, which takes minutes.
 $(VENV)/.installed-demo: $(BUILT_FROM) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+	SETUPTOOLS_RUST_CARGO_PROFILE=trial $(BIN)/python -m pip install --quiet --editable '.[demo]'
 	touch $@
 
 $(VENV)/.installed: $(BUILT_FROM) | $(BIN)/python
@@ -172,6 +174,11 @@ docs: setup
 	ln -s $(addprefix ../../../,$(filter-out ffwd/native ffwd/adapters ffwd/__pycache__ %.so,$(wildcard ffwd/*))) $(DOCUMENTED)
 	ln -s ../../../adapters $(DOCUMENTED)/adapters
 	$(BIN)/python -m mkdocs build --strict --quiet
+
+# The module in place of the installed one, built in seconds after an edit and not optimised.
+develop:
+	@test -e $(VENV)/.installed || { echo 'make setup first: it makes the environment' >&2; exit 1; }
+	CARGO_INCREMENTAL=1 SETUPTOOLS_RUST_CARGO_PROFILE=trial $(BIN)/python setup.py --quiet build_rust --inplace
 
 # The crates of the core that differ from the last commit, by the names of their folders.
 CRATES ?= $(shell git status --porcelain -- ffwd/native/crates | sed -n 's|.*ffwd/native/crates/\([^/]*\)/.*|\1|p' | sort -u)

@@ -28,6 +28,7 @@ from maskbench.speed.hard.command import hard_command
 from maskbench.speed.logits.command import logits_command
 from maskbench.speed.operations.command import operations_command
 from maskbench.speed.tokenizers.command import tokenizers_command
+from maskbench.tools.crates import crates_command
 from maskbench.tools.fetch import fetch_command
 from maskbench.tools.instructions import instructions_command
 from maskbench.tools.train_model.command import evaluate_model_command, train_model_command
@@ -79,6 +80,7 @@ for _command in (
         "tools",
         "Fetches data, counts instructions, trains the model in the box.",
         fetch_command,
+        crates_command,
         instructions_command,
         train_model_command,
         evaluate_model_command,

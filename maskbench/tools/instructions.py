@@ -1,8 +1,8 @@
 """`python -m maskbench tools instructions`: the core's fixed workloads, counted in instructions.
 
 Times differ from run to run and from machine to machine; the number of instructions of a program
-that always does the same hardly does. `ffwd/native/crates/engine/benches/instructions` are the workloads, and
-`instructions.json` beside them what they took when it was last recorded.
+that always does the same hardly does. `ffwd/native/crates/engine/benches/instructions` has the
+workloads, and `instructions.json` beside them what they took when it was last recorded.
 """
 
 from __future__ import annotations
