@@ -170,7 +170,7 @@ docs: setup
 	mkdir -p $(DOCUMENTED)
 	ln -s $(addprefix ../../../,$(filter-out ffwd/native ffwd/adapters ffwd/__pycache__ %.so,$(wildcard ffwd/*))) $(DOCUMENTED)
 	ln -s ../../../adapters $(DOCUMENTED)/adapters
-	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m mkdocs build --strict
 
 # The Python tests come last: their closing line is the result.
 test: rust-test python-test
