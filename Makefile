@@ -173,7 +173,7 @@ docs: setup
 	mkdir -p $(DOCUMENTED)
 	ln -s $(addprefix ../../../,$(filter-out ffwd/native ffwd/adapters ffwd/__pycache__ %.so,$(wildcard ffwd/*))) $(DOCUMENTED)
 	ln -s ../../../adapters $(DOCUMENTED)/adapters
-	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m mkdocs build --strict
 
 # The module in place of the installed one, built in seconds after an edit and not optimised.
 develop:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from maskbench.canonicality.command import canonicality_command
+from maskbench.commands import RecordingGroup
 from maskbench.conformance.canonical.command import canonical_walks_command, continuations_command
 from maskbench.conformance.differential.command import differential_command
 from maskbench.conformance.gates.command import (
@@ -18,7 +19,7 @@ from maskbench.conformance.grammars.command import grammars_command
 from maskbench.conformance.hostile.command import hostile_command
 from maskbench.conformance.soak.command import soak_command
 from maskbench.regression import baseline_command, compare_command
-from maskbench.report.command import RecordingGroup, report_command
+from maskbench.report.command import report_command
 from maskbench.runs.command import run_command
 from maskbench.serving.command import serving_command
 from maskbench.speed.batches.command import batches_command

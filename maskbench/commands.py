@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,23 @@ from maskbench.data import choose, parse_case, read_sources
 from maskbench.documents import Encoder, Job, UnwritableSchemaError, Whitespace, prepare
 from maskbench.errors import InputError
 from maskbench.tokenizer import TokenizerSpec
+
+_ARGUMENTS = "maskbench.arguments"
+
+
+class RecordingGroup(click.Group):
+    """Keeps the arguments that it was called with: results say by which command they were made."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click has it."""
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+def command_line() -> str:
+    """Return what has to be typed to run this command again."""
+    arguments = click.get_current_context().meta.get(_ARGUMENTS, ())
+    return shlex.join(["python", "-m", "maskbench", *arguments])
 
 
 @contextmanager
@@ -53,8 +71,17 @@ def about(form: str, spec: TokenizerSpec, started: str) -> dict[str, Any]:
 
 
 def save(document: dict[str, Any], out: Path | None, console: Console) -> None:
-    """Writes figures as JSON where `--out` asks for them, and says where they are."""
+    """Writes figures as JSON where `--out` asks for them, and says where they are.
+
+    Adds what they depend on beside the machine: the command, when it ended, and the packages.
+    """
     if out is not None:
+        document = {
+            "command": command_line(),
+            "started": results.utc_now(),
+            "packages": results.packages(),
+            **document,
+        }
         out.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(document, indent=1, ensure_ascii=False)
         out.write_text(text + "\n", encoding="utf-8")

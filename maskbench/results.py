@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import platform
@@ -9,6 +10,7 @@ import sys
 import time
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,9 @@ from maskbench.verdicts import SchemaRecord, Verdict
 from maskbench.walk import DocumentResult, Outcome
 
 FORMAT = "maskbench-results-1"
+PACKAGES = ("ffwd", "llguidance", "xgrammar", "outlines-core", "tokenizers", "tiktoken", "torch")
+"""What figures depend on beside the machine."""
+
 _SLOWEST = 20
 
 
@@ -199,6 +204,15 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "python": sys.version.split()[0],
     }
+
+
+def packages() -> dict[str, str]:
+    """The versions of ffwd and of the peers that are installed."""
+    found = {}
+    for name in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
 
 
 def _engine(summary: EngineSummary, log: EngineLog) -> dict[str, Any]:

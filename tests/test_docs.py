@@ -1,15 +1,19 @@
 """Every snippet of the site runs, and the site has every page."""
 
+import importlib.util
 import re
 import runpy
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 from test_readme import ROOT, model_folder, run
 
 from ffwd.adapters import sglang, vllm
+from maskbench.__main__ import main as maskbench
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -98,3 +102,74 @@ def test_the_versions_of_engines_are_those_of_the_adapters() -> None:
     script = ROOT / "tests/integrations/make_environment.sh"
     listed = subprocess.run([script, "--schedulers"], capture_output=True, text=True, check=True)
     assert listed.stdout.split() == [*(f"vllm-{version}" for version in versions), "sglang"]
+
+
+DOCUMENTS = [ROOT / "README.md", ROOT / "SECURITY.md", *PAGES]
+
+
+def code_of(page: Path) -> Iterator[str]:
+    """The lines of blocks and the spans of code, with the lines of one command joined."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    for block in re.findall(r"^ *```\w*\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE):
+        yield from block.splitlines()
+    yield from re.findall(r"`([^`\n]+)`", text)
+
+
+def is_there(name: str) -> bool:
+    """Whether a dotted name is a module, or a name in one."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        module = ".".join(parts[:count])
+        if "." in module and not is_there(module.rpartition(".")[0]):
+            continue
+        try:
+            if importlib.util.find_spec(module) is None:
+                continue
+        except ModuleNotFoundError:
+            continue
+        if count == len(parts):
+            return True
+        found: Any = importlib.import_module(module)
+        for part in parts[count:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+def test_names_of_the_package_are_there() -> None:
+    """Every name below `ffwd` that a page has in code."""
+    named_in: dict[str, Path] = {}
+    for page in DOCUMENTS:
+        for code in code_of(page):
+            for name in re.findall(r"(?<![\w./'-])ffwd(?:\.[A-Za-z_]\w*)+", code):
+                named_in.setdefault(name, page)
+    assert len(named_in) > 50
+    assert not is_there("ffwd.adapters.triton_bitmask")
+    assert not {name: str(page) for name, page in named_in.items() if not is_there(name)}
+
+
+def test_commands_of_the_benchmark_are_there() -> None:
+    """Every command of maskbench that a page has in code, with its options."""
+    wrong, commands = [], 0
+    for page in DOCUMENTS:
+        for line in code_of(page):
+            _, found, rest = line.partition("python -m maskbench ")
+            if not found:
+                continue
+            command: click.Command = maskbench
+            arguments = re.split(r"[\s=]+", rest.partition("#")[0].strip())
+            while isinstance(command, click.Group) and arguments and arguments[0] != "--help":
+                known = command.commands.get(arguments.pop(0))
+                if known is None:
+                    wrong.append((page.name, line))
+                    break
+                command = known
+            else:
+                commands += 1
+                options = {"--help"}.union(*(p.opts + p.secondary_opts for p in command.params))
+                given = {argument for argument in arguments if argument.startswith("--")}
+                wrong += [(page.name, line, option) for option in given - options]
+    assert commands > 50
+    assert not wrong

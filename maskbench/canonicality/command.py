@@ -168,6 +168,7 @@ class _Work:
             tasks = [SurveyTask(i, source) for i, source in enumerate(self.sources)]
             complete = _collect(pool, tasks, totals, spec.name)
         about = {
+            "command": commands.command_line(),
             "started": started,
             "seconds": round(time.monotonic() - clock, 1),
             "complete": complete,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from maskbench import options
+from maskbench.figures import records
+from maskbench.figures.pages import stale_pages
 from maskbench.report import renderers
 from maskbench.report.changes import changes
 from maskbench.report.contents import tables_of
@@ -21,24 +22,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMATS = ("terminal", "csv", "json", "markdown", "html")
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".html": "html"}
-
-
-_ARGUMENTS = "maskbench.arguments"
-
-
-class RecordingGroup(click.Group):
-    """Keeps the arguments that it was called with: results say by which command they were made."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click has it."""
-        ctx.meta[_ARGUMENTS] = tuple(args)
-        return super().parse_args(ctx, args)
-
-
-def command_line() -> str:
-    """What has to be typed to run this command again."""
-    arguments = click.get_current_context().meta.get(_ARGUMENTS, ())
-    return shlex.join(["python", "-m", "maskbench", *arguments])
 
 
 def _parse_reports(
@@ -128,8 +111,7 @@ def outputs(command: Command) -> Command:
 
 
 @click.command("report")
-@click.argument("files", metavar="RESULTS...", nargs=-1, required=True,
-                type=click.Path(path_type=Path))  # fmt: skip
+@click.argument("files", metavar="RESULTS...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(FORMATS),
               help="Default: by the ending of --out, or else for the terminal.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False),
@@ -137,14 +119,32 @@ def outputs(command: Command) -> Command:
 @click.option("--subject", help="The engine beside its peers. Default: ffwd, or the first one.")
 @click.option("--against", type=click.Path(path_type=Path), metavar="RESULTS",
               help="An earlier run, whose changes the report has.")  # fmt: skip
+@click.option("--record", metavar="NAME",
+              help="No report: record the figures of one file for the pages.")  # fmt: skip
+@click.option("--pages", is_flag=True,
+              help="No report: write the recorded figures into README and docs/.")  # fmt: skip
+@click.option("--check", is_flag=True,
+              help="With --pages: write nothing, exit with 1 where a page differs.")  # fmt: skip
 def report_command(
     files: tuple[Path, ...],
     form: str | None,
     out: Path | None,
     subject: str | None,
     against: Path | None,
+    record: str | None,
+    pages: bool,
+    check: bool,
 ) -> None:
     """Makes a report of results that `run --out` has written, each file a part of its own."""
+    if record is not None or pages:
+        if form is not None or out is not None or subject is not None or against is not None:
+            raise click.UsageError("--record and --pages go with no other option of a report")
+        figures(files, record, pages=pages, check=check)
+        return
+    if check:
+        raise click.UsageError("--check goes with --pages")
+    if not files:
+        raise click.UsageError("Missing argument 'RESULTS...'")
     if form is None:
         form = "terminal" if out is None else format_of(out)
     if out is not None and form == "terminal":
@@ -161,3 +161,23 @@ def report_command(
         return
     save(out, form, runs, earlier)
     click.echo(f"Written: {out}")
+
+
+def figures(files: tuple[Path, ...], record: str | None, *, pages: bool, check: bool) -> None:
+    """Records the figures of a file, and writes what is recorded into the pages."""
+    if len(files) != (record is not None):
+        raise click.UsageError("--record goes with one file of results, --pages alone with none")
+    if check and not pages:
+        raise click.UsageError("--check goes with --pages")
+    try:
+        if record is not None:
+            click.echo(f"Written: {records.write_record(record, records.record_of(files[0]))}")
+        stale = list(stale_pages()) if pages else []
+    except records.FiguresError as error:
+        raise click.ClickException(str(error)) from error
+    for page, filled in stale:
+        if not check:
+            page.write_text(filled, encoding="utf-8")
+        click.echo(f"{'Differs from the records' if check else 'Written'}: {page}")
+    if check and stale:
+        raise click.ClickException("python -m maskbench report --pages writes the figures again")

@@ -222,7 +222,7 @@ def run_command(
     measured = logs[engines[0]].offered
     lost = len(left_out.broken) + len(left_out.unwritable_schemas)
     about: dict[str, Any] = {
-        "command": report.command_line(),
+        "command": commands.command_line(),
         "started": started,
         "seconds": round(time.monotonic() - clock, 1),
         "complete": measured + lost == len(sources),

@@ -11,6 +11,7 @@ from maskbench.__main__ import main
 from maskbench.conformance.grammars.real import FORMATS, NAMES, read_real
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, find
+from maskbench.figures.records import record_of
 from maskbench.speed.grammars.measure import Contestant, measure
 from maskbench.tokenizer import OutputEncoder, resolve
 
@@ -84,6 +85,9 @@ def test_the_command_writes_all_figures(tmp_path: Path):
     tokens = sum(len(text.encode()) for _, text in read_real("sql").documents)
     assert {each["tokens"] for each in figures.values()} == {tokens}
     assert all(each["first"]["p50"] <= each["first"]["max"] for each in figures.values())
+    record = record_of(out)["grammars"]["sql"]
+    assert set(record) == {"ffwd lark", "llguidance lark"}
+    assert record["ffwd lark"]["second"]["p99"] > 0
 
 
 @pytest.mark.parametrize("engine", ["ffwd", "ffwd:yaml", ":lark"])

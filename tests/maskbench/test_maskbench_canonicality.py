@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from maskbench import packaged
 from maskbench.__main__ import main
 from maskbench.canonicality.counts import Forced, Miss, RefusedTokenError, Walk, count_forced
+from maskbench.figures.records import record_of
 from maskbench.pool import Lost, Pool, PoolStartError
 from maskbench.tokenizer import OutputEncoder, resolve, train_builtin
 
@@ -179,7 +180,14 @@ def counted(tmp_path_factory):
 
 
 def test_counts_are_consistent(counted):
-    _, document, _ = counted
+    _, document, out = counted
+    record = record_of(out)
+    assert record["data"] == {"schemas": 11, "chosen": 11}
+    of_mode = document["modes"]["A"]
+    assert record["modes"]["A"]["documents"] == of_mode["common_documents"]
+    assert record["modes"]["A"]["variants"]["k=4"]["share"] == pytest.approx(
+        of_mode["variants"]["k=4"]["common"]["share"], abs=1e-5
+    )
     assert document["complete"]
     assert document["cases"] == 10
     assert len(document["unusable"]) == 1

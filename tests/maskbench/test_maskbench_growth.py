@@ -11,6 +11,7 @@ from maskbench.__main__ import main
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup
 from maskbench.engines.ffwd import FfwdEngine
+from maskbench.figures.records import record_of
 from maskbench.speed.growth.measure import SchemaGrowth, SizeCost, output_growth, schema_growth
 from maskbench.speed.growth.outputs import OUTPUTS
 from maskbench.speed.growth.schemas import FAMILIES, Family, name_of
@@ -81,5 +82,8 @@ def test_the_command_writes_what_it_shows(tmp_path):
     assert [growth["name"] for growth in document["outputs"]] == ["an array of numbers"]
     assert [growth["name"] for growth in document["schemas"]] == ["enum of numbers"]
     assert document["memory"][0]["tokens"] == 200
+    record = record_of(out)
+    assert record["outputs"]["an array of numbers"]["first"] > 0
+    assert set(record["versions"]) == {"ffwd"}
     assert "last / first" in result.output
     assert "enum of numbers" in result.output

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
+from maskbench.figures.records import record_of
 from maskbench.speed.hard import cases
 from maskbench.speed.hard.measure import Column, Figures, Measured
 
@@ -69,6 +70,10 @@ def test_ffwd_passes_what_is_made_here(tmp_path):
     assert found.pop("two")["verdict"] == "refused"
     assert {name: one["verdict"] for name, one in found.items() if one["verdict"] != "passed"} == {}
     assert all(one["first_mask"] > 0 and one["mask_us"]["max"] > 0 for one in found.values())
+    record = record_of(out)
+    assert record["count"] == len(found) + 1
+    assert record["slowest_us"]["one"]["ffwd"] == round(found["one"]["mask_us"]["max"], 1)
+    assert record["slowest_us"]["two"] == {}
 
 
 def test_markdown_has_a_row_for_each_case():

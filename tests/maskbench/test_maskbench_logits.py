@@ -8,6 +8,7 @@ import torch
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
+from maskbench.figures.records import record_of
 from maskbench.speed.logits import masks, measure
 from maskbench.speed.logits.ways import Way
 
@@ -36,6 +37,10 @@ def test_every_way_is_timed(tmp_path):
         assert 0 < cell["allowed"] < 1
         assert all(0 < timing["best"] <= timing["median"] for timing in cell["us"].values())
     assert "bfloat16 on cpu" in result.output
+    record = record_of(out)
+    assert record["width"] == 1000
+    assert set(record["cells"]["float32"]) == {"50.0% of the bits", "grammars, builtin"}
+    assert record["cells"]["float32"]["50.0% of the bits"]["3"]["where"] > 0
 
 
 def test_a_device_that_is_not_there_is_named():

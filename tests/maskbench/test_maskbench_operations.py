@@ -6,6 +6,7 @@ from click.testing import CliRunner
 
 from maskbench.__main__ import main
 from maskbench.engines.base import Session
+from maskbench.figures.records import record_of
 from maskbench.speed.operations.measure import DRAFT, EVERY, OPERATIONS, walk
 
 
@@ -32,6 +33,10 @@ def test_operations_are_timed_beside_each_other(tmp_path):
                 average, p50, p99 = walked[operation]
                 assert 0 < p50 <= p99
                 assert average > 0
+    record = record_of(out)
+    assert record["command"].startswith("python -m maskbench speed operations --engine")
+    assert set(record["versions"]) == {"ffwd", "llguidance"}
+    assert record["microseconds"] == written["microseconds"]
 
 
 def test_a_walk_comes_to_its_end_with_all_operations():
@@ -87,3 +92,6 @@ def test_batches_are_timed_with_each_number_of_threads(tmp_path):
     assert all(len(call["seconds"]) == len(written["threads"]) for call in written["calls"])
     assert written["readers"]["shared"] > 0
     assert written["readers"]["apart"] > 0
+    record = record_of(out)
+    assert record["calls"]["20"]["hits"]["one per row"][0] > 0
+    assert {"ffwd", "xgrammar"} <= set(record["versions"])

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
+from maskbench.figures.records import record_of
 from maskbench.serving import groups, peers
 
 GROUPS = {
@@ -30,13 +31,18 @@ def keep_environment(monkeypatch):
         monkeypatch.setenv(name, os.environ.get(name, ""))
 
 
-def test_all_groups_are_printed():
+def test_all_groups_are_printed(tmp_path):
+    out = tmp_path / "serving.json"
     arguments = ["serving", "--tokenizer", "builtin", "--rounds", "1", "--tokens", "2000"]
+    arguments += ["--out", str(out)]
     result = CliRunner().invoke(main, [*arguments, "--threads", "2"], env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.output
     for group in GROUPS:
         assert group in result.output
     assert len(GROUPS) == 12
+    record = record_of(out)
+    assert set(record["figures"]) == GROUPS - {"resident memory"}
+    assert record["memory"]["ffwd"]["loaded"] > 0
 
 
 def test_a_wrong_answer_is_an_error():

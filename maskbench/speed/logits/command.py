@@ -14,6 +14,7 @@ from maskbench.tokenizer import resolve
 if TYPE_CHECKING:
     from maskbench.speed.logits.masks import Bitmasks
 
+FORMAT = "maskbench-logits-1"
 _DTYPES = ("float32", "float16", "bfloat16")
 
 
@@ -132,6 +133,8 @@ def logits_command(
     for peer, reason in missing.items():
         console.print(f"Without {peer}: {reason}", markup=False)
     document = {
+        "format": FORMAT,
+        "tokenizer": ", ".join(names),
         "machine": results.machine(),
         "device": device,
         "threads": threads,
