@@ -178,7 +178,7 @@ def generate(
         template_variables: Its other variables, such as `enable_thinking`.
         report: An object that is filled with statistics, token by token if it asks for that.
         should_stop: A function called after every token; the answer ends when it returns true.
-        **generate_options: Of `model.generate`: `do_sample`, `temperature`, `generation_config` ….
+        **generate_options: Options of `model.generate`: `do_sample`, `temperature`, ….
 
     Returns:
         A `Generation`: `value`, `text`, `complete`, `finish_reason`, `reasoning`, `tokens`,

@@ -19,7 +19,7 @@ class Assembled:
 
 
 def assemble(text: str, control: ControlTokens) -> Assembled:
-    """The parts of a rendered text.
+    """Return the parts of a rendered text.
 
     Control tokens are looked for in the template's own characters only, in each run of them on its
     own, so that no text beside it completes or hides one.

@@ -23,8 +23,8 @@ class Grammar:
     """A description of the texts that an output may have.
 
     Everything that `ffwd.compile` takes is a grammar. Grammars are immutable, hashable and equal by
-    value. Any may be part of any other, whatever it was made from. `a + b` is `seq(a, b)`, and `a |
-    b` is `choice([a, b])`; a str beside a grammar is that text. For regular grammars, `a & b` is
+    value. Any may be part of any other, whatever its source. `a + b` is `seq(a, b)`, and `a | b`
+    is `choice([a, b])`; a str beside a grammar is that text. For regular grammars, `a & b` is
     `intersection(a, b)`, and `~a` is `complement(a)`.
     """
 
@@ -58,8 +58,7 @@ class Grammar:
         return names
 
     def _arguments(self) -> "Iterable[tuple[str, object]]":
-        """Yield the arguments of the function that makes it: names, empty if positional, and
-        values."""
+        """Yield the arguments of the function that makes it: names (empty first) and values."""
         # Those that a base class declares come first, and take names only.
         ordered = sorted(fields(self), key=lambda field: field.kw_only is True)  # type: ignore[arg-type]
         for index, field in enumerate(ordered):

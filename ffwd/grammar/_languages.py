@@ -89,7 +89,7 @@ def complement(inner: GrammarLike) -> Grammar:
     """Return a grammar for any text that a regular one rejects; `~a` is `complement(a)`.
 
     Args:
-            inner: A grammar as `intersection` takes them, or a text.
+        inner: A grammar as `intersection` takes them, or a text.
 
     Raises:
         GrammarError: A lone surrogate in the text.

@@ -39,6 +39,7 @@ def reasoning(
         max_chars: The most characters (code points) of the reasoning.
         between: The grammar between the closing tag and the answer; by default up to eight
             characters of whitespace.
+
     Raises:
         GrammarError: A tag is empty, or a bound negative.
         TypeError: An argument has another type.

@@ -81,8 +81,8 @@ def rule(name: str, body: GrammarLike | None = None) -> Grammar:
     Rules that refer to each other are defined together, by `rules`.
 
     Args:
-            name: A non-empty text, which errors and reports show.
-            body: The grammar of the rule.
+        name: A non-empty text, which errors and reports show.
+        body: The grammar of the rule.
 
     Raises:
         GrammarError: The name is empty or has a lone surrogate.

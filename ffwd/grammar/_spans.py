@@ -117,7 +117,7 @@ def span(kind: SpanKind, content: GrammarLike, *, name: str = "") -> Span:
 
     Raises:
         TypeError: The content is neither a grammar nor a str.
-            ValueError: An unknown kind.
+        ValueError: An unknown kind.
 
     """
     return Span(kind, as_grammar(content, "content"), name)

@@ -75,8 +75,7 @@ class _Place:
         self.nesting: int = 0 if outer is None else outer.nesting + 1
 
     def pointer(self) -> str:
-        """Return the JSON pointer of this position; surrogates are replaced to make it
-        printable."""
+        """Return the JSON pointer of this position, with surrogates replaced."""
         keys: list[str] = []
         place: _Place | None = self
         while place is not None and place.outer is not None:

@@ -52,9 +52,9 @@ class TypedSchema(JsonSchema, Generic[T]):
 
         Raises:
             TruncatedError: The text ends before the value does.
-                ParseError: The text is no value of the type, for instance because a validator
-                    rejects it that no schema can express. `text` has it, and `problems` the errors
-                    with their positions.
+            ParseError: The text is no value of the type, for instance because a validator
+                rejects it that no schema can express. `text` has it, and `problems` the errors
+                with their positions.
 
         """
         adapter = self._adapter
@@ -130,21 +130,21 @@ def schema_of(
     them). Decimals have no more digits than allowed. Integer keys are written as integers.
 
     Args:
-            type: A pydantic model, dataclass, TypedDict, NamedTuple, enum, `Literal[…]`, a union, a
-                container of these, anything else with a JSON Schema in pydantic, or a
-                `TypeAdapter`. A function stands for its arguments, as an object; its docstring's
-                `Args:` become their descriptions. To send the grammar to another process, `pickle`
-                must be able to find the class.
-            require_all: Require every declared property, including those with a default, as in
-                OpenAI's strict mode.
-            **options: The JSON options of `json_schema`, except `registry`.
+        type: A pydantic model, dataclass, TypedDict, NamedTuple, enum, `Literal[…]`, a union, a
+            container of these, anything else with a JSON Schema in pydantic, or a
+            `TypeAdapter`. A function stands for its arguments, as an object; its docstring's
+            `Args:` become their descriptions. To send the grammar to another process, `pickle`
+            must be able to find the class.
+        require_all: Require every declared property, including those with a default, as in
+            OpenAI's strict mode.
+        **options: The JSON options of `json_schema`, except `registry`.
 
-        Raises:
-            UnsupportedTypeError: JSON has no form for a part of the type; `place` names it.
+    Raises:
+        UnsupportedTypeError: JSON has no form for a part of the type; `place` names it.
         ImportError: pydantic is not installed.
         InvalidSchemaError: The schema has a value that JSON does not have.
         TypeError: `type` is a text; or an option has another type.
-            ValueError: An option has an invalid value.
+        ValueError: An option has an invalid value.
 
     """
     if isinstance(type, (str, bytes)):

@@ -25,8 +25,8 @@ class ParseError(FfwdError):
 
     Attributes:
         text: The text.
-            problems: The errors: pairs of the position in the value (`items.0.price`, empty for the
-                value itself) and a description.
+        problems: The errors: pairs of the position in the value (`items.0.price`, empty for the
+            value itself) and a description.
 
     """
 

@@ -12,10 +12,10 @@ class UnusedRule:
 
     Attributes:
         name: Its name.
-            notation: Its notation: `"Lark"`, `"GBNF"`, `"EBNF"`, or `"Python"` for a rule of
-                `rules`.
-            line: The line of its definition, from 1; None for Python.
-            column: Its column there, from 1, in characters; None for Python.
+        notation: Its notation: `"Lark"`, `"GBNF"`, `"EBNF"`, or `"Python"` for a rule of
+            `rules`.
+        line: The line of its definition, from 1; None for Python.
+        column: Its column there, from 1, in characters; None for Python.
 
     """
 

@@ -52,9 +52,9 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The filter within its bounds, and without a way to lose track of text.
+    """Return the filter with bounds and with tracking of text.
 
-    Where no text is tracked it is Jinja's own function that runs.
+    Without tracked text it calls Jinja's own function.
     """
     rule = _RULES.get(name)
     context_first = getattr(function, "jinja_pass_arg", None) is not None
@@ -96,7 +96,7 @@ def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _items(context: Any, values: Any, attribute: Any) -> list[Any]:
-    """What `join` joins, made once: it may be an iterator."""
+    """Copy the items that `join` joins, because they may be an iterator."""
     if attribute is not None:
         values = map(make_attrgetter(context.environment, attribute), values)
     return list(values)

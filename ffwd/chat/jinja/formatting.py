@@ -71,7 +71,7 @@ def formatted(template: str, result: str, field: Callable[[str], Any]) -> Any:
 
 
 def checked(found: str, expected: str) -> Any:
-    """What was found, where it has the characters that it must have."""
+    """Return the match if it has the expected characters."""
     return found if tracked.raw(found) == tracked.raw(expected) else tracked.fuzzy(expected)
 
 
@@ -87,7 +87,7 @@ def to_string(value: Any) -> Any:
 
 
 def _repr(value: Any) -> list[str]:
-    """The pieces of `repr(value)`."""
+    """Yield the pieces of `repr(value)`."""
     if isinstance(value, tracked.Tracked):
         quote = repr(tracked.raw(value))[0]
         return [quote, tracked.expand(value, lambda c: _repr_of(c, quote)), quote]

@@ -25,7 +25,7 @@ def writing_of(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> PieceWri
 
 
 def token_bytes(vocabulary: GgufVocabulary, writing: PieceWriting) -> list[bytes | None]:
-    """What decoding gives for each id."""
+    """Return the decoding of each id."""
     data: list[bytes | None] = list(writing.to_bytes(vocabulary.tokens))
     spaces = not writing.byte_level
     for token_id, type_ in enumerate(vocabulary.types):
@@ -66,7 +66,7 @@ def merged_parts(vocabulary: GgufVocabulary, pre: PreTokenizer) -> BpeParts:
 
 
 def model_json(vocabulary: GgufVocabulary, pre: PreTokenizer) -> dict[str, object]:
-    """The model as a tokenizer.json writes it."""
+    """Return the model as a tokenizer.json writes it."""
     if vocabulary.merges is None:
         raise CorruptTokenizerError(f"{vocabulary.source} has no merges (tokenizer.ggml.merges)")
     return {
@@ -79,7 +79,7 @@ def model_json(vocabulary: GgufVocabulary, pre: PreTokenizer) -> dict[str, objec
 
 
 def _merges(lines: Sequence[str]) -> Sequence[str | Sequence[str]]:
-    """The merges as lines, or as pairs where a first part begins with the space that separates."""
+    """Return the merges as lines, or as pairs if a first part starts with the separating space."""
     if not any(line.startswith(" ") for line in lines):
         return lines
     cuts = ((line, line.find(" ", 1)) for line in lines)
@@ -122,7 +122,7 @@ def _found(vocabulary: GgufVocabulary) -> list[FoundToken]:
 
 
 def _not_pieces(vocabulary: GgufVocabulary) -> Iterator[int]:
-    """What no merge of text may make: what is not text, and what is found before merges are."""
+    """Return the tokens that no merge produces: control tokens, and those found before merges."""
     kinds, found = vocabulary.kinds, vocabulary.found
     text = TokenKind.TEXT
     return (i for i, kind in enumerate(kinds) if kind is not text or i in found)

@@ -110,7 +110,7 @@ def _encoder(
 def _token(
     model: SentencePieceModel, piece: str, _score: float, kind: int
 ) -> tuple[bytes, TokenKind]:
-    """What is decoded for a piece, and what it is."""
+    """Return the decoding and the kind of a piece."""
     text = (piece.replace("▁", " ") if model.escapes else piece).encode()
     if kind == NORMAL:
         # No text is written with a space in it where spaces are written otherwise.
