@@ -1,4 +1,4 @@
-"""What masks the logits of a `Llama` and drafts its forced tokens, request by request."""
+"""Masks of a `Llama`'s logits and drafts of its forced tokens, request by request."""
 
 import logging
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class UnsupportedLlamaError(FfwdError):
 
 @dataclass(frozen=True)
 class PairStats:
-    """What happened in one request.
+    """The counters of one request.
 
     Attributes:
         masks: Tokens that were sampled under a mask.
@@ -203,8 +203,8 @@ class GrammarProcessors(LogitsProcessorList):  # type: ignore[misc]
     def extend(self, others: Any) -> "GrammarProcessors":
         """Add processors, and return the list.
 
-        With `logit_bias`, llama-cpp-python goes on with what `extend` returns, and so without any
-        processor where that is a plain list's None.
+        With `logit_bias`, llama-cpp-python uses the result of `extend`; a plain list returns None,
+        which would drop every processor.
         """
         super().extend(others)
         return self

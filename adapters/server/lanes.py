@@ -86,9 +86,9 @@ class ReplacingLane:
             pass
 
     def _call_next(self) -> bool:
-        """Make the next call; whether this thread is to make another.
+        """Make the next call, and return whether this thread should make another.
 
-        Nothing of a call is held while the next one is waited for.
+        Waiting for the next call holds no reference to the previous one.
         """
         job = self._queue.get()
         if job is None or job.call is None:

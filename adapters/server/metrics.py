@@ -1,4 +1,4 @@
-"""What `/metrics` says."""
+"""The metrics of `/metrics`."""
 
 from collections.abc import Callable
 

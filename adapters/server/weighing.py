@@ -17,7 +17,7 @@ QUICK_BYTES = 1 << 18
 
 
 def check_size(request: Request, most: int) -> int:
-    """The number of values in what a prompt is rendered from.
+    """Check the number of values in the input of a prompt.
 
     Arguments of earlier calls are JSON in a string; values in it count.
 

@@ -65,14 +65,14 @@ class ChatModel:
     def generate(
         self, messages: Conversation | Sequence[Conversation], schema: Any, **options: Any
     ) -> Any:
-        """What the model answers; the options are those of `ffwd.generate`."""
+        """Return the model's answer; the options are those of `ffwd.generate`."""
         conversations, several = _conversations(messages)
         asked = ChatOptions.of(options, self.model)
         made = self._answers(self._job(conversations, schema, asked), asked)
         return made if several else made[0]
 
     def stream(self, messages: Conversation, schema: Any, **options: Any) -> Stream[Any]:
-        """What the model answers, while it is written; see `ffwd.stream`."""
+        """Return the model's answer as a stream; see `ffwd.stream`."""
         conversations, several = _conversations(messages)
         if several:
             raise TypeError("a stream is of one conversation; ffwd.generate takes several")
@@ -130,7 +130,7 @@ class ChatModel:
     def _job(
         self, conversations: Sequence[Conversation], schema: Any, asked: ChatOptions
     ) -> "_Job":
-        """Where each answer begins, and what it is to be."""
+        """Return the start of each answer, and its form."""
         grammar = self._grammar(schema, asked.writing)
         prompts = [
             self._texts.prompt(
@@ -239,7 +239,7 @@ class ChatModel:
 
 @dataclass(frozen=True)
 class _Job:
-    """Where answers begin, and how their values are read."""
+    """The starts of answers, and the parser of their values."""
 
     starts: list[Start]
     read: Callable[[str], Any]
@@ -287,7 +287,7 @@ def _generation(
     limit: int,
     stopped: bool,
 ) -> Generation[Any]:
-    """What one row says."""
+    """Return the answer of one row."""
     reading = Reading(start, wrapped=job.wrapped)
     reading.add(ids, finish=True)
     reason: FinishReason = "stop"

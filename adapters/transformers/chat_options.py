@@ -17,7 +17,7 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class ChatOptions:
-    """What one call asks for beside messages and schema; `ffwd.generate` says what each means.
+    """The options of a call besides messages and schema; `ffwd.generate` describes each.
 
     Attributes:
         writing: How JSON is written, where a schema is to be told: options of `json_schema`.

@@ -21,7 +21,7 @@ from ffwd.chat import Start
 class Row:
     """One row: a matcher, and the tokens that it has accepted.
 
-    `refused` is the first token that the grammar refused. What follows it is not matched.
+    `refused` is the first token that the grammar rejected. Later tokens are not matched.
     """
 
     matcher: Matcher

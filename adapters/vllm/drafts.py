@@ -1,13 +1,13 @@
-"""Fast-forward in vLLM: what the grammar forces, as drafts of speculative decoding.
+"""Fast-forward in vLLM: forced tokens as drafts of speculative decoding.
 
     vllm serve MODEL --structured-outputs-config.backend ffwd --speculative-config \\
         '{"method": "custom_class", "model": "ffwd.adapters.vllm_drafts.ForcedDrafts",
           "num_speculative_tokens": 16}'
 
-A draft is verified in one forward pass together with the token before it, so forced tokens cost
-no pass of their own. vLLM asks for drafts in a worker, which knows no grammar: `ForcedDrafts`
-proposes none there. Where the scheduler has the drafts checked against the grammars, after it has
-accepted a step's tokens and before it plans the next step, `install` puts the forced ones in.
+A draft is verified in one forward pass together with the token before it, so forced tokens need no
+pass of their own. vLLM requests drafts in a worker, which has no grammar: `ForcedDrafts` proposes
+none there. The scheduler checks drafts against the grammars after it has accepted a step's tokens
+and before it plans the next step; `install` adds the forced ones at this point.
 
 This module imports nothing of vLLM when it is imported.
 """
@@ -29,7 +29,7 @@ class ForcingGrammar(Protocol):
     """A request's grammar that knows what must come next."""
 
     def forced(self, max_tokens: int) -> list[int]:
-        """The next tokens, up to `max_tokens`, as long as the mask allows only one."""
+        """Return the next tokens, up to `max_tokens`, as long as the mask allows only one."""
         ...
 
 

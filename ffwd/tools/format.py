@@ -9,7 +9,7 @@ from ffwd.grammar import Whitespace
 
 
 class Slot(Enum):
-    """What stands at a place of a call."""
+    """The content of a position in a call."""
 
     NAME = "name"
     ARGUMENTS = "arguments"

@@ -9,7 +9,7 @@ _BEYOND = frozenset({"multipleOf", "enum", "const", "not", "allOf", "anyOf", "on
 
 
 def plain_integer(schema: Any) -> Grammar | None:
-    """The integers of a schema as digits; None where it is no plain schema of integers."""
+    """Return the integers of a schema as digits; None unless it is a plain schema of integers."""
     if not isinstance(schema, Mapping) or schema.get("type") != "integer":
         return None
     if _BEYOND & schema.keys():
@@ -22,7 +22,7 @@ def plain_integer(schema: Any) -> Grammar | None:
 
 
 def _bound(schema: Mapping[str, Any], closed: str, open_: str, step: int) -> Any:
-    """The tighter of two bounds, as an integer; None without one, False for what is no number."""
+    """Return the tighter of two bounds, as an integer; None without one, False for a non-number."""
     found: list[int] = []
     for keyword, inwards in ((closed, 0), (open_, step)):
         value = schema.get(keyword)

@@ -1,4 +1,4 @@
-"""Integers that are spelt as JSON Schema allows and pydantic does not read: `7.0`, `12e2`."""
+"""Integers in forms that JSON Schema allows and pydantic does not parse: `7.0`, `12e2`."""
 
 import re
 from decimal import Decimal, InvalidOperation

@@ -35,7 +35,7 @@ script-src '{script_hash}'; base-uri 'none'; form-action 'none'">
 
 
 def page(recording: Recording) -> str:
-    """The document. Whatever tokens and titles have in them is text in it."""
+    """Return the document, with tokens and titles escaped."""
     files = resources.files("ffwd.view")
     style = files.joinpath("page.css").read_text(encoding="utf-8")
     script = files.joinpath("page.js").read_text(encoding="utf-8")
@@ -115,7 +115,7 @@ def _data(recording: Recording) -> dict[str, Any]:
 
 
 def _piece(data: bytes | None, name: str) -> list[Any]:
-    """A token's text, and what kind of text it is: "text", "bytes" or "control"."""
+    """Return a token's text, and its kind: "text", "bytes" or "control"."""
     if data is None:
         return [name, "control"]
     try:
@@ -141,7 +141,7 @@ def _ranges(sorted_bytes: Iterable[int]) -> str:
 
 
 def _sort(byte: int) -> int:
-    """Runs do not go from digits to punctuation and on to letters."""
+    """Return the kind of a character, so that runs do not mix digits, punctuation and letters."""
     character = chr(byte)
     if byte >= 0x80:
         return 4
