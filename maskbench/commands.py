@@ -1,4 +1,4 @@
-"""What commands do alike: a folder to work in, errors as messages, documents, figures as JSON."""
+"""The common parts of commands: a folder to work in, error messages, documents, JSON figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from maskbench.tokenizer import TokenizerSpec
 
 @contextmanager
 def workplace() -> Iterator[Path]:
-    """A folder while a command works. An `InputError` ends the command with its message."""
+    """Provide a folder to a command. An `InputError` ends the command with its message."""
     with tempfile.TemporaryDirectory(prefix="maskbench-") as folder:
         try:
             yield Path(folder)
@@ -30,7 +30,7 @@ def workplace() -> Iterator[Path]:
 
 
 def jobs(data: Path, sample: int | None, seed: int, encoder: Encoder) -> list[Job]:
-    """The chosen cases of some data, without those whose schema has no text.
+    """Yield the chosen cases of some data, without those whose schema has no text.
 
     Raises `DataError`.
     """
@@ -43,7 +43,7 @@ def jobs(data: Path, sample: int | None, seed: int, encoder: Encoder) -> list[Jo
 
 
 def about(form: str, spec: TokenizerSpec, started: str) -> dict[str, Any]:
-    """What figures begin with: their format, and what they depend on."""
+    """Return the first members of figures: their format, and their settings."""
     return {
         "format": form,
         "started": started,
@@ -53,7 +53,7 @@ def about(form: str, spec: TokenizerSpec, started: str) -> dict[str, Any]:
 
 
 def save(document: dict[str, Any], out: Path | None, console: Console) -> None:
-    """Writes figures as JSON where `--out` asks for them, and says where they are."""
+    """Write figures as JSON if `--out` asks for them, and print where they are."""
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(document, indent=1, ensure_ascii=False)

@@ -95,14 +95,14 @@ class Request:
         self._prompt_length = 0
 
     def begins(self, input_ids: NDArray[np.intc]) -> bool:
-        """Whether the ids begin with those that the request has taken."""
+        """Return whether the ids begin with those that the request has taken."""
         known = len(self._ids)
         return (
             self.begun and len(input_ids) >= known and np.array_equal(input_ids[:known], self._ids)
         )
 
     def goes_on(self, input_ids: NDArray[np.intc], drafts: int) -> bool:
-        """Whether these ids are the same request's, one token further than at the last call.
+        """Return whether these ids are the same request's, one token further than at the last call.
 
         `drafts` is how many drafts may follow that token.
         """

@@ -61,7 +61,7 @@ def vocabulary_of(llama: Any, *, pre: str | None = None) -> Vocabulary:
 
 
 def _loaded_vocabulary(llama: Any) -> Vocabulary:
-    """From the loaded model alone."""
+    """Return a vocabulary from the loaded model alone."""
     vocab = llama_cpp.llama_model_get_vocab(llama.model)
     tokens: list[bytes | None] = []
     names: dict[str, int] = {}
@@ -114,7 +114,7 @@ def _compare(llama: Any, vocabulary: Vocabulary) -> None:
 
 
 def _end_tokens(llama: Any) -> list[int]:
-    """All tokens at which llama.cpp ends a completion."""
+    """Return all tokens at which llama.cpp ends a completion."""
     vocab = llama_cpp.llama_model_get_vocab(llama.model)
     return [token for token in range(llama.n_vocab()) if llama_cpp.llama_vocab_is_eog(vocab, token)]
 

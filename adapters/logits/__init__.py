@@ -150,7 +150,7 @@ def _on_accelerator(rows: Any) -> bool:
 
 
 def _row_numbers(of: str, rows: Any, count: int, device: torch.device) -> torch.Tensor | None:
-    """Row numbers as int64 on a device, checked unless they come from one."""
+    """Return row numbers as int64 on a device, checked unless they come from one."""
     if rows is None:
         return None
     if _on_accelerator(rows):

@@ -18,7 +18,7 @@ def encoded(value: Any) -> bytes:
 
 
 def event(value: Any) -> bytes:
-    """One event of a stream."""
+    """Return one event of a stream."""
     return b"data: " + encoded(value) + b"\n\n"
 
 
@@ -35,7 +35,7 @@ class Choice:
     ending: Ending | None = None
 
     def add(self, deltas: Sequence[Delta]) -> None:
-        """More has come."""
+        """Append to the delta."""
         for delta in deltas:
             if delta.kind == "content":
                 self.content.append(delta.text)
@@ -140,7 +140,7 @@ class Envelope:
 
 
 def usage(endings: Sequence[Ending | None], prompt_tokens: int) -> dict[str, Any]:
-    """How many tokens a request took; `forced_tokens` is a field of this server's own."""
+    """Return how many tokens a request took; `forced_tokens` is a field of this server's own."""
     ended = [ending for ending in endings if ending is not None]
     tokens = sum(ending.tokens for ending in ended)
     return {

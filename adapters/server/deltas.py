@@ -104,7 +104,7 @@ class AnswerReader:
             self._values.append(event.start)
 
     def _arguments(self, event: Event, deltas: list[Delta]) -> None:
-        """JSON goes out as it comes; other notations when they are whole."""
+        """Send JSON as it comes, and other notations when they are complete."""
         if event.action == "begin":
             self._written, self._values, self._begin = [], [], event.start
         elif event.action == "delta":

@@ -63,7 +63,7 @@ def unsupported(param: str, reason: str) -> ApiError:
 
 
 def overloaded(message: str) -> ApiError:
-    """No room for one more request."""
+    """Return the error for a request without a free place."""
     return ApiError(
         429,
         message,
@@ -109,7 +109,7 @@ def late(seconds: float) -> ApiError:
 
 
 def internal(error: BaseException) -> ApiError:
-    """Something that should not happen."""
+    """Return the error for a fault of the server."""
     return ApiError(
         500,
         f"the server failed: {type(error).__name__}: {error}",
@@ -119,7 +119,7 @@ def internal(error: BaseException) -> ApiError:
 
 
 def of_ffwd(error: Exception, param: str | None, *, budget_param: str = "max_tokens") -> ApiError:
-    """Return the error for one of ffwd's; `param` is the field that it is about."""
+    """Return the error for one of ffwd's; `param` is the offending field."""
     code = "invalid_grammar"
     if isinstance(error, BudgetError):
         return bad(

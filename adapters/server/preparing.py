@@ -183,7 +183,7 @@ class Preparer:
         )
 
     def is_known(self, rendered: Rendered) -> bool:
-        """Whether its grammar is compiled already, with small effort."""
+        """Return whether its grammar is compiled already, with small effort."""
         key = rendered.asked.key(may_reason=rendered.may_reason)
         return self.cache.kept(key) is not None and not self._is_heavy(key)
 
@@ -365,7 +365,7 @@ class Preparer:
             raise of_ffwd(error, "messages") from error
 
     def _may_reason(self, prompt: Prompt, tools: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether the model may open its reasoning itself, as far as its template tells."""
+        """Return whether the model may open its reasoning itself, as far as its template tells."""
         template = self._loaded.template
         return (
             template is not None

@@ -249,7 +249,7 @@ class Scheduler:
                     text.heavy -= 1
 
     def _pass(self, ready: list[Text]) -> None:
-        """One forward pass over short chunks, and some over parts of long ones."""
+        """Return one forward pass over short chunks, and some over parts of long ones."""
         slots = {id(text): slot for slot, text in enumerate(self._running)}
         size = self._options.prefill_tokens
         width = self._width([min(text.pending, size) for text in ready])

@@ -65,7 +65,7 @@ class Stream:
             self.close()
 
     async def take(self) -> list[News]:
-        """All that has come since the last time; waits for something."""
+        """Return all that has come since the last time; waits for something."""
         await self._there.wait()
         with self._lock:
             news, self._news = self._news, []

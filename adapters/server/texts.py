@@ -26,7 +26,7 @@ _OPEN: "weakref.WeakSet[Text]" = weakref.WeakSet()
 
 
 def num_open() -> int:
-    """How many texts the process holds on to."""
+    """Return how many texts the process holds on to."""
     return len(_OPEN)
 
 

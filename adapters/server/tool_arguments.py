@@ -68,7 +68,7 @@ def _of_tags(
 
 
 def _is_string(parameters: Mapping[str, Any], name: str) -> bool:
-    """Whether the schema of a property says that it is a string."""
+    """Return whether the schema of a property says that it is a string."""
     properties = parameters.get("properties")
     schema = properties.get(name) if isinstance(properties, Mapping) else None
     for _ in range(16):

@@ -45,7 +45,7 @@ def check_size(request: Request, most: int) -> int:
 
 
 def _values(value: Any, most: int) -> int:
-    """How many values there are, keys included; if more than `most`, at least one more."""
+    """Return how many values there are, keys included; if more than `most`, at least one more."""
     number = 0
     open_values = [value]
     while open_values and number <= most:

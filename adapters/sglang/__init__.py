@@ -75,7 +75,7 @@ def installed_version() -> str | None:
 
 
 def is_supported(version: str | None) -> bool:
-    """Whether this is `SUPPORTED_VERSION` or a post-release of it."""
+    """Return whether this is `SUPPORTED_VERSION` or a post-release of it."""
     if version is None:
         return False
     public = version.partition("+")[0]

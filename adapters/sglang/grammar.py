@@ -102,7 +102,7 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
         self._failure = None
 
     def is_terminated(self) -> bool:
-        """Whether an end token has been accepted."""
+        """Return whether an end token has been accepted."""
         return self._matcher.is_terminated
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:

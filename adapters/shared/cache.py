@@ -80,7 +80,7 @@ class GrammarCache:
         _caches.add(self)
 
     def _begin(self) -> None:
-        """Has a lock and threads of this process, and nothing that another one's would finish."""
+        """Make a lock and threads of this process, without another one's unfinished work."""
         self._lock = Lock()
         self._in_progress: dict[GrammarRequest, Future[CompiledGrammar]] = {}
         self._workers = ThreadPoolExecutor(self._num_workers, thread_name_prefix="ffwd-compile")
@@ -121,7 +121,7 @@ class GrammarCache:
         return future
 
     def stats(self) -> CacheStats:
-        """Counters since it was made, and what is held now."""
+        """Return counters since it was made, and what is held now."""
         with self._lock:
             kept = list(self._kept.values())
             counts = (self._hits, self._misses, self._failures, self._evictions)
@@ -194,7 +194,7 @@ class GrammarCache:
 
 
 def _begin_in_child() -> None:
-    """In a process that was forked."""
+    """Start again in a forked process."""
     for cache in list(_caches):
         cache._begin()
 

@@ -66,7 +66,7 @@ class RequestMatcher:
         return count
 
     def validate(self, token_ids: Sequence[int]) -> int:
-        """How many of the tokens, from the first on, would be accepted. Changes nothing."""
+        """Return how many of the tokens, from the first on, would be accepted. Changes nothing."""
         if self.is_terminated:
             return 0
         known = next((i for i, t in enumerate(token_ids) if not self._known(t)), len(token_ids))

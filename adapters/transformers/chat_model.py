@@ -98,7 +98,7 @@ class ChatModel:
     async def generate_async(
         self, messages: Conversation | Sequence[Conversation], schema: Any, **options: Any
     ) -> Any:
-        """`generate` on a thread, so that an event loop goes on; see `ffwd.generate_async`."""
+        """Run `generate` on a thread; see `ffwd.generate_async`."""
         cancelled = threading.Event()
         own: Stop = options.pop("should_stop", None) or (lambda: False)
         running = asyncio.ensure_future(
@@ -261,7 +261,7 @@ class _Told(StoppingCriteria):
 def _conversations(
     messages: Conversation | Sequence[Conversation],
 ) -> tuple[list[Conversation], bool]:
-    """Each conversation, and whether there may be several."""
+    """Return each conversation, and whether there may be several."""
     if isinstance(messages, str):
         return [messages], False
     if not isinstance(messages, Sequence):

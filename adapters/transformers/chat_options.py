@@ -39,7 +39,7 @@ class ChatOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], model: Any) -> "ChatOptions":
-        """Keyword arguments: those with the names of these, and others for `model.generate`.
+        """Split keyword arguments into these options and those of `model.generate`.
 
         Raises:
             TypeError: There is no such option, and there is one that is spelled much like it.

@@ -86,7 +86,7 @@ def constrained_generate_batch(
     canonical: bool = False,
     complete: bool = False,
 ) -> dict[str, Any]:
-    """`model.generate_batch` with a grammar for each prompt, or one for all.
+    """Run `model.generate_batch` with a grammar for each prompt, or one for all.
 
     Args:
         model: A decoder-only model.

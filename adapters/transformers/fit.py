@@ -7,7 +7,7 @@ from ffwd.tokenizer.table import TokenKind
 
 
 def model_width(model: Any) -> int:
-    """Return the number of tokens that a model has logits for."""
+    """Return the number of logits of a model."""
     weight = getattr(model.get_output_embeddings(), "weight", None)
     if weight is not None:
         return int(weight.shape[0])
@@ -55,7 +55,7 @@ def misfit(model: Any, tokenizer: Tokenizer) -> str | None:
 
 
 def _is_no_end(tokenizer: Tokenizer, token_id: int) -> bool:
-    """Whether a token is text, or none of the tokenizer's."""
+    """Return whether a token is text, or none of the tokenizer's."""
     kind = tokenizer.token_kind(token_id)
     data = tokenizer.token_bytes(token_id)
     if kind is TokenKind.EOS and data is not None:

@@ -35,7 +35,7 @@ def register() -> None:
 
 
 def minor_version(version: str) -> tuple[int, int] | None:
-    """`(0, 33)` of `"0.33.1"`; None of what has no such form, as a build from source."""
+    """Return `(0, 33)` for `"0.33.1"`; None for another form, as of a build from source."""
     parts = version.split(".")
     if len(parts) < 3 or not (parts[0].isdecimal() and parts[1].isdecimal()):
         return None

@@ -105,7 +105,7 @@ def _is_installed(manager: type) -> bool:
 
 
 def _draft_limit(vllm_config: Any) -> int:
-    """How many tokens are drafted at a time; 0 where the drafts are another's."""
+    """Return how many tokens are drafted at a time; 0 where the drafts are another's."""
     speculative = vllm_config.speculative_config
     if speculative is None or (speculative.method, speculative.model) != ("custom_class", NAME):
         return 0

@@ -123,7 +123,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         return tokens
 
     def is_terminated(self) -> bool:
-        """Whether an end token or a stop token has been accepted."""
+        """Return whether an end token or a stop token has been accepted."""
         return self._stopped or self._matcher.is_terminated
 
     def reset(self) -> None:

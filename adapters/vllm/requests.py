@@ -79,7 +79,7 @@ class GrammarStore:
 
 
 def cache_bytes() -> int:
-    """How many bytes the compiled grammars of a process may hold.
+    """Return how many bytes the compiled grammars of a process may hold.
 
     Raises:
         FfwdError: The environment variable is no number of MiB.

@@ -64,7 +64,7 @@ def _base(value: str | int | float) -> str | int | float:
 
 
 def is_batch(messages: Any) -> bool:
-    """Whether this is a list of conversations rather than one conversation."""
+    """Return whether this is a list of conversations rather than one conversation."""
     return (
         isinstance(messages, (list, tuple))
         and bool(messages)

@@ -21,7 +21,7 @@ class PromptTokenizer(Protocol):
     """The members of a tokenizer that a prompt uses; `ffwd.tokenizer.Tokenizer` has them."""
 
     def encode_parts(self, parts: Sequence[str | int], /) -> list[int]:
-        """Ids as they are, and each stretch of text without finding control tokens in it."""
+        """Return ids unchanged, and the ids of texts without finding control tokens in them."""
         ...
 
     def token_bytes(self, token_id: int, /) -> bytes | None:
@@ -195,7 +195,7 @@ class Prompt:
         )
 
     def __len__(self) -> int:
-        """How many token ids the prompt has."""
+        """Return how many token ids the prompt has."""
         return len(self.ids)
 
     def __str__(self) -> str:
@@ -224,7 +224,7 @@ class Prompt:
         )
 
     def _part_tokens(self) -> list[range]:
-        """For each part the tokens that have some of it."""
+        """Return for each part the tokens that contain some of it."""
         if self.part_ids is not None:
             ends = list(accumulate(map(len, self.part_ids)))
             return [
@@ -253,7 +253,7 @@ def _content(part: Part) -> str:
 
 
 def _stretches(parts: Sequence[Part]) -> list[list[Part]]:
-    """Each control token on its own, and runs of texts."""
+    """Return each control token on its own, and runs of texts."""
     found: list[list[Part]] = []
     for part in parts:
         if found and isinstance(part, TextPart) and isinstance(found[-1][0], TextPart):

@@ -263,7 +263,7 @@ def _kept(tail: list[int], grammar: CompiledGrammar, max_rollback: int) -> int:
 
 
 def _puts_space(prompt: "Prompt", free_until: tuple[int, ...] | bytes | None) -> bool:
-    """Whether the tokenizer puts a space before a text where the answer begins."""
+    """Return whether the tokenizer puts a space before a text where the answer begins."""
     probe = "{"
     if isinstance(free_until, tuple):
         before = [free_until[-1]]

@@ -177,7 +177,7 @@ class ChatTemplate:
         return self._plain(job).text
 
     def render_texts(self, conversations: Iterable[Iterable[Any]], **options: Any) -> list[str]:
-        """`render_text` of each conversation; the options are the same."""
+        """Return `render_text` of each conversation; the options are the same."""
         return [self.render_text(messages, **options) for messages in conversations]
 
     # ---------------------------------------------------------------------------------- prompt
@@ -253,7 +253,7 @@ class ChatTemplate:
         )
 
     def render_many(self, conversations: Iterable[Iterable[Any]], **options: Any) -> list[Prompt]:
-        """`render` of each conversation; the options are the same."""
+        """Return `render` of each conversation; the options are the same."""
         return [self.render(messages, **options) for messages in conversations]
 
     # --------------------------------------------------------------------------------- the rest

@@ -38,7 +38,7 @@ _CHOICES = re.compile(r"\(choices:\s*(.*?)\)\s*$", re.IGNORECASE)
 
 
 def tool_schemas(tools: Iterable[Any]) -> list[Mapping[str, Any]]:
-    """Each tool as its schema; those that are dicts are taken as they are.
+    """Return each tool as its schema; dicts are returned unchanged.
 
     Raises `ToolError` for a function that cannot be described, and for what is neither.
     """
@@ -114,7 +114,7 @@ def _until(text: str, start: int, sections: tuple[str, ...]) -> str:
 
 
 def _arguments(block: str) -> dict[str, str]:
-    """`name: description`, which goes on in lines that are indented deeper."""
+    """Parse `name: description`, which continues in lines with a deeper indent."""
     found: dict[str, str] = {}
     current: str | None = None
     depth = 0

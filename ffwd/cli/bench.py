@@ -145,7 +145,7 @@ class Figures:
     refused_texts: int = 0
 
     def data(self) -> dict[str, Any]:
-        """In microseconds."""
+        """Return the figures in microseconds."""
         if not self.masks:
             return {"version": self.version, "refused": self.refused}
         times = np.array(self.masks) / 1e3

@@ -99,7 +99,7 @@ def check(
 
 
 def _keywords(source: GrammarSource) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Every keyword of a schema, and what is wrong with some."""
+    """Return every keyword of a schema, and what is wrong with some."""
     if not isinstance(source.grammar, ffwd.JsonSchema):
         return [], []
     try:

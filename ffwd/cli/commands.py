@@ -27,7 +27,7 @@ class LazyGroup(click.Group):
     """A group that loads a command when it is needed, with all that the command needs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names."""
+        """Return all names."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -62,8 +62,8 @@ def group(ctx: click.Context) -> None:
 
     \b
     Exit status:
-      0  done, and what was checked is good
-      1  what was checked is bad
+      0  success, and the checked input is good
+      1  the checked input is bad
       2  usage
       3  generate: the limit of tokens is too small
       4  a package is not installed

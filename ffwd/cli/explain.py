@@ -84,7 +84,7 @@ def _explain(
 
 
 def _data(explanation: Explanation) -> dict[str, Any]:
-    """`Explanation.to_dict()` as JSON has it: sets of bytes as numbers, texts as text."""
+    """Return `Explanation.to_dict()` as JSON: sets of bytes as numbers, texts as text."""
     data = explanation.to_dict()
     data["next_bytes"] = list(explanation.next_bytes)
     if explanation.completion_text is not None:

@@ -99,8 +99,8 @@ def generate(
       ffwd generate path/of/a/model date.regex --raw --prompt 'Today is ' --view out.html
 
     Exit status: 0 a complete answer; 1 the grammar or the conversation is refused; 2 usage; 3 the
-    answer is truncated, or none fits in --max-tokens; 4 torch or transformers is not installed; 5
-    the model, its tokenizer or its template cannot be used.
+    answer is truncated, or none fits in --max-tokens. 4 means that torch or transformers is not
+    installed; 5 that the model, its tokenizer or its template cannot be used.
     """
     if (prompt is None) == (messages is None):
         raise click.UsageError("give --prompt or --messages, and not both")
@@ -221,7 +221,7 @@ class _Writer:
             self._write(asked.start.prefill)
 
     def put(self, value: Any) -> None:
-        """Token ids: of the prompt first, then each."""
+        """Take token ids: of the prompt first, then each."""
         if not self._prompt_is_past:
             self._prompt_is_past = True
             return
@@ -232,7 +232,7 @@ class _Writer:
             self._write(piece[skipped:])
 
     def end(self) -> None:
-        """No more comes."""
+        """End the output."""
         click.echo(_visible(self._decoder.decode(b"", final=True)))
 
     def _write(self, data: bytes) -> None:
@@ -356,7 +356,7 @@ def _text(asked: _Asked, ids: list[int]) -> dict[str, Any]:
 
 
 def _is_whole(asked: _Asked, ids: list[int]) -> bool:
-    """Whether the text is one of the grammar's, also where no token was left for its end."""
+    """Return whether the text is one of the grammar's, also where no token was left for its end."""
     matcher = asked.grammar.matcher() if asked.start is None else asked.start.matcher()
     matcher.accept_tokens(ids[: matcher.validate_tokens(ids)])
     return matcher.is_terminated() or matcher.is_accepting()

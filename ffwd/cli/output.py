@@ -135,7 +135,7 @@ def _warnings_as_notes() -> Iterator[None]:
 
 
 def write_json(data: Any) -> None:
-    """One JSON text to standard output, with bytes as text, or as `{"hex": …}` where not UTF-8."""
+    """Write a JSON text to standard output, with bytes as text, or as `{"hex": …}`."""
     click.echo(json.dumps(data, ensure_ascii=False, indent=2, default=_bytes))
 
 
@@ -146,7 +146,7 @@ def _bytes(value: Any) -> Any:
 
 
 def as_text(data: bytes) -> str | dict[str, str]:
-    """Bytes as JSON has them."""
+    """Return bytes as JSON has them."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -164,19 +164,19 @@ def shown(data: bytes | None, name: str | None = None) -> str:
 
 
 def printable(text: str) -> str:
-    """Text in which no character is an order to a terminal."""
+    """Return text without control sequences for a terminal."""
     return "".join(c if c in "\n\t" or c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def note(text: str, *, kind: str = "note") -> None:
-    """Something for people, on standard error."""
+    """Write a note for people to standard error."""
     colour = {"warning": "yellow"}.get(kind)
     label = click.style(f"{kind}: ", fg=colour, bold=True)
     click.echo(label + printable(text), err=True)
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 token`, `2 tokens`."""
+    """Return a count with its noun: `1 token`, `2 tokens`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -196,10 +196,10 @@ def size(number: int) -> str:
 
 
 def on_terminal() -> bool:
-    """Whether people read standard output."""
+    """Return whether people read standard output."""
     return sys.stdout.isatty()
 
 
 def wants_no_colour() -> bool:
-    """As no-color.org has it: the variable is there and not empty."""
+    """Return whether NO_COLOR is set and not empty, as in no-color.org."""
     return bool(os.environ.get("NO_COLOR"))

@@ -47,7 +47,7 @@ def at(compiled: CompiledGrammar, text: str, ids: str | None, tokens: Tokens) ->
 
 
 def parse_ids(text: str) -> list[int]:
-    """Token ids between commas or spaces."""
+    """Return token ids between commas or spaces."""
     try:
         return [int(part) for part in text.replace(",", " ").split()]
     except ValueError as error:

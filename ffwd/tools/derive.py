@@ -286,7 +286,7 @@ def _render(template: ChatTemplate, message: Mapping[str, Any], probes: Sequence
 
 
 def _text(template: ChatTemplate) -> tuple[Piece, ...]:
-    """How an answer without calls is written."""
+    """Return how an answer without calls is written."""
     calls = {"role": "assistant", "content": "", "tool_calls": _calls(PROBES[:1], False)}
     plain = _rendered(template, {"role": "assistant", "content": _ANSWER}, PROBES[:1])
     try:

@@ -184,7 +184,7 @@ class ToolFormat:
 
 
 def _count(pieces: tuple[Piece, ...], slot: Slot) -> int:
-    """How often a slot comes; each option of several must have it equally often."""
+    """Return how often a slot comes; each option of several must have it equally often."""
     total = 0
     for piece in pieces:
         if piece is slot:

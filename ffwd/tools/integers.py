@@ -51,7 +51,7 @@ def _signed(least: int | None, most: int | None) -> Iterator[str]:
 
 
 def _unsigned(least: int, most: int | None) -> Iterator[str]:
-    """Patterns of the integers from one number to another, without leading zeros."""
+    """Return patterns of the integers from one number to another, without leading zeros."""
     digits = len(str(least))
     if most is None:
         yield from _same_length(least, 10**digits - 1)
@@ -64,12 +64,12 @@ def _unsigned(least: int, most: int | None) -> Iterator[str]:
 
 
 def _same_length(least: int, most: int) -> Iterator[str]:
-    """Patterns of numbers of equally many digits, without leading zeros."""
+    """Return patterns of numbers of equally many digits, without leading zeros."""
     yield from _padded(str(least), str(most))
 
 
 def _padded(low: str, high: str) -> Iterator[str]:
-    """Patterns of runs of equally many digits, which may begin with zeros."""
+    """Return patterns of runs of equally many digits, which may begin with zeros."""
     if set(low) == {"0"} and set(high) == {"9"}:
         yield f"[0-9]{{{len(low)}}}"
         return

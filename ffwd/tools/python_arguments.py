@@ -60,7 +60,7 @@ class _Literals:
         self._rules: dict[str, Grammar | None] = {}
 
     def arguments(self) -> Grammar:
-        """All keyword arguments."""
+        """Return all keyword arguments."""
         properties = self._document.properties(self._document.root, "")
         if properties.others is not None and not properties.declared:
             raise unsupported(
@@ -227,7 +227,7 @@ class _Literals:
 
 
 def _separated(members: Sequence[tuple[Grammar, bool]]) -> Grammar:
-    """Members in order, with `, ` between those that come; pairs with whether one must."""
+    """Return members in order, with `, ` between those that come; pairs with whether one must."""
     # behind[i]: what may follow a member before i.
     behind: Grammar = seq()
     starts: list[Grammar] = []

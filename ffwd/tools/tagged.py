@@ -74,7 +74,7 @@ def _between(style: TaggedArguments, name: Grammar, before: str, value: Grammar)
 
 
 def _is_string(schema: Any) -> bool:
-    """Whether all values are strings, by what a parser looks at."""
+    """Return whether all values are strings, by what a parser looks at."""
     if not isinstance(schema, Mapping):
         return False
     if "type" in schema:

@@ -68,7 +68,7 @@ def parameters_type(function: Callable[..., Any]) -> Any:
 
 
 def bind(function: Callable[..., Any], given: dict[str, Any]) -> inspect.BoundArguments:
-    """Arguments by name, as a call of the function takes them."""
+    """Return arguments by name, as a call of the function takes them."""
     signature = inspect.signature(function)
     positional, named = [], dict(given)
     for parameter in signature.parameters.values():

@@ -1,8 +1,8 @@
 """The JSON Schema that pydantic makes of a type, narrowed to the values that it can parse.
 
-This module only removes or narrows: its schemas accept the values that pydantic's own accept,
-without those that the type would refuse (a decimal of too many digits, a key that is no integer) or
-silently drop (undeclared properties).
+This module only removes or narrows. Its schemas accept no value that pydantic's own reject. They
+also reject values that the type would refuse (a decimal of too many digits, a key that is no
+integer) or silently drop (undeclared properties).
 """
 
 from typing import Any

@@ -11,7 +11,7 @@ _MAX_DIGITS = 4_000
 
 
 def respell_integers(text: str, *, longer_than: int = 0) -> str:
-    """JSON text in which numbers that are whole are written by their digits.
+    """Return JSON text in which whole numbers are written as digits.
 
     Args:
         text: The text.

@@ -1,4 +1,4 @@
-"""The position of the part of a type that JSON has no form for."""
+"""The position of a type's part without a form in JSON."""
 
 import dataclasses
 import types

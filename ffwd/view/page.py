@@ -52,7 +52,7 @@ def page(recording: Recording) -> str:
 
 
 def script_json(data: Any) -> str:
-    """JSON that may stand in a script element: nothing in it can close that or begin a comment."""
+    """Return JSON that can neither close a script element nor begin a comment in it."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
     # Outside of strings JSON has none of these characters.
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -125,7 +125,7 @@ def _piece(data: bytes | None, name: str) -> list[Any]:
 
 
 def _ranges(sorted_bytes: Iterable[int]) -> str:
-    """Bytes as ranges of characters."""
+    """Return bytes as ranges of characters."""
     runs: list[list[int]] = []
     for byte in sorted_bytes:
         if runs and byte == runs[-1][1] + 1 and _sort(byte) == _sort(runs[-1][1]):

@@ -30,13 +30,13 @@ class RecordingGroup(click.Group):
     """Keeps the arguments that it was called with: results say by which command they were made."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click has it."""
+        """Parse arguments as click does."""
         ctx.meta[_ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
 
 
 def command_line() -> str:
-    """What has to be typed to run this command again."""
+    """Return the command line that repeats this command."""
     arguments = click.get_current_context().meta.get(_ARGUMENTS, ())
     return shlex.join(["python", "-m", "maskbench", *arguments])
 
@@ -44,14 +44,14 @@ def command_line() -> str:
 def _parse_reports(
     context: click.Context, parameter: click.Parameter, values: tuple[Path, ...]
 ) -> tuple[Path, ...]:
-    """Refuses a name that does not say the format before anything is run."""
+    """Refuse a name that does not say the format before anything is run."""
     for path in values:
         format_of(path)
     return values
 
 
 def format_of(path: Path) -> str:
-    """By the ending of the name. Raises `click.BadParameter`."""
+    """Return the format by the ending of the name. Raises `click.BadParameter`."""
     try:
         return ENDINGS[path.suffix]
     except KeyError:
@@ -60,7 +60,7 @@ def format_of(path: Path) -> str:
 
 
 def render(form: str, runs: Sequence[Run], against: Run | None = None) -> str:
-    """The report as text, in any form but that of the terminal."""
+    """Return the report as text, in any form but that of the terminal."""
     if form == "html":
         # The other forms do not need Jinja.
         try:
@@ -80,7 +80,7 @@ def render(form: str, runs: Sequence[Run], against: Run | None = None) -> str:
 
 
 def show(runs: Sequence[Run], form: str, against: Run | None = None) -> None:
-    """Prints a report."""
+    """Print a report."""
     if form != "terminal":
         click.echo(render(form, runs, against), nl=False)
         return
@@ -92,7 +92,7 @@ def show(runs: Sequence[Run], form: str, against: Run | None = None) -> None:
 
 
 def save(path: Path, form: str, runs: Sequence[Run], against: Run | None = None) -> None:
-    """Writes a report. Raises `click.ClickException` where that cannot be done."""
+    """Write a report. Raises `click.ClickException` if that fails."""
     text = render(form, runs, against)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -144,7 +144,7 @@ def report_command(
     subject: str | None,
     against: Path | None,
 ) -> None:
-    """Makes a report of results that `run --out` has written, each file a part of its own."""
+    """Make a report of results that `run --out` has written, each file a part of its own."""
     if form is None:
         form = "terminal" if out is None else format_of(out)
     if out is not None and form == "terminal":

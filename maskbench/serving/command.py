@@ -29,7 +29,7 @@ from maskbench.tokenizer import resolve
 def serving_command(
     names: tuple[str, ...], rounds: int, threads: int, tokens: int, memory: bool
 ) -> None:
-    """Compares what a server asks of a tokenizer: texts to ids, and ids back as they come."""
+    """Compare a server's operations on a tokenizer: encoding texts, and streaming ids."""
     # Before the peer is loaded, which reads it once.
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "true"

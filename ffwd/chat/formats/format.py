@@ -169,7 +169,7 @@ class ChatFormat:
         add_generation_prompt: bool | None = None,
         continue_final_message: bool = False,
     ) -> int:
-        """How many ids the prompt has: exactly, with this tokenizer."""
+        """Return how many ids the prompt has: exactly, with this tokenizer."""
         prompt = self.render(
             messages,
             tokenizer=tokenizer,

@@ -66,7 +66,7 @@ def truncate(
 
 
 def _turns(messages: Sequence[Any]) -> list[int | None]:
-    """For each message the number of its turn; None for system prompts."""
+    """Return for each message the number of its turn; None for system prompts."""
     found: list[int | None] = []
     turn, before = 0, ""
     for message in plain_messages(messages):

@@ -174,12 +174,12 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         return template
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """`obj[argument]`; filters call it for each of many."""
+        """Return `obj[argument]`; filters call it for each of many."""
         current().spend()
         return super().getitem(obj, argument)
 
     def count(self) -> bool:
-        """Another round of a loop."""
+        """Count a round of a loop."""
         current().spend()
         return True
 
@@ -192,7 +192,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         return current().made(value)
 
     def sliced(self, value: Any, start: Any, stop: Any, step: Any) -> Any:
-        """`value[start:stop:step]`."""
+        """Return `value[start:stop:step]`."""
         return current().made(value[start:stop:step])
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
@@ -241,7 +241,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         return run.made(super().call(context, function, *args, **kwargs))
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """`text.format` and `text.format_map`, sandboxed, bounded and tracked."""
+        """Wrap `text.format` and `text.format_map`: sandboxed, bounded and tracked."""
         wrapped = super().wrap_str_format(value)
         if wrapped is None:
             return None

@@ -40,12 +40,12 @@ def message_of(origin: int) -> int | None:
 
 
 def may_control(origin: int) -> bool:
-    """Whether control tokens may be found in such characters."""
+    """Return whether control tokens may be found in such characters."""
     return origin == TEMPLATE or (origin >= _FIRST_MESSAGE and (origin - _FIRST_MESSAGE) % 2 == 1)
 
 
 def is_tag(text: str, place: int) -> bool:
-    """Whether the `TAG` is at a place, as far as the text knows.
+    """Return whether the `TAG` is at a place, as far as the text knows.
 
     A template may also write it (LFM2.5's does, behind tool calls).
     """
@@ -260,12 +260,12 @@ def origins_of(text: str) -> "array[int]":
 
 
 def is_markup(text: Any) -> bool:
-    """Whether jinja's `Markup` stands here."""
+    """Return whether jinja's `Markup` stands here."""
     return text._markup if isinstance(text, Tracked) else isinstance(text, Markup)
 
 
 def tracks(value: Any) -> bool:
-    """Whether there is tracked text in a value."""
+    """Return whether there is tracked text in a value."""
     if isinstance(value, Tracked):
         return True
     if isinstance(value, Mapping):
@@ -335,7 +335,7 @@ def concat(items: Iterable[str], *, markup: bool = False) -> str:
 
 
 def expand(text: str, spelling: Callable[[str], str], *, markup: bool = False) -> str:
-    """Each character in another spelling, of the same origin."""
+    """Return each character in another form, of the same origin."""
     written: list[str] = []
     origins = array("I")
     for character, origin in zip(raw(text), origins_of(text), strict=True):
@@ -345,7 +345,7 @@ def expand(text: str, spelling: Callable[[str], str], *, markup: bool = False) -
 
 
 def escaped(text: str) -> str:
-    """As `markupsafe.escape`."""
+    """Return the result of `markupsafe.escape`."""
     if is_markup(text):
         return text
     if not isinstance(text, Tracked):
@@ -354,7 +354,7 @@ def escaped(text: str) -> str:
 
 
 def add(left: Any, right: Any) -> Any:
-    """`left + right`, where one of them is tracked."""
+    """Return `left + right`, where one of them is tracked."""
     text = plain(left) + plain(right)  # raises what the original does
     if isinstance(text, Markup):
         left, right = escaped(left), escaped(right)

@@ -48,13 +48,13 @@ class Builder:
             )
 
     def control(self, name: str) -> None:
-        """One control token, which `require` has seen."""
+        """Return one control token, which `require` has seen."""
         token_id = self._controls[name]
         self.parts.append(ControlPart(token_id, name))
         self.ids.append((token_id,))
 
     def text(self, pieces: Sequence[Piece]) -> None:
-        """Pieces that are encoded as one text, apart from what is before and behind it."""
+        """Return pieces that are encoded as one text, apart from what is before and behind it."""
         self.encoded(pieces, self.tokenize(pieces))
 
     def tokenize(self, pieces: Sequence[Piece]) -> list[int]:
@@ -69,7 +69,7 @@ class Builder:
             ) from error
 
     def encoded(self, pieces: Sequence[Piece], ids: Sequence[int]) -> None:
-        """Pieces with the ids that they have as one text."""
+        """Return pieces with the ids that they have as one text."""
         pieces = [piece for piece in pieces if piece.text]
         spaced = self._has_space_before(pieces, ids)
         if spaced:

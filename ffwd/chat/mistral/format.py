@@ -172,7 +172,7 @@ class MistralFormat:
         settings: Mapping[str, Any] | None = None,
         continue_final_message: bool = False,
     ) -> int:
-        """How many ids the prompt has."""
+        """Return how many ids the prompt has."""
         prompt = self.render(
             messages,
             tokenizer=tokenizer,

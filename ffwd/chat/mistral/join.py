@@ -154,7 +154,7 @@ def _user_turn(turns: Sequence[Turn], placement: SystemPlacement) -> int:
 
 
 def _moved(turns: list[Turn], placement: SystemPlacement) -> list[Turn]:
-    """All system prompts directly before one of the user's turns."""
+    """Return all system prompts directly before one of the user's turns."""
     system = [turn for turn in turns if turn.role == "system"]
     if not system:
         return turns

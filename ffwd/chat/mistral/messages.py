@@ -94,7 +94,7 @@ class Turn:
 
 
 def read(messages: Iterable[Any], *, continue_final_message: bool) -> list[Turn]:
-    """Each message as a turn of its own.
+    """Return each message as a turn of its own.
 
     `content` is text, or a list of `{"type": "text", "text": ...}` and
     `{"type": "thinking", "thinking": ..., "closed": ...}`. `reasoning_content` and `reasoning` of
@@ -275,7 +275,7 @@ def parsed(text: str, turn: int) -> Any:
 
 
 def normalized(text: str, turn: int) -> str:
-    """JSON as it is written in prompts; other text as it is, and none as `{}`."""
+    """Return JSON in its prompt form; other text unchanged, and None as `{}`."""
     if not text:
         return "{}"
     value = parsed(text, turn)

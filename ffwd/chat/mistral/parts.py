@@ -72,7 +72,7 @@ def write_infilling(builder: Builder, prefix: str, suffix: str | None) -> None:
 
 
 def is_open(made: Conversation) -> bool:
-    """Whether the last turn ends within reasoning."""
+    """Return whether the last turn ends within reasoning."""
     last = made.turns[-1]
     if not last.content or not last.prefix or last.tool_calls:
         return False
@@ -156,7 +156,7 @@ def _assistant(builder: Builder, turn: Turn, *, history: bool) -> None:
 
 
 def _stripped(pieces: Sequence[Piece]) -> list[Piece]:
-    """Without spaces at the end."""
+    """Return the text without spaces at the end."""
     found = list(pieces)
     while found:
         last = found.pop()
@@ -208,7 +208,7 @@ def _result(builder: Builder, turn: Turn) -> None:
 
 
 def _check_single_results(made: Conversation) -> None:
-    """V2 has one result of a tool for an assistant's turn, of those that are written."""
+    """Check that V2 has one tool result for each assistant's turn."""
     called, results = False, 0
     for index, turn in enumerate(made.turns):
         if index < made.last_user:

@@ -155,7 +155,7 @@ def _cuts(box: Demo, task: Task) -> dict[str, Cut] | None:
 
 
 def summaries(outcomes: list[list[Outcome]]) -> list[dict[str, Any]]:
-    """Each way over all prompts: counts and sums; the likelihood is the mean of an answer."""
+    """Return the counts and sums of each way over all prompts, and its mean likelihood."""
     return [_summary(list(column)) for column in zip(*outcomes, strict=True)]
 
 

@@ -160,7 +160,7 @@ class Report:
     def _until_equal(
         self, cut: dict[str, list[tuple[int, float]]]
     ) -> dict[str, list[tuple[int, float]]]:
-        """Both beginnings, up to the token after which they are at the same place again."""
+        """Return both prefixes, up to the token after which they agree again."""
         ends = {
             name: [len(text) for text in self._beginnings(tokens)] for name, tokens in cut.items()
         }
@@ -200,7 +200,7 @@ class Report:
             self._console.print(Text(textwrap.indent(text, "  ")), soft_wrap=True)
 
     def _define(self, entries: dict[str, str]) -> None:
-        """Words, each with what it means beside it."""
+        """Return words, each with its meaning."""
         width = max(map(len, entries)) + 4
         for name, about in entries.items():
             lines = textwrap.wrap(about, max(self._console.width - width, 20))

@@ -87,7 +87,7 @@ WAYS = ("unconstrained", "masks", "naive forcing", "canonical forcing")
 
 
 def tasks(count: int, *, seed: int) -> list[Task]:
-    """Prompts that ask for a record of a short text, of six sorts in turn.
+    """Return prompts that ask for a record of a short text, of six sorts in turn.
 
     The first five are of five kinds of records, and say which keys are wanted. Most of these have a
     first key that is one of two with the same beginning, as `orderId` and `orderName`. The sixth is
@@ -199,7 +199,7 @@ class Demo:
         return outcomes, reports[-1].tokens
 
     def _generate(self, ids: torch.Tensor, **options: Any) -> torch.Tensor:
-        """`generate`, greedily: ids [1, length] in, and with what comes after them out."""
+        """Return the ids [1, length] followed by those of `generate`, greedily."""
         chosen = {"do_sample": False, "num_beams": 1, "max_new_tokens": MAX_TOKENS, **options}
         output: torch.Tensor = self.model.generate(
             ids,
@@ -251,8 +251,7 @@ class Demo:
     def cut(self, task: Task, text: str, *, naive: bool) -> list[int]:
         """Return the tokens of a given answer if forced tokens are appended.
 
-        Where nothing is forced, the next token is the first that the tokenizer has for the rest of
-        the text.
+        If nothing is forced, the next token is the first that the tokenizer has for the rest.
 
         Args:
             task: The task, whose grammar forces tokens.

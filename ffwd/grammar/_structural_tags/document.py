@@ -103,7 +103,7 @@ class Document:
         return found
 
     def json(self, place: str, kinds: frozenset[str]) -> JsonSchema:
-        """JSON text of what is at a place, of these types."""
+        """Return JSON text of a position's value, of these types."""
         named = [kind for kind in KINDS if kind in kinds]
         place = self.resolve(place)
         schema = self.at(place)
@@ -115,12 +115,12 @@ class Document:
         return self._json_schema({"$ref": reference, "type": named}, {self._uri: self.schema})
 
     def any_json(self, kinds: frozenset[str]) -> JsonSchema:
-        """JSON text of any value of these types."""
+        """Return JSON text of any value of these types."""
         return self._json_schema({"type": [kind for kind in KINDS if kind in kinds]}, {})
 
 
 def _refers(schema: dict[str, Any]) -> bool:
-    """Whether any place in a schema may lead elsewhere, or be led to."""
+    """Return whether any place in a schema may lead elsewhere, or be led to."""
     text = json.dumps(schema)
     return any(f'"{name}"' in text for name in ("$ref", "$dynamicRef", "$recursiveRef", "$id"))
 

@@ -32,7 +32,7 @@ class Fields:
         return f"{self.pointer}/{name}"
 
     def has(self, name: str) -> bool:
-        """Whether there is such a field, and it is not null."""
+        """Return whether there is such a field, and it is not null."""
         return self._values.get(name) is not None
 
     def value(self, name: str, default: Any = _MISSING) -> Any:

@@ -75,7 +75,7 @@ class Writer:
     named: dict[str, Grammar] = field(default_factory=dict)
 
     def may_be_object(self) -> bool:
-        """Whether the schema is one of arguments."""
+        """Return whether the schema is one of arguments."""
         kinds = self.document.kinds(self.document.resolve(""))
         return not kinds or "object" in kinds
 
@@ -86,7 +86,7 @@ class Writer:
     def element(
         self, name: str | Grammar | None, place: str | None, names: Names = ANY_NAME
     ) -> Grammar:
-        """One argument, or an item of a list, whose value is at a place."""
+        """Return one argument, or an item of a list, whose value is at a place."""
         written = self._name(name, place or "", names) if isinstance(name, str) else name
         opened = self.style.write(written, self._bodies(place), self.space)
         closing: Grammar = lit(self.style.close, controls=True)

@@ -41,7 +41,7 @@ class Names:
         return self.listed is None or name in self.listed
 
     def among(self, names: list[str]) -> Grammar:
-        """Those of some names that are allowed."""
+        """Return the allowed ones of some names."""
         texts = choice([lit(name) for name in names])
         return texts if self.is_free else intersection(texts, self.text)
 
@@ -109,7 +109,7 @@ def avoiding(pattern: str) -> str:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a pattern matches in a name, as far as Python's dialect tells."""
+    """Return whether a pattern matches in a name, as far as Python's dialect tells."""
     try:
         return re.search(pattern, name) is not None
     except re.error:

@@ -82,7 +82,7 @@ def _inner(document: Document, place: str, schema: dict[str, Any]) -> list[str]:
 
 
 def _says(document: Document, place: str) -> bool:
-    """Whether anything is said of strings at a place."""
+    """Return whether anything is said of strings at a place."""
     schema = document.at(document.resolve(place))
     keywords = (*CONSTRAINTS, *REFUSED, "const", "enum", "anyOf", "oneOf", "allOf")
     return isinstance(schema, dict) and any(keyword in schema for keyword in keywords)

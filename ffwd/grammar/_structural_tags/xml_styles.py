@@ -68,7 +68,7 @@ def _glm(name: Grammar | None, bodies: Bodies, space: Grammar) -> Grammar:
 
 
 def _deepseek(before: str) -> Callable[[Grammar | None, Bodies, Grammar], Grammar]:
-    """Whether the value is a string is said."""
+    """Return whether the value is a string is said."""
 
     def write(name: Grammar | None, bodies: Bodies, space: Grammar) -> Grammar:
         strings = [body for body in bodies if body[0] == "string"]
@@ -90,7 +90,7 @@ def _kimi_k3(name: Grammar | None, bodies: Bodies, space: Grammar) -> Grammar:
 
 
 def _cohere(name: Grammar | None, bodies: Bodies, space: Grammar) -> Grammar:
-    """How the value is written is said."""
+    """Return how the value is written is said."""
     types = {"string": "raw", "object": "dict", "array": "list"}
     ways = [seq(lit(f' type="{types.get(kind, "json")}">'), body) for kind, body in bodies]
     named = seq(' name="', name, '"') if name is not None else seq()

@@ -121,7 +121,7 @@ SIMPLE_KINDS = ("order", "product", "person", "account", "event")
 
 
 def simple_extraction(words: Words, kind: str | None = None) -> Example:
-    """All facts of a record under their usual keys, which the prompt names in their order.
+    """Return all facts of a record under their usual keys, which the prompt names in their order.
 
     `kind` is one of `SIMPLE_KINDS`; None for any of them.
     """
@@ -131,7 +131,7 @@ def simple_extraction(words: Words, kind: str | None = None) -> Example:
 
 
 def _records(words: Words) -> Example:
-    """One record, and sometimes the user comes back for other keys of it."""
+    """Return one record, and sometimes a later request for its other keys."""
     source = words.source
     record = source.choice(list(KINDS.values()))(words)
     first = extraction(words, record)

@@ -129,7 +129,7 @@ def person(words: Words) -> Record:
 
 
 def event(words: Words) -> Record:
-    """Something that takes place."""
+    """Return an event."""
     source = words.source
     what, city, date, time = (
         source.choice(EVENTS), words.city(), words.date(), words.time(),
@@ -164,7 +164,7 @@ def event(words: Words) -> Record:
 
 
 def product(words: Words) -> Record:
-    """Something that is for sale."""
+    """Return an article for sale."""
     source = words.source
     identity, subject = _identity(words, "product", words.invented)
     color, price, stock = words.color(), words.amount(), source.random() < 0.5

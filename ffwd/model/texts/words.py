@@ -74,7 +74,7 @@ class Words:
         return self.source.choice(COLORS)
 
     def thing(self) -> str:
-        """Something that is sold, such as `blue kettle`."""
+        """Return an article, such as `blue kettle`."""
         return f"{self.color()} {self.source.choice(THINGS)}"
 
     def number(self, digits: int) -> int:

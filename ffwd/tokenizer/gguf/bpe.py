@@ -16,7 +16,7 @@ _SPACE = "▁"
 
 
 def writing_of(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> PieceWriting:
-    """How the tokens that are neither control nor user-defined write bytes."""
+    """Return how the tokens that are neither control nor user-defined write bytes."""
     if pre is not None and pre.byte_level:
         return PieceWriting(byte_level=True)
     return PieceWriting(
@@ -38,7 +38,7 @@ def token_bytes(vocabulary: GgufVocabulary, writing: PieceWriting) -> list[bytes
 
 
 def merged_parts(vocabulary: GgufVocabulary, pre: PreTokenizer) -> BpeParts:
-    """BPE by a list of merges.
+    """Return BPE by a list of merges.
 
     Raises `CorruptTokenizerError` for merges of what is no token.
     """
@@ -87,7 +87,7 @@ def _merges(lines: Sequence[str]) -> Sequence[str | Sequence[str]]:
 
 
 def scored_parts(vocabulary: GgufVocabulary) -> BpeParts:
-    """BPE by scores, as SentencePiece has it.
+    """Return BPE by scores, as SentencePiece has it.
 
     Raises `UnsupportedTokenizerError` where scores leave open which merge comes first, and
     `CorruptTokenizerError` where a byte token or the scores are missing.
@@ -129,6 +129,6 @@ def _not_pieces(vocabulary: GgufVocabulary) -> Iterator[int]:
 
 
 def _never_written(vocabulary: GgufVocabulary, writing: PieceWriting) -> Iterator[int]:
-    """Tokens with a space, which no text is written with where it has `▁` for one."""
+    """Return tokens with a space that texts write as `▁`."""
     if not writing.byte_level:
         yield from (i for i, token in enumerate(vocabulary.tokens) if " " in token)

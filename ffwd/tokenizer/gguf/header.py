@@ -78,7 +78,7 @@ def read_header(source: Source, wanted: Callable[[str], bool] = lambda _: True) 
 
 
 def is_gguf(source: Source) -> bool:
-    """Whether the file begins as a GGUF file does."""
+    """Return whether the file begins as a GGUF file does."""
     with _opened(source) as (file, _):
         return file.read(len(MAGIC)) == MAGIC
 
@@ -125,7 +125,7 @@ class _Reader:
         return CorruptTokenizerError(f"{self.name}, byte {place} of {self.size}: {what}")
 
     def need(self, length: int, what: str) -> None:
-        """Sees to it that the block has the next `length` bytes."""
+        """Ensure that the block has the next `length` bytes."""
         if length <= len(self.block) - self.at:
             return
         left = self.size - self.offset
@@ -237,7 +237,7 @@ class _Reader:
         )
 
     def array_head(self, key: str) -> tuple[int, int]:
-        """Type and number of the elements, of which there may be as many."""
+        """Return type and number of the elements, of which there may be as many."""
         start = self.offset
         kind = self.number("I", f"the type of {key}")
         count = self.number("Q", f"the length of {key}")
@@ -260,7 +260,7 @@ class _Reader:
         return numbers.astype(numbers.dtype.newbyteorder("="))
 
     def width(self, kind: int, key: str, start: int) -> int:
-        """How many bytes a number takes."""
+        """Return how many bytes a number takes."""
         code = _NUMBERS.get(kind)
         if code is None:
             raise self.corrupt(f"{key} is of type {kind}, which is not defined", start)

@@ -54,7 +54,7 @@ def _tokenizer(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> "Tokeniz
 
 
 def _wordpiece(vocabulary: GgufVocabulary) -> dict[str, Any]:
-    """BERT's. The file writes `▁the` and `ing` where BERT writes `the` and `##ing`."""
+    """Return BERT's model. The file writes `▁the` and `ing` for `the` and `##ing`."""
     pieces: dict[str, int] = {}
     for token_id, (token, type_) in enumerate(
         zip(vocabulary.tokens, vocabulary.types, strict=True)

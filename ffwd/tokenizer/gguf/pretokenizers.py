@@ -37,7 +37,7 @@ class PreTokenizer:
 
 
 def _split(*patterns: str) -> tuple[Stage, ...]:
-    """Each pattern's matches are pieces, and so is what is between them."""
+    """Return a stage whose pieces are each pattern's matches, and the parts between them."""
     return tuple(
         {"type": "Split", "pattern": {"Regex": p}, "behavior": "Isolated", "invert": False}
         for p in patterns
@@ -58,7 +58,7 @@ def _cl100k(digits: str) -> tuple[Stage, ...]:
 
 
 def _cased(upper: str, lower: str, contraction: str) -> str:
-    """Words whose capitals come first."""
+    """Return a pattern for words whose capitals come first."""
     return (
         rf"[^\r\n\p{{L}}\p{{N}}]?[{upper}]*[{lower}]+{contraction}"
         rf"|[^\r\n\p{{L}}\p{{N}}]?[{upper}]+[{lower}]*{contraction}"

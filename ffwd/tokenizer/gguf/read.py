@@ -89,7 +89,7 @@ def _pre_tokenizer(vocabulary: GgufVocabulary, given: str | None) -> PreTokenize
 def _encoder(
     vocabulary: GgufVocabulary, pre: PreTokenizer | None
 ) -> tuple[Bpe | None, Library | None, list[str]]:
-    """Natively where that is exact, otherwise a library, and why."""
+    """Return the native encoder if it is exact, otherwise a library, and why."""
     if vocabulary.model == "bert":
         limits = ["upper case, accents and spaces are lost, and words without pieces"]
         return None, tokenizers_library(vocabulary, None), limits

@@ -82,7 +82,7 @@ def _text(field: int, data: bytes) -> bytes:
 
 
 def _charsmap(charsmap: Any, source: str) -> bytes:
-    """SentencePiece's table of replacements, if all of it stays within itself.
+    """Return SentencePiece's table of replacements, if it is consistent.
 
     It is the length of a double array, the array, and the texts that its leaves point to, each
     with a zero byte behind it. SentencePiece does not look where the array leads.

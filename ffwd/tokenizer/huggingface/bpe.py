@@ -40,7 +40,7 @@ def huggingface_parts(read: Source, tokens: Tokens) -> BpeParts:
 
 
 def _spells_all_text(tokens: Tokens) -> bool:
-    """Whether the only bytes without a token are those that no text has.
+    """Return whether the only bytes without a token are those that no text has.
 
     Many vocabularies lack them; for others, a library has an unknown token, or drops the byte.
     """

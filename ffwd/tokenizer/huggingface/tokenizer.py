@@ -33,7 +33,7 @@ NAMES = frozenset(_MODELS)
 
 
 def huggingface_tokenizer(read: Source) -> TokenizerParts:
-    """Everything about a tokenizer that was read with one of `NAMES` as its model.
+    """Return everything about a tokenizer that was read with one of `NAMES` as its model.
 
     Raises `VocabularyError` for a decoder under which tokens have no bytes.
     """
@@ -80,7 +80,7 @@ def huggingface_tokenizer(read: Source) -> TokenizerParts:
 def _encoder(
     read: Source, tokens: Tokens
 ) -> tuple[Bpe | None, TokenizersLibrary | None, list[str]]:
-    """Natively where that is possible, otherwise the tokenizers library, and why."""
+    """Return the native encoder if possible, otherwise the tokenizers library, and why."""
     kind = type(read.tokenizer.model).__name__
     reason = f"the tokenizer's model is {kind}, which only the tokenizers library encodes with"
     if kind == "BPE":
@@ -201,7 +201,7 @@ def _corrupt_post_processor(message: str) -> CorruptTokenizerError:
 
 
 def _strips_first_space(tokenizer: "LibraryTokenizer") -> bool:
-    """Whether the decoder leaves out a space at the beginning of a text."""
+    """Return whether the decoder leaves out a space at the beginning of a text."""
     state = component_state(tokenizer.decoder, "decoder")
     if state is None:
         return False

@@ -69,7 +69,7 @@ def token_table(
     vocab_size: int | None = None,
     eos_token_ids: Sequence[int] | None = None,
 ) -> TokenTable:
-    """Bytes and kind of every token; the parameters and errors are those of `from_huggingface`."""
+    """Return bytes and kind of every token; parameters are those of `from_huggingface`."""
     read = read_source(source)
     return _table(read, read_tokens(read), vocab_size=vocab_size, eos_token_ids=eos_token_ids)
 
@@ -136,7 +136,7 @@ def _encoder(read: Source, text: Tokens) -> TextEncoder:
 
 
 def _bpe(read: Source, text: Tokens) -> Bpe | None:
-    """None for a tokenizer that only the library that it comes from can follow."""
+    """Return the native tokenizer, or None if only its own library can follow it."""
     try:
         bpe = Bpe(**huggingface_parts(read, text))
     except VocabularyError as error:

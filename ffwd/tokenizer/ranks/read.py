@@ -107,7 +107,7 @@ def parse_ranks(data: bytes, name: str) -> dict[bytes, int]:
 
 
 def is_rank_line(line: bytes) -> bool:
-    """Whether this is how each line of a file of ranks is written."""
+    """Return whether this is how each line of a file of ranks is written."""
     try:
         text, rank = line.split()
         base64.b64decode(text, validate=True)
@@ -117,7 +117,7 @@ def is_rank_line(line: bytes) -> bool:
 
 
 def tiktoken_ranks(encoding: "Encoding") -> Ranks:
-    """Those of an encoding of tiktoken, which has them in private attributes only."""
+    """Return the ranks of an encoding of tiktoken, which are in private attributes."""
     try:
         return Ranks(
             ranks=encoding._mergeable_ranks,

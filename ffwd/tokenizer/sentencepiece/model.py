@@ -101,7 +101,7 @@ def parse_sentencepiece(data: bytes, name: str = "the model") -> SentencePieceMo
 
 
 def begins_like_sentencepiece(data: bytes) -> bool:
-    """Whether this begins with a piece, as a model file does."""
+    """Return whether this begins with a piece, as a model file does."""
     try:
         number, value = next(_fields(data))
         fields = dict(_fields(value))
@@ -144,7 +144,7 @@ def sentencepiece_parts(model: SentencePieceModel) -> BpeParts:
 
 
 def _check(model: SentencePieceModel) -> None:
-    """Refuses models that are not BPE or that change text."""
+    """Refuse models that are not BPE or that change text."""
     if model.algorithm != _BPE:
         raise UnsupportedTokenizerError(
             f"the SentencePiece model is {model.algorithm_name}: supported is BPE"
