@@ -91,6 +91,9 @@ class GrammarPair:
             self._own = GrammarProcessors(self, request)
         self._draft_model = _ForcedTokens(self)
 
+    def __repr__(self) -> str:
+        return f"GrammarPair(max_draft_tokens={self.max_draft_tokens}, canonical={self._canonical})"
+
     @property
     def draft_model(self) -> LlamaDraftModel:
         """Proposes forced tokens; for `Llama(draft_model=pair.draft_model, logits_all=True)`."""
@@ -193,6 +196,9 @@ class GrammarProcessors(LogitsProcessorList):  # type: ignore[misc]
         super().__init__([processor])
         self._request = request
         self.error: Exception | None = None
+
+    def __repr__(self) -> str:
+        return f"GrammarProcessors({self.stats}, error={self.error!r})"
 
     @property
     def stats(self) -> PairStats:

@@ -46,6 +46,9 @@ class RequestMatcher:
         self._bitmask: Any = None
         self._numbers: Any = None
 
+    def __repr__(self) -> str:
+        return f"RequestMatcher({self.compiled!r}, num_tokens={self.num_tokens})"
+
     @property
     def num_tokens(self) -> int:
         """How many tokens have been accepted and not rolled back."""

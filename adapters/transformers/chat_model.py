@@ -62,6 +62,9 @@ class ChatModel:
         if (reason := misfit(model, self._texts.tokenizer)) is not None:
             raise VocabularyError(reason)
 
+    def __repr__(self) -> str:
+        return f"ChatModel({type(self.model).__name__}, {self._texts.tokenizer!r})"
+
     def generate(
         self, messages: Conversation | Sequence[Conversation], schema: Any, **options: Any
     ) -> Any:

@@ -84,6 +84,9 @@ class GrammarLogitsProcessor(LogitsProcessor):
         self._mask: ScoreMask | None = None
         self._stats = GenerationStats()
 
+    def __repr__(self) -> str:
+        return f"GrammarLogitsProcessor({self._batch!r})"
+
     @property
     def stats(self) -> GenerationStats:
         """Counters since the prompt; `tokens` are those that the rows hold now."""

@@ -124,6 +124,9 @@ class GrammarBatch:
                     f"grammar {index} was compiled for another vocabulary than grammar 0"
                 )
 
+    def __repr__(self) -> str:
+        return f"GrammarBatch({len(self._grammars)} of {self._grammars[0]!r})"
+
     def of_rows(self, rows: int) -> list[GrammarOrStart]:
         """Return the grammar of each row.
 

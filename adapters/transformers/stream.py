@@ -69,6 +69,9 @@ class Stream(Generic[T]):
         self._thread = threading.Thread(target=write, name="ffwd.stream", daemon=True)
         self._thread.start()
 
+    def __repr__(self) -> str:
+        return f"Stream(finished={self._end is not None})"
+
     def __iter__(self) -> Iterator[Chunk]:
         while (chunk := self._next()) is not None:
             yield chunk

@@ -86,6 +86,9 @@ class Structured:
             self._compile
         )
 
+    def __repr__(self) -> str:
+        return f"Structured({self.vocabulary!r})"
+
     def __call__(
         self,
         *,

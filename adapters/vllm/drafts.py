@@ -65,6 +65,9 @@ class ForcedDrafts:
                 " not name it: add ffwd to it, or unset it"
             )
 
+    def __repr__(self) -> str:
+        return f"ForcedDrafts({NAME})"
+
     def load_model(self, *_args: Any, **_kwargs: Any) -> None:
         """Do nothing: there is no draft model."""
 

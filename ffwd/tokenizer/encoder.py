@@ -56,6 +56,9 @@ class TextEncoder:
         self._lossy = re.compile("(" + "|".join(map(re.escape, lossy)) + ")") if lossy else None
         self._byte_ids = _byte_ids(tokenizer) if writing.byte_fallback else {}
 
+    def __repr__(self) -> str:
+        return f"TextEncoder(num_tokens={len(self._tokens)})"
+
     def __call__(self, data: bytes) -> list[int]:
         """Return the token ids of `data`, which must be UTF-8."""
         try:

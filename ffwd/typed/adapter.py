@@ -58,6 +58,9 @@ class Adapter:
         except _REFUSED as error:
             raise self._refusal(inner, error) from error
 
+    def __repr__(self) -> str:
+        return f"Adapter({self.name})"
+
     def parse(self, text: str | bytes) -> Any:
         """Return the value of a JSON text.
 

@@ -69,6 +69,9 @@ class Recorder:
         self._allowed_probability: float | None = None
         self._pieces: dict[int, bytes | None] = {}
 
+    def __repr__(self) -> str:
+        return f"Recorder(title={self._title!r}, num_steps={len(self._steps)})"
+
     # ------------------------------------------------------------------------------- what happens
 
     def masked(self, bitmask: NDArray[Any], nanoseconds: int = 0) -> None:

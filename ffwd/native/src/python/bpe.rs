@@ -503,7 +503,7 @@ impl PyBpe {
         Ok(token_ids)
     }
 
-    /// Return the tokens that every text starting with `data` starts with.
+    /// Return the longest token sequence that starts every continuation of `data`.
     ///
     /// Args:
     ///     data: The start of the text, in bytes; it may end within a character.

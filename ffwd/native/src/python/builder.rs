@@ -326,6 +326,7 @@ impl PyGrammarBuilder {
         rule.map(|rule| rule.0).map_err(|limit| errors::limit(py, &limit))
     }
 
+    /// Set the body of a declared rule.
     fn define(&mut self, rule: u32, body: u32) -> PyResult<()> {
         let (rule, body) = (self.known_rule(rule)?, self.node(body)?);
         self.grammar.define(rule, body);

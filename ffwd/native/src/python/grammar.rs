@@ -54,6 +54,7 @@ pub struct PyCompiledGrammar {
 
 #[pymethods]
 impl PyCompiledGrammar {
+    /// The vocabulary of its compilation.
     #[getter]
     fn vocabulary(&self, py: Python<'_>) -> Py<PyVocabulary> {
         self.vocabulary.clone_ref(py)
@@ -214,12 +215,14 @@ impl PyCompiledGrammar {
 
     /// Return counters since compilation, and current sizes.
     ///
-    /// Entries in memory: `states`, `stacks`, `lexemes`, `key_nodes`. Estimated bytes:
-    /// `memory_bytes` is the sum of `state_bytes`, `stack_bytes`, `frame_bytes` (containers and
-    /// values), `key_bytes` (positions in keys, and texts that are compared), `schema_bytes`
-    /// (normal forms), `lexeme_bytes` (lexemes in use, which other grammars may share),
-    /// `mask_bytes`, `transition_bytes` (results of tokens) and `forced_bytes`. Matchers count
-    /// their own memory.
+    /// Entries in memory: `states`, `stacks`, `lexemes`, `key_nodes`. `memory_bytes` is the sum of
+    /// these estimates, without the memory of matchers:
+    ///
+    /// - `state_bytes`, `stack_bytes`, and `frame_bytes` of containers and values
+    /// - `key_bytes` of positions in keys, and of texts that are compared
+    /// - `schema_bytes` of normal forms
+    /// - `lexeme_bytes` of lexemes in use, which other grammars may share
+    /// - `mask_bytes`, `transition_bytes` of the results of tokens, and `forced_bytes`
     ///
     /// Masks: `mask_hits` were cached, `masks_computed` were not. Computing them visited
     /// `mask_nodes_walked` trie nodes, in `exit_tries_walked` tries of continuations after a

@@ -44,6 +44,7 @@ fn tokens(ids: Vec<u32>) -> Vec<TokenId> {
 
 #[pymethods]
 impl PyMatcher {
+    /// The grammar that it matches.
     #[getter]
     fn grammar(&self, py: Python<'_>) -> Py<PyCompiledGrammar> {
         self.grammar.clone_ref(py)
@@ -55,6 +56,7 @@ impl PyMatcher {
         ids(self.matcher.tokens())
     }
 
+    /// The number of tokens accepted so far, an end token included.
     #[getter]
     fn num_tokens(&self) -> usize {
         self.matcher.tokens().len()
@@ -223,7 +225,7 @@ impl PyMatcher {
         Ok(ids(&allowed))
     }
 
-    /// Return the bytes that every continuation starts with, up to a character boundary.
+    /// Return the longest bytes that start every continuation, up to a character boundary.
     #[pyo3(signature = (max_bytes=65536))]
     fn forced_bytes<'py>(
         &self,
@@ -237,7 +239,7 @@ impl PyMatcher {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Return the tokens that every continuation starts with.
+    /// Return the longest token sequence that starts every continuation.
     ///
     /// They are tokenized as the tokenizer itself would tokenize the finished text.
     ///
@@ -412,11 +414,12 @@ impl PyMatcher {
     }
 
     fn __repr__(&self) -> String {
+        let python = |is| if is { "True" } else { "False" };
         format!(
             "Matcher(num_tokens={}, is_accepting={}, is_terminated={})",
             self.matcher.tokens().len(),
-            self.matcher.is_accepting(),
-            self.matcher.is_terminated()
+            python(self.matcher.is_accepting()),
+            python(self.matcher.is_terminated())
         )
     }
 }

@@ -221,7 +221,7 @@ impl PyTokenSequence {
         Ok(Self { source: source.given, sequence: Exclusive::new(sequence) })
     }
 
-    /// The object that the sequence was made with.
+    /// The decoder or tokenizer of the sequence.
     #[getter]
     fn source(&self, py: Python<'_>) -> Py<PyAny> {
         self.source.clone_ref(py)

@@ -134,7 +134,7 @@ impl PyVocabulary {
         self.token_names.clone()
     }
 
-    /// The compiled tokenizer that the vocabulary was made with.
+    /// The compiled tokenizer of the vocabulary.
     #[getter]
     fn bpe(&self, py: Python<'_>) -> Option<Py<PyBpe>> {
         self.bpe.as_ref().map(|bpe| bpe.clone_ref(py))
@@ -221,7 +221,7 @@ impl PyVocabulary {
 
     /// Evict what was built for all grammars of this vocabulary.
     ///
-    /// What was made with the vocabulary itself stays. Compiled grammars remain usable and rebuild
+    /// Entries that were made with the vocabulary itself stay. Compiled grammars remain usable and rebuild
     /// on demand.
     fn clear_memos(&self, py: Python<'_>) {
         py.released(|| self.engine.clear_memos());
