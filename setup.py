@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: the version, and which interpreters cannot load the module."""
+"""Settings that pyproject.toml cannot express: the version, and unsupported interpreters."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ from setuptools import setup
 
 
 def crate_version() -> str:
-    """The version in the `[package]` table of the crate's manifest."""
+    """Return the version in the `[package]` table of the crate's manifest."""
     manifest = (Path(__file__).parent / "ffwd/native/Cargo.toml").read_text(encoding="utf-8")
     match = re.search(r'^\[package\]\n(?:[^\[\n].*\n)*?version = "([^"]+)"', manifest, re.MULTILINE)
     if match is None:

@@ -16,7 +16,7 @@ _ASKED = re.compile(r"^<!-- native: (\w+) -->$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """The page with the descriptions in it."""
+    """Return the page with its descriptions."""
     return _ASKED.sub(lambda found: _described(found[1]), markdown)
 
 
@@ -35,7 +35,7 @@ def _described(name: str) -> str:
 
 
 def _text(value: object) -> str:
-    """A docstring in Google's form, as Markdown."""
+    """Return a docstring in Google's form, as Markdown."""
     text = inspect.cleandoc(getattr(value, "__doc__", None) or "")
     text = _SECTION.sub(r"**\1**\n", text)
     return _ITEM.sub(r"- `\1`: ", text)

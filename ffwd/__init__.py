@@ -6,7 +6,7 @@
     bitmask = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
     matcher.fill_bitmask(bitmask, 0)
 
-A compiled grammar may be shared between threads; a matcher belongs to one request.
+Threads may share a compiled grammar; a matcher belongs to one request.
 """
 
 from ffwd import chat as chat

@@ -9,10 +9,10 @@ BITS_PER_WORD = 32
 
 
 def allocate_bitmask(batch_size: int, vocab_size: int) -> npt.NDArray[np.int32]:
-    """A bitmask that allows every token, for `Matcher.fill_bitmask` to write to.
+    """Return a bitmask that allows every token, for `Matcher.fill_bitmask` to overwrite.
 
     Token `t` of row `r` is bit `t % 32` of the word `[r, t // 32]`. The bits from `vocab_size` to
-    the end of the last word stand for no token.
+    the end of the last word belong to no token.
 
     Args:
         batch_size: The number of rows.

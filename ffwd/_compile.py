@@ -1,4 +1,4 @@
-"""From the description of a grammar to a compiled one."""
+"""Compilation of grammars for a vocabulary."""
 
 import asyncio
 
@@ -41,26 +41,26 @@ def compile(
         matcher = grammar.matcher()
 
     The automaton is built as matchers reach its states, and all matchers of the result share it, on
-    any number of threads. So compile once, and ask the result for one matcher per request.
+    any number of threads. Compile a grammar once, and make one matcher of it per request.
 
     Args:
         grammar: From `json_schema`, `regex`, `choice`, or any other function of `ffwd.grammar`.
         vocabulary: The token bytes, from `ffwd.tokenizer`.
-        limits: What the grammar may use while it is compiled, and with each call of its matchers.
-        cancellation: With which another thread can end the compilation. Matchers are given one of
-            their own.
+        limits: The bounds on time and memory of the compilation, and of each call of its matchers.
+        cancellation: Another thread can cancel the compilation with it. Matchers take one of their
+            own.
 
     Raises:
-        GrammarError: A regular expression or grammar that cannot be read, with `line` and
-            `column`; a rule that is not defined or has no text; a token that the vocabulary lacks;
-            JSON Schemas in it that are to be written in different ways.
-        InvalidSchemaError: A schema that is not one, with the `pointer` to the place.
-        UnsupportedSchemaError: A keyword that is not supported, with `keyword` and `pointer`.
+        GrammarError: A regular expression or grammar that cannot be parsed, with `line` and
+            `column`; a rule that is undefined or accepts no text; a token that the vocabulary
+            lacks; JSON Schemas with different writing options in one grammar.
+        InvalidSchemaError: A value that is no JSON Schema, with the `pointer` to the position.
+        UnsupportedSchemaError: An unsupported keyword, with `keyword` and `pointer`.
         UnsatisfiableSchemaError: No JSON value is valid against the schema.
-        LimitExceededError: A limit was passed, with `limit`, `maximum`, and the `pointer`, or
-            `line` and `column`, if the place is known.
-        DeadlineExceededError: It took longer than `limits.compile_seconds`.
-        CancellationError: It was cancelled.
+        LimitExceededError: A limit was exceeded, with `limit`, `maximum`, and the `pointer`, or
+            `line` and `column`, if the position is known.
+        DeadlineExceededError: The compilation took longer than `limits.compile_seconds`.
+        CancellationError: The compilation was cancelled.
         TypeError: An argument of another type.
 
     """
@@ -102,12 +102,12 @@ def compile(
 async def compile_async(
     grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = DEFAULT_LIMITS
 ) -> CompiledGrammar:
-    """`compile` on a thread, so that an event loop goes on; the same errors.
+    """Run `compile` on a thread, so that the event loop stays responsive.
 
         grammar = await ffwd.compile_async(ffwd.json_schema(schema), vocabulary)
 
-    The interpreter lock is released meanwhile. When the task is cancelled, the compilation ends
-    soon, too.
+    Errors are those of `compile`. The interpreter lock is released meanwhile. Cancelling the task
+    cancels the compilation.
     """
     cancellation = Cancellation()
     try:

@@ -1,4 +1,4 @@
-"""What `Matcher.events` and `Matcher.captures` return."""
+"""The results of `Matcher.events` and `Matcher.captures`."""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that has become certain of a text in progress.
+    """An event that became certain for the output so far.
 
     Attributes:
-        action: A span begins, more of it has come, or it has ended; or events before this one are
-            about tokens that have been taken back.
-        kind: What the span is: as in `ffwd.span`, or `"value"`, a JSON value. `None` where
-            events are retracted.
-        span: Which span of the text it is: they are numbered as they begin.
-        name: The name of a capture; of a tool, also of what is in its call, where it is known
-            beforehand.
-        pointer: Of a JSON value: where it stands in the value around it, as a JSON pointer.
-        start: Of a delta where its text begins, else where the span does; in bytes of the text.
-        end: Of a delta where its text ends, of an end where the span does; else `start`.
-        text: Of a delta, whole characters; else `None`. A call of a tool, and a JSON value that has
+        action: A span begins, grows or ends; or earlier events are retracted, because their tokens
+            were rolled back.
+        kind: The kind of span: that of `ffwd.span`, or `"value"`, a JSON value. `None` for a
+            retraction.
+        span: The number of the span; spans are numbered in the order in which they begin.
+        name: The name of a capture or a tool; parts of a tool call have the tool's name if it is
+            known in advance.
+        pointer: The JSON pointer of a JSON value within its outermost value.
+        start: The first byte of a delta's text, or else of the span; an offset in the output.
+        end: The end of a delta's text, or of a finished span; otherwise `start`.
+        text: The whole characters of a delta, otherwise `None`. Tool calls, and JSON values with
             parts, have no deltas of their own.
-        num_retracted: Of a retraction: how many of the events before this one no longer hold, the
-            last ones; else 0.
+        num_retracted: The number of latest events that a retraction withdraws; otherwise 0.
     """
 
     action: Action
@@ -55,12 +54,12 @@ _Data = tuple[Action, "Kind | None", int, str, "str | None", int, int, "str | No
 
 
 def events(data: Iterable[_Data]) -> list[Event]:
-    """Events from what the native module knows of them."""
+    """Return the events of the native module's data."""
     return [Event(*one) for one in data]
 
 
 def captures(data: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
-    """Captures by name; of several of one name a list."""
+    """Return the captures by name; a list if several have one name."""
     found: dict[str, str | list[str]] = {}
     for name, text in data:
         known = found.get(name)

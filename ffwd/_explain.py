@@ -1,4 +1,4 @@
-"""What `Matcher.explain` returns."""
+"""The results of `Matcher.explain`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Kind = Literal["end", "terminal", "token", "key", "value", "punctuation", "befor
 
 @dataclass(frozen=True, slots=True)
 class RulePlace:
-    """A rule of a grammar, and where its source has it.
+    """A rule of a grammar, and its position in the source.
 
     Attributes:
-        name: What it is called.
-        source: What the source is written in, such as `Lark`; `None`, as are the others, where the
-            rule has no source.
+        name: Its name.
+        source: The notation of the source, such as `Lark`; `None`, like `line` and `column`, for a
+            rule without a source.
         line: From 1.
         column: From 1, in characters.
     """
@@ -35,16 +35,16 @@ class RulePlace:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Something that may come.
+    """An item that is allowed next.
 
     Attributes:
-        kind: What kind of thing it is: the end of the text, a terminal of a grammar, a token of a
-            set, a key or a value of JSON, punctuation of JSON, or what comes before the grammar.
-        what: In words; of a terminal its text in quotes, or its expression between slashes.
-        begun: Whether a part of it has come.
-        rules: Up to 4 rules of the grammar that have the terminal.
-        pointers: Where the schemas stand that ask for it, as JSON pointers.
-        example: Bytes with which it can go on up to its end, if short ones are known.
+        kind: Its kind: the end of the text, a terminal of a grammar, a token of a set, a key or a
+            value of JSON, punctuation of JSON, or a part before the grammar.
+        what: A description; for a terminal its text in quotes, or its expression between slashes.
+        begun: Whether the output ends within it.
+        rules: Up to 4 rules of the grammar that contain the terminal.
+        pointers: JSON pointers of the schemas that require it.
+        example: Bytes that complete it, if short ones are known.
     """
 
     kind: Kind
@@ -61,12 +61,12 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something may not come.
+    """A reason why a token or text is not allowed.
 
     Attributes:
-        message: In words.
-        rules: Rules of the grammar that ask for something else.
-        pointers: Schemas that forbid it or ask for something else, as JSON pointers.
+        message: A description.
+        rules: Rules of the grammar that require something else.
+        pointers: JSON pointers of schemas that forbid it or require something else.
     """
 
     message: str
@@ -79,20 +79,20 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Whether a token or a text may come.
+    """The answer about one token or text: whether it is allowed, and why not.
 
     Attributes:
-        token: The token, if it was one.
-        text: Its bytes; empty if it is no text.
-        allowed: For a token what the mask says; after the end, where a mask has the end tokens so
-            that a finished row can be sampled, nothing is allowed.
-        good_bytes: How many of the bytes are fine: after them some text of the grammar goes on.
-        refused_byte: The first byte after which none does. `None` if there is none: then the text
-            is fine, and something else masks the token.
-        reasons: Why; empty if it is allowed.
-        instead: What may come after the bytes that are fine.
-        num_more: How much more, beside `instead`.
-        instead_bytes: The bytes that may come there, sorted.
+        token: The token, if the question was about one.
+        text: Its bytes; empty for a token without text.
+        allowed: For a token the bit of the mask. After the end nothing is allowed, although masks
+            then have the end tokens so that a finished row can be sampled.
+        good_bytes: The number of bytes that some accepted text continues.
+        refused_byte: The first byte after which no accepted text continues. `None` if all bytes are
+            accepted; then something else masks the token.
+        reasons: The reasons; empty if it is allowed.
+        instead: The items that are allowed after the good bytes.
+        num_more: The number of further items, besides `instead`.
+        instead_bytes: The bytes that are allowed there, sorted.
     """
 
     token: int | None
@@ -124,22 +124,22 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What may come next in a text, and whether a token or a text may.
+    """The items that are allowed next, and the answer about one token or text.
 
     Attributes:
-        num_tokens: How many tokens have been accepted.
-        stage: Where the text stands: in free text before that of the grammar, in a prefix that the
-            prompt has left over, in the grammar's text, or after its end.
-        is_accepting: Whether the text may end here.
-        expected: What may come, up to 48 items.
-        num_more: How much more may come, beside `expected`.
-        next_bytes: The bytes of text that may come next, sorted; none in free text, where any may.
-            A token of a set that is taken as a whole need not begin with one of them.
-        completion: Tokens with which the text can end; see `Matcher.shortest_completion`. `None`
-            where that takes too long to find.
-        completion_text: What those tokens spell.
-        notes: What else narrows the masks: a budget, canonical tokens.
-        answer: About the token or text that was asked about.
+        num_tokens: The number of tokens accepted so far.
+        stage: The position of the matcher: in free text before the grammar, in a prefix left over
+            from the prompt, in the grammar, or after the end.
+        is_accepting: Whether the output may end here.
+        expected: The allowed items, up to 48.
+        num_more: The number of further items, besides `expected`.
+        next_bytes: The bytes of text that are allowed next, sorted; empty in free text, where all
+            are. A whole token of a token set need not start with one of them.
+        completion: Tokens that complete the output; see `Matcher.shortest_completion`. `None` if
+            they take too long to find.
+        completion_text: The text of those tokens.
+        notes: Other restrictions of the masks: a budget, canonical tokens.
+        answer: The answer about the token or text in question.
     """
 
     num_tokens: int
@@ -154,7 +154,7 @@ class Explanation:
     answer: Answer | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain dictionaries, tuples, text, numbers and bytes."""
+        """Return the explanation as plain dictionaries, tuples, text, numbers and bytes."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
@@ -210,7 +210,7 @@ def _rules(data: list[dict[str, Any]]) -> tuple[RulePlace, ...]:
 
 
 def explanation(data: dict[str, Any]) -> Explanation:
-    """The explanation of what the native core has found out."""
+    """Return the explanation of the native module's data."""
     answer = data["answer"]
     if answer is not None:
         reasons = tuple(

@@ -1,6 +1,6 @@
-"""`ffwd.generate`: from a model, its tokenizer, messages and a schema to a value, in one call.
+"""`ffwd.generate`: a value from a model, its tokenizer, messages and a schema, in one call.
 
-What generates is in `ffwd.adapters.transformers`, which is imported when one of these is called.
+The generation itself is in `ffwd.adapters.transformers`, which is imported by the first call.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def generate(
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Any:
-    """An answer that follows a schema, as a value.
+    """Generate an answer that follows a schema, and return its value.
 
         class Person(pydantic.BaseModel):
             name: str
@@ -149,36 +149,36 @@ def generate(
         generation.value  # a Person
         generation.text, generation.finish_reason, generation.stats
 
-    The chat template is rendered so that no message becomes a control token, the grammar begins
-    where the prompt ends, forced tokens take no forward pass, and the text is complete within
-    `max_new_tokens`. How tokens are chosen, the model's generation config says, as always.
+    The chat template is rendered so that no message becomes a control token. The grammar starts at
+    the end of the prompt, forced tokens take no forward pass, and the answer is complete within
+    `max_new_tokens`. The model's generation config controls sampling, as always.
 
     Args:
         model: A decoder-only model of transformers.
-        tokenizer: Its tokenizer: transformers' object, or whatever `ffwd.tokenizer.load` reads.
+        tokenizer: Its tokenizer: transformers' object, or anything that `ffwd.tokenizer.load`
+            reads.
         messages: A conversation: messages with `role` and `content`; or a prompt as text, which is
-            given to the model as it stands. Where the last message is the assistant's, the answer
-            goes on from it. A list of conversations is a batch, and has a list of answers.
-        schema: What the answer is: a Python type (`ffwd.schema_of`), a JSON Schema as a dict or
-            JSON text, or any grammar of ffwd, also one that is compiled.
-        max_new_tokens: How many tokens the answer takes at most, reasoning and end token included;
-            by default what the generation config says, otherwise 1,024 or what the context has room
-            for.
-        complete: Leave only tokens after which the text can still end within `max_new_tokens`.
-            Without it the text may be cut off, and then has no `value`.
-        reasoning: The model may reason before it answers, between `<think>` and `</think>`. (Where
-            the chat template has opened its reasoning, it does in any case.)
-        whitespace: Where whitespace may stand in JSON, for a schema; see `ffwd.json_schema`.
-        property_order: In which order properties come, likewise. All other options of
-            `ffwd.json_schema` but `registry` are taken, too, such as `numbers`.
-        canonical: Leave only tokens with which the tokenizer itself would have cut the text.
-        fast_forward: Whether forced tokens skip the model, and how. False for beam search and
+            passed to the model unchanged. If the last message is the assistant's, the answer
+            continues it. A list of conversations is a batch and returns a list.
+        schema: The form of the answer: a Python type (`ffwd.schema_of`), a JSON Schema as a dict or
+            JSON text, or any grammar of ffwd, compiled or not.
+        max_new_tokens: The most tokens of the answer, reasoning and end token included. The default
+            is that of the generation config, otherwise 1,024 or the room left in the context.
+        complete: Allow only tokens after which the answer can still end within `max_new_tokens`.
+            Without it the answer may be truncated, and then has no `value`.
+        reasoning: Let the model reason before it answers, between `<think>` and `</think>`. It
+            always does if the chat template opens its reasoning.
+        whitespace: The whitespace in JSON, for a schema; see `ffwd.json_schema`.
+        property_order: The order of properties; see `ffwd.json_schema`, whose other options except
+            `registry` are accepted too, such as `numbers`.
+        canonical: Allow only tokens that keep the output a tokenization of the tokenizer itself.
+        fast_forward: Whether and how forced tokens skip the model. False for beam search and
             assisted decoding.
-        tools: What the chat template is told of tools.
-        template_variables: What else it reads, such as `enable_thinking`.
-        report: Filled with what happened, token by token if it is asked to.
-        should_stop: Asked after every token; the answer ends there once it is true.
-        **generate_options: Of `model.generate`: `do_sample`, `temperature`, `generation_config` ….
+        tools: The tools that the chat template receives.
+        template_variables: Its other variables, such as `enable_thinking`.
+        report: An object that is filled with statistics, token by token if it asks for that.
+        should_stop: A function called after every token; the answer ends when it returns true.
+        **generate_options: Options of `model.generate`: `do_sample`, `temperature`, ….
 
     Returns:
         A `Generation`: `value`, `text`, `complete`, `finish_reason`, `reasoning`, `tokens`,
@@ -186,17 +186,16 @@ def generate(
 
     Raises:
         ImportError: torch or transformers are not installed.
-        BudgetError: No text of the grammar ends within `max_new_tokens`.
-        ChatError: There is no chat template, or it refuses the messages.
+        BudgetError: No accepted output ends within `max_new_tokens`.
+        ChatError: The chat template is missing or rejects the messages.
         UnsupportedTypeError: The type has no JSON Schema.
         VocabularyError: The tokenizer cannot be read, or belongs to another model.
-        FfwdError: What is wrong with a schema or grammar; see `ffwd.compile`.
-        TypeError: An argument is of another kind; the message says what would do.
-        ValueError: There is no message, or no room for an answer.
+        FfwdError: The schema or grammar is invalid; see `ffwd.compile`.
+        TypeError: An argument has another type; the message names the accepted ones.
+        ValueError: The messages are empty, or the context has no room for an answer.
 
     Warns:
-        UnknownKeywordWarning: The schema has a keyword that is none, and looks like one.
-
+        UnknownKeywordWarning: The schema has an unknown keyword that resembles a known one.
     """
     return _chat_model(model, tokenizer).generate(
         messages,
@@ -217,7 +216,7 @@ def generate(
 
 
 def _options_of_generate(function: Function) -> Function:
-    """Shows `help` and notebooks the options of `generate` where a function takes the same ones."""
+    """Copy `generate`'s options to a function's signature, for `help` and notebooks."""
     signature = inspect.signature(function)
     own = list(signature.parameters.values())[:-1]
     options = list(inspect.signature(generate).parameters.values())[len(own) :]
@@ -321,12 +320,12 @@ async def generate_async(
     schema: Any,
     **options: Any,
 ) -> Any:
-    """`generate` on a thread of its own, so that an event loop goes on.
+    """Run `generate` on a thread of its own, so that the event loop stays responsive.
 
         generation = await ffwd.generate_async(model, tokenizer, messages, Person)
 
-    A task that is cancelled (`asyncio.timeout`, `task.cancel()`) stops the model after its current
-    forward pass, and only then ends. Arguments and errors are those of `generate`.
+    A cancelled task (`asyncio.timeout`, `task.cancel()`) stops the model after its current forward
+    pass, and only then ends. Arguments and errors are those of `generate`.
     """
     return await _chat_model(model, tokenizer).generate_async(messages, schema, **options)
 
@@ -379,17 +378,18 @@ def stream(
 def stream(
     model: Any, tokenizer: Any, messages: Conversation, schema: Any, **options: Any
 ) -> Stream[Any]:
-    """An answer that follows a schema, while it is written.
+    """Generate an answer that follows a schema, and yield its chunks as they are written.
 
         with ffwd.stream(model, tokenizer, messages, Person) as stream:
             for chunk in stream:
                 print(chunk.text, end="", flush=True)
         person = stream.result().value
 
-    A chunk has `text`, and the `events` that have become certain: which value has begun or ended,
-    and where (`Matcher.events`). `async for` works likewise. Leaving the `with` stops the model.
+    A chunk has `text`, and the `events` that became certain: the values that began or ended, with
+    their positions (`Matcher.events`). `async for` works as well. Leaving the `with` stops the
+    model.
 
-    Arguments and errors are those of `generate`; errors of the model come where chunks are taken.
+    Arguments and errors are those of `generate`; the iteration raises errors of the model.
     """
     return _chat_model(model, tokenizer).stream(messages, schema, **options)
 

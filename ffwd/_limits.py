@@ -1,4 +1,4 @@
-"""How much a grammar, and each call on one of its texts, may use."""
+"""Bounds on the work and memory of a grammar and of each call of its matchers."""
 
 import math
 from dataclasses import dataclass, fields
@@ -6,30 +6,29 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Bounds on the work and the memory that one grammar can cost, whoever wrote it.
+    """Bounds on the work and the memory that one grammar may use.
 
-    The defaults are for a server that compiles what strangers send. `None` lifts a limit; what
-    remains then are fixed bounds of the core. Passing one is a `LimitExceededError` with its name
-    in `limit`, after which everything else works on. See `docs/limits.md`.
+    The defaults suit a server that compiles untrusted grammars. `None` removes a limit; fixed
+    bounds of the core remain. An exceeded limit raises `LimitExceededError` with its name in
+    `limit`, and the process remains usable. See `docs/limits.md`.
 
     Attributes:
-        source_bytes: Bytes of all texts that one grammar is read from: schemas and the documents
-            they may refer to, grammars, patterns, literals.
-        nesting: Brackets in brackets of one schema, or of one grammar in a notation.
-        expression_nodes: Byte expressions of one lexeme, which is a run of text without nesting
-            such as a pattern, what was derived from them while texts were read included.
-        states: Places in texts that are held for one grammar at a time.
-        stacks: Stacks of what is open that are held for one grammar at a time.
-        memory_bytes: How much memory may hold what is built lazily for one grammar, masks among it.
-            Passing it is no error: everything is let go and begins anew, matchers go on unchanged,
-            and read their tokens again with their next step. Twice what the texts in progress
-            cannot do without is always granted.
-        work_bytes: Memory that one `ffwd.compile`, or one call of a matcher, takes at a time and
-            has not given back. A batch of masks has as much for each row.
-        compile_steps: Elementary steps, each about a look at a table, of one `ffwd.compile`.
-        call_steps: The same of one call of a matcher, such as a mask or a token that is accepted.
-            A batch of masks has as many for each row.
-        compile_seconds: Wall-clock time of one `ffwd.compile`: a `DeadlineExceededError`.
+        source_bytes: Bytes of all texts that one grammar is compiled from: schemas and the
+            documents they refer to, grammars, patterns, literals.
+        nesting: The depth of brackets in one schema, or in one grammar in a notation.
+        expression_nodes: Byte expressions of one lexeme, which is a part without nesting such as a
+            pattern. Those derived while matching are included.
+        states: Automaton states of one grammar in memory at a time.
+        stacks: Stacks of open constructs of one grammar in memory at a time.
+        memory_bytes: The memory for lazily built states and masks of one grammar. Exceeding it
+            raises no error: everything is evicted, and matchers parse their tokens again with their
+            next step. Twice the memory that the current matchers need is always granted.
+        work_bytes: Memory that one `ffwd.compile`, or one call of a matcher, holds at a time. A
+            batch of masks may use as much for each row.
+        compile_steps: Elementary steps, each about one table look-up, of one `ffwd.compile`.
+        call_steps: The same of one call of a matcher, such as a mask or an accepted token. A batch
+            of masks may use as many for each row.
+        compile_seconds: Wall-clock seconds of one `ffwd.compile`, else a `DeadlineExceededError`.
         call_seconds: The same of one call of a matcher.
 
     Raises:
@@ -51,7 +50,7 @@ class Limits:
     call_seconds: float | None = 10.0
 
     def __post_init__(self) -> None:
-        """Check that each limit is a number that can be one."""
+        """Check that each limit is a non-negative number."""
         for field in fields(self):
             value = getattr(self, field.name)
             if value is None:

@@ -1,4 +1,4 @@
-"""Masks onto logits in the processor's memory."""
+"""Masking of logits in CPU memory."""
 
 import sys
 from collections.abc import Sequence
@@ -25,32 +25,32 @@ def apply_token_bitmask_inplace(
 ) -> None:
     """Set to -inf, in place, every logit whose token the bitmask does not allow.
 
-    The other logits, NaN among them, keep their bits. Columns from `vocab_size` on are padding of
-    the model's output layer, no tokens, and become -inf too. Bits past the last column mean
-    nothing. Runs without the interpreter lock.
+    The other logits, including NaN, keep their bits. Columns from `vocab_size` on are padding of
+    the model's output layer and become -inf too. Bits past the last column are ignored. Runs
+    without the interpreter lock.
 
     Args:
         logits: `[rows, width]` or `[width]`; a NumPy array or a torch tensor on the CPU, float32,
-            float16, bfloat16 or float64. Rows may lie apart from each other, but the numbers of a
-            row lie side by side. A NumPy array of bfloat16 is one of `ml_dtypes`, or one of uint16
-            with `dtype="bfloat16"`.
+            float16, bfloat16 or float64. Rows may be strided, but the numbers of a row must be
+            adjacent. A NumPy array of bfloat16 has the type of `ml_dtypes`, or is of uint16 with
+            `dtype="bfloat16"`.
         bitmask: `[rows, words]` or `[words]`, int32 or uint32, NumPy or torch on the CPU, as
             `Matcher.fill_bitmask` writes it. It is only read.
-        indices: The rows of the logits that are masked, all different; by default all, and then the
-            bitmask has as many rows as the logits. Row `i` of the bitmask is for row `i` of the
-            logits, as in XGrammar.
-        mask_rows: The row of the bitmask for each row of the logits that is masked, where that is
-            another one. Some may be the same.
+        indices: The rows of the logits to mask, all different; by default all, and then the bitmask
+            has as many rows as the logits. Row `i` of the bitmask is for row `i` of the logits, as
+            in XGrammar.
+        mask_rows: The row of the bitmask for each masked row of the logits, if it differs. Rows may
+            repeat.
         vocab_size: The number of tokens; by default as many as both arrays have room for. Without
             it, bits between the last token and the end of its word must be 0, as
             `Matcher.fill_bitmask` writes them.
         dtype: "float16" or "bfloat16", for logits of int16 or uint16 that hold the bits of these.
-        threads: How many threads may work at once; by default one per processor, but only one for
-            less than 8 MiB that are to be written.
+        threads: The most threads to use; by default one per processor, but only one below 8 MiB of
+            output.
 
     Raises:
-        BitmaskError: For a type, shape, layout, place or row number that does not fit. Nothing has
-            been written then.
+        BitmaskError: A type, shape, layout, position or row number that does not fit. Nothing is
+            written then.
 
     """
     memory, halves = _logits(logits, dtype)
@@ -66,7 +66,7 @@ def apply_token_bitmask_inplace(
 
 
 def _logits(logits: Any, dtype: str | None) -> tuple[np.ndarray[Any, Any], str | None]:
-    """The memory of logits, halves as their bits, and which halves they are."""
+    """Return the memory of logits, with 16-bit floats as their bits, and the name of their type."""
     if dtype is not None and dtype not in _HALVES:
         raise BitmaskError(f'dtype must be "float16" or "bfloat16", not {dtype!r}')
     if isinstance(logits, np.ndarray):
@@ -93,7 +93,7 @@ def _bitmask(bitmask: Any) -> np.ndarray[Any, Any]:
 
 
 def _shared(what: str, tensor: Any) -> np.ndarray[Any, Any]:
-    """A NumPy array with the memory of a torch tensor; bfloat16 as int16."""
+    """Return a NumPy array that shares a torch tensor's memory; bfloat16 as int16."""
     # Where there is a tensor, torch has been imported. Other libraries' arrays would be copied.
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(tensor, torch.Tensor):

@@ -68,13 +68,13 @@ __all__ = [
 __version__: str
 
 class FfwdError(ValueError):
-    """The base of every error that ffwd raises for bad input."""
+    """The base of ffwd's errors."""
 
 class VocabularyError(FfwdError):
-    """A vocabulary that cannot be used; the message names the token ids."""
+    """An unusable vocabulary; the message names the token ids."""
 
 class GrammarError(FfwdError):
-    """A regular expression or grammar that cannot be read.
+    """A regular expression or grammar that cannot be parsed or compiled.
 
     `line` and `column` count from 1, in characters.
     """
@@ -83,10 +83,10 @@ class GrammarError(FfwdError):
     column: int
 
 class SchemaError(FfwdError):
-    """Something is wrong at one place of a JSON Schema. `pointer` is its JSON pointer.
+    """An error in a JSON Schema, at the JSON pointer `pointer`.
 
-    `line` and `column` say where the schema stands in the text of a grammar, from 1, in
-    characters; None where it is in no such text.
+    `line` and `column` locate the schema in the text of a grammar, from 1, in characters; None
+    outside such a text.
     """
 
     pointer: str
@@ -94,24 +94,24 @@ class SchemaError(FfwdError):
     column: int | None
 
 class InvalidSchemaError(SchemaError):
-    """The text is not JSON, or a keyword has a value that it cannot have."""
+    """A schema that is not JSON, or has a keyword with an invalid value."""
 
 class UnsupportedSchemaError(SchemaError):
-    """A keyword that is not supported. `keyword` names it."""
+    """An unsupported keyword, named by `keyword`."""
 
     keyword: str
 
 class UnsatisfiableSchemaError(SchemaError):
-    """No JSON value is valid against the schema."""
+    """A schema without a valid JSON value."""
 
 class LimitExceededError(FfwdError):
-    """A budget ran out. Everything else works on, and nothing that was asked of has changed.
+    """An exceeded limit; the objects of the call are unchanged.
 
-    `limit` names it, as the fields of `ffwd.Limits` are named or in a few words, and `maximum` is
-    its value. `pointer` is the place in the schema; `line` and `column` are those in the text of a
-    grammar, from 1, in characters; empty and None where no place is known. `is_temporary`: it says
-    nothing of the input, and the same call may succeed later. `rows` is what `fill_bitmasks` has
-    not written, and empty elsewhere.
+    `limit` names it, often as a field of `ffwd.Limits`, and `maximum` its value. `pointer`
+    is the position in the schema; `line` and `column` are the position in the text of a grammar,
+    from 1, in characters; empty and None if unknown. `is_temporary`: the same call may succeed
+    later, because the input is not the cause. `rows` lists the rows that `fill_bitmasks` has not
+    written.
     """
 
     limit: str
@@ -123,36 +123,36 @@ class LimitExceededError(FfwdError):
     rows: tuple[int, ...]
 
 class DeadlineExceededError(LimitExceededError):
-    """The time for a call has passed: `maximum` seconds. `is_temporary` is True."""
+    """A call that took longer than `maximum` seconds. `is_temporary` is True."""
 
 class CancellationError(LimitExceededError):
-    """A call was ended by `ffwd.Cancellation.cancel`. `is_temporary` is True."""
+    """A call that `ffwd.Cancellation.cancel` cancelled. `is_temporary` is True."""
 
 class TokenError(FfwdError):
-    """A token id outside the vocabulary, or a token after the end. `token` is the id."""
+    """A token id outside the vocabulary, or a token after the end; `token` is the id."""
 
     token: int
 
 class TextError(FfwdError):
-    """A text that cannot be encoded as requested. `byte` is the place, if there is one."""
+    """A text that cannot be encoded as requested; `byte` is the offset, if known."""
 
     byte: int | None
 
 class StopSequenceError(FfwdError):
-    """A stop string that cannot be stopped at. `index` is its place in its list."""
+    """An unusable stop string; `index` is its position in its list."""
 
     index: int | None
 
 class SerializationError(FfwdError):
-    """Bytes that are not what was saved, or do not fit here. `reason` is one word for it."""
+    """Bytes that cannot be loaded, or an object that cannot be saved; `reason` is one word."""
 
     reason: str
 
 class StreamInUseError(FfwdError):
-    """Two threads use one stream at the same time."""
+    """A stream that two threads use at the same time."""
 
 class BudgetError(FfwdError):
-    """No text of the grammar ends within `max_tokens`; `needed` is how many tokens suffice."""
+    """A `max_tokens` that is too small for every output; `needed` tokens suffice."""
 
     needed: int
     max_tokens: int

@@ -1,8 +1,8 @@
 """Prometheus metrics of tokenizers and streams; needs `pip install ffwd[metrics]`.
 
-`enable()` begins to measure, `disable()` ends it. Nothing is paid while it is off: until `enable`
-is called, the methods of `Tokenizer` are the plain ones, and streams ask whether anybody observes
-them only when a text stops or ends within a character.
+`enable()` starts measuring, `disable()` stops it. It costs nothing while it is off: until `enable`
+is called, the methods of `Tokenizer` are the plain ones, and streams check for an observer only
+when a text stops or ends within a character.
 
 | metric | type | labels |
 |---|---|---|
@@ -44,7 +44,7 @@ _active: "_Metrics | None" = None
 
 
 def _begin_in_child() -> None:
-    """A process that was forked has a lock that no thread of another one holds."""
+    """Replace the lock in a forked process, because no thread of it holds the copied one."""
     global _lock
     _lock = threading.Lock()
 
@@ -54,14 +54,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def enable(registry: "CollectorRegistry | None" = None) -> None:
-    """Begins to measure all tokenizers and streams of the process.
+    """Start measuring all tokenizers and streams of the process.
 
-    `registry`: where the metrics are collected, by default Prometheus' own. Enabling what is
-    enabled with the same registry changes nothing; with another one it moves there and counts
-    from zero.
+    `registry` collects the metrics; the default is Prometheus' own. Enabling again with the same
+    registry changes nothing; with another one the metrics move there and count from zero.
 
-    Raises `ImportError` without prometheus-client, and `ValueError` if the registry has metrics of
-    these names already.
+    Raises `ImportError` without prometheus-client, and `ValueError` if the registry already has
+    metrics of these names.
     """
     global _active
     try:
@@ -83,7 +82,7 @@ def enable(registry: "CollectorRegistry | None" = None) -> None:
 
 
 def disable() -> None:
-    """Ends it, and takes the metrics out of the registry. Does nothing if it is off."""
+    """Stop measuring, and remove the metrics from the registry; do nothing if it is off."""
     global _active
     with _lock:
         if _active is not None:
@@ -92,12 +91,12 @@ def disable() -> None:
 
 
 def enabled() -> bool:
-    """Whether it is on."""
+    """Return whether measuring is on."""
     return _active is not None
 
 
 class _Metrics:
-    """The metrics in one registry, and what was replaced to fill them."""
+    """The metrics in one registry, and the plain functions that measuring ones replace."""
 
     def __init__(self, registry: "CollectorRegistry") -> None:
         from prometheus_client import Counter, Histogram
@@ -144,7 +143,7 @@ class _Metrics:
         )
 
     def begin(self) -> None:
-        """Puts measuring functions in the place of the plain ones."""
+        """Replace the plain functions with measuring ones."""
         for name, sizes in _ENCODINGS.items():
             self._replace(Tokenizer, name, self._encode, sizes)
         for name in _DECODINGS:
@@ -156,7 +155,7 @@ class _Metrics:
         self._observer = observe_streams(self._event)
 
     def end(self) -> None:
-        """Puts the plain functions back."""
+        """Restore the plain functions."""
         for owner, name, plain in reversed(self._replaced):
             setattr(owner, name, plain)
         self._replaced.clear()
@@ -212,7 +211,7 @@ class _Metrics:
         return measuring
 
     def _event(self, source: Any, event: str) -> None:
-        """What a stream tells."""
+        """Count an event of a stream."""
         kind = getattr(source, "kind", "unknown")
         if event == "incomplete_utf8":
             self._incomplete.labels(kind).inc()

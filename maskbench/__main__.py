@@ -37,7 +37,7 @@ from maskbench.tools.train_model.command import evaluate_model_command, train_mo
 
 @click.group(cls=RecordingGroup)
 def main() -> None:
-    """Measures engines for constrained decoding on JSON schemas."""
+    """Measure engines for constrained decoding on JSON schemas."""
 
 
 def _group(name: str, about: str, *commands: click.Command) -> click.Group:

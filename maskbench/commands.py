@@ -1,4 +1,4 @@
-"""What commands do alike: a folder to work in, errors as messages, documents, figures as JSON."""
+"""The common parts of commands: a folder to work in, error messages, documents, JSON figures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def command_line() -> str:
 
 @contextmanager
 def workplace() -> Iterator[Path]:
-    """A folder while a command works. An `InputError` ends the command with its message."""
+    """Provide a folder to a command. An `InputError` ends the command with its message."""
     with tempfile.TemporaryDirectory(prefix="maskbench-") as folder:
         try:
             yield Path(folder)
@@ -48,7 +48,7 @@ def workplace() -> Iterator[Path]:
 
 
 def jobs(data: Path, sample: int | None, seed: int, encoder: Encoder) -> list[Job]:
-    """The chosen cases of some data, without those whose schema has no text.
+    """Yield the chosen cases of some data, without those whose schema has no text.
 
     Raises `DataError`.
     """
@@ -61,7 +61,7 @@ def jobs(data: Path, sample: int | None, seed: int, encoder: Encoder) -> list[Jo
 
 
 def about(form: str, spec: TokenizerSpec, started: str) -> dict[str, Any]:
-    """What figures begin with: their format, and what they depend on."""
+    """Return the first members of figures: their format, and their settings."""
     return {
         "format": form,
         "started": started,
@@ -71,9 +71,9 @@ def about(form: str, spec: TokenizerSpec, started: str) -> dict[str, Any]:
 
 
 def save(document: dict[str, Any], out: Path | None, console: Console) -> None:
-    """Writes figures as JSON where `--out` asks for them, and says where they are.
+    """Write figures as JSON if `--out` asks for them, and print where they are.
 
-    Adds what they depend on beside the machine: the command, when it ended, and the packages.
+    Add what they depend on beside the machine: the command, when it ended, and the packages.
     """
     if out is not None:
         document = {

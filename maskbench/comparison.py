@@ -1,7 +1,7 @@
-"""Engines on the same work: the schemas that all of some engines pass, and the masks that all made.
+"""Comparison of engines on equal work: the schemas that all pass, and the masks that all computed.
 
-Documents that a schema does not admit are refused at one token by one engine and at an earlier one
-by another, so of each document only the masks count that every one of the engines has filled.
+Engines reject an invalid document at different tokens. A document's masks only count up to the last
+that every one of the engines has filled.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ class Comparison:
         return tuple(peer for peer in self.peers if not peer.startswith(f"{self.subject}-"))
 
     def better_peer(self, part: str, statistic: str) -> float | None:
-        """The least time of a rival: `part` is `mask_us` or `first_mask_us`."""
+        """Return the least time of a rival: `part` is `mask_us` or `first_mask_us`."""
         values = [self.time(peer, part, statistic) for peer in self.rivals]
         return min((value for value in values if value is not None), default=None)
 
     def own(self, part: str, statistic: str) -> float | None:
-        """The subject's time."""
+        """Return the subject's time."""
         return self.time(self.subject, part, statistic)
 
     def time(self, engine: str, part: str, statistic: str) -> float | None:
-        """An engine's time."""
+        """Return an engine's time."""
         values = getattr(self.times[engine], part)
         return None if values is None else float(values[statistic])
 
 
 def comparisons(logs: dict[str, EngineLog], subject: str) -> list[Comparison]:
-    """The subject beside each other engine, and beside all of them if there are several."""
+    """Compare the subject with each other engine, and with all of them if there are several."""
     peers = [name for name in logs if name != subject]
     groups: list[tuple[str, ...]] = [(peer,) for peer in peers]
     if len(peers) > 1:
@@ -76,7 +76,7 @@ def comparisons(logs: dict[str, EngineLog], subject: str) -> list[Comparison]:
 
 
 def compare(logs: dict[str, EngineLog], subject: str, peers: Sequence[str]) -> Comparison:
-    """Over the schemas that the subject and all of the peers pass."""
+    """Compare over the schemas that the subject and all of the peers pass."""
     names = (subject, *peers)
     records = {name: {record.index: record for record in logs[name].records} for name in names}
     common, left_out = common_schemas(logs, names)
@@ -112,7 +112,7 @@ def compare(logs: dict[str, EngineLog], subject: str, peers: Sequence[str]) -> C
 def common_schemas(
     logs: dict[str, EngineLog], names: Sequence[str]
 ) -> tuple[list[int], dict[str, tuple[str, ...]]]:
-    """The indices of the schemas that all of these engines pass, and the ids of others by why."""
+    """Return the indices of the schemas that all engines pass, and the ids of others by reason."""
     records = {name: {record.index: record for record in logs[name].records} for name in names}
     everything = {r.index: r.id for name in names for r in logs[name].records}
     left_out: defaultdict[str, list[str]] = defaultdict(list)
@@ -135,7 +135,7 @@ def _why_not(name: str, record: SchemaRecord | None) -> str | None:
 
 
 def prefixes(record: SchemaRecord, lengths: Sequence[int]) -> list[NDArray[np.float32]]:
-    """The first masks of each document."""
+    """Return the first masks of each document."""
     samples = np.frombuffer(record.mask_us, dtype=np.float32)
     parts = []
     start = 0

@@ -1,12 +1,11 @@
-"""Schemas with labelled instances: reading them from files, choosing among them.
+"""Schemas with labelled instances: reading and selection.
 
 One *case* is a schema with its tests. On disk a case is a JSON object with the members `schema`,
-`tests` (each with `valid` and `data`) and, optionally, `id`; others (`meta`, `description`) are not
-looked at. It is one object a line in a `.jsonl`, `.jsonl.xz` or `.jsonl.zst` file, or one object a
-file in a folder of `.json` files, as MaskBench is published.
+`tests` (each with `valid` and `data`) and, optionally, `id`; others (`meta`, `description`) are
+ignored. A `.jsonl`, `.jsonl.xz` or `.jsonl.zst` file has one object per line; a folder of `.json`
+files has one object per file, as MaskBench is published.
 
-What cannot be read costs no more than itself: a line, or the rest of a file after the place where
-it breaks off.
+An unreadable part affects only itself: a line, or the rest of a file after a truncation.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class DataError(InputError, ValueError):
 
 @dataclass(frozen=True)
 class Source:
-    """The unparsed text of one case, and where it came from."""
+    """The unparsed text of one case, and its source."""
 
     place: str
     text: str
@@ -64,11 +63,11 @@ class Case:
 
 
 def read_sources(path: Path) -> list[Source]:
-    """Reads every case of a file or folder as text, in a stable order.
+    """Read every case of a file or folder as text, in a stable order.
 
-    Raises `DataError` if nothing can be read there or the format is not known. The text of a case
-    is not looked at here: `parse_case` does that, so that one broken case costs only itself. What
-    cannot be read among what can is a source with a problem, which `parse_case` raises.
+    Raises `DataError` if nothing can be read or the format is unknown. `parse_case` reads the text
+    of a case, so that one broken case affects only itself. An unreadable part is a source with a
+    problem, which `parse_case` raises.
     """
     sources = _read_all(path)
     if sources and all(source.problem is not None for source in sources):
@@ -77,7 +76,7 @@ def read_sources(path: Path) -> list[Source]:
 
 
 def builtin_cases() -> list[Case]:
-    """The cases of the built-in corpus."""
+    """Return the cases of the built-in corpus."""
     return [parse_case(source) for source in read_sources(BUILTIN_CORPUS)]
 
 
@@ -99,7 +98,7 @@ def _read_all(path: Path) -> list[Source]:
 
 
 def parse_case(source: Source) -> Case:
-    """Parses one case. Raises `DataError` with the place if it is not a case."""
+    """Parse one case. Raises `DataError` with the position if it is not a case."""
     if source.problem is not None:
         raise DataError(f"{source.place}: {source.problem}")
     try:
@@ -137,7 +136,7 @@ class Slice:
 
     @classmethod
     def parse(cls, text: str) -> Slice:
-        """Reads `i/n`. Raises `ValueError` unless 1 ≤ i ≤ n."""
+        """Parse `i/n`. Raises `ValueError` unless 1 ≤ i ≤ n."""
         left, separator, right = text.partition("/")
         if not separator or not left.isdecimal() or not right.isdecimal():
             raise ValueError(f"expected i/n, got {text!r}")
@@ -150,7 +149,7 @@ class Slice:
 def choose(
     sources: list[Source], *, sample: int | None, seed: int, part: Slice | None
 ) -> list[Source]:
-    """Draws `sample` cases without replacement, in file order, then takes the slice of them."""
+    """Draw `sample` cases without replacement, in file order, then takes the slice of them."""
     chosen = sources
     if sample is not None and sample < len(sources):
         indices = sorted(random.Random(seed).sample(range(len(sources)), sample))
@@ -188,7 +187,7 @@ def _read_file(path: Path) -> Iterator[Source]:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file, unpacked. Raises `OSError`, `EOFError` or `lzma.LZMAError`."""
+    """Yield the decompressed lines of a file. Raises `OSError`, `EOFError` or `lzma.LZMAError`."""
     # Only "\n" ends a line: U+2028 and the like may stand in JSON strings.
     if path.suffix == ".zst":
         left = b""

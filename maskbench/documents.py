@@ -38,7 +38,7 @@ class Encoder(Protocol):
     """A tokenizer's own encoding, without special tokens."""
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of the text."""
+        """Return the token ids of the text."""
         ...
 
 
@@ -73,7 +73,7 @@ class UnwritableSchemaError(ValueError):
 
 
 def prepare(case: Case, index: int, encoder: Encoder, whitespace: Whitespace) -> Prepared:
-    """Writes and tokenizes a case.
+    """Write and tokenize a case.
 
     Instances that have no text (lone surrogates, infinite numbers) or that the tokenizer cannot
     encode are left out and counted. Raises `UnwritableSchemaError` if the schema has no text.
@@ -95,7 +95,7 @@ def prepare(case: Case, index: int, encoder: Encoder, whitespace: Whitespace) ->
 
 
 def write_instance(data: Any, whitespace: Whitespace) -> str:
-    """An instance's text. Raises `ValueError` if it has none."""
+    """Return an instance's text. Raises `ValueError` if it has none."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=whitespace.separators)
     text.encode("utf-8")  # a lone surrogate raises UnicodeEncodeError, a ValueError
     return text

@@ -19,7 +19,7 @@ class Limit:
     faster: float | None = None
 
     def is_met(self, own: float, peer: float | None) -> bool:
-        """Whether a time meets it; `peer` is the better peer's."""
+        """Return whether a time meets it; `peer` is the better peer's."""
         by_time = self.us is not None and own <= self.us
         return by_time or (
             self.faster is not None and peer is not None and own * self.faster <= peer
@@ -75,7 +75,7 @@ class Judgement:
 
 
 def judge(comparison: Comparison) -> list[Judgement]:
-    """All goals; none if nothing was measured, or no other engine was."""
+    """Return all goals; none if nothing was measured, or no other engine was."""
     found: list[Judgement] = []
     if not comparison.rivals:
         return found

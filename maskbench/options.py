@@ -27,7 +27,7 @@ ENGINES_HELP = f"{', '.join(known_engines())}, or module:Class."
 
 
 def engine_list(default: str) -> Option[Any]:
-    """`--engine A,B`, which `names` takes apart."""
+    """Add `--engine A,B`, which `names` splits."""
     return click.option(
         "--engine",
         "engine_list",
@@ -38,7 +38,7 @@ def engine_list(default: str) -> Option[Any]:
 
 
 def names(engine_list: str) -> list[str]:
-    """The engines that `--engine` names. Raises `click.UsageError` if there are none."""
+    """Return the engines that `--engine` names. Raises `click.UsageError` without any."""
     engines = list(dict.fromkeys(name.strip() for name in engine_list.split(",") if name.strip()))
     if not engines:
         raise click.UsageError("--engine names no engine")
@@ -46,29 +46,29 @@ def names(engine_list: str) -> list[str]:
 
 
 def data(default: Path | None = BUILTIN_CORPUS, about: str = DATA_HELP) -> Option[Any]:
-    """`--data PATH`."""
+    """Add `--data PATH`."""
     return click.option("--data", type=click.Path(path_type=Path), default=default, help=about)
 
 
 def tokenizer(default: str = BUILTIN_NAME) -> Option[Any]:
-    """`--tokenizer NAME`."""
+    """Add `--tokenizer NAME`."""
     return click.option("--tokenizer", default=default, show_default=True, help=TOKENIZER_HELP)
 
 
 def tokenizers(default: tuple[str, ...] = ("llama3",), about: str = TOKENIZER_HELP) -> Option[Any]:
-    """`--tokenizer NAME`, as often as wanted, as `names`."""
+    """Add `--tokenizer NAME`, repeatable, as `names`."""
     return click.option(
         "--tokenizer", "names", multiple=True, default=default, show_default=True, help=about
     )
 
 
 def seed(about: str | None = None) -> Option[Any]:
-    """`--seed N`."""
+    """Add `--seed N`."""
     return click.option("--seed", type=int, default=0, show_default=True, help=about)
 
 
 def sample(command: Command) -> Command:
-    """`--sample N` and `--seed N`."""
+    """Add `--sample N` and `--seed N`."""
     command = seed("Of all that is drawn.")(command)
     return click.option("--sample", type=click.IntRange(min=1), help="Draw this many schemas.")(
         command
@@ -104,7 +104,7 @@ whitespace = click.option(
 
 
 def property_order(default: str = "declared", about: str | None = None) -> Option[Any]:
-    """`--property-order ORDER`."""
+    """Add `--property-order ORDER`."""
     return click.option(
         "--property-order",
         type=click.Choice(["declared", "any"]),
@@ -115,7 +115,7 @@ def property_order(default: str = "declared", about: str | None = None) -> Optio
 
 
 def time_limit(default: float, about: str) -> Option[Any]:
-    """`--time-limit S`."""
+    """Add `--time-limit S`."""
     return click.option(
         "--time-limit",
         type=click.FloatRange(min=0, min_open=True),
@@ -137,12 +137,12 @@ memory_limit = click.option(
 
 
 def rounds(default: int) -> Option[Any]:
-    """`--rounds N`."""
+    """Add `--rounds N`."""
     return click.option("--rounds", type=click.IntRange(min=1), default=default, show_default=True)
 
 
 def pin(about: str = "Run all engines on this processor.") -> Option[Any]:
-    """`--pin CPU`."""
+    """Add `--pin CPU`."""
     return click.option("--pin", type=click.IntRange(min=0), metavar="CPU", help=about)
 
 
@@ -154,11 +154,11 @@ markdown = click.option("--markdown", is_flag=True, help="Print Markdown.")
 
 
 def out(about: str = "Write all results to this JSON file.") -> Option[Any]:
-    """`--out FILE`."""
+    """Add `--out FILE`."""
     return click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help=about)
 
 
 def console(width: int = 120, *, stderr: bool = False) -> Console:
-    """What tables are printed on: the terminal, or so many columns where there is none."""
+    """Return the console for tables: the terminal, or a fixed number of columns without one."""
     found = Console(stderr=stderr)
     return found if found.is_terminal else Console(stderr=stderr, width=width)

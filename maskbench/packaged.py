@@ -48,7 +48,7 @@ class MissingPackageError(ValueError):
 
 
 def folder(name: str, scratch: Path) -> Path:
-    """The folder of one of `NAMES`, below `scratch` unless the package has it as it is needed.
+    """Return the folder of one of `NAMES`, below `scratch` unless the package has it.
 
     Raises `MissingPackageError`.
     """
@@ -67,7 +67,7 @@ def folder(name: str, scratch: Path) -> Path:
 
 
 def package_file(distribution: str, *parts: str) -> Path:
-    """A path in an installed package, which is not imported."""
+    """Return a path in an installed package, which is not imported."""
     found = importlib.util.find_spec(distribution.replace("-", "_"))
     if found is None or not found.submodule_search_locations:
         raise MissingPackageError(
@@ -175,7 +175,7 @@ def _from_ranks(
     first_id: int = 0,
     whole_pieces: bool = True,
 ) -> dict[str, Any]:
-    """A byte-level tokenizer; special tokens fill the ids below `first_id`, or come last."""
+    """Return a byte-level tokenizer; special tokens fill the ids below `first_id`, or come last."""
     alphabet = byte_characters()
     pieces = {"".join(map(alphabet.__getitem__, data)): rank for data, rank in ranks.items()}
     vocabulary = {piece: rank + first_id for piece, rank in pieces.items()}
@@ -210,7 +210,7 @@ def _tokenizer(
     pre_tokenizer: dict[str, Any],
     decoder: dict[str, Any],
 ) -> dict[str, Any]:
-    """A tokenizer.json. The library numbers special tokens itself, unless the model has them."""
+    """Return a tokenizer.json. The library numbers special tokens unless the model has them."""
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     model["vocab"] = dict(special) | model["vocab"]
     return {
@@ -230,7 +230,7 @@ def _tokenizer(
 
 
 def _merges(ranks: Mapping[str, int], ids: Mapping[str, int]) -> list[list[str]]:
-    """Every way to put a piece together from two others, in the order of the pieces' ranks."""
+    """Return every way to compose a piece of two others, in the order of the pieces' ranks."""
     merges = []
     for piece, rank in ranks.items():
         for cut in range(1, len(piece)):

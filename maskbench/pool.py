@@ -48,7 +48,7 @@ class _Start:
 
 
 class _Worker(Generic[Task]):
-    """One process and the task that it is busy with."""
+    """One process and its current task."""
 
     def __init__(self, start: _Start) -> None:
         start.log.write_bytes(b"")
@@ -71,7 +71,7 @@ class _Worker(Generic[Task]):
             self.connection.send(task)
 
     def kill(self) -> str:
-        """Ends the process; how it had ended by itself, if it had."""
+        """End the process, and return how it had ended by itself, if it had."""
         self._process.join(0.2)
         code = self._process.exitcode
         self.connection.close()
@@ -113,7 +113,7 @@ class Pool(Generic[Setup, Task, Result]):
         self._workers = []
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Result | Lost]]:
-        """Each task with its result, in the order in which they are done.
+        """Return each task with its result, in the order in which they are done.
 
         Raises `PoolStartError`.
         """

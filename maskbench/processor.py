@@ -1,4 +1,4 @@
-"""What a process does first: where it runs, so that times hold no moves, and what it says."""
+"""The set-up of a process: its processor, so that times contain no moves, and its output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ProcessorError(InputError, ValueError):
 
 
 def work_quietly(log: Path) -> None:
-    """Writes all that this process says to a file, crashes too; interrupts are the parent's."""
+    """Write all output of this process to a file, crashes too; interrupts are the parent's."""
     # Native code writes to the descriptors themselves, so these are replaced.
     sys.stdout.flush()
     sys.stderr.flush()
@@ -29,7 +29,7 @@ def work_quietly(log: Path) -> None:
 
 
 def stay_on(processor: int) -> None:
-    """Runs this process, and the threads that it will start, on one processor.
+    """Run this process, and the threads that it will start, on one processor.
 
     Does nothing where the system cannot do it. Raises `ProcessorError`.
     """
@@ -37,7 +37,7 @@ def stay_on(processor: int) -> None:
 
 
 def stay_off(*processors: int) -> None:
-    """Leaves processors to others, unless there are no more."""
+    """Leave processors to others, unless there are no more."""
     if hasattr(os, "sched_getaffinity"):
         others = os.sched_getaffinity(0) - set(processors)
         if others:

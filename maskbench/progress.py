@@ -26,7 +26,7 @@ def progress(
     done: Mapping[str, int] | None = None,
     console: Console | None = None,
 ) -> Iterator[Callable[[str], None]]:
-    """One bar for each name with the time left; what is yielded advances a bar by one.
+    """Return one bar for each name with the time left; what is yielded advances a bar by one.
 
     `total` may differ by name, and `done` is what a run that goes on had already.
     """

@@ -40,14 +40,14 @@ class ComparisonError(click.ClickException):
 
 @dataclass(frozen=True)
 class Judged:
-    """What one engine made of one schema."""
+    """The result of one engine for one schema."""
 
     verdict: str
     wrong_rejects: int = 0
     wrong_accepts: int = 0
 
     def worse_than(self, then: Judged) -> str | None:
-        """In what way, if it is."""
+        """Return in what way it is worse, if it is."""
         passed = Verdict.PASSED.value
         if then.verdict == passed != self.verdict:
             return "no longer passes"
@@ -83,7 +83,7 @@ class VerdictChange:
 
 
 def verdict_changes(then: Verdicts, now: Verdicts, *, common_only: bool) -> list[VerdictChange]:
-    """Everything that differs, engine by engine, in the order of the schemas.
+    """Return everything that differs, engine by engine, in the order of the schemas.
 
     A schema that only one side has is worse, for it is not judged, and so is an engine that is
     gone; `common_only` leaves these out. Engines that are new are not looked at.
@@ -110,7 +110,7 @@ def verdict_changes(then: Verdicts, now: Verdicts, *, common_only: bool) -> list
 
 
 def verdicts_of(document: dict[str, Any], place: object) -> Verdicts:
-    """Of results or a baseline. Raises `ComparisonError`."""
+    """Return the verdicts of results or a baseline. Raises `ComparisonError`."""
     kind = document.get("format")
     try:
         engines = document["engines"].items()
@@ -147,7 +147,7 @@ def _from_baseline(value: str | dict[str, Any]) -> Judged:
 
 
 def baseline(document: dict[str, Any], place: object) -> str:
-    """The verdicts of results as a file that is small, and whose changes can be read."""
+    """Return the verdicts of results as a small file with readable changes."""
     settings = document.get("settings", {})
     engines = {
         engine: {
@@ -175,7 +175,7 @@ def baseline(document: dict[str, Any], place: object) -> str:
 @click.argument("results", type=click.Path(path_type=Path))
 @click.argument("out", type=click.Path(path_type=Path, dir_okay=False))
 def baseline_command(results: Path, out: Path) -> None:
-    """Writes the verdicts of a run, for `compare` to hold later runs against."""
+    """Write the verdicts of a run, as a reference for `compare`."""
     document = _read(results)
     if not document.get("complete", False):
         raise ComparisonError(f"{results}: the run was interrupted")
@@ -200,10 +200,10 @@ def baseline_command(results: Path, out: Path) -> None:
     help="Leave out engines, schemas and workloads that one of the files does not have.",
 )
 def compare_command(then: Path, now: Path, tolerance: float, common_only: bool) -> None:
-    """Exits with 1 if verdicts got worse or instruction counts rose from THEN to NOW.
+    """Exit with 1 if verdicts got worse or instruction counts rose from THEN to NOW.
 
-    Both are results, verdicts that `baseline` has written, or counts of `tools instructions`. What
-    cannot be read or compared is an error with status 2.
+    Both are results, verdicts that `baseline` has written, or counts of `tools instructions`.
+    Unreadable or incomparable files are an error with status 2.
     """
     before, after = _read(then), _read(now)
     console = options.console(140)

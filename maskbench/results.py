@@ -46,7 +46,7 @@ _SLOWEST = 20
 
 @dataclass(frozen=True)
 class EngineSummary:
-    """What the tables show of one engine."""
+    """The figures of one engine in the tables."""
 
     name: str
     versions: dict[str, str]
@@ -60,7 +60,7 @@ class EngineSummary:
 
 
 def summarise(logs: dict[str, EngineLog]) -> list[EngineSummary]:
-    """Summaries in the order of the logs."""
+    """Return summaries in the order of the logs."""
     own = {name: passing(log.records) for name, log in logs.items()}
     common = frozenset.intersection(*own.values())
     return [
@@ -82,7 +82,7 @@ def describe(
     summaries: list[EngineSummary],
     pairs: Sequence[Comparison] = (),
 ) -> dict[str, Any]:
-    """Everything but the samples: what `write` puts into the JSON file."""
+    """Return everything but the samples: what `write` puts into the JSON file."""
     return {
         "format": FORMAT,
         **about,
@@ -98,11 +98,13 @@ def write(
     summaries: list[EngineSummary],
     pairs: Sequence[Comparison] = (),
 ) -> Path:
-    """Writes `path` (JSON) and, next to it, the samples (`.samples.npz`), whose path it returns.
+    """Write `path` (JSON) and, next to it, the samples (`.samples.npz`); return the latter's path.
 
-    The samples are, per engine, `NAME.mask_us` (float32, every mask in the order of the walk),
-    `NAME.mask_schema` (int32, the position of its schema in the JSON's list) and
-    `NAME.first_mask_us` (float32, NaN where there is none, one per schema).
+    The samples of each engine are these:
+
+    - `NAME.mask_us` (float32): every mask in the order of the walk
+    - `NAME.mask_schema` (int32): the position of its schema in the JSON's list
+    - `NAME.first_mask_us` (float32): one per schema, NaN for a missing one
     """
     samples = path.with_suffix(".samples.npz")
     document = describe(about, logs, summaries, pairs) | {"samples": samples.name}
@@ -128,7 +130,7 @@ class ResultsError(ValueError):
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, EngineLog]]:
-    """What `write` has written: the JSON document, and the logs. Raises `ResultsError`."""
+    """Read the output of `write`: the JSON document, and the logs. Raises `ResultsError`."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
@@ -192,12 +194,12 @@ def _records(
 
 
 def utc_now() -> str:
-    """The time as ISO 8601, for the record."""
+    """Return the time as ISO 8601, for the record."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def machine() -> dict[str, Any]:
-    """What the times depend on."""
+    """Return the description of the machine that times depend on."""
     return {
         "platform": platform.platform(),
         "processor": _processor(),
@@ -207,7 +209,7 @@ def machine() -> dict[str, Any]:
 
 
 def packages() -> dict[str, str]:
-    """The versions of ffwd and of the peers that are installed."""
+    """Return the versions of ffwd and of the peers that are installed."""
     found = {}
     for name in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):

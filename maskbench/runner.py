@@ -28,7 +28,7 @@ Only = Mapping[str, Collection[int]]
 
 @dataclass
 class EngineLog:
-    """What a run collects of one engine: one record per job, in the order of the jobs."""
+    """The records of one engine in a run: one per job, in the order of the jobs."""
 
     versions: dict[str, str] = field(default_factory=dict)
     start_seconds: float = 0.0
@@ -42,19 +42,19 @@ class EngineLog:
 
 
 class Executor(Protocol):
-    """What turns run on."""
+    """The machine or machines that run turns."""
 
     @property
     def starts(self) -> Mapping[str, EngineStart]:
-        """What is known of each engine."""
+        """Return the versions and settings of each engine."""
 
     def run(self, chunks: Iterable[Sequence[Turn]]) -> Iterator[TurnResult]:
-        """The turns of all chunks, in the order in which they end."""
+        """Run the turns of all chunks, and yield them in the order in which they end."""
 
 
 @dataclass
 class Collected:
-    """What a run has found so far."""
+    """The records of a run so far."""
 
     logs: dict[str, EngineLog]
     left_out: LeftOut = field(default_factory=LeftOut)
@@ -70,11 +70,11 @@ def collect(
     only: Only | None = None,
     journal: Journal | None = None,
 ) -> Collected:
-    """Runs every chunk on every engine in turn.
+    """Run every chunk on every engine in turn.
 
-    The first engine of a chunk changes from chunk to chunk. What the journal holds is not run
-    again. An interrupt from the keyboard ends the run; what counts are the chunks that all engines
-    have finished. Raises `EngineStartError` and `JournalError`.
+    The first engine of a chunk changes from chunk to chunk. Turns in the journal are not run again.
+    An interrupt from the keyboard ends the run; the chunks count that all engines have finished.
+    Raises `EngineStartError` and `JournalError`.
     """
     begun: dict[int, Chunk] = {}
     turns: dict[tuple[int, str], TurnResult] = {} if journal is None else dict(journal.turns)
@@ -129,7 +129,7 @@ def run(
     progress: Callable[[str], None] = lambda engine: None,
     only: Only | None = None,
 ) -> dict[str, EngineLog]:
-    """Runs every chunk on every engine of this machine in turn and returns the logs by engine.
+    """Run every chunk on every engine of this machine in turn and return the logs by engine.
 
     An interrupt from the keyboard ends the run after the last chunk that all engines have
     finished. Raises `EngineStartError`.

@@ -46,7 +46,7 @@ def describe_times(samples: NDArray[np.float32]) -> dict[str, float] | None:
 
 
 def mask_samples(records: Iterable[SchemaRecord]) -> NDArray[np.float32]:
-    """All mask times of the records, in their order, in microseconds."""
+    """Return all mask times of the records, in their order, in microseconds."""
     arrays = [np.frombuffer(r.mask_us, dtype=np.float32) for r in records if r.mask_us]
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.float32)
 
@@ -70,7 +70,7 @@ class Scope:
 
 
 def describe_scope(records: Sequence[SchemaRecord], indices: Collection[int]) -> Scope:
-    """Statistics over the records with these indices."""
+    """Return statistics over the records with these indices."""
     chosen = [record for record in records if record.index in indices]
     samples = mask_samples(chosen)
     counts = [record.forced for record in chosen if record.forced is not None]
@@ -84,7 +84,7 @@ def describe_scope(records: Sequence[SchemaRecord], indices: Collection[int]) ->
 
 
 def passing(records: Iterable[SchemaRecord]) -> frozenset[int]:
-    """The indices of the schemas that passed."""
+    """Return the indices of the schemas that passed."""
     return frozenset(r.index for r in records if r.verdict is Verdict.PASSED)
 
 
@@ -113,7 +113,7 @@ class Counts:
 
 
 def count_verdicts(records: Sequence[SchemaRecord]) -> Counts:
-    """Counts over all records."""
+    """Return counts over all records."""
     verdicts = Counter(record.verdict for record in records)
     return Counts(
         schemas=len(records),
@@ -134,7 +134,7 @@ def count_verdicts(records: Sequence[SchemaRecord]) -> Counts:
 
 
 def refusal_reasons(records: Iterable[SchemaRecord]) -> list[tuple[str, int]]:
-    """The categories of refusals, most frequent first."""
+    """Return the categories of refusals, most frequent first."""
     counter = Counter(r.reason for r in records if r.reason is not None)
     return sorted(counter.items(), key=lambda item: (-item[1], item[0]))
 
@@ -150,7 +150,7 @@ class SlowMask:
 
 
 def slowest_masks(records: Iterable[SchemaRecord], limit: int) -> list[SlowMask]:
-    """The slowest masks, at most one per schema, slowest first."""
+    """Return the slowest masks, at most one per schema, slowest first."""
     found = []
     for record in records:
         if record.mask_us:
@@ -161,6 +161,6 @@ def slowest_masks(records: Iterable[SchemaRecord], limit: int) -> list[SlowMask]
 
 
 def slowest_first_masks(records: Iterable[SchemaRecord], limit: int) -> list[tuple[float, str]]:
-    """The slowest compile + first mask in microseconds, with the schema's id."""
+    """Return the slowest compile + first mask in microseconds, with the schema's id."""
     found = [(r.first_mask_us, r.id) for r in records if r.first_mask_us is not None]
     return nlargest(limit, found, key=lambda item: item[0])

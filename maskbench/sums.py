@@ -9,7 +9,7 @@ Count = TypeVar("Count")
 
 
 def added(one: Count, other: Count, but: frozenset[str] = frozenset()) -> Count:
-    """The sum of two: numbers, counters and lists. Of the fields `but`, those of the first."""
+    """Return the sum of two: numbers, counters and lists; the first's fields `but` stay."""
     values: dict[str, Any] = {
         field.name: getattr(one, field.name)
         if field.name in but

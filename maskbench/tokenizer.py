@@ -37,7 +37,7 @@ class TokenizerError(InputError, ValueError):
 
 @dataclass(frozen=True)
 class TokenizerSpec:
-    """What every engine is told about the tokenizer.
+    """The properties of the tokenizer for every engine.
 
     `directory` is a Hugging Face folder with `tokenizer.json` and `tokenizer_config.json`,
     `vocab_size` the number of ids (the width of a mask in bits).
@@ -50,7 +50,7 @@ class TokenizerSpec:
     sha256: str
 
     def plain(self) -> dict[str, Any]:
-        """What results say of it."""
+        """Return its description for results."""
         return {
             "name": self.name,
             "vocab_size": self.vocab_size,
@@ -68,7 +68,7 @@ class HuggingFaceEncoder:
         self._tokenizer.no_truncation()
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of the text."""
+        """Return the token ids of the text."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
@@ -76,8 +76,8 @@ class HuggingFaceEncoder:
 class OutputEncoder:
     """The tokenizer's own encoding of text in the middle of an output.
 
-    It differs from that of a prompt in three things: no space is put before the text, special
-    tokens are text like any other, and no character is composed (NFC), so that no byte is lost.
+    It differs from that of a prompt in three points. No space is added before the text, and special
+    tokens are text like any other. No character is composed (NFC), so that no byte is lost.
     """
 
     def __init__(self, spec: TokenizerSpec) -> None:
@@ -88,13 +88,13 @@ class OutputEncoder:
         self._tokenizer = tokenizers.Tokenizer.from_str(json.dumps(state))
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of the text."""
+        """Return the token ids of the text."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
 
 def _without_changes(state: dict[str, Any] | None, steps: str) -> dict[str, Any] | None:
-    """A normalizer or pre-tokenizer without what composes characters or puts a space before."""
+    """Return a normalizer or pre-tokenizer that neither composes characters nor adds a space."""
     if state is None or state["type"] in ("NFC", "Prepend"):
         return None
     if state["type"] == "Sequence":
@@ -108,10 +108,10 @@ def _without_changes(state: dict[str, Any] | None, steps: str) -> dict[str, Any]
 
 
 def resolve(name: str, scratch: Path) -> TokenizerSpec:
-    """Finds the tokenizer called `name`: `builtin`, `bytes`, a package's name, or a folder.
+    """Find the tokenizer called `name`: `builtin`, `bytes`, a package's name, or a folder.
 
-    The built-in one is trained and written below `scratch`. Raises `TokenizerError`. Says on
-    standard error if there are bytes that no token of the tokenizer spells, and which.
+    The built-in one is trained and written below `scratch`. Raises `TokenizerError`. Lists bytes
+    without a token on standard error.
     """
     spec = _resolve(name, scratch)
     problem = unspelled(spec)
@@ -121,7 +121,7 @@ def resolve(name: str, scratch: Path) -> TokenizerSpec:
 
 
 def unspelled(spec: TokenizerSpec) -> str | None:
-    """Which bytes of text no token encodes, or why that cannot be told; None if there are none.
+    """Return the bytes of text that no token encodes, or why they are unknown; or None.
 
     ffwd refuses such a tokenizer; other engines may take it, and have masks with no way on.
     """
@@ -168,7 +168,7 @@ def _resolve(name: str, scratch: Path) -> TokenizerSpec:
 
 
 def describe(directory: Path, name: str) -> TokenizerSpec:
-    """Reads vocabulary size and end tokens of a Hugging Face folder."""
+    """Read vocabulary size and end tokens of a Hugging Face folder."""
     file = directory / "tokenizer.json"
     if not file.is_file():
         raise TokenizerError(f"tokenizer {name!r}: no tokenizer.json in {directory}")
@@ -190,7 +190,7 @@ def describe(directory: Path, name: str) -> TokenizerSpec:
 
 
 def train_builtin(directory: Path) -> None:
-    """Trains a small byte-level BPE tokenizer on the built-in corpus, always the same one."""
+    """Train a small byte-level BPE tokenizer on the built-in corpus, always the same one."""
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
         [
@@ -211,7 +211,7 @@ def train_builtin(directory: Path) -> None:
 
 
 def _write_bytes(directory: Path) -> None:
-    """A byte-level tokenizer that joins nothing."""
+    """Write a byte-level tokenizer without merges."""
     alphabet = packaged.byte_characters()
     vocabulary = {character: byte for byte, character in enumerate(alphabet)}
     model = tokenizers.models.BPE(vocabulary | {_END: len(vocabulary)}, [])

@@ -69,7 +69,7 @@ class SchemaRecord:
     def ended_early(
         cls, job: Job, ended: Ended, detail: str, peak_memory_bytes: int | None = None
     ) -> SchemaRecord:
-        """The process crashed or was killed: none of its times are kept."""
+        """Return the record of a process that crashed or was killed, without its times."""
         verdict = Verdict(ended.value)
         labels = _labels(job)
         return cls(
@@ -86,7 +86,7 @@ class SchemaRecord:
         *,
         peak_memory_bytes: int | None = None,
     ) -> SchemaRecord:
-        """The verdict on what was measured."""
+        """Return the verdict on a measurement."""
         reason = detail = None
         labels = _labels(job)
         problems = [d.problem for d in measured.documents if d.problem is not None]
@@ -138,7 +138,7 @@ class SchemaRecord:
         return sum(document.outcome is Outcome.FAILED for document in self.documents)
 
     def place_of_mask(self, number: int) -> tuple[int, int]:
-        """The document and the position in it of the mask with this number in `mask_us`."""
+        """Return the document and the position in it of the mask with this number in `mask_us`."""
         for index, document in enumerate(self.documents):
             if number < document.masks:
                 return index, number

@@ -19,7 +19,7 @@ from maskbench.engines.base import Compiled, Engine, FailedError, RefusedError, 
 
 
 class Outcome(str, Enum):
-    """What an engine made of one document."""
+    """The result of an engine for one document."""
 
     ACCEPTED = "accepted"
     """Every token allowed by its mask and accepted, and the last mask allows the end."""
@@ -63,7 +63,7 @@ class Walker:
         self._words = engine.bitmask.data.cast("B").cast("I")
 
     def measure(self, job: Job) -> tuple[Measured, Compiled | None]:
-        """Compiles the schema and walks all documents, timing each mask. Raises `MemoryError`."""
+        """Compile the schema and walks all documents, timing each mask. Raises `MemoryError`."""
         engine = self._engine
         try:
             start = perf_counter_ns()
@@ -93,7 +93,7 @@ class Walker:
     def count_forced(
         self, compiled: Compiled, documents: Sequence[Document], measured: Measured
     ) -> ForcedCount | None:
-        """Counts forced tokens over the valid documents that `measure` found accepted.
+        """Count forced tokens over the valid documents that `measure` found accepted.
 
         None if the engine has no forced tokens. Raises `FailedError` if the walk contradicts it.
         """
@@ -154,13 +154,13 @@ class Walker:
 
 
 def raise_if_out_of_memory(error: Exception) -> None:
-    """Raises `MemoryError` if that is what the error says, by its type or as C++ says it."""
+    """Raise `MemoryError` if the error means that, by its type or by C++'s message."""
     if isinstance(error, MemoryError) or "bad_alloc" in str(error):
         raise MemoryError(str(error)) from error
 
 
 def describe_error(error: Exception) -> str:
-    """An error as one text for the record."""
+    """Return an error as one text for the record."""
     if isinstance(error, FailedError):
         return str(error)
     return f"{type(error).__name__}: {error}"

@@ -20,7 +20,7 @@ from maskbench.walk import Measured, Walker, describe_error, raise_if_out_of_mem
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What a worker process is started with."""
+    """The arguments of a worker process."""
 
     engine: str
     setup: EngineSetup
@@ -75,7 +75,7 @@ Message = Ready | NotReady | TimedResult | ForcedResult | OutOfMemory
 
 
 def main(connection: Connection, start: WorkerSetup) -> None:
-    """Serves lists of jobs until the parent sends None or goes away.
+    """Serve lists of jobs until the parent sends None or ends.
 
     For each job it sends one `TimedResult` and, if the run wants it, one `ForcedResult`. The
     parent counts on this order, and watches the time between two messages and the size of this

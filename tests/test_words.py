@@ -1,15 +1,18 @@
-"""Documents and error messages are written in the words of CONTRIBUTING; `make lint` runs this.
+"""Pages, docstrings and messages are written in the words of CONTRIBUTING; `make lint` runs it.
 
 Sentences have at most 35 words, start with their subject and use the field's terms. Blocks of code
 and the targets of links are not read; lines of code fit beside the navigation.
 """
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from ffwd import _native
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 35
@@ -146,6 +149,31 @@ def python_messages() -> Iterator[str]:
                     )
 
 
+def docstrings() -> Iterator[tuple[str, str]]:
+    """Those of the package, the adapters and maskbench, with their places; click's `\\b` apart."""
+    for folder in ("ffwd", "adapters", "maskbench"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(
+                    node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+                ) and (text := ast.get_docstring(node)):
+                    verbatim = re.compile(r"^\x08\n.*?(?:\n\n|\Z)", re.DOTALL | re.MULTILINE)
+                    line = node.body[0].lineno
+                    yield f"{path.relative_to(ROOT)}:{line}", verbatim.sub("", text)
+
+
+def native_docstrings() -> Iterator[tuple[str, str, bool]]:
+    """Those of the core that Python sees: the name, the text, and whether it is called."""
+    for name in _native.__all__:
+        found = getattr(_native, name)
+        yield name, found.__doc__ or "", inspect.isroutine(found)
+        for member, value in vars(found).items() if isinstance(found, type) else ():
+            shown = getattr(found, member) if isinstance(value, staticmethod) else value
+            called = inspect.isroutine(shown)
+            if not member.startswith("__") and (called or inspect.isgetsetdescriptor(shown)):
+                yield f"{name}.{member}", shown.__doc__ or "", called
+
+
 # Comments, raw strings and characters, in which quotes begin nothing, and literals.
 RUST = re.compile(
     r'''//[^\n]*|\bb?r(#*)".*?"\1|'(?:\\'|\\[^']+|[^\\'])'|"((?:[^"\\]|\\.)*)"''', re.DOTALL
@@ -173,6 +201,28 @@ def test_messages_are_written_plainly() -> None:
     assert len(messages) > 1000
     found = [fault for message in sorted(messages) for fault in faults(message)]
     assert not found, "\n" + "\n".join(found)
+
+
+def test_docstrings_are_written_plainly() -> None:
+    """No sentence of more than 35 words, no house word, no clause turned inside out."""
+    written = [*docstrings(), *((name, text) for name, text, _ in native_docstrings())]
+    assert len(written) > 2500
+    found = [f"{place}: {fault}" for place, text in written for fault in faults(text)]
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_docstrings_of_the_core_have_the_form_of_all_others() -> None:
+    """First one sentence on a line of its own, in the imperative for what is called."""
+    checked = 0
+    for name, text, called in native_docstrings():
+        first, *rest = text.split("\n")
+        assert first.endswith("."), (name, first)
+        assert not rest or not rest[0], (name, first)
+        if called:
+            checked += 1
+            assert re.match(r"[A-Z][a-z]*[a-rt-z] ", first), (name, first)
+            assert not re.match(r"(?:The|How|Whether|An|Any|One) ", first), (name, first)
+    assert checked > 120
 
 
 @pytest.mark.parametrize(

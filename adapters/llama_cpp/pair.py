@@ -1,4 +1,4 @@
-"""What masks the logits of a `Llama` and drafts its forced tokens, request by request."""
+"""Masks of a `Llama`'s logits and drafts of its forced tokens, request by request."""
 
 import logging
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class UnsupportedLlamaError(FfwdError):
 
 @dataclass(frozen=True)
 class PairStats:
-    """What happened in one request.
+    """The counters of one request.
 
     Attributes:
         masks: Tokens that were sampled under a mask.
@@ -90,6 +90,9 @@ class GrammarPair:
             request = Request(grammar, canonical=canonical, max_tokens=None, only=False)
             self._own = GrammarProcessors(self, request)
         self._draft_model = _ForcedTokens(self)
+
+    def __repr__(self) -> str:
+        return f"GrammarPair(max_draft_tokens={self.max_draft_tokens}, canonical={self._canonical})"
 
     @property
     def draft_model(self) -> LlamaDraftModel:
@@ -194,6 +197,9 @@ class GrammarProcessors(LogitsProcessorList):  # type: ignore[misc]
         self._request = request
         self.error: Exception | None = None
 
+    def __repr__(self) -> str:
+        return f"GrammarProcessors({self.stats}, error={self.error!r})"
+
     @property
     def stats(self) -> PairStats:
         """Counters of the request, or of the last one."""
@@ -203,8 +209,8 @@ class GrammarProcessors(LogitsProcessorList):  # type: ignore[misc]
     def extend(self, others: Any) -> "GrammarProcessors":
         """Add processors, and return the list.
 
-        With `logit_bias`, llama-cpp-python goes on with what `extend` returns, and so without any
-        processor where that is a plain list's None.
+        With `logit_bias`, llama-cpp-python uses the result of `extend`; a plain list returns None,
+        which would drop every processor.
         """
         super().extend(others)
         return self

@@ -44,23 +44,22 @@ class NoTokenLeftError(FfwdError):
 
 
 class Request:
-    """The matcher of a request, kept in step with the ids that llama-cpp-python shows.
+    """The matcher of a request, synchronized with the ids that llama-cpp-python shows.
 
-    A processor is called once for every token that is sampled, so each call is one token further
-    than the call before. It is shown the ids that have been evaluated: after the sampled ones there
-    may be drafts, which the next calls go through one by one as long as they are confirmed.
+    A processor is called once for every sampled token, so each call is one token further than the
+    call before. Its argument is the evaluated ids: drafts may follow the sampled ones, and the next
+    calls process them one by one as long as they are confirmed.
 
-    Where text is forced, the tokens are those of the tokenizer, and the only ones that may come: a
-    draft of them is confirmed, and a text with drafts is the same as one without.
+    Forced tokens are those of the tokenizer, and the only allowed ones. A draft of them is
+    confirmed, and a text with drafts equals one without.
 
     Args:
-        grammar: What the request follows.
-        canonical: Leave only tokens with which the tokenizer itself would have cut the text.
-        max_tokens: Within how many tokens the text ends.
-        only: Whether there is just one prompt. Then ids that begin with those that are known go on
-            from them, whatever drafts they have; otherwise they may be a new prompt, too, and only
-            the drafts of the pair are known.
-
+        grammar: The grammar of the request.
+        canonical: Allow only tokens that keep the output a tokenization of the tokenizer.
+        max_tokens: The most tokens of the output.
+        only: Whether there is a single prompt. Then ids that start with the known ones continue
+            them, whatever drafts they have. Otherwise they may be a new prompt, and only the pair's
+            drafts are known.
     """
 
     def __init__(
@@ -96,14 +95,14 @@ class Request:
         self._prompt_length = 0
 
     def begins(self, input_ids: NDArray[np.intc]) -> bool:
-        """Whether the ids begin with those that the request has taken."""
+        """Return whether the ids begin with those that the request has taken."""
         known = len(self._ids)
         return (
             self.begun and len(input_ids) >= known and np.array_equal(input_ids[:known], self._ids)
         )
 
     def goes_on(self, input_ids: NDArray[np.intc], drafts: int) -> bool:
-        """Whether these ids are the same request's, one token further than at the last call.
+        """Return whether these ids are the same request's, one token further than at the last call.
 
         `drafts` is how many drafts may follow that token.
         """
@@ -240,7 +239,7 @@ class Request:
 
 
 def _encodes(vocabulary: Vocabulary) -> bool:
-    """Whether forced text can be cut into tokens."""
+    """Return whether forced text can be tokenized."""
     try:
         vocabulary.encode(b"")
     except VocabularyError:

@@ -20,7 +20,7 @@ _SHOWN = 5
 
 
 def tokenizer_of(llama: Any, *, pre: str | None = None) -> Tokenizer:
-    """The tokenizer in the GGUF file that a `Llama` was loaded from, with the model's end tokens.
+    """Return the tokenizer in the GGUF file of a `Llama`, with the model's end tokens.
 
     For chat templates and prompts (`ffwd.chat`) as well. Every token is compared with what the
     loaded model has for it.
@@ -42,15 +42,15 @@ def tokenizer_of(llama: Any, *, pre: str | None = None) -> Tokenizer:
 
 
 def vocabulary_of(llama: Any, *, pre: str | None = None) -> Vocabulary:
-    """What grammars for a `Llama` are compiled for.
+    """Return the vocabulary for the grammars of a `Llama`.
 
-    It is read from the model's file, as `tokenizer_of` does it. Where ffwd does not know the
-    tokenizer, or llama.cpp writes some token in another way, the tokens are those of the loaded
-    model, and a warning is logged: masks are right for what llama.cpp writes, but forced text is
-    cut by backoff (or, for SentencePiece's models, not at all), and `canonical` cannot be had.
+    It is read from the model's file, as `tokenizer_of` does. If ffwd does not know the tokenizer,
+    or llama.cpp writes some token differently, the tokens are those of the loaded model, and a
+    warning is logged. Masks are then right for llama.cpp's output, but forced text is tokenized by
+    backoff (or, for SentencePiece's models, not at all), and `canonical` is unavailable.
 
     Raises:
-        VocabularyError: Nothing ends an output, or some text cannot be written.
+        VocabularyError: The model has no end token, or some text cannot be written.
 
     """
     try:
@@ -61,7 +61,7 @@ def vocabulary_of(llama: Any, *, pre: str | None = None) -> Vocabulary:
 
 
 def _loaded_vocabulary(llama: Any) -> Vocabulary:
-    """From the loaded model alone."""
+    """Return a vocabulary from the loaded model alone."""
     vocab = llama_cpp.llama_model_get_vocab(llama.model)
     tokens: list[bytes | None] = []
     names: dict[str, int] = {}
@@ -114,13 +114,13 @@ def _compare(llama: Any, vocabulary: Vocabulary) -> None:
 
 
 def _end_tokens(llama: Any) -> list[int]:
-    """All tokens at which llama.cpp ends a completion."""
+    """Return all tokens at which llama.cpp ends a completion."""
     vocab = llama_cpp.llama_model_get_vocab(llama.model)
     return [token for token in range(llama.n_vocab()) if llama_cpp.llama_vocab_is_eog(vocab, token)]
 
 
 def _piece(vocab: Any, token: int) -> bytes:
-    """The text of a token; nothing for control tokens."""
+    """Return the text of a token; empty for control tokens."""
     size = 64
     while True:
         buffer = ctypes.create_string_buffer(size)

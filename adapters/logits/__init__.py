@@ -88,7 +88,7 @@ def apply_token_bitmask_inplace(
 
 
 def _matrix(logits: torch.Tensor) -> torch.Tensor:
-    """The logits as [rows, width], if they can be written to."""
+    """Return the logits as [rows, width], if they are writable."""
     if not isinstance(logits, torch.Tensor):
         raise BitmaskError(f"logits must be a torch tensor, not {type(logits).__name__}")
     if logits.dtype not in _FLOATS:
@@ -112,7 +112,7 @@ def _matrix(logits: torch.Tensor) -> torch.Tensor:
 
 
 def _bits(bitmask: Any, device: torch.device) -> torch.Tensor:
-    """The bitmask as int32 [rows, words] on a device."""
+    """Return the bitmask as int32 [rows, words] on a device."""
     if isinstance(bitmask, np.ndarray):
         if bitmask.dtype not in (np.int32, np.uint32):
             raise BitmaskError(f"a bitmask must be int32 or uint32, not {bitmask.dtype}")
@@ -150,7 +150,7 @@ def _on_accelerator(rows: Any) -> bool:
 
 
 def _row_numbers(of: str, rows: Any, count: int, device: torch.device) -> torch.Tensor | None:
-    """Row numbers as int64 on a device, checked unless they come from one."""
+    """Return row numbers as int64 on a device, checked unless they come from one."""
     if rows is None:
         return None
     if _on_accelerator(rows):

@@ -18,7 +18,7 @@ def encoded(value: Any) -> bytes:
 
 
 def event(value: Any) -> bytes:
-    """One event of a stream."""
+    """Return one event of a stream."""
     return b"data: " + encoded(value) + b"\n\n"
 
 
@@ -35,7 +35,7 @@ class Choice:
     ending: Ending | None = None
 
     def add(self, deltas: Sequence[Delta]) -> None:
-        """More has come."""
+        """Append to the delta."""
         for delta in deltas:
             if delta.kind == "content":
                 self.content.append(delta.text)
@@ -52,7 +52,7 @@ class Choice:
         return "".join(self.content)
 
     def message(self) -> dict[str, Any]:
-        """The assistant's message."""
+        """Return the assistant's message."""
         message: dict[str, Any] = {
             "role": "assistant",
             "content": None if self.calls and not self.content else self.text,
@@ -73,7 +73,7 @@ class Choice:
 
 
 class Envelope:
-    """What all objects of one answer have in common.
+    """The common members of all objects of one answer.
 
     Args:
         model: The name of the model.
@@ -88,7 +88,7 @@ class Envelope:
         self._created = int(time.time())
 
     def whole(self, choices: Sequence[Choice], prompt_tokens: int) -> dict[str, Any]:
-        """An answer that is sent at once."""
+        """Return an answer that is sent at once."""
         listed = []
         for index, choice in enumerate(choices):
             said: dict[str, Any] = (
@@ -103,7 +103,7 @@ class Envelope:
         }
 
     def first(self, index: int) -> list[dict[str, Any]]:
-        """What a stream says of a choice before anything has come."""
+        """Return the first chunks of a stream's choice."""
         if not self._chat:
             return []
         return [self._chunk(index, {"delta": {"role": "assistant", "content": ""}}, None)]
@@ -111,7 +111,7 @@ class Envelope:
     def chunks(
         self, index: int, deltas: Sequence[Delta], ending: Ending | None
     ) -> Iterator[dict[str, Any]]:
-        """What a stream says of deltas, and of an end."""
+        """Return the chunks of deltas, and of an end."""
         for delta in merged(deltas):
             said = {"delta": _delta(delta)} if self._chat else {"text": delta.text}
             yield self._chunk(index, said, None)
@@ -119,7 +119,7 @@ class Envelope:
             yield self._chunk(index, {"delta": {}} if self._chat else {"text": ""}, ending.reason)
 
     def last(self, endings: Sequence[Ending | None], prompt_tokens: int) -> dict[str, Any]:
-        """The chunk with the usage."""
+        """Return the chunk with the usage."""
         return {
             **self._head("chat.completion.chunk"),
             "choices": [],
@@ -140,7 +140,7 @@ class Envelope:
 
 
 def usage(endings: Sequence[Ending | None], prompt_tokens: int) -> dict[str, Any]:
-    """How many tokens a request took; `forced_tokens` is a field of this server's own."""
+    """Return how many tokens a request took; `forced_tokens` is a field of this server's own."""
     ended = [ending for ending in endings if ending is not None]
     tokens = sum(ending.tokens for ending in ended)
     return {
@@ -155,7 +155,7 @@ def usage(endings: Sequence[Ending | None], prompt_tokens: int) -> dict[str, Any
 
 
 def merged(deltas: Sequence[Delta]) -> Iterator[Delta]:
-    """The same with neighbours of one kind put together: a slow client gets larger pieces."""
+    """Merge adjacent deltas of one kind, so that a slow client gets larger pieces."""
     texts: list[str] = []
     last: Delta | None = None
     for delta in deltas:

@@ -46,7 +46,7 @@ Render: TypeAlias = Callable[[Any], Rendered]
 
 
 class Server:
-    """What the routes share.
+    """The shared state of the routes.
 
     Args:
         loaded: The model.
@@ -96,7 +96,7 @@ class Server:
         self.preparer.cache.close()
 
     async def read(self, read: Read, body: bytes) -> tuple[Request, bool]:
-        """The request that a body is, and whether its prompt is heavy work.
+        """Return the request in a body, and whether its prompt is heavy work.
 
         Raises:
             ApiError: It is none, or larger than this server takes.
@@ -114,12 +114,12 @@ class Server:
         return request, True
 
     async def render(self, render: Render, request: Request, *, heavy: bool) -> Rendered:
-        """What `Preparer.chat` or `Preparer.completion` make of a request."""
+        """Return the result of `Preparer.chat` or `Preparer.completion` for a request."""
         lane = self.heavy_rendering if heavy else self.rendering
         return await _run_in(lane, lambda: render(request))
 
     async def texts(self, rendered: Rendered, stream: Stream, deadline: float) -> list[Text]:
-        """The texts of a request; see `Preparer.texts`."""
+        """Return the sequences of a request; see `Preparer.texts`."""
 
         def prepare(effort: Effort) -> Callable[[], list[Text]]:
             return lambda: self.preparer.texts(rendered, stream, deadline=deadline, effort=effort)
@@ -380,7 +380,7 @@ def _authorise(scope: Scope, key: str | None) -> None:
 
 
 async def _body(scope: Scope, receive: Receive, options: ServerOptions) -> bytes | None:
-    """The request's body; None where the client is gone."""
+    """Return the request's body; None if the client is gone."""
     limit = options.max_body_bytes
     too_large = ApiError(
         413,
@@ -417,7 +417,7 @@ async def _gone(receive: Receive) -> None:
 
 
 def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Starlette:
-    """The application for a model; its lifespan runs the model's thread.
+    """Return the application for a model; its lifespan runs the model's thread.
 
     Args:
         loaded: The model. An application has it for itself.

@@ -1,4 +1,4 @@
-"""What a request asks of its answer, as a grammar and as a key under which it is kept."""
+"""The constraint of a request, as a grammar and as a cache key."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ _CONSTRAINTS = ("json", "json_object", "regex", "choice", "grammar", "structural
 
 
 class Asked:
-    """What one request asks of its answer.
+    """The constraint of one request's answer.
 
     Args:
         response_format: Of the request.
@@ -78,7 +78,7 @@ class Asked:
         return None if self._format is None else "response_format"
 
     def key(self, *, may_reason: bool) -> GrammarRequest:
-        """What the grammar depends on."""
+        """Return the cache key, with all that the grammar depends on."""
         asked = {
             "format": self._format,
             "structured": self._structured,
@@ -93,7 +93,7 @@ class Asked:
 
 
 class Reader:
-    """Makes the grammars of keys; what a `GrammarCache` reads with."""
+    """The compiler of keys, with which a `GrammarCache` reads."""
 
     def __init__(
         self, tool_format: ToolFormat | None, no_tool_format: str, writing: Writing
@@ -103,7 +103,7 @@ class Reader:
         self._no_tool_format = no_tool_format
 
     def __call__(self, request: GrammarRequest) -> ffwd.Grammar:
-        """The grammar of a key.
+        """Return the grammar of a key.
 
         Raises:
             ApiError: What is wrong with it, and with which field.
@@ -155,7 +155,7 @@ class Reader:
 
 
 def _text(asked: Mapping[str, Any], writing: Writing) -> ffwd.Grammar | None:
-    """What the text of an answer is; None for any text."""
+    """Return the constraint on the text of an answer; None for any text."""
     if asked["compact"]:
         writing = replace(writing, whitespace="compact", separators=None, indent=None)
     if asked["structured"] is not None:
@@ -174,7 +174,7 @@ def _text(asked: Mapping[str, Any], writing: Writing) -> ffwd.Grammar | None:
 
 
 def _structured(given: StructuredOutputs) -> tuple[str, str]:
-    """The one constraint, as a kind and a text."""
+    """Return the single constraint, as a kind and a text."""
     values: dict[str, Any] = {
         "json": given.json_,
         "json_object": given.json_object or None,

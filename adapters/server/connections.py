@@ -1,4 +1,4 @@
-"""Connections that send too slowly are closed: what uvicorn has no time limit for."""
+"""Time limits for slow clients, which uvicorn lacks: their connections are closed."""
 
 import asyncio
 
@@ -68,5 +68,5 @@ class TimedProtocol(H11Protocol):
 
 
 def timed_protocol(read_timeout: float) -> type[TimedProtocol]:
-    """The protocol with another limit, as uvicorn takes it: a class."""
+    """Return the protocol with another limit, as a class for uvicorn."""
     return type("TimedProtocol", (TimedProtocol,), {"read_timeout": read_timeout})

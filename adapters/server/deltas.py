@@ -75,7 +75,7 @@ class AnswerReader:
         """Whether a stop string has come."""
 
     def read(self, *, finish: bool = False) -> list[Delta]:
-        """What has become certain since the last time; with `finish` the text ends here."""
+        """Return the deltas that became certain; with `finish` the text ends."""
         deltas: list[Delta] = []
         for event in self._matcher.events(finish=finish):
             self._of(event, deltas)
@@ -104,7 +104,7 @@ class AnswerReader:
             self._values.append(event.start)
 
     def _arguments(self, event: Event, deltas: list[Delta]) -> None:
-        """JSON goes out as it comes; other notations when they are whole."""
+        """Send JSON as it comes, and other notations when they are complete."""
         if event.action == "begin":
             self._written, self._values, self._begin = [], [], event.start
         elif event.action == "delta":
@@ -122,7 +122,7 @@ class AnswerReader:
             self._add(deltas, "arguments", text)
 
     def _new(self, event: Event) -> str:
-        """The text of a delta without what was there already."""
+        """Return the added text of a delta."""
         text = event.text or ""
         if event.start >= self._again:
             return text

@@ -41,7 +41,7 @@ class ApiError(Exception):
         self.headers = headers or {}
 
     def body(self) -> dict[str, Any]:
-        """What is sent."""
+        """Return the body of the response."""
         return {
             "error": {
                 "message": self.message,
@@ -53,17 +53,17 @@ class ApiError(Exception):
 
 
 def bad(message: str, *, param: str | None = None, code: str | None = None) -> ApiError:
-    """The request is wrong."""
+    """Return the error for an invalid request."""
     return ApiError(400, message, param=param, code=code)
 
 
 def unsupported(param: str, reason: str) -> ApiError:
-    """The server does not do what a field asks for."""
+    """Return the error for an unsupported field."""
     return bad(f"`{param}` is not supported: {reason}", param=param, code="unsupported_parameter")
 
 
 def overloaded(message: str) -> ApiError:
-    """No room for one more request."""
+    """Return the error for a request without a free place."""
     return ApiError(
         429,
         message,
@@ -74,7 +74,7 @@ def overloaded(message: str) -> ApiError:
 
 
 def overdue(message: str, param: str | None) -> ApiError:
-    """A grammar took longer than the clock lets it, which a server with less to do may not see."""
+    """Return the error for a slow grammar, which a less busy server may compile."""
     return ApiError(
         503,
         message,
@@ -86,7 +86,7 @@ def overdue(message: str, param: str | None) -> ApiError:
 
 
 def stopping() -> ApiError:
-    """The server is going away."""
+    """Return the error of a server that is stopping."""
     return ApiError(
         503,
         "the server is shutting down",
@@ -97,7 +97,7 @@ def stopping() -> ApiError:
 
 
 def late(seconds: float) -> ApiError:
-    """A request took longer than it may."""
+    """Return the error for a request that takes too long."""
     return ApiError(
         504,
         f"the request was given up after {seconds:g} seconds",
@@ -109,7 +109,7 @@ def late(seconds: float) -> ApiError:
 
 
 def internal(error: BaseException) -> ApiError:
-    """Something that should not happen."""
+    """Return the error for a fault of the server."""
     return ApiError(
         500,
         f"the server failed: {type(error).__name__}: {error}",
@@ -119,7 +119,7 @@ def internal(error: BaseException) -> ApiError:
 
 
 def of_ffwd(error: Exception, param: str | None, *, budget_param: str = "max_tokens") -> ApiError:
-    """What ffwd says of a request; `param` is the field that it was about."""
+    """Return the error for one of ffwd's; `param` is the offending field."""
     code = "invalid_grammar"
     if isinstance(error, BudgetError):
         return bad(
@@ -153,7 +153,7 @@ def of_ffwd(error: Exception, param: str | None, *, budget_param: str = "max_tok
 
 
 def _shortened(pointer: str) -> str:
-    """A pointer for a message: without its middle if it is long."""
+    """Return a pointer for a message, without its middle if it is long."""
     half = _MAX_SHOWN // 2
     return pointer if len(pointer) <= _MAX_SHOWN else f"{pointer[:half]}…{pointer[-half:]}"
 

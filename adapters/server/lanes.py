@@ -19,12 +19,12 @@ _LOWEST = 19
 
 
 def quick_lane(name: str, threads: int) -> ThreadPoolExecutor:
-    """Threads for work that is bounded by something small."""
+    """Return threads for work with a small bound."""
     return ThreadPoolExecutor(threads, thread_name_prefix=f"ffwd-{name}")
 
 
 def heavy_lane(name: str, threads: int = 1) -> ThreadPoolExecutor:
-    """Threads for work that may take long, behind all others where the system knows of that."""
+    """Return threads for slow work, at a low priority if the system supports it."""
     return ThreadPoolExecutor(
         threads, thread_name_prefix=f"ffwd-heavy-{name}", initializer=_step_back
     )
@@ -86,9 +86,9 @@ class ReplacingLane:
             pass
 
     def _call_next(self) -> bool:
-        """Make the next call; whether this thread is to make another.
+        """Make the next call, and return whether this thread should make another.
 
-        Nothing of a call is held while the next one is waited for.
+        Waiting for the next call holds no reference to the previous one.
         """
         job = self._queue.get()
         if job is None or job.call is None:

@@ -29,7 +29,7 @@ _EXAMPLE_TOOLS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoadedModel:
-    """What answers are made with.
+    """A model and its parts.
 
     Attributes:
         name: What clients call it.
@@ -136,7 +136,7 @@ def load_model(
 
 
 def _sampling(model: Any) -> dict[str, float]:
-    """What the file generation_config.json says of sampling; what it leaves out is not there."""
+    """Return the sampling options in generation_config.json; others are missing."""
     stated = getattr(model, "generation_config", None)
     given = {} if stated is None else stated.to_diff_dict()
     return {
@@ -147,7 +147,7 @@ def _sampling(model: Any) -> dict[str, float]:
 
 
 def _template(tokenizer: Tokenizer) -> tuple[ChatTemplate | None, str, list[int]]:
-    """The template, or why there is none; and all that ends an answer."""
+    """Return the template, or the reason why it is missing; and all end tokens."""
     ends = set(tokenizer.eos_token_ids)
     try:
         template = ChatTemplate.for_tokenizer(tokenizer)

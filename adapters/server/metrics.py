@@ -1,4 +1,4 @@
-"""What `/metrics` says."""
+"""The metrics of `/metrics`."""
 
 from collections.abc import Callable
 
@@ -62,5 +62,5 @@ class ServerMetrics:
         gauge.set_function(value)
 
     def text(self) -> bytes:
-        """All of it, in Prometheus' text format."""
+        """Return all of it, in Prometheus' text format."""
         return generate_latest(self.registry)

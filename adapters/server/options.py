@@ -1,4 +1,4 @@
-"""What a server can be told."""
+"""The options of a server."""
 
 from dataclasses import dataclass
 

@@ -108,7 +108,7 @@ class Preparer:
         self._lock = Lock()
 
     def chat(self, request: ChatRequest) -> Rendered:
-        """The prompt of a chat.
+        """Return the prompt of a chat.
 
         Raises:
             ApiError: What is wrong with the request.
@@ -146,7 +146,7 @@ class Preparer:
         )
 
     def completion(self, request: CompletionRequest) -> Rendered:
-        """The prompt of a completion; errors as of `chat`."""
+        """Return the prompt of a completion; errors are those of `chat`."""
         self._check(request)
         asked = Asked(
             response_format=request.response_format, structured=request.structured_outputs
@@ -183,14 +183,14 @@ class Preparer:
         )
 
     def is_known(self, rendered: Rendered) -> bool:
-        """Whether its grammar is compiled already, with small effort."""
+        """Return whether its grammar is compiled already, with small effort."""
         key = rendered.asked.key(may_reason=rendered.may_reason)
         return self.cache.kept(key) is not None and not self._is_heavy(key)
 
     def texts(
         self, rendered: Rendered, stream: Stream, *, deadline: float, effort: Effort = "any"
     ) -> list[Text]:
-        """The texts that are to be written, one for each choice.
+        """Return the sequences to generate, one for each choice.
 
         Raises:
             ApiError: What is wrong with the request.
@@ -277,7 +277,7 @@ class Preparer:
     def _begin(
         self, rendered: Rendered, grammar: CompiledGrammar
     ) -> tuple[Start, Matcher, int, bool]:
-        """Where the answer begins, a matcher there, its most tokens, and whether it is whole."""
+        """Return the start of the answer: ids, a matcher, its token limit, and completeness."""
         asked = rendered.asked
         try:
             start = rendered.begin(grammar)
@@ -365,7 +365,7 @@ class Preparer:
             raise of_ffwd(error, "messages") from error
 
     def _may_reason(self, prompt: Prompt, tools: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether the model may open its reasoning itself, as far as its template tells."""
+        """Return whether the model may open its reasoning itself, as far as its template tells."""
         template = self._loaded.template
         return (
             template is not None
@@ -410,7 +410,7 @@ def _least(limit: _Number | None, other: _Number) -> _Number:
 
 
 def _message(message: Mapping[str, Any], index: int, *, source: str) -> dict[str, Any]:
-    """A message as templates expect it."""
+    """Return a message in the form that templates expect."""
     place = f"messages[{index}]"
     made = {name: value for name, value in message.items() if value is not None}
     role = made.get("role")
@@ -453,7 +453,7 @@ def _text(part: Any, place: str) -> str:
 
 
 def _call(call: Any, place: str) -> dict[str, Any]:
-    """A call with its arguments as an object: templates write them in their own notation."""
+    """Return a call with its arguments as an object: templates write them in their notation."""
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping):
         raise bad(f"`{place}.function` is missing", param=f"{place}.function")

@@ -1,4 +1,4 @@
-"""What clients may ask: the bodies of requests, checked."""
+"""The checked bodies of requests."""
 
 import json
 import math
@@ -40,7 +40,7 @@ Probability = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
 class StreamOptions(BaseModel):
-    """What a stream has beside its deltas."""
+    """The options of a stream besides its deltas."""
 
     model_config = ConfigDict(extra="forbid")
     include_usage: bool = False
@@ -61,7 +61,7 @@ class StructuredOutputs(BaseModel):
 
 
 class Request(BaseModel):
-    """What chats and completions have in common."""
+    """The common fields of chats and completions."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     model: str | None = None
@@ -131,7 +131,7 @@ class CompletionRequest(Request):
 
 
 def read_json(data: bytes) -> dict[str, Any]:
-    """The object that a body is.
+    """Return the object in a body.
 
     Raises:
         ApiError: It is none.
@@ -149,7 +149,7 @@ def read_json(data: bytes) -> dict[str, Any]:
 
 
 def read_chat(body: dict[str, Any]) -> ChatRequest:
-    """The request of a chat.
+    """Return the request of a chat.
 
     Raises:
         ApiError: A field is unknown, refused, or has a value that it cannot have.
@@ -162,7 +162,7 @@ def read_chat(body: dict[str, Any]) -> ChatRequest:
 
 
 def read_completion(body: dict[str, Any]) -> CompletionRequest:
-    """The request of a completion; errors as of `read_chat`."""
+    """Return the request of a completion; errors are those of `read_chat`."""
     fields = _known(body)
     prompt = fields.get("prompt")
     if isinstance(prompt, list) and any(isinstance(part, (str, list)) for part in prompt):
@@ -182,7 +182,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _known(body: dict[str, Any]) -> dict[str, Any]:
-    """The fields that are read; those that are the same as none are left out."""
+    """Return the known fields, without those that have no effect."""
     fields: dict[str, Any] = {}
     guided: dict[str, Any] = {}
     for name, value in body.items():
@@ -220,7 +220,7 @@ def _validated(model: type[_Model], fields: dict[str, Any]) -> _Model:
 
 
 def _described(error: ValidationError) -> ApiError:
-    """The first thing that is wrong; of the branches of a union the one that got farthest."""
+    """Return the first error; of the branches of a union that of the longest match."""
     errors = error.errors(include_url=False, include_context=False)
     field = errors[0]["loc"][:1]
     first = max((e for e in errors if e["loc"][:1] == field), key=lambda e: len(e["loc"]))

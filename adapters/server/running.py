@@ -23,15 +23,14 @@ _POLL = 0.05
 class DrainingServer(uvicorn.Server):
     """A server that still answers while it shuts down: `/health` and new requests with 503.
 
-    uvicorn's own takes no connections then, so nobody could ask.
+    uvicorn's own accepts no connections then, so no client could find out.
 
     Args:
         app: From `create_app`.
         options: Limits.
-        host: Where to listen.
-        port: Likewise; 0 for a free one.
+        host: The address to listen on.
+        port: The port to listen on; 0 for a free one.
         log_level: Of uvicorn.
-
     """
 
     def __init__(
@@ -79,17 +78,16 @@ def run(
     port: int = 8000,
     log_level: str = "info",
 ) -> None:
-    """Serve until the process is told to stop (SIGINT, SIGTERM).
+    """Serve until the process receives SIGINT or SIGTERM.
 
-    What is in progress then has `ServerOptions.shutdown_grace` seconds to come to its end.
+    Running requests then have `ServerOptions.shutdown_grace` seconds to finish.
 
     Args:
         loaded: The model.
         options: Limits.
-        host: Where to listen.
-        port: Likewise; 0 for a free one.
+        host: The address to listen on.
+        port: The port to listen on; 0 for a free one.
         log_level: Of uvicorn.
-
     """
     options = options or ServerOptions()
     sys.setswitchinterval(_SWITCH_SECONDS)

@@ -44,7 +44,7 @@ def choose(
     *,
     vocab_size: int,
 ) -> list[int | None]:
-    """A token for each row of logits [rows, width]; the logits are changed.
+    """Choose a token for each row of logits [rows, width]; the logits are changed.
 
     None where every token that a mask allows has no finite logit.
     """

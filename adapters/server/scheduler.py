@@ -1,9 +1,9 @@
-"""The thread that runs the model: continuous batching, with masks found beside it.
+"""The thread that runs the model: continuous batching, with masks computed in parallel.
 
-Each round: texts join and leave; those whose masks are there go through the model together; of each
-whose logits are new a token is chosen; threads of their own accept it, force what must follow and
-find the next mask. A pass waits a moment for masks, and then goes without the texts whose masks
-are late, so that a grammar that takes long delays its own text only.
+In each round, sequences join and leave. Those with a mask go through the model together, and a
+token is chosen for each with fresh logits. Other threads accept it, append forced tokens and
+compute the next mask. A pass waits a moment for masks, and then runs without the sequences whose
+masks are late, so a slow grammar delays its own sequence only.
 """
 
 import logging
@@ -167,7 +167,7 @@ class Scheduler:
         )
 
     def _retire(self) -> None:
-        """Let go of texts that have ended; the last slot's text takes the place of each."""
+        """Free the slots of finished sequences; the last slot's sequence moves into each."""
         now = time.monotonic()
         with self._changed:
             expired = [text for text in self._waiting if text.deadline <= now]
@@ -249,7 +249,7 @@ class Scheduler:
                     text.heavy -= 1
 
     def _pass(self, ready: list[Text]) -> None:
-        """One forward pass over short chunks, and some over parts of long ones."""
+        """Return one forward pass over short chunks, and some over parts of long ones."""
         slots = {id(text): slot for slot, text in enumerate(self._running)}
         size = self._options.prefill_tokens
         width = self._width([min(text.pending, size) for text in ready])
@@ -268,10 +268,10 @@ class Scheduler:
             long = [text for text in long if id(text) not in gone]
 
     def _width(self, pending: list[int]) -> int:
-        """How many new tokens texts may have to go through the model together.
+        """Return the most input tokens of sequences that share a forward pass.
 
-        All have the width of the widest then, so one text with many forced tokens may better go by
-        itself. Counted is the work, in tokens, and what a pass costs beside.
+        All sequences are padded to the widest, so one with many forced tokens may be faster alone.
+        The estimate counts the work in tokens, and the fixed cost of a pass.
         """
         count, beside = len(pending), self._model.pass_tokens
         best, least = 0, float("inf")
@@ -286,7 +286,7 @@ class Scheduler:
         return best
 
     def _neighbours(self, long: list[Text], slots: dict[int, int]) -> tuple[list[Text], int]:
-        """The first text and those in the slots behind it, as far as there is room."""
+        """Return the first sequence and those in the next slots that fit."""
         size = self._options.prefill_tokens
         taken, widest = [long[0]], min(long[0].pending, size)
         waiting = {slots[id(text)]: text for text in long}

@@ -1,9 +1,9 @@
-"""A KV cache with a slot for each text, and forward passes over texts of different lengths.
+"""A KV cache with a slot for each sequence, and forward passes over different lengths.
 
-The keys and values of a text lie side by side from column 0 of its slot on: column and position are
-the same. So texts join and leave at any time without moving those of others, chunks of different
-lengths leave no holes, and what a query sees is said by a mask of its own: the columns up to its
-position. Slots 0 to n - 1 are in use, and a pass over them is a view of the cache, not a copy.
+The keys and values of a sequence are adjacent from column 0 of its slot on, so column and position
+are the same. Sequences join and leave at any time without moving others, and chunks of different
+lengths leave no holes. A mask shows each query the columns up to its position. Slots 0 to n - 1 are
+in use, and a pass over them is a view of the cache, not a copy.
 """
 
 import inspect
@@ -27,7 +27,7 @@ class UnsupportedModelError(ModelError):
 
 
 class _Pass:
-    """Where a forward pass writes: one for all layers."""
+    """The range that a forward pass writes: one for all layers."""
 
     def __init__(self) -> None:
         self.first = 0
@@ -94,7 +94,7 @@ class _SlotLayer(CacheLayerMixin):
 
 
 def _grown(held: Any, slots: int, columns: int) -> torch.Tensor:
-    """The same with at least so many slots and columns."""
+    """Return the cache with at least this many slots and columns."""
     tensor: torch.Tensor = held
     if slots <= tensor.shape[0] and columns <= tensor.shape[2]:
         return tensor
@@ -112,7 +112,7 @@ def _grown(held: Any, slots: int, columns: int) -> torch.Tensor:
 
 
 def _step(needed: int, unit: int) -> int:
-    """A size that is enough, in steps that grow with it."""
+    """Return a sufficient size, in steps that grow with it."""
     size = unit
     while size < needed:
         size += max(unit, size // 4)

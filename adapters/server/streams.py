@@ -28,7 +28,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What has come of one text."""
+    """The progress of one sequence."""
 
     index: int
     deltas: list[Delta]
@@ -36,9 +36,9 @@ class News:
 
 
 class Stream:
-    """What is written for one request, until its client takes it.
+    """The output of one request, until its client reads it.
 
-    Nobody who writes ever waits: what lies here is at most an answer, and answers have a limit.
+    Writers never wait: the buffer holds at most an answer, and answers have a limit.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -65,7 +65,7 @@ class Stream:
             self.close()
 
     async def take(self) -> list[News]:
-        """All that has come since the last time; waits for something."""
+        """Return all that has come since the last time; waits for something."""
         await self._there.wait()
         with self._lock:
             news, self._news = self._news, []
@@ -74,7 +74,7 @@ class Stream:
         return news
 
     def close(self) -> None:
-        """Nobody reads any more."""
+        """Close the stream when its client has left."""
         with self._lock:
             self._closed = True
             self._news.clear()

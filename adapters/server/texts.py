@@ -1,7 +1,7 @@
-"""Texts in progress: what a token does to one, what is forced after it, and the mask then.
+"""The state of sequences: accepting a token, appending forced ones, and computing the mask.
 
-No model here. `advance` runs in a thread of its own, so that a grammar whose masks take long holds
-up nobody else's text.
+This module needs no model. `advance` runs in a thread of its own, so that a slow grammar does not
+delay the sequences of others.
 """
 
 import time
@@ -26,7 +26,7 @@ _OPEN: "weakref.WeakSet[Text]" = weakref.WeakSet()
 
 
 def num_open() -> int:
-    """How many texts the process holds on to."""
+    """Return how many texts the process holds on to."""
     return len(_OPEN)
 
 
@@ -168,9 +168,9 @@ class Text:
 
 
 def advance(texts: Sequence[Text], tokens: Sequence[int | None]) -> float:
-    """Append a token to each text and what must follow it; find the masks; send what is certain.
+    """Append a token to each sequence and what it forces; compute the masks; send what is certain.
 
-    Texts of one grammar. An error ends the text that it is about. Returns the seconds that
+    The sequences share one grammar. An error ends only its own sequence. Returns the seconds that
     accepting, forcing and masks took.
     """
     began = time.perf_counter()
@@ -220,7 +220,7 @@ def _fill(texts: list[Text]) -> list[Text]:
 
 
 def _only_token(bits: np.ndarray[Any, np.dtype[np.int32]]) -> int | None:
-    """The token, if a mask allows exactly one."""
+    """Return the token, if a mask allows exactly one."""
     words = np.flatnonzero(bits)
     if len(words) != 1:
         return None
@@ -231,7 +231,7 @@ def _only_token(bits: np.ndarray[Any, np.dtype[np.int32]]) -> int | None:
 
 
 class _Guard:
-    """What fails while a text is worked on ends that text, and no other."""
+    """A context whose failure ends its own sequence, and no other."""
 
     def __init__(self, text: Text) -> None:
         self._text = text

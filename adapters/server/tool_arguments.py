@@ -14,7 +14,7 @@ _INTEGER = re.compile(r"-?[0-9]+")
 def json_arguments(
     text: str, style: ToolFormat, parameters: Mapping[str, Any], values: frozenset[int]
 ) -> str:
-    """What is written in a format whose arguments are not JSON.
+    """Return the arguments as JSON from a format that writes them otherwise.
 
     Args:
         text: The arguments.
@@ -68,7 +68,7 @@ def _of_tags(
 
 
 def _is_string(parameters: Mapping[str, Any], name: str) -> bool:
-    """Whether the schema of a property says that it is a string."""
+    """Return whether the schema of a property says that it is a string."""
     properties = parameters.get("properties")
     schema = properties.get(name) if isinstance(properties, Mapping) else None
     for _ in range(16):
@@ -84,7 +84,7 @@ def _is_string(parameters: Mapping[str, Any], name: str) -> bool:
 
 
 def _at(document: Any, reference: str) -> Any:
-    """What a reference within a document points to."""
+    """Return the target of a reference within a document."""
     for step in reference.removeprefix("#").split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         if not isinstance(document, Mapping) or key not in document:

@@ -17,7 +17,7 @@ QUICK_BYTES = 1 << 18
 
 
 def check_size(request: Request, most: int) -> int:
-    """The number of values in what a prompt is rendered from.
+    """Check the number of values in the input of a prompt.
 
     Arguments of earlier calls are JSON in a string; values in it count.
 
@@ -45,7 +45,7 @@ def check_size(request: Request, most: int) -> int:
 
 
 def _values(value: Any, most: int) -> int:
-    """How many values there are, keys included; if more than `most`, at least one more."""
+    """Return how many values there are, keys included; if more than `most`, at least one more."""
     number = 0
     open_values = [value]
     while open_values and number <= most:

@@ -41,10 +41,10 @@ class UnsupportedSglangError(FfwdError):
 
 
 def register() -> None:
-    """Make `ffwd` a choice of `--grammar-backend`. May be called any number of times.
+    """Make `ffwd` a choice of `--grammar-backend`; repeated calls do nothing.
 
-    Raises nothing. In a version that is not supported it says so in the log, and the backend's
-    name, if SGLang takes it at all, is answered with `UnsupportedSglangError`.
+    It raises nothing. An unsupported version of SGLang causes a log message, and using the
+    backend's name, if SGLang accepts it at all, raises `UnsupportedSglangError`.
     """
     version = installed_version()
     supported = is_supported(version)
@@ -67,7 +67,7 @@ def register() -> None:
 
 
 def installed_version() -> str | None:
-    """The version of SGLang's distribution, or None."""
+    """Return the version of SGLang's distribution, or None."""
     try:
         return metadata.version("sglang")
     except metadata.PackageNotFoundError:
@@ -75,7 +75,7 @@ def installed_version() -> str | None:
 
 
 def is_supported(version: str | None) -> bool:
-    """Whether this is `SUPPORTED_VERSION` or a post-release of it."""
+    """Return whether this is `SUPPORTED_VERSION` or a post-release of it."""
     if version is None:
         return False
     public = version.partition("+")[0]
@@ -85,7 +85,7 @@ def is_supported(version: str | None) -> bool:
 def create_grammar_backend(
     server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any = None
 ) -> Any:
-    """The grammar backend for a tokenizer, as SGLang's registry asks for it.
+    """Return the grammar backend for a tokenizer, as SGLang's registry requests it.
 
     Args:
         server_args: SGLang's arguments. What they were resolved to is asked of SGLang itself.
@@ -112,7 +112,7 @@ def _refuse(*_: Any, **__: Any) -> Any:
 
 
 def _hooks() -> tuple[Any, Any]:
-    """The module that has the choices, and what registers a backend."""
+    """Return the module with the choices, and the function that registers a backend."""
     for name in _CHOICES:
         try:
             choices = import_module(name)

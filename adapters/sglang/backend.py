@@ -68,33 +68,33 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         self.cache = self.new_object_cache()
 
     def new_object_cache(self) -> GrammarObjectCache:
-        """What SGLang's dict of grammar objects is replaced by."""
+        """Return the replacement of SGLang's dict of grammar objects."""
         return GrammarObjectCache(self._object_bytes)
 
     # ------------------------------------------------------------------ from text to grammars
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
-        """A JSON Schema, or any JSON value."""
+        """Return the grammar of a JSON Schema, or of any JSON value."""
         text = "true" if key_string == _ANY_JSON else key_string
         return self._grammar("json", lambda: self._request("json", text))
 
     def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
-        """A regular expression in the dialect of Python, of the whole output."""
+        """Return the grammar of a regular expression in Python's dialect, for the whole output."""
         return self._grammar("regex", lambda: self._request("regex", key_string))
 
     def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
-        """A grammar: EBNF as XGrammar reads it, GBNF or Lark."""
+        """Return a grammar in EBNF as XGrammar reads it, in GBNF or in Lark."""
         return self._grammar("ebnf", lambda: self._request("grammar", key_string))
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
-        """A structural tag of XGrammar, in either form."""
+        """Return the grammar of a structural tag of XGrammar, in either form."""
         return self._grammar(
             "structural_tag",
             lambda: self._request("structural_tag", as_structural_tag(key_string)),
         )
 
     def reset(self) -> None:
-        """Let go of all compiled grammars; requests in progress keep theirs."""
+        """Evict all compiled grammars; running requests keep theirs."""
         super().reset()
         self._compiled.clear()
 
@@ -130,7 +130,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
     def initialize_vocab_mask_buffer(
         self, name: str, vocab_size: int, max_rows: int, device: Any
     ) -> Any:
-        """A bitmask of all rows that is used again and again."""
+        """Return a reusable bitmask of all rows."""
         mask = grammars.allocate_vocab_mask(vocab_size, max_rows, device)
         return register_vocab_mask_buffer(name, mask, max_rows)
 
@@ -173,7 +173,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
     def compile_framed_grammar(
         self, grammar: FfwdGrammar, frame: Callable[[dict[str, Any]], dict[str, Any]]
     ) -> FfwdGrammar | InvalidGrammarObject:
-        """A grammar within the messages of a format that frames whole turns."""
+        """Return a grammar within the messages of a format that frames whole turns."""
         try:
             tag = json.dumps(frame(_content(grammar.request)))
             request = self._request("structural_tag", tag)
@@ -189,7 +189,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
 def create(
     server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | int | None
 ) -> BaseGrammarBackend:
-    """The backend for a model, within SGLang's wrapper for reasoning where there is a parser."""
+    """Return the backend for a model, in SGLang's wrapper for reasoning if it has a parser."""
     del server_args  # What they were resolved to is in the runtime context.
     serving = get_serving()
     if isinstance(eos_token_ids, int):
@@ -250,7 +250,7 @@ def _invalid(kind: str, error: BaseException) -> InvalidGrammarObject:
 
 
 def _content(request: GrammarRequest) -> dict[str, Any]:
-    """A request as the content of a structural tag."""
+    """Return a request as the content of a structural tag."""
     if request.kind == "json":
         return {"type": "json_schema", "json_schema": json.loads(request.text)}
     if request.kind == "regex":

@@ -1,4 +1,4 @@
-"""SGLang's cache of grammar objects, bounded: SGLang itself lets go of none."""
+"""A bounded cache for SGLang's grammar objects, because SGLang itself evicts none."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, MutableMapping
@@ -15,14 +15,13 @@ _ENTRY_BYTES = 1024
 
 
 class GrammarObjectCache(MutableMapping[GrammarKey, Any]):
-    """What SGLang keeps for a request's grammar, the least recently used let go first.
+    """SGLang's cache of the grammars of requests, with eviction of the least recently used.
 
-    In the place of a `BaseGrammarBackend`'s dict, which only the scheduler's thread uses.
-    Refused grammars are kept as well, with the client's text and the message as their size.
+    It replaces a `BaseGrammarBackend`'s dict, which only the scheduler's thread uses. Refused
+    grammars are cached as well; their size is that of the client's text and the message.
 
     Args:
-        max_bytes: How many bytes all of them may hold together. The newest is always kept.
-
+        max_bytes: The most bytes of all entries together. The newest always stays.
     """
 
     def __init__(self, max_bytes: int) -> None:

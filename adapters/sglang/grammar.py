@@ -37,7 +37,7 @@ class RefusedTokenError(FfwdError):
 
 
 def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any = None) -> torch.Tensor:
-    """A bitmask that allows all: int32 [batch_size, words], in the processor's memory."""
+    """Return a bitmask that allows all: int32 [batch_size, words], in CPU memory."""
     del device  # It is filled on the processor and copied then.
     return torch.full(
         (batch_size, -(-vocab_size // _WORD_BITS)),
@@ -48,7 +48,7 @@ def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any = None) ->
 
 
 def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
-    """The bitmask on the device of the logits; from page-locked memory without waiting."""
+    """Copy the bitmask to the device of the logits, without waiting if memory is page-locked."""
     return vocab_mask.to(device, non_blocking=True)
 
 
@@ -60,9 +60,9 @@ def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
 class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
     """The grammar of one request and the tokens that it has accepted.
 
-    An end token ends it. Tokens that come after it change nothing but how many are rolled back.
+    An end token ends it. Later tokens only count for rollbacks.
 
-    Where a mask cannot be computed, the request fails with its next token, and no other one does.
+    If a mask cannot be computed, the request fails with its next token; other requests do not.
     """
 
     def __init__(self, matcher: RequestMatcher, request: GrammarRequest, stats: Any = None) -> None:
@@ -75,7 +75,7 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     @property
     def compiled(self) -> CompiledGrammar:
-        """What all requests with this grammar share."""
+        """The state that all requests with this grammar share."""
         return self._matcher.compiled
 
     @property
@@ -102,15 +102,15 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
         self._failure = None
 
     def is_terminated(self) -> bool:
-        """Whether an end token has been accepted."""
+        """Return whether an end token has been accepted."""
         return self._matcher.is_terminated
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
-        """A bitmask that allows all: int32 [batch_size, words]."""
+        """Return a bitmask that allows all: int32 [batch_size, words]."""
         return allocate_vocab_mask(vocab_size, batch_size, device)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        """Write the tokens that may come next into a row."""
+        """Write the allowed tokens into a row."""
         try:
             self._matcher.fill(vocab_mask, idx)
         except FfwdError as error:
@@ -142,7 +142,7 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     @staticmethod
     def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
-        """The bitmask on the device of the logits."""
+        """Copy the bitmask to the device of the logits."""
         return move_vocab_mask(vocab_mask, device)
 
     @staticmethod
@@ -151,7 +151,7 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
         apply_vocab_mask(logits, vocab_mask)
 
     def copy(self) -> "FfwdGrammar":
-        """The same text in progress, going its own way. The compiled grammar is shared."""
+        """Return an independent copy of the sequence, which shares the compiled grammar."""
         stats = self.grammar_stats
         if isinstance(stats, GrammarStats):
             stats = dataclasses.replace(stats, is_cache_hit=True, tree_traversal_time=[])
@@ -162,7 +162,7 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
         return other
 
     def forced(self, max_tokens: int) -> list[int]:
-        """The next tokens, up to `max_tokens`, as long as there is only one that may come."""
+        """Return the next tokens, up to `max_tokens`, as long as only one is allowed."""
         return self._matcher.forced(max_tokens)
 
     def __repr__(self) -> str:

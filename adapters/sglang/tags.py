@@ -8,7 +8,7 @@ _WITH_SCHEMA = frozenset({"json_schema", "qwen_xml_parameter"})
 
 
 def as_structural_tag(text: str) -> str:
-    """A structural tag of a request, where SGLang's differ from XGrammar's put into its form.
+    """Return a request's structural tag in XGrammar's form.
 
     A schema that is null or missing is one that allows any value, and the older form may say
     `at_least_one`. Everything else is left as it is, what is wrong with it included.
@@ -38,7 +38,7 @@ def _fill_in_structures(tag: dict[str, Any]) -> bool:
 
 
 def _fill_in_schemas(root: Any) -> bool:
-    """Whether a schema was missing anywhere in a format. Schemas themselves are not looked into."""
+    """Return whether a format lacked any schema, without looking into schemas."""
     changed = False
     following = [root]
     while following:

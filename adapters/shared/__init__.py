@@ -1,1 +1,1 @@
-"""What several engines share: requests as grammars, their cache, vocabularies and matchers."""
+"""The common parts of engines: requests as grammars, their cache, vocabularies and matchers."""

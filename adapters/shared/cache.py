@@ -21,7 +21,7 @@ _caches: "weakref.WeakSet[GrammarCache]" = weakref.WeakSet()
 
 @dataclass(frozen=True)
 class CacheStats:
-    """What a cache has done, and what it holds.
+    """The counters and the size of a cache.
 
     Attributes:
         hits: Requests whose grammar was there, or was being compiled.
@@ -80,13 +80,13 @@ class GrammarCache:
         _caches.add(self)
 
     def _begin(self) -> None:
-        """Has a lock and threads of this process, and nothing that another one's would finish."""
+        """Make a lock and threads of this process, without another one's unfinished work."""
         self._lock = Lock()
         self._in_progress: dict[GrammarRequest, Future[CompiledGrammar]] = {}
         self._workers = ThreadPoolExecutor(self._num_workers, thread_name_prefix="ffwd-compile")
 
     def get(self, request: GrammarRequest) -> CompiledGrammar:
-        """The compiled grammar; compiled in this thread if it has to be.
+        """Return the compiled grammar; compile it in this thread if necessary.
 
         Raises:
             FfwdError: What is wrong with the grammar, as `grammar_of` and `ffwd.compile` say it.
@@ -101,12 +101,12 @@ class GrammarCache:
         return future.result()
 
     def kept(self, request: GrammarRequest) -> CompiledGrammar | None:
-        """The compiled grammar if it is there; nothing is compiled or counted."""
+        """Return the cached grammar, if any; nothing is compiled or counted."""
         with self._lock:
             return self._kept.get(request)
 
     def submit(self, request: GrammarRequest) -> "Future[CompiledGrammar]":
-        """The compiled grammar, or its error, as a future; compiled in a thread of the cache."""
+        """Return the compiled grammar, or its error, as a future of a thread."""
         found = self._find(request)
         if isinstance(found, CompiledGrammar):
             done: Future[CompiledGrammar] = Future()
@@ -121,26 +121,26 @@ class GrammarCache:
         return future
 
     def stats(self) -> CacheStats:
-        """Counters since it was made, and what is held now."""
+        """Return counters since it was made, and what is held now."""
         with self._lock:
             kept = list(self._kept.values())
             counts = (self._hits, self._misses, self._failures, self._evictions)
         return CacheStats(*counts, grammars=len(kept), memory_bytes=sum(map(_held, kept)))
 
     def clear(self) -> None:
-        """Let go of all grammars; those in use live on with their matchers."""
+        """Evict all grammars; matchers keep theirs."""
         with self._lock:
             self._kept.clear()
 
     def close(self) -> None:
-        """Let go of all grammars and of the threads; what is being compiled is finished."""
+        """Evict all grammars and end the threads; running compilations finish."""
         self._workers.shutdown(wait=False)
         self.clear()
 
     def _find(
         self, request: GrammarRequest
     ) -> CompiledGrammar | tuple["Future[CompiledGrammar]", bool]:
-        """The grammar, or its future and whether the caller has to see to it."""
+        """Return the grammar, or its future and whether the caller must compile it."""
         with self._lock:
             kept = self._kept.get(request)
             if kept is not None:
@@ -194,7 +194,7 @@ class GrammarCache:
 
 
 def _begin_in_child() -> None:
-    """In a process that was forked."""
+    """Start again in a forked process."""
     for cache in list(_caches):
         cache._begin()
 

@@ -1,4 +1,4 @@
-"""A matcher as engines drive it: tokens in batches, drafts, rows of a shared bitmask."""
+"""A matcher with the interface of engines: tokens in batches, drafts, rows of a shared bitmask."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,21 +11,19 @@ from ffwd import CompiledGrammar, Matcher, allocate_bitmask
 class RequestMatcher:
     """The grammar state of one request.
 
-    Differs from `ffwd.Matcher` in what engines expect: nothing is raised for a token outside of the
-    vocabulary or after the end, it is refused; and tokens that are accepted count until they are
-    rolled back, an end token included.
+    It differs from `ffwd.Matcher` as engines expect. A token outside the vocabulary or after the
+    end is rejected without an error. Accepted tokens count until they are rolled back, an end token
+    included.
 
     Args:
         compiled: The request's grammar.
-        canonical: As for `CompiledGrammar.matcher`: leave only tokens with which the tokenizer
-            itself would have cut the text.
-        max_tokens: As for `CompiledGrammar.matcher`: the text ends within so many tokens.
-        narrow: Where the grammar forces a text, allow only the token with which the tokenizer
-            writes it, as `Matcher.fast_forward_tokens` finds it. Then forced text is never cut in
-            a way that the model has not seen, and `forced` knows all of it. Without effect where
-            the vocabulary's tokenizer is not compiled exactly, for there it is not certain which
-            token that is.
-
+        canonical: As for `CompiledGrammar.matcher`: allow only tokens that keep the output a
+            tokenization of the tokenizer itself.
+        max_tokens: As for `CompiledGrammar.matcher`: the most tokens of the output.
+        narrow: For forced text, allow only the token with which the tokenizer encodes it, as
+            `Matcher.fast_forward_tokens` finds it. The model then always sees the tokenizer's own
+            tokens, and `forced` returns all of them. It has no effect unless the vocabulary's
+            tokenizer is compiled exactly, because that token is otherwise uncertain.
     """
 
     def __init__(
@@ -48,6 +46,9 @@ class RequestMatcher:
         self._bitmask: Any = None
         self._numbers: Any = None
 
+    def __repr__(self) -> str:
+        return f"RequestMatcher({self.compiled!r}, num_tokens={self.num_tokens})"
+
     @property
     def num_tokens(self) -> int:
         """How many tokens have been accepted and not rolled back."""
@@ -68,7 +69,7 @@ class RequestMatcher:
         return count
 
     def validate(self, token_ids: Sequence[int]) -> int:
-        """How many of the tokens, from the first on, would be accepted. Changes nothing."""
+        """Return how many of the tokens, from the first on, would be accepted. Changes nothing."""
         if self.is_terminated:
             return 0
         known = next((i for i, t in enumerate(token_ids) if not self._known(t)), len(token_ids))
@@ -83,7 +84,7 @@ class RequestMatcher:
         self.matcher.reset()
 
     def fill(self, bitmask: Any, row: int) -> None:
-        """Write the tokens that may come next into a row: int32 [rows, words], on the CPU.
+        """Write the allowed tokens into a row: int32 [rows, words], on the CPU.
 
         After the end these are the end tokens.
         """
@@ -106,7 +107,7 @@ class RequestMatcher:
         return bool(forced)
 
     def forced(self, max_tokens: int) -> list[int]:
-        """The next tokens, up to `max_tokens`, as long as there is only one that may come.
+        """Return the next tokens, up to `max_tokens`, as long as only one is allowed.
 
         An end token is among them where the text can do nothing but end. A sampler that follows
         the mask cannot choose otherwise, so as drafts they are always right.
@@ -133,7 +134,7 @@ class RequestMatcher:
         return tokens
 
     def fork(self) -> "RequestMatcher":
-        """A copy that goes its own way; the grammar is shared."""
+        """Return an independent copy, which shares the grammar."""
         other = object.__new__(RequestMatcher)
         other.compiled = self.compiled
         other.matcher = self.matcher.fork()
@@ -148,7 +149,7 @@ class RequestMatcher:
         return self.matcher.fast_forward_tokens(max_tokens=max_tokens, look_ahead=False)
 
     def _only_token(self) -> int | None:
-        """The token that the mask allows, if it allows just one."""
+        """Return the token, if the mask allows exactly one."""
         if self._row is None:
             self._row = allocate_bitmask(1, self._vocab_size)
         self.matcher.fill_bitmask(self._row, 0)
@@ -163,6 +164,6 @@ class RequestMatcher:
 
 
 def _word(token: int) -> int:
-    """The token's word of a bitmask, as the signed number that it is there."""
+    """Return the token's word of a bitmask, as a signed number."""
     bit = 1 << token % 32
     return bit - (1 << 32) if bit >> 31 else bit

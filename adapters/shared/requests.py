@@ -1,4 +1,4 @@
-"""What inference engines ask for, as grammars: a kind and a text, as they come in a request."""
+"""The constraints of engines' requests as grammars: a kind and a text."""
 
 import json
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class GrammarRequest(Writing):
 
 
 def grammar_of(request: GrammarRequest) -> Grammar:
-    """The grammar of a request; `ffwd.compile` finds the rest of what is wrong with it.
+    """Return the grammar of a request; `ffwd.compile` finds its remaining errors.
 
     Raises:
         EngineRequestError: Another kind, or a choice that is no JSON array of strings.
@@ -68,14 +68,13 @@ def grammar_of(request: GrammarRequest) -> Grammar:
 
 
 def grammar_of_text(text: str) -> Grammar:
-    """A grammar in whichever notation it is written: Lark, EBNF as XGrammar reads it, or GBNF.
+    """Return a grammar in any notation: Lark, EBNF as XGrammar reads it, or GBNF.
 
     Rules that are defined by `::=` are EBNF or GBNF, all others are Lark. EBNF and GBNF are nearly
-    one: a text that EBNF does not have is read as GBNF. Where neither reads it, the error is that
-    of EBNF.
+    the same: a text that is no EBNF is parsed as GBNF. If both fail, the error is that of EBNF.
 
     Raises:
-        GrammarError: As above, with `line` and `column`.
+        GrammarError: The text is none of them, with `line` and `column`.
 
     """
     if not _defines_by_bnf(text):

@@ -14,7 +14,7 @@ def engine_vocabulary(
     eos_token_ids: Iterable[int] = (),
     stated: bool = True,
 ) -> Vocabulary:
-    """The vocabulary for an engine's tokenizer.
+    """Return the vocabulary for an engine's tokenizer.
 
     Args:
         tokenizer: What the engine holds: a tokenizer of transformers, tokenizers, mistral-common or

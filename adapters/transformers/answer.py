@@ -58,7 +58,7 @@ class Reading:
                     self.reasoning += event.text
 
     def _news(self, *, finish: bool) -> tuple[str, str]:
-        """What of both has not been given yet; a character that is not whole is held back."""
+        """Return the unreported parts of both, without an incomplete character."""
         now = (self.text, self.reasoning)
         if not finish:
             now = (now[0].rstrip(_UNFINISHED), now[1].rstrip(_UNFINISHED))

@@ -62,17 +62,20 @@ class ChatModel:
         if (reason := misfit(model, self._texts.tokenizer)) is not None:
             raise VocabularyError(reason)
 
+    def __repr__(self) -> str:
+        return f"ChatModel({type(self.model).__name__}, {self._texts.tokenizer!r})"
+
     def generate(
         self, messages: Conversation | Sequence[Conversation], schema: Any, **options: Any
     ) -> Any:
-        """What the model answers; the options are those of `ffwd.generate`."""
+        """Return the model's answer; the options are those of `ffwd.generate`."""
         conversations, several = _conversations(messages)
         asked = ChatOptions.of(options, self.model)
         made = self._answers(self._job(conversations, schema, asked), asked)
         return made if several else made[0]
 
     def stream(self, messages: Conversation, schema: Any, **options: Any) -> Stream[Any]:
-        """What the model answers, while it is written; see `ffwd.stream`."""
+        """Return the model's answer as a stream; see `ffwd.stream`."""
         conversations, several = _conversations(messages)
         if several:
             raise TypeError("a stream is of one conversation; ffwd.generate takes several")
@@ -98,7 +101,7 @@ class ChatModel:
     async def generate_async(
         self, messages: Conversation | Sequence[Conversation], schema: Any, **options: Any
     ) -> Any:
-        """`generate` on a thread, so that an event loop goes on; see `ffwd.generate_async`."""
+        """Run `generate` on a thread; see `ffwd.generate_async`."""
         cancelled = threading.Event()
         own: Stop = options.pop("should_stop", None) or (lambda: False)
         running = asyncio.ensure_future(
@@ -130,7 +133,7 @@ class ChatModel:
     def _job(
         self, conversations: Sequence[Conversation], schema: Any, asked: ChatOptions
     ) -> "_Job":
-        """Where each answer begins, and what it is to be."""
+        """Return the start of each answer, and its form."""
         grammar = self._grammar(schema, asked.writing)
         prompts = [
             self._texts.prompt(
@@ -239,7 +242,7 @@ class ChatModel:
 
 @dataclass(frozen=True)
 class _Job:
-    """Where answers begin, and how their values are read."""
+    """The starts of answers, and the parser of their values."""
 
     starts: list[Start]
     read: Callable[[str], Any]
@@ -261,7 +264,7 @@ class _Told(StoppingCriteria):
 def _conversations(
     messages: Conversation | Sequence[Conversation],
 ) -> tuple[list[Conversation], bool]:
-    """Each conversation, and whether there may be several."""
+    """Return each conversation, and whether there may be several."""
     if isinstance(messages, str):
         return [messages], False
     if not isinstance(messages, Sequence):
@@ -287,7 +290,7 @@ def _generation(
     limit: int,
     stopped: bool,
 ) -> Generation[Any]:
-    """What one row says."""
+    """Return the answer of one row."""
     reading = Reading(start, wrapped=job.wrapped)
     reading.add(ids, finish=True)
     reason: FinishReason = "stop"

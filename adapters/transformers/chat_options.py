@@ -17,7 +17,7 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class ChatOptions:
-    """What one call asks for beside messages and schema; `ffwd.generate` says what each means.
+    """The options of a call besides messages and schema; `ffwd.generate` describes each.
 
     Attributes:
         writing: How JSON is written, where a schema is to be told: options of `json_schema`.
@@ -39,7 +39,7 @@ class ChatOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], model: Any) -> "ChatOptions":
-        """Keyword arguments: those with the names of these, and others for `model.generate`.
+        """Split keyword arguments into these options and those of `model.generate`.
 
         Raises:
             TypeError: There is no such option, and there is one that is spelled much like it.

@@ -1,4 +1,4 @@
-"""What of `ffwd.generate` depends on the tokenizer only: prompts and compiled grammars."""
+"""The part of `ffwd.generate` that depends only on the tokenizer: prompts and grammars."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -43,12 +43,12 @@ class ChatTokenizer:
         tools: Sequence[Any] | None,
         variables: Mapping[str, Any],
     ) -> "Prompt | tuple[int, ...]":
-        """The prompt of a conversation; the ids of one that is text.
+        """Return the prompt of a conversation, or the ids of a text.
 
-        Where the last message is the assistant's, the answer goes on from it.
+        If the last message is the assistant's, the answer continues it.
 
         Raises:
-            ChatError: There is no template, or it refuses the messages.
+            ChatError: The chat template is missing or rejects the messages.
             TypeError: The conversation is neither text nor messages.
 
         """
@@ -73,7 +73,7 @@ class ChatTokenizer:
         )
 
     def start(self, prompt: "Prompt | tuple[int, ...]", grammar: CompiledGrammar) -> Start:
-        """Where the grammar's text begins after a prompt.
+        """Return the start of the grammar's text after a prompt.
 
         Raises:
             ChatError: The grammar refuses what the answer was begun with, or does not know what
@@ -101,7 +101,7 @@ _READ: WeakKeyDictionary[Any, tuple[Any, ChatTokenizer]] = WeakKeyDictionary()
 
 
 def chat_tokenizer(tokenizer: Any, *, width: int) -> ChatTokenizer:
-    """The `ChatTokenizer` of a tokenizer object; the same one for the same object, as it is now."""
+    """Return the cached `ChatTokenizer` of a tokenizer object in its current state."""
     # Tokens may be added to the objects of transformers, and their templates exchanged.
     state = (width, _size(tokenizer), str(getattr(tokenizer, "chat_template", None)))
     try:

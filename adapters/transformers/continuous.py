@@ -26,24 +26,23 @@ def constrain_manager(manager: Any, vocabulary: Vocabulary) -> None:
         manager.add_request(prompt_ids, grammar=grammar, max_new_tokens=200)
 
     `add_request` then takes `grammar`, a `CompiledGrammar` or the `Start` of a prompt of
-    `ffwd.chat`; `canonical=True`, as for `GrammarLogitsProcessor`; and `complete=True`, with which
-    the text ends within the request's `max_new_tokens`. Requests without a grammar are as they
-    were. Where something is wrong with a request's grammar, its output has the text in `error`,
-    and the other requests go on.
+    `ffwd.chat`; `canonical=True`, as for `GrammarLogitsProcessor`; and `complete=True`, which
+    completes the output within the request's `max_new_tokens`. Requests without a grammar are
+    unaffected. A request with an invalid grammar has the message in its output's `error`, and the
+    other requests continue.
 
     The mask of a step depends on the tokens of the step before, and is filled between the two on
-    the host. So what runs ahead of the host, or replays without it, cannot be had with it.
+    the host. Features that run ahead of the host, or replay without it, are therefore unsupported.
 
     Args:
         manager: From `model.init_continuous_batching`, not started.
-        vocabulary: Of all grammars that requests will have.
+        vocabulary: The vocabulary of the grammars of all requests.
 
     Raises:
-        ContinuousBatchingError: The manager has been started or warmed up, or has asynchronous
-            batching, CUDA graphs, compilation or tensor parallelism; or this release of
-            transformers has no processors with arguments for each request.
+        ContinuousBatchingError: The manager was started or warmed up, or has asynchronous batching,
+            CUDA graphs, compilation or tensor parallelism; or this release of transformers has no
+            processors with arguments for each request.
         VocabularyError: The vocabulary is larger than the model's logits.
-
     """
     try:
         from transformers.generation.continuous_batching.cb_logits_processors import (
@@ -87,7 +86,7 @@ def constrained_generate_batch(
     canonical: bool = False,
     complete: bool = False,
 ) -> dict[str, Any]:
-    """`model.generate_batch` with a grammar for each prompt, or one for all.
+    """Run `model.generate_batch` with a grammar for each prompt, or one for all.
 
     Args:
         model: A decoder-only model.
@@ -160,7 +159,7 @@ def _outputs(manager: Any, ids: list[str]) -> dict[str, Any]:
 
 
 def _step_by_step(config: Any) -> Any:
-    """The configuration, without what grammars cannot be had with where it is left open."""
+    """Return the configuration, with unset features that grammars do not support switched off."""
     from transformers import ContinuousBatchingConfig
 
     made = ContinuousBatchingConfig() if config is None else copy(config)

@@ -1,8 +1,8 @@
-"""The grammar's place in the steps of continuous batching. Needs transformers 5.
+"""The processor that applies grammars in continuous batching. Needs transformers 5.
 
 `transformers` shows a processor of continuous batching the requests of the next step before the
-step, and their scores in it. What is known of a request lies in its own keyword arguments, so that
-it is forked, restarted and let go with the request.
+step, and their scores in it. The state of a request is in its own keyword arguments, so that it is
+forked, restarted and freed with the request.
 """
 
 import logging
@@ -93,7 +93,7 @@ class GrammarBatchProcessor(ContinuousBatchingLogitsProcessor):
         return scores
 
     def _row(self, state: Any) -> Row | _Failed | None:
-        """The request's row, with all of its tokens; None without a grammar."""
+        """Return the request's row, with all of its tokens; None without a grammar."""
         given = state.logit_processor_kwargs
         if given.get("grammar") is None:
             return None

@@ -1,4 +1,4 @@
-"""What can go wrong while a grammar steers `transformers`."""
+"""Errors of generation with `transformers` under a grammar."""
 
 from ffwd import FfwdError
 

@@ -7,7 +7,7 @@ from ffwd.tokenizer.table import TokenKind
 
 
 def model_width(model: Any) -> int:
-    """How many tokens a model gives logits for."""
+    """Return the number of logits of a model."""
     weight = getattr(model.get_output_embeddings(), "weight", None)
     if weight is not None:
         return int(weight.shape[0])
@@ -15,7 +15,7 @@ def model_width(model: Any) -> int:
 
 
 def end_tokens(config: Any) -> list[int]:
-    """What ends a text for a model's configuration, or for its generation config."""
+    """Return the end tokens of a model's configuration, or of its generation config."""
     ends = getattr(config, "eos_token_id", None)
     if ends is None:
         return []
@@ -23,7 +23,7 @@ def end_tokens(config: Any) -> list[int]:
 
 
 def misfit(model: Any, tokenizer: Tokenizer) -> str | None:
-    """What shows that the tokenizer belongs to another model, and what to do; None if nothing does.
+    """Return evidence that the tokenizer belongs to another model, and what to do; or None.
 
     Two things show it: ids that the model has no logits for, and ends of texts. A model says with
     which token its texts end; in its own tokenizer that is no text.
@@ -55,7 +55,7 @@ def misfit(model: Any, tokenizer: Tokenizer) -> str | None:
 
 
 def _is_no_end(tokenizer: Tokenizer, token_id: int) -> bool:
-    """Whether a token is text, or none of the tokenizer's."""
+    """Return whether a token is text, or none of the tokenizer's."""
     kind = tokenizer.token_kind(token_id)
     data = tokenizer.token_bytes(token_id)
     if kind is TokenKind.EOS and data is not None:

@@ -49,17 +49,17 @@ def fast_forward_generate(
     report: GenerationReport | None = None,
     **model_kwargs: Any,
 ) -> GenerateDecoderOnlyOutput | torch.Tensor:
-    """Decode under a grammar; forced tokens ride along in the next forward pass.
+    """Decode under a grammar; forced tokens are part of the next forward pass.
 
     Pass it to `generate`, which prepares the arguments that are not keyword-only::
 
         model.generate(**inputs, custom_generate=fast_forward_generate, grammar=grammar)
 
-    Greedy decoding and sampling with the options of `generate`, in batches, on a dynamic KV
-    cache. The model chooses where the grammar leaves a choice. Forced text is cut into tokens as
-    the tokenizer cuts it, whereas a model under masks alone may cut it in another way, so token
-    ids can differ from those that `GrammarLogitsProcessor` alone gives. The text is the same
-    where the model itself prefers its tokenizer's tokens.
+    It supports greedy decoding and sampling with the options of `generate`, in batches, on a
+    dynamic KV cache. The model chooses only where the grammar allows several tokens. Forced text is
+    tokenized as the tokenizer does. A model under masks alone may tokenize it differently, so token
+    ids can differ from those of `GrammarLogitsProcessor` alone. The text is the same if the model
+    itself prefers its tokenizer's tokens.
 
     Args:
         model: A decoder-only model.
@@ -70,36 +70,33 @@ def fast_forward_generate(
         **model_kwargs: As `generate` prepares them; the KV cache is one of them.
         grammar: One for all prompts, or one for each prompt; or the `Start` of each prompt of
             `ffwd.chat`, with its `prompt_ids` as the input.
-        fast_forward: How far to force; None for the defaults.
-        canonical: Leave only tokens with which the text, from the prompt on, is one that the
-            tokenizer itself would have cut so; see `CompiledGrammar.matcher`.
-        complete: Leave only tokens after which the text can still end within the `max_new_tokens`
-            (or `max_length`) of `generate`, so that no text is cut off.
-        token_streamer: Gets the prompt, then every token once and by itself, then the end; one row
-            only. (What is given as `streamer=` never reaches a `custom_generate` function:
-            `generate` shows it the prompt and forgets it.)
+        fast_forward: The options of forcing; None for the defaults.
+        canonical: Allow only tokens that keep the text, from the prompt on, a tokenization of the
+            tokenizer itself; see `CompiledGrammar.matcher`.
+        complete: Allow only tokens after which the text can still end within the `max_new_tokens`
+            (or `max_length`) of `generate`, so that no text is truncated.
+        token_streamer: Receives the prompt, then every token once and separately, then the end; one
+            row only. (`generate` passes no `streamer=` to a `custom_generate` function.)
         report: Filled with counters, also when an error is raised.
 
     Returns:
         As `generate`: prompt and generated ids [rows, longest], padded on the right.
 
     Raises:
-        UnsupportedGenerationError: For an option that this loop cannot honour: beam search,
-            assisted decoding by prompt lookup, guidance, watermarks, scores or attentions in the
-            output, no or a static cache, encoder-decoder models. (`generate` drops
-            `assistant_model` without a word.)
-        NoTokenLeftError: If other logits processors rule out every token that the grammar allows.
-        VocabularyError: If the vocabulary is larger than the model's logits, or `canonical` and
-            it has no exact `Bpe`.
-        BudgetError: `complete`, and no text of a grammar ends within `max_new_tokens`.
+        UnsupportedGenerationError: For an unsupported option: beam search, assisted decoding by
+            prompt lookup, guidance, watermarks, scores or attentions in the output, no or a static
+            cache, encoder-decoder models. (`generate` silently drops `assistant_model`.)
+        NoTokenLeftError: If other logits processors exclude every token that the grammar allows.
+        VocabularyError: If the vocabulary is larger than the model's logits, or `canonical` is set
+            and it has no exact `Bpe`.
+        BudgetError: `complete` is set, and no accepted output ends within `max_new_tokens`.
 
     Note:
-        Stopping criteria are asked after every token, forced ones included, with the ids of that
+        Stopping criteria are called after every token, forced ones included, with the ids of that
         one row. A row also stops when its matcher has accepted an end token. In a batch, logits
         processors are called once for each distinct length among the rows, with the ids of all rows
-        cut to that length. `stop_strings` needs `StopStringCriteria` in `stopping_criteria=`, since
-        `generate` loses `tokenizer=` on the way.
-
+        truncated to that length. `stop_strings` needs `StopStringCriteria` in `stopping_criteria=`,
+        since `generate` does not pass on `tokenizer=`.
     """
     if grammar is None:
         raise ValueError("fast_forward_generate needs grammar=")

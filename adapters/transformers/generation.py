@@ -1,4 +1,4 @@
-"""What came of one call of `ffwd.generate`: the text, its value, and what it cost."""
+"""The result of one call of `ffwd.generate`: the text, its value, and its statistics."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ so."""
 
 @dataclass(frozen=True, kw_only=True)
 class Generation(Generic[T]):
-    """What a model has written under a grammar.
+    """A model's output under a grammar.
 
         generation = ffwd.generate(model, tokenizer, messages, Person)
         generation.value  # a Person
@@ -60,14 +60,14 @@ class Generation(Generic[T]):
 
 
 def reader_of(grammar: object) -> Callable[[str], Any]:
-    """What makes a value of a text of a grammar."""
+    """Return the function that converts a grammar's text to a value."""
     if isinstance(grammar, TypedSchema):
         return grammar.parse
     return _json if isinstance(grammar, JsonSchema) else _text
 
 
 def as_schema(schema: Any, options: WritingOptions) -> Grammar:
-    """A grammar of what `ffwd.generate` takes for one.
+    """Return the grammar of a `schema` argument of `ffwd.generate`.
 
     Raises:
         TypeError: It is none, or is one that says itself how JSON is written.

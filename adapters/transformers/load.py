@@ -37,7 +37,7 @@ class LocalModel:
     max_length: int | None
 
     def vocabulary(self, eos_token_ids: tuple[int, ...] = ()) -> Vocabulary:
-        """The vocabulary for grammars; it ends with `eos_token_ids` and what the files say."""
+        """Return the vocabulary for grammars, with `eos_token_ids` and the files' end tokens."""
         ends = {*self.tokenizer.eos_token_ids, *eos_token_ids}
         return self.tokenizer.vocabulary(
             vocab_size=self.width, eos_token_ids=sorted(ends) if ends else None

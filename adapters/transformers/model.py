@@ -1,8 +1,8 @@
 """One forward pass over ragged chunks, with a normal KV cache.
 
-Rows bring different numbers of new tokens. The chunk is padded on the left, so that the last
-column is every row's last token; the padding stays in the cache as a hole of the attention mask,
-and position ids are given explicitly, so that the model never counts the holes.
+Rows have different numbers of input tokens. The chunk is padded on the left, so that the last
+column is every row's last token. The padding stays in the cache as a hole of the attention mask.
+Position ids are explicit, so that the model never counts the holes.
 """
 
 import inspect

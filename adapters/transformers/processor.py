@@ -14,45 +14,43 @@ from ffwd.adapters.transformers.rows import GrammarBatch, GrammarOrStart, Gramma
 
 
 class GrammarLogitsProcessor(LogitsProcessor):
-    """A logits processor that leaves only tokens of a grammar.
+    """A logits processor that allows only the tokens of a grammar.
 
     Works in greedy decoding, sampling, beam search and assisted decoding, in batches with
     padding::
 
         model.generate(**inputs, logits_processor=[GrammarLogitsProcessor(grammar)])
 
-    It finds by itself which tokens are new. The first ids that it sees are the prompt. Ids that
-    do not go on from the ids of the call before, or that are no longer than the prompt, are a
-    new prompt, so a processor can be used for several calls of `generate`, one after the other.
-    A prompt that consists of the old prompt and a beginning of what was generated then is taken
-    for its continuation; call `reset` where it is not meant.
+    It detects fresh tokens by itself. The ids of the first call are the prompt. Ids that do not
+    continue those of the call before, or are no longer than the prompt, are another prompt, so a
+    processor can serve several calls of `generate`, one after the other. A prompt that consists of
+    the old prompt and a prefix of its output counts as its continuation; call `reset` to avoid
+    this.
 
     Args:
         grammar: One for all prompts, or one for each prompt of the batch; or the `Start` of each
             prompt of `ffwd.chat`, with its `prompt_ids` as the input. Several rows of a prompt
             (beams, returned sequences) share theirs.
-        max_draft_tokens: How many tokens a row may hold after one that its grammar refuses, before
-            that is an error. Assisted decoding by an assistant model or prompt lookup drafts under
-            the mask and needs none; candidate generators that draft without logits processors need
-            the length of their drafts.
-        canonical: Leave only tokens with which the text so far, from the prompt on, is one that
-            the tokenizer itself would have cut so; see `CompiledGrammar.matcher`.
-        narrow: Where the grammar forces a text, leave only the token with which the tokenizer
-            writes it. Then the greedy text is that of `fast_forward_generate` with its default
-            options, token for token.
-        max_tokens: Leave only tokens after which the text can still end within so many new tokens,
-            the end token included. Give what `generate` is given as `max_new_tokens`, and no text
-            is cut off.
+        max_draft_tokens: The most tokens of a row after one that its grammar rejects; more raise an
+            error. Assisted decoding by an assistant model or prompt lookup drafts under the mask
+            and needs none; candidate generators that draft without logits processors need the
+            length of their drafts.
+        canonical: Allow only tokens that keep the text, from the prompt on, a tokenization of the
+            tokenizer itself; see `CompiledGrammar.matcher`.
+        narrow: For forced text, allow only the token with which the tokenizer encodes it. Then the
+            greedy text is that of `fast_forward_generate` with its default options, token for
+            token.
+        max_tokens: The most output tokens, the end token included; other tokens are excluded in
+            time. Pass `generate`'s `max_new_tokens`, and no text is truncated.
 
     Raises:
-        ValueError, VocabularyError: For no grammar, grammars of different vocabularies, or
-            `canonical` or `narrow` with a vocabulary that has no exact `Bpe`.
+        ValueError, VocabularyError: No grammar, grammars of different vocabularies, or `canonical`
+        or `narrow` with a vocabulary that has no exact `Bpe`.
 
     Note:
-        After the end token a row is left the end tokens only; `generate` pads there. Scores may
-        have any floating type and device; they are copied. More columns than the vocabulary has
-        tokens are the model's padding and get -inf.
-
+        After the end token a row allows only the end tokens; `generate` pads there. Scores may have
+        any floating type and device; they are copied. Columns past the vocabulary's tokens are the
+        model's padding and become -inf.
     """
 
     # Continuous batching shows a processor packed requests, not rows.
@@ -85,6 +83,9 @@ class GrammarLogitsProcessor(LogitsProcessor):
         )
         self._mask: ScoreMask | None = None
         self._stats = GenerationStats()
+
+    def __repr__(self) -> str:
+        return f"GrammarLogitsProcessor({self._batch!r})"
 
     @property
     def stats(self) -> GenerationStats:

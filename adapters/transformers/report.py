@@ -7,7 +7,7 @@ from ffwd.view import Recording
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationStats:
-    """What one generation cost.
+    """The statistics of one generation.
 
     Attributes:
         forward_passes: Calls of the model. For a `GrammarLogitsProcessor`: calls of the processor.

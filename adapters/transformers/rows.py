@@ -21,7 +21,7 @@ from ffwd.chat import Start
 class Row:
     """One row: a matcher, and the tokens that it has accepted.
 
-    `refused` is the first token that the grammar refused. What follows it is not matched.
+    `refused` is the first token that the grammar rejected. Later tokens are not matched.
     """
 
     matcher: Matcher
@@ -123,6 +123,9 @@ class GrammarBatch:
                 raise VocabularyError(
                     f"grammar {index} was compiled for another vocabulary than grammar 0"
                 )
+
+    def __repr__(self) -> str:
+        return f"GrammarBatch({len(self._grammars)} of {self._grammars[0]!r})"
 
     def of_rows(self, rows: int) -> list[GrammarOrStart]:
         """Return the grammar of each row.

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Chunk:
-    """What a few tokens have added to an answer.
+    """The part of an answer that a few tokens added.
 
     Attributes:
         text: Of the answer's text; whole characters, may be empty.
@@ -69,6 +69,9 @@ class Stream(Generic[T]):
         self._thread = threading.Thread(target=write, name="ffwd.stream", daemon=True)
         self._thread.start()
 
+    def __repr__(self) -> str:
+        return f"Stream(finished={self._end is not None})"
+
     def __iter__(self) -> Iterator[Chunk]:
         while (chunk := self._next()) is not None:
             yield chunk
@@ -82,7 +85,7 @@ class Stream(Generic[T]):
             raise
 
     def result(self) -> Generation[T]:
-        """The whole answer; waits for its end.
+        """Wait for the end, and return the whole answer.
 
         Raises:
             FfwdError: What went wrong while it was written.
@@ -97,7 +100,7 @@ class Stream(Generic[T]):
         return made
 
     async def result_async(self) -> Generation[T]:
-        """`result`, without holding up the event loop."""
+        """Await `result` without blocking the event loop."""
         return await asyncio.to_thread(self.result)
 
     def close(self) -> None:
@@ -120,7 +123,7 @@ class Stream(Generic[T]):
         self._stop.set()
 
     def _next(self) -> Chunk | None:
-        """The next chunk: all tokens that have come, and at least one."""
+        """Return the next chunk: all available tokens, and at least one."""
         if self._end is not None:
             return None
         tokens: list[int] = []
@@ -151,7 +154,7 @@ class _End:
 
 
 class _Putting(BaseStreamer):
-    """What a streamer is shown, without the prompt, which comes first."""
+    """The input of a streamer, without the prompt, which comes first."""
 
     def __init__(self, items: "queue.SimpleQueue[int | _End]") -> None:
         self._items = items

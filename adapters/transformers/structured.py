@@ -1,4 +1,4 @@
-"""What an answer is to be, as keyword arguments of `generate` and of pipelines."""
+"""Constraints on answers as keyword arguments of `generate` and of pipelines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Rows = GrammarOrStart | list[GrammarOrStart]
 
 
 class Structured:
-    """Turns what an answer is to be into keyword arguments of `model.generate` and of pipelines.
+    """Converts constraints on an answer to keyword arguments of `generate` and of pipelines.
 
         structured = Structured(model, tokenizer)
         model.generate(**inputs, **structured(json_schema=schema, max_new_tokens=200))
@@ -85,6 +85,9 @@ class Structured:
         self._compiled: Callable[[str, str, Writing], CompiledGrammar] = lru_cache(max_grammars)(
             self._compile
         )
+
+    def __repr__(self) -> str:
+        return f"Structured({self.vocabulary!r})"
 
     def __call__(
         self,

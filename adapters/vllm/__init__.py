@@ -13,11 +13,10 @@ _logger = logging.getLogger("vllm.plugins.ffwd")
 
 
 def register() -> None:
-    """Make the backend `ffwd` known to vLLM.
+    """Register the backend `ffwd` with vLLM; repeated calls do nothing.
 
-    Does nothing where that was done before. Nothing is raised: with a version of vLLM that is not
-    supported, vLLM works as it does without ffwd, and who names the backend is told why it is not
-    there.
+    It raises nothing. An unsupported version of vLLM works as without ffwd, and a request that
+    names the backend gets an error with the reason.
     """
     import vllm
 
@@ -36,7 +35,7 @@ def register() -> None:
 
 
 def minor_version(version: str) -> tuple[int, int] | None:
-    """`(0, 33)` of `"0.33.1"`; None of what has no such form, as a build from source."""
+    """Return `(0, 33)` for `"0.33.1"`; None for another form, as of a build from source."""
     parts = version.split(".")
     if len(parts) < 3 or not (parts[0].isdecimal() and parts[1].isdecimal()):
         return None

@@ -1,13 +1,13 @@
-"""Fast-forward in vLLM: what the grammar forces, as drafts of speculative decoding.
+"""Fast-forward in vLLM: forced tokens as drafts of speculative decoding.
 
     vllm serve MODEL --structured-outputs-config.backend ffwd --speculative-config \\
         '{"method": "custom_class", "model": "ffwd.adapters.vllm_drafts.ForcedDrafts",
           "num_speculative_tokens": 16}'
 
-A draft is verified in one forward pass together with the token before it, so forced tokens cost
-no pass of their own. vLLM asks for drafts in a worker, which knows no grammar: `ForcedDrafts`
-proposes none there. Where the scheduler has the drafts checked against the grammars, after it has
-accepted a step's tokens and before it plans the next step, `install` puts the forced ones in.
+A draft is verified in one forward pass together with the token before it, so forced tokens need no
+pass of their own. vLLM requests drafts in a worker, which has no grammar: `ForcedDrafts` proposes
+none there. The scheduler checks drafts against the grammars after it has accepted a step's tokens
+and before it plans the next step; `install` adds the forced ones at this point.
 
 This module imports nothing of vLLM when it is imported.
 """
@@ -29,7 +29,7 @@ class ForcingGrammar(Protocol):
     """A request's grammar that knows what must come next."""
 
     def forced(self, max_tokens: int) -> list[int]:
-        """The next tokens, up to `max_tokens`, as long as the mask allows only one."""
+        """Return the next tokens, up to `max_tokens`, as long as the mask allows only one."""
         ...
 
 
@@ -64,6 +64,9 @@ class ForcedDrafts:
                 f"{NAME} needs ffwd's plugin in every process of vLLM, and VLLM_PLUGINS does"
                 " not name it: add ffwd to it, or unset it"
             )
+
+    def __repr__(self) -> str:
+        return f"ForcedDrafts({NAME})"
 
     def load_model(self, *_args: Any, **_kwargs: Any) -> None:
         """Do nothing: there is no draft model."""
@@ -105,7 +108,7 @@ def _is_installed(manager: type) -> bool:
 
 
 def _draft_limit(vllm_config: Any) -> int:
-    """How many tokens are drafted at a time; 0 where the drafts are another's."""
+    """Return how many tokens are drafted at a time; 0 where the drafts are another's."""
     speculative = vllm_config.speculative_config
     if speculative is None or (speculative.method, speculative.model) != ("custom_class", NAME):
         return 0

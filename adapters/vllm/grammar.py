@@ -45,7 +45,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
 
     @property
     def matcher(self) -> Matcher:
-        """What `ffwd.fill_bitmasks` takes."""
+        """The matcher for `ffwd.fill_bitmasks`."""
         return self._matcher.matcher
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
@@ -60,7 +60,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         return False
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        """The tokens from the first on that would be accepted. Changes nothing."""
+        """Return the longest prefix of the tokens that the grammar accepts; change nothing."""
         if self.is_terminated():
             return []
         if not self._stops:
@@ -77,7 +77,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         self._matcher.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
-        """Write the tokens that may come next into a row."""
+        """Write the allowed tokens into a row."""
         self._matcher.fill(bitmask, batch_index)
         self.add_stops(bitmask, batch_index)
 
@@ -108,7 +108,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
                 bits[word] = was
 
     def forced(self, max_tokens: int) -> list[int]:
-        """The next tokens, up to `max_tokens`, as long as there is only one that may come."""
+        """Return the next tokens, up to `max_tokens`, as long as only one is allowed."""
         if self._stopped:
             return []
         if not self._stops:
@@ -123,7 +123,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         return tokens
 
     def is_terminated(self) -> bool:
-        """Whether an end token or a stop token has been accepted."""
+        """Return whether an end token or a stop token has been accepted."""
         return self._stopped or self._matcher.is_terminated
 
     def reset(self) -> None:
@@ -195,7 +195,7 @@ class FfwdBackend(StructuredOutputBackend):  # type: ignore[misc]
         grammar_spec: str,
         stop_token_ids: set[int] | None = None,
     ) -> FfwdGrammar:
-        """The grammar of a request, compiled in this thread if no other request had it.
+        """Return the grammar of a request, compiled in this thread if it is not cached.
 
         Raises:
             FfwdError: What is wrong with the grammar, and where.
@@ -205,10 +205,10 @@ class FfwdBackend(StructuredOutputBackend):  # type: ignore[misc]
         return FfwdGrammar(self._cache.get(request), stop_token_ids or ())
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
-        """Memory for so many rows, which allows every token."""
+        """Return memory for rows that allow every token."""
         width = self._cache.vocabulary.vocab_size
         return torch.from_numpy(ffwd.allocate_bitmask(max_num_seqs, width))
 
     def destroy(self) -> None:
-        """Let go of the grammars."""
+        """Evict the grammars."""
         self._cache.clear()

@@ -1,9 +1,9 @@
-"""Where vLLM has to be told that there is one more backend.
+"""The patches that add a backend to vLLM.
 
-vLLM has no registry for backends of structured output. What is wrapped here is, in each supported
-version: the type of `StructuredOutputsConfig.backend` and the checks beside it, the validation of a
-request, and the making of `StructuredOutputManager`. For engines with another backend each of them
-does what it did before.
+vLLM has no registry for backends of structured output. In each supported version, the patches wrap
+the type of `StructuredOutputsConfig.backend` and the checks beside it, the validation of a request,
+and the construction of `StructuredOutputManager`. With another backend each of them behaves as
+before.
 """
 
 import functools

@@ -24,7 +24,7 @@ _KINDS = {
 
 
 def grammar_request(name: str, spec: str, config: Any) -> GrammarRequest:
-    """A request of vLLM's, with what a `StructuredOutputsConfig` says of all of them.
+    """Return a request of vLLM's, with the defaults of a `StructuredOutputsConfig`.
 
     Raises:
         EngineRequestError: A type that vLLM has and ffwd does not know.
@@ -53,7 +53,7 @@ class GrammarStore:
         self._caches: list[tuple[Any, int, GrammarCache]] = []
 
     def cache(self, model_config: Any, tokenizer: Any) -> GrammarCache:
-        """The grammars for a model and its tokenizer.
+        """Return the grammar cache for a model and its tokenizer.
 
         Raises:
             VocabularyError: ffwd cannot read the tokenizer.
@@ -79,7 +79,7 @@ class GrammarStore:
 
 
 def cache_bytes() -> int:
-    """How many bytes the compiled grammars of a process may hold.
+    """Return how many bytes the compiled grammars of a process may hold.
 
     Raises:
         FfwdError: The environment variable is no number of MiB.
@@ -94,7 +94,7 @@ def cache_bytes() -> int:
 
 
 def _end_tokens(model_config: Any, tokenizer: Any) -> set[int]:
-    """What vLLM ends every request at: the tokenizer's end, and those of the generation config."""
+    """Return the end tokens of every request: the tokenizer's, and the generation config's."""
     found = model_config.try_get_generation_config().get("eos_token_id")
     ends = {found} if isinstance(found, int) else set(found or ())
     if tokenizer.eos_token_id is not None:

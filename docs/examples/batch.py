@@ -20,7 +20,7 @@ import ffwd.model
 
 
 class Order(BaseModel):
-    """What a line is about."""
+    """The data of a line."""
 
     customer: str = Field(max_length=40)
     status: Literal["new", "paid", "returned", "refunded", "refused"]
@@ -37,7 +37,7 @@ class Row:
 
 
 def done(output: Path) -> set[int]:
-    """The lines that have a result. What an interrupted run has left of a last line is cut off."""
+    """Return the finished lines, without a partial last line of an interrupted run."""
     if not output.exists():
         return set()
     data = output.read_bytes()
@@ -48,7 +48,7 @@ def done(output: Path) -> set[int]:
 
 
 def waiting(source: Path, known: set[int]) -> Iterator[Row]:
-    """The lines without a result."""
+    """Return the lines without a result."""
     with source.open(encoding="utf-8", errors="surrogateescape") as lines:
         for number, line in enumerate(lines, start=1):
             if number not in known and line.strip():
@@ -56,7 +56,7 @@ def waiting(source: Path, known: set[int]) -> Iterator[Row]:
 
 
 def read(number: int, line: str) -> Row:
-    """A line as a row."""
+    """Return a line as a row."""
     try:
         found = json.loads(line)
     except ValueError as error:
@@ -75,7 +75,7 @@ class Extractor:
         self.schema = ffwd.schema_of(Order, whitespace="compact")
 
     def orders(self, texts: Sequence[str]) -> list[Order]:
-        """The orders of some texts, in one batch."""
+        """Return the orders of some texts, in one batch."""
         keys = ", ".join(Order.model_fields)
         made = ffwd.generate(
             self.model,
@@ -86,7 +86,7 @@ class Extractor:
         return [generation.value for generation in made]
 
     def results(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
-        """`{"line", "record"}` or `{"line", "error"}` for each row."""
+        """Yield `{"line", "record"}` or `{"line", "error"}` for each row."""
         made = iter(self._each([row.text for row in rows if row.text is not None]))
         return [
             {"line": row.number, **({"error": row.error} if row.text is None else next(made))}

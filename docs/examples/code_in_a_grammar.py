@@ -43,7 +43,7 @@ OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def database() -> sqlite3.Connection:
-    """A table of users."""
+    """Return a table of users."""
     made = sqlite3.connect(":memory:")
     made.execute("CREATE TABLE users (name TEXT, age INTEGER, city TEXT, job TEXT)")
     made.executemany("INSERT INTO users VALUES (?, ?, ?, ?)", USERS)
@@ -51,9 +51,9 @@ def database() -> sqlite3.Connection:
 
 
 def queries(connection: sqlite3.Connection, table: str) -> ffwd.Grammar:
-    """What may be asked of a table: one column, conditions on others, and nothing that changes it.
+    """Return a grammar for queries of one column with conditions, which change nothing.
 
-    The columns and their types are the database's own, so no query names one that is not there.
+    The columns and their types are the database's own, so a query names only existing ones.
     """
     columns = [
         (name, kind)
@@ -75,12 +75,12 @@ NUMBER: /0|[1-9][0-9]{{0,2}}/
 
 
 def alternatives(names: list[str]) -> str:
-    """One of several texts, in Lark."""
+    """Return one of several texts, in Lark."""
     return " | ".join(f'"{name}"' for name in names)
 
 
 def compute(text: str) -> int:
-    """The value of an expression of the grammar."""
+    """Return the value of an expression of the grammar."""
 
     def value(node: ast.expr) -> int:
         if isinstance(node, ast.BinOp):

@@ -13,7 +13,7 @@ import ffwd.model
 
 
 class Person(BaseModel):
-    """Somebody who introduces themselves."""
+    """A person who introduces themselves."""
 
     name: str = Field(max_length=40)
     age: int = Field(ge=0, le=130)
@@ -40,7 +40,7 @@ ACCOUNTS = [
 
 
 def conversation(text: str, kind: type[BaseModel]) -> list[dict[str, Any]]:
-    """A request for a record; a model writes better what it is told of."""
+    """Return a request for a record, with the keys to help the model."""
     keys = ", ".join(kind.model_json_schema()["properties"])
     return [{"role": "user", "content": f"{text}\nKeys: {keys}"}]
 

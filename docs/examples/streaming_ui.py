@@ -19,7 +19,7 @@ import ffwd.model
 
 
 class Trip(BaseModel):
-    """Who goes where."""
+    """A traveller and a destination."""
 
     traveler: str = Field(max_length=30)
     origin: str = Field(max_length=30)
@@ -54,7 +54,7 @@ class Form:
                 self.certain.add(event.pointer)
 
     def cell(self, pointer: str) -> Text:
-        """A value as it is shown: a cursor behind one that is being written."""
+        """Return the display of a value: a cursor follows one that is being written."""
         if pointer not in self.texts:
             return Text("·", style="dim")
         text = self.texts[pointer].strip('"')
@@ -62,7 +62,7 @@ class Form:
 
 
 def table(forms: list[Form]) -> Table:
-    """All answers so far."""
+    """Return all answers so far."""
     made = Table(*Trip.model_fields)
     for form in forms:
         made.add_row(*(form.cell(f"/{name}") for name in Trip.model_fields))

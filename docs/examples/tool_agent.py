@@ -23,19 +23,19 @@ QUESTIONS = [
 
 
 async def get_weather(city: str) -> dict[str, Any]:
-    """What a service would say."""
+    """Return the answer of a weather service."""
     await asyncio.sleep(0.01)
     return {"degrees": 24, "sky": "sunny"} if city == "Lisbon" else {"degrees": 9, "sky": "rainy"}
 
 
 async def find_order(orderId: int) -> dict[str, Any]:  # noqa: N803 - the tool's own name
-    """What a database would say."""
+    """Return the entry of an order database."""
     await asyncio.sleep(0.01)
     return {"status": "paid" if orderId == 4821 else "new"}
 
 
 async def add(a: int, b: int) -> dict[str, Any]:
-    """What no small language model should do itself."""
+    """Return a sum that no small language model should compute itself."""
     return {"sum": a + b}
 
 
@@ -47,7 +47,7 @@ FUNCTIONS: dict[str, Callable[..., Awaitable[dict[str, Any]]]] = {
 
 
 def tool(name: str, about: str, **parameters: str) -> dict[str, Any]:
-    """A tool as OpenAI's interface has it."""
+    """Return a tool in the form of OpenAI's interface."""
     return {
         "type": "function",
         "function": {
@@ -72,7 +72,7 @@ TOOLS = [
 
 @dataclass
 class Turn:
-    """What the model wrote: text, or calls of functions."""
+    """The model's output: text, or calls of functions."""
 
     text: str = ""
     calls: list[dict[str, str]] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Agent:
         self.grammar = ffwd.openai.tools(TOOLS, "auto", format=tokenizer)
 
     async def write(self, messages: list[dict[str, Any]]) -> Turn:
-        """One answer of the model. No parser looks at it: the grammar knows where calls are."""
+        """Generate an answer. No parser looks for calls, because the grammar marks them."""
         turn = Turn()
         with ffwd.stream(
             self.model, self.tokenizer, messages, self.grammar, tools=TOOLS, max_new_tokens=120
@@ -108,7 +108,7 @@ class Agent:
         return turn
 
     async def ask(self, question: str) -> str:
-        """The answer to a question, after as many calls as it takes.
+        """Return the answer to a question, after as many calls as necessary.
 
         Raises:
             RuntimeError: The model is still calling functions after `MAX_TURNS` answers.

@@ -19,7 +19,7 @@ class Assembled:
 
 
 def assemble(text: str, control: ControlTokens) -> Assembled:
-    """The parts of a rendered text.
+    """Return the parts of a rendered text.
 
     Control tokens are looked for in the template's own characters only, in each run of them on its
     own, so that no text beside it completes or hides one.
@@ -64,7 +64,7 @@ _Run = tuple[int, int, int]
 
 
 def _runs(origins: Iterable[int]) -> list[_Run]:
-    """Stretches of one origin: it, where it begins, where it ends."""
+    """Return stretches of one origin: it, where it begins, where it ends."""
     found: list[_Run] = []
     at = 0
     for origin, characters in groupby(origins):
@@ -104,7 +104,7 @@ def _refuse_control(text: str, start: int, stop: int, control: ControlTokens) ->
 
 
 def _merged(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Without empty texts, and with adjacent ones of the same origin as one."""
+    """Return the texts without empty ones, and with adjacent ones of equal origin joined."""
     found: list[Part] = []
     for part in parts:
         if isinstance(part, TextPart):

@@ -35,13 +35,13 @@ class ControlTokens:
         return max(map(len, self.ids), default=0)
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Where they lie in a text: start, end, name."""
+        """Return their positions in a text: start, end, name."""
         for found in self.pattern.finditer(text):
             yield found.start(), found.end(), found.group()
 
 
 def missing_names(text: str) -> list[str]:
-    """What looks like a control token in text that has none, each once."""
+    """Return the names that look like control tokens in a text without any, each once."""
     return list(dict.fromkeys(_NAME.findall(text)))
 
 
@@ -49,7 +49,7 @@ _KNOWN: "WeakKeyDictionary[Any, ControlTokens]" = WeakKeyDictionary()
 
 
 def control_tokens(tokenizer: Any) -> ControlTokens:
-    """The control tokens of a tokenizer: all that is named and is not text.
+    """Return the control tokens of a tokenizer: all tokens with a name and without text.
 
     Tokens that are not flagged as special count as well (`<tool_call>`, `<think>`).
     Found once for each tokenizer.
@@ -71,7 +71,7 @@ def control_tokens(tokenizer: Any) -> ControlTokens:
 
 
 def special_token_variables(tokenizer: Any) -> dict[str, str]:
-    """What templates read as `bos_token`, `eos_token` and so on."""
+    """Return the variables that templates read as `bos_token`, `eos_token` and so on."""
     tokens = tokenizer.special_tokens
     found = {
         f"{role}_token": getattr(tokens, role, None)

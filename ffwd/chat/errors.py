@@ -1,4 +1,4 @@
-"""What can be wrong with a conversation, a template, or both together."""
+"""Errors of conversations and templates."""
 
 from ffwd._native import FfwdError
 

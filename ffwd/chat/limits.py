@@ -1,4 +1,4 @@
-"""How much a template may do. It is a program by somebody else, and often came with a download."""
+"""Limits of a template, which is a foreign program that often came with a download."""
 
 from dataclasses import dataclass
 

@@ -1,9 +1,9 @@
-"""How conversations are given: the dicts that OpenAI's and transformers' interfaces have.
+"""Conversations as the dicts of OpenAI's and transformers' interfaces.
 
 A message is a mapping with a `role` and, usually, a `content`: text, or a list of blocks such as
-`{"type": "text", "text": "..."}`. What else it may have (`tool_calls`, `name`, `tool_call_id`,
-`reasoning_content`) is for the template or format to read, so nothing is refused here that some
-template understands. Dataclasses and objects with a `model_dump` method (pydantic) do as well.
+`{"type": "text", "text": "..."}`. Templates and formats read its other members (`tool_calls`,
+`name`, `tool_call_id`, `reasoning_content`), so this module rejects nothing that a template may
+know. Dataclasses and objects with a `model_dump` method (pydantic) work as well.
 """
 
 import dataclasses
@@ -20,12 +20,12 @@ _MAX_DEPTH = 100
 
 
 def plain(value: Any, *, what: str = "a message", _depth: int = 0) -> Any:
-    """The value rebuilt from `None`, `bool`, `int`, `float`, `str`, `list`, `tuple` and `dict`.
+    """Return the value rebuilt from None, bool, int, float, str, list, tuple and dict.
 
-    A template is a program by somebody else, so it never sees an object of the caller's. What
-    has no plain form (an image, an array) becomes the name of its type, `<Image>`: templates
-    look whether such a value is there, not at it. Raises `ConversationError` for values that
-    are nested too deeply, or in themselves; `what` names the value there.
+    A template is a foreign program, so it never sees an object of the caller's. A value without a
+    plain form (an image, an array) becomes the name of its type, `<Image>`: templates only check
+    that such a value is present. Raises `ConversationError` for values that are nested too deeply
+    or in themselves; `what` names the value there.
     """
     if value is None or type(value) in (str, int, float, bool):
         return value
@@ -55,7 +55,7 @@ def plain(value: Any, *, what: str = "a message", _depth: int = 0) -> Any:
 
 
 def _base(value: str | int | float) -> str | int | float:
-    """The value without what its class adds to it (an enumeration's member, say)."""
+    """Return the value without the additions of its class, such as an enumeration's member."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -64,7 +64,7 @@ def _base(value: str | int | float) -> str | int | float:
 
 
 def is_batch(messages: Any) -> bool:
-    """Whether this is a list of conversations rather than one conversation."""
+    """Return whether this is a list of conversations rather than one conversation."""
     return (
         isinstance(messages, (list, tuple))
         and bool(messages)
@@ -73,7 +73,7 @@ def is_batch(messages: Any) -> bool:
 
 
 def plain_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
-    """The conversation as new dicts of plain values; the caller's are never changed.
+    """Return the conversation as fresh dicts of plain values; the caller's are never changed.
 
     Raises `ConversationError` with the index of what is no message.
     """
@@ -100,7 +100,7 @@ def plain_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def as_list(messages: Any) -> list[Any]:
-    """The messages of a conversation as they are given; errors as of `plain_messages`."""
+    """Return the messages of a conversation unchanged; errors are those of `plain_messages`."""
     messages = getattr(messages, "messages", messages)
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
         return plain_messages(messages)
@@ -108,13 +108,13 @@ def as_list(messages: Any) -> list[Any]:
 
 
 def role_of(message: Message) -> str:
-    """The message's role, or "" where it has none that is a string."""
+    """Return the message's role, or "" without a role that is a string."""
     role = message.get("role")
     return role.value if isinstance(role, enum.Enum) else role if isinstance(role, str) else ""
 
 
 def text_of(message: Message) -> str:
-    """The text of a message's content: all of its text blocks, joined; "" where there is none."""
+    """Return the text of a message's content: all its text blocks, joined; "" without any."""
     content = message.get("content")
     if isinstance(content, str):
         return content

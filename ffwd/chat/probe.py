@@ -1,4 +1,4 @@
-"""What a template says of the answer, found by rendering it: what ends it, and where it begins."""
+"""The start and the end of a template's answer, found by rendering the template."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from ffwd.tokenizer.table import TokenKind
 
 @dataclass(frozen=True)
 class Terminators:
-    """What ends an answer in the way that a template writes conversations."""
+    """The tokens and texts that end an answer in a template's format."""
 
     token_ids: tuple[int, ...]
     stop: tuple[str, ...]
@@ -50,17 +50,16 @@ def find_terminators(
     render: Examples,
     control: ControlTokens,
 ) -> Terminators:
-    """What follows an assistant's message.
+    """Return the tokens or the text that follow an assistant's message.
 
-    1. The control token behind its text, and the last of the prompt, unless the template begins
-       the next message on its own account.
-    2. Where nothing comes behind it, the one behind it when another message follows (GLM's
-       `<|user|>`).
+    1. The control token after its text, and the last of the prompt, unless the template begins the
+    next message with it.
+    2. Without one, the token after it when another message follows (GLM's `<|user|>`).
     3. The special token at the end of a message with tool calls (gpt-oss's `<|call|>`).
-    4. Where no token does it, the text that begins the next message.
+    4. Without any token, the text that begins the next message.
 
-    `render` gives the parts for messages, tools and add_generation_prompt; where the template
-    refuses these, nothing is found.
+    `render` returns the parts for messages, tools and add_generation_prompt; nothing is found if
+    the template rejects these.
     """
 
     def parts_of(
@@ -93,7 +92,7 @@ def find_terminators(
 
 
 def _behind(parts: Sequence[Part], message: int) -> Sequence[Part]:
-    """The parts behind a message's own text."""
+    """Return the parts after a message's own text."""
     own = [i for i, p in enumerate(parts) if isinstance(p, TextPart) and p.message == message]
     return parts[own[-1] + 1 :] if own else ()
 
@@ -108,7 +107,7 @@ def _skip_space(parts: Sequence[Part]) -> Part | None:
 
 
 def _edges(parts: Sequence[Part]) -> list[ControlPart]:
-    """The first and the last control token, where nothing but space is outside of them."""
+    """Return the first and the last control token, if only space is outside them."""
     ends = (_skip_space(parts), _skip_space(parts[::-1]))
     return [part for part in ends if isinstance(part, ControlPart)]
 
@@ -135,10 +134,10 @@ _CHANNELS = (
 def find_thinking(
     tail: str, *, source: str, control: ControlTokens, tokenizer: PromptTokenizer
 ) -> ThinkingSection | None:
-    """The section that is open at the end of `tail`, what comes behind the last message.
+    """Return the section that is open at the end of `tail`, the part after the last message.
 
-    Where the template (`source`) has channels, as gpt-oss's, the model writes the name of the
-    channel itself: its answer begins behind `<|channel|>final<|message|>`, whatever comes before.
+    If the template (`source`) has channels, as gpt-oss's, the model writes the name of the channel
+    itself: its answer begins after `<|channel|>final<|message|>`, whatever comes before.
     """
     sections = [*_SECTIONS, *((f"<{n}>", f"</{n}>") for n in dict.fromkeys(_TAG.findall(tail)))]
     opened = [
@@ -177,7 +176,7 @@ def find_answer_prefix(
     thinking: ThinkingSection,
     render: Examples,
 ) -> str:
-    """The white space that a template writes between the close of the reasoning and the answer.
+    """Return the white space between the close of the reasoning and the answer in a template.
 
     Nothing where it does not write the reasoning of a message, and where something else is there.
     """

@@ -18,14 +18,14 @@ from ffwd.chat.seam import MAX_ROLLBACK, Start, start
 
 
 class PromptTokenizer(Protocol):
-    """What a prompt needs of a tokenizer: `ffwd.tokenizer.Tokenizer` has it."""
+    """The members of a tokenizer that a prompt uses; `ffwd.tokenizer.Tokenizer` has them."""
 
     def encode_parts(self, parts: Sequence[str | int], /) -> list[int]:
-        """Ids as they are, and each stretch of text without finding control tokens in it."""
+        """Return ids unchanged, and the ids of texts without finding control tokens in them."""
         ...
 
     def token_bytes(self, token_id: int, /) -> bytes | None:
-        """What a token stands for; None for a control token."""
+        """Return the text of a token; None for a control token."""
         ...
 
 
@@ -53,10 +53,10 @@ Part = TextPart | ControlPart
 
 @dataclass(frozen=True)
 class MessageSpan:
-    """Where a message's own text lies in a prompt, each as a half-open range.
+    """The positions of a message's own text in a prompt, each as a half-open range.
 
-    What is between two pieces of it counts as well: a control token before its tool calls, say.
-    A token that has text of the message and of the template is in the range.
+    They include what is between two parts of it, such as a control token before its tool calls. A
+    token with text of both the message and the template is in the range.
     """
 
     message: int
@@ -92,12 +92,12 @@ class ThinkingSection:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prompt:
-    """What a model is given, and what is known of the place where its answer begins.
+    """The input of a model, and the state at the start of its answer.
 
-    Immutable; `ids` and `spans` are computed once, when they are asked for.
+    Immutable; `ids` and `spans` are computed once, on demand.
 
-    `part_ids`: the ids of each part, where the format encodes each on its own (Mistral's do).
-    Without it `tokenizer.encode_parts` encodes them, and adjacent texts are one stretch.
+    `part_ids`: the ids of each part, for formats that encode each separately (Mistral's do).
+    Without it `tokenizer.encode_parts` encodes them, and adjacent texts are one.
     """
 
     parts: tuple[Part, ...]
@@ -156,7 +156,7 @@ class Prompt:
 
     @property
     def spans(self) -> tuple[MessageSpan | None, ...]:
-        """Where each message lies; None for one of which no text is in the prompt."""
+        """The range of each message; None for one without text in the prompt."""
         if "spans" not in self._memo:
             self._memo["spans"] = self._find_spans()
         spans = self._memo["spans"]
@@ -172,7 +172,7 @@ class Prompt:
         leading_space: bool | None = None,
         reasoning_in_grammar: bool = False,
     ) -> Start:
-        """Where the grammar's text begins: the ids for the model, and matchers for what follows.
+        """Return the start of the answer: the ids for the model, and matchers for the continuation.
 
         `canonical`: whether the matchers offer only tokens that the tokenizer itself would have
         chosen. `max_rollback`: how many of the prompt's last ids may be taken back where the answer
@@ -195,7 +195,7 @@ class Prompt:
         )
 
     def __len__(self) -> int:
-        """How many token ids the prompt has."""
+        """Return how many token ids the prompt has."""
         return len(self.ids)
 
     def __str__(self) -> str:
@@ -224,7 +224,7 @@ class Prompt:
         )
 
     def _part_tokens(self) -> list[range]:
-        """For each part the tokens that have some of it."""
+        """Return for each part the tokens that contain some of it."""
         if self.part_ids is not None:
             ends = list(accumulate(map(len, self.part_ids)))
             return [
@@ -253,7 +253,7 @@ def _content(part: Part) -> str:
 
 
 def _stretches(parts: Sequence[Part]) -> list[list[Part]]:
-    """Each control token on its own, and runs of texts."""
+    """Return each control token on its own, and runs of texts."""
     found: list[list[Part]] = []
     for part in parts:
         if found and isinstance(part, TextPart) and isinstance(found[-1][0], TextPart):
@@ -266,11 +266,11 @@ def _stretches(parts: Sequence[Part]) -> list[list[Part]]:
 def _tokens_of_texts(
     texts: Sequence[str], tokens: range, ids: Sequence[int], prompt: Prompt
 ) -> list[range]:
-    """Which of the tokens of a stretch have some of each text.
+    """Return, for each text, the tokens of a stretch that contain some of it.
 
-    The tokens' bytes are laid along the text. Where they are not the text's (a tokenizer that
-    composes characters, one that drops white space beside a control token), its composed form is
-    tried, and a space that the tokenizer puts before it; failing that, each text has them all.
+    The tokens' bytes are aligned with the text. If they differ (a tokenizer that composes
+    characters, or one that drops white space beside a control token), the composed form is tried,
+    and a space that the tokenizer adds before it. If that fails, each text has all tokens.
     """
     pieces = [prompt.tokenizer.token_bytes(ids[i]) or b"" for i in tokens]
     written = b"".join(pieces)
@@ -298,7 +298,7 @@ def _tokens_of_texts(
 
 
 def _overlap(start: int, stop: int, ends: Sequence[int], tokens: range) -> range:
-    """The tokens with a byte in start..stop; `ends` is where each token's bytes end."""
+    """Return the tokens with a byte in start..stop; `ends` has the end of each token's bytes."""
     first = bisect_right(ends, max(start, 0))
     last = bisect_left(ends, stop) + 1 if stop > max(start, 0) else first
     last = min(last, len(ends))

@@ -41,7 +41,7 @@ _MOST_FOLDED = 1 << 12
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be rendered; plain values throughout."""
+    """The input of a rendering; plain values throughout."""
 
     messages: list[dict[str, Any]]
     tools: list[Any] | None
@@ -116,7 +116,7 @@ class Rendered:
 
 
 def compile_template(source: str, limits: TemplateLimits) -> "Template":
-    """Raises `TemplateSyntaxError`, `TemplateLimitError`; `ImportError` without a safe Jinja2."""
+    """Compile a template, or raise `TemplateSyntaxError`, `TemplateLimitError` or `ImportError`."""
     try:
         import jinja2
     except ImportError as error:
@@ -150,7 +150,7 @@ def compile_template(source: str, limits: TemplateLimits) -> "Template":
 def render_plain(
     template: "Template", job: Job, *, source: str, limits: TemplateLimits
 ) -> Rendered:
-    """The text as it is."""
+    """Return the rendered text."""
     messages = [dict(message) for message in job.messages]
     continued = _tag(messages[-1], job, source=source, tag=_TAG)
     rendered = _run(
@@ -176,7 +176,7 @@ def render_tracked(
     control_tokens: Collection[str],
     trusted_roles: Collection[str],
 ) -> Rendered:
-    """The same text, which knows where its characters come from (`ffwd.chat.jinja.tracked`)."""
+    """Return the rendered text with the origin of its characters (`ffwd.chat.jinja.tracked`)."""
     from ffwd.chat.jinja import tracked
 
     if template.escapes:  # type: ignore[attr-defined]
@@ -250,7 +250,7 @@ def _run(
 
 
 def typed(error: BaseException) -> ChatError:
-    """The error of this package that stands for what went wrong in a template."""
+    """Return this package's error for a failure in a template."""
     import jinja2
 
     from ffwd.chat.jinja.environment import (
@@ -277,7 +277,7 @@ def typed(error: BaseException) -> ChatError:
 
 
 def _tag(message: dict[str, Any], job: Job, *, source: str, tag: str) -> str | None:
-    """Put a tag behind the text that is to be continued; that text."""
+    """Put a tag after the text to continue, and return that text."""
     if job.continued is None:
         return None
     index = len(job.messages) - 1
@@ -324,7 +324,7 @@ def _tagged(text: Any, tag: str) -> str:
 
 
 def _cut(text: str, continued: str) -> str:
-    """The text up to the tag, without the space that the template trimmed there."""
+    """Return the text before the tag, without the space that the template trimmed there."""
     from ffwd.chat.jinja.tracked import is_tag
 
     if continued.strip() not in text or _TAG.strip() not in text:

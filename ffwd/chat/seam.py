@@ -1,19 +1,19 @@
-"""The seam: where a prompt ends and the text of a grammar begins.
+"""The seam between the end of a prompt and the start of a grammar's text.
 
-Four things lie between the two, and each is a way to damage what a model writes:
+Four mistakes at the seam would damage the output of a model:
 
-1. A tokenizer like SentencePiece puts a space before every text. To a model trained on it, the
-   answer `{"a"` after a control token is `▁{"`, so exactly one space comes first, and does not
-   belong to the answer.
-2. An answer that was begun for the model (a prefill) ends in tokens that may be others once the
-   text goes on: `{"name": ` ends in a space, and the whole text has `▁"` there. The last tokens are
-   taken back, never past a control token, and the next ones have to spell their bytes.
-3. The grammar's text begins with what was prefilled, as the template has *rendered* it.
-4. A prompt may end within the model's reasoning. The grammar waits until that is closed.
+1. A tokenizer like SentencePiece adds a space before every text. To a model trained on it, the
+answer `{"a"` after a control token is `▁{"`, so exactly one space comes first, and does not belong
+to the answer.
+2. An answer that the prompt begins (a prefill) ends in tokens that its continuation may change:
+`{"name": ` ends in a space, and the whole text has `▁"` there. The last tokens are removed, never
+past a control token, and the next ones must encode their bytes.
+3. The grammar's text starts with the prefill as the template has *rendered* it.
+4. A prompt may end within the model's reasoning. The grammar then starts after it.
 
-What the prompt has before that is never encoded again: the answer's ids are appended to its ids.
-So where a prompt ends in text and not in a control token, as `Assistant:` does, the whole would be
-cut otherwise there by a tokenizer with a token for `:{`.
+The rest of the prompt is never encoded again: the answer's ids are appended to its ids. Some
+prompts end in text and not in a control token, as `Assistant:` does. A tokenizer with a token for
+`:{` would tokenize the whole differently there.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class EndTokenError(ChatError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model has generated, in its parts."""
+    """The output of a model, in its parts."""
 
     text: str
     """The text of the grammar, from its beginning: with what was prefilled."""
@@ -64,7 +64,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Start:
-    """Where an answer begins: the ids that the model is given, and how a matcher goes on from them.
+    """The start of an answer: the ids for the model, and the state of a matcher after them.
 
     Give the model `prompt_ids`, and let a `matcher()` follow what it generates.
     """
@@ -93,11 +93,11 @@ class Start:
         return self.grammar.vocabulary
 
     def matcher(self, *, canonical: bool | None = None, max_tokens: int | None = None) -> Matcher:
-        """A new matcher for one answer.
+        """Return a matcher for one answer.
 
-        `canonical`: offer only tokens with which the text, from the prompt on, is cut as the
-        tokenizer cuts it; see `CompiledGrammar.matcher`. `max_tokens`: the answer ends within so
-        many, reasoning and the end token included.
+        `canonical`: allow only tokens that keep the text from the prompt on a tokenization of the
+        tokenizer itself; see `CompiledGrammar.matcher`. `max_tokens`: the most tokens of the
+        answer, reasoning and the end token included.
 
         Raises:
             BudgetError: No answer ends within `max_tokens`.
@@ -113,7 +113,7 @@ class Start:
         )
 
     def answer(self, token_ids: Sequence[int]) -> Answer:
-        """What the generated ids say: the grammar's text, and what came before it.
+        """Return the parts of generated ids: the grammar's text, and the text before it.
 
         `token_ids` are those after `prompt_ids`, an end token and what follows it included.
         """
@@ -138,7 +138,7 @@ class Start:
         )
 
     def _split(self, token_ids: Sequence[int]) -> tuple[bytes, bytes, Sequence[int] | None]:
-        """The reasoning, what its last token has of the answer, and the tokens after it."""
+        """Return the reasoning, the answer's part of its last token, and the tokens after it."""
         spelled = self.grammar.vocabulary.token_bytes
         close = self.free_until
         if close is None:
@@ -171,16 +171,15 @@ def start(
     leading_space: bool | None = None,
     reasoning_in_grammar: bool = False,
 ) -> Start:
-    """Where the grammar's text begins after a prompt.
+    """Return the start of a grammar's text after a prompt.
 
-    `max_rollback`: how many of the prompt's last ids may be taken back where the answer was begun
-    for the model; as few are as its text can be sure of. `leading_space`: whether a space
-    comes before the text; by default where the tokenizer itself would put one.
-    `reasoning_in_grammar`: the grammar itself says what comes up to the end of reasoning that the
-    prompt has begun.
+    `max_rollback`: the most ids to remove from the end of a prompt with a prefill; as few are
+    removed as its text allows. `leading_space`: whether a space comes before the text; by default
+    if the tokenizer itself adds one. `reasoning_in_grammar`: the grammar itself describes the rest
+    of the reasoning that the prompt has begun.
 
-    Raises `PrefillError` where the grammar refuses what was prefilled, and `EndTokenError` where
-    its vocabulary lacks an end token of the prompt.
+    Raises `PrefillError` if the grammar rejects the prefill, and `EndTokenError` if its vocabulary
+    lacks an end token of the prompt.
     """
     vocabulary = grammar.vocabulary
     missing = tuple(sorted(set(prompt.end_token_ids) - set(vocabulary.eos_token_ids)))
@@ -242,7 +241,7 @@ def _prefill_error(prefill: bytes, error: TextError) -> PrefillError:
 
 
 def _text_tail(ids: list[int], grammar: CompiledGrammar) -> list[int]:
-    """The prompt's last ids, behind its last control token."""
+    """Return the prompt's last ids, after its last control token."""
     token_bytes = grammar.vocabulary.token_bytes
     start = len(ids)
     while start > 0 and token_bytes(ids[start - 1]) is not None:
@@ -251,7 +250,7 @@ def _text_tail(ids: list[int], grammar: CompiledGrammar) -> list[int]:
 
 
 def _kept(tail: list[int], grammar: CompiledGrammar, max_rollback: int) -> int:
-    """How many ids of the tail stay, whatever the text goes on with."""
+    """Return how many ids of the tail stay, whatever the continuation is."""
     bpe = grammar.vocabulary.bpe
     if bpe is not None:
         try:
@@ -264,7 +263,7 @@ def _kept(tail: list[int], grammar: CompiledGrammar, max_rollback: int) -> int:
 
 
 def _puts_space(prompt: "Prompt", free_until: tuple[int, ...] | bytes | None) -> bool:
-    """Whether the tokenizer puts a space before a text where the answer begins."""
+    """Return whether the tokenizer puts a space before a text where the answer begins."""
     probe = "{"
     if isinstance(free_until, tuple):
         before = [free_until[-1]]

@@ -85,7 +85,7 @@ class ChatTemplate:
         special_tokens: Mapping[str, str] | None = None,
         limits: TemplateLimits = DEFAULT_LIMITS,
     ) -> "ChatTemplate":
-        """A `.jinja` file. Raises `MissingTemplateError` where it cannot be read."""
+        """Read a `.jinja` file, or raise `MissingTemplateError`."""
         try:
             source = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -108,7 +108,7 @@ class ChatTemplate:
         *,
         limits: TemplateLimits = DEFAULT_LIMITS,
     ) -> "ChatTemplate":
-        """The templates that came with a tokenizer; `name`: always the one of that name.
+        """Return the templates of a tokenizer; `name`: always the one of that name.
 
         Raises `MissingTemplateError` where there is none.
         """
@@ -125,7 +125,7 @@ class ChatTemplate:
         )
 
     def source(self, *, tools: bool = False) -> str:
-        """The template that is rendered, with tools or without them."""
+        """Return the template that is rendered, with or without tools."""
         name = self.name
         if len(self._sources) == 1 and (name is None or name not in self._sources):
             return next(iter(self._sources.values()))
@@ -153,7 +153,7 @@ class ChatTemplate:
         now: datetime | None = None,
         **variables: Any,
     ) -> str:
-        """The conversation as text, equal to transformers' `apply_chat_template(tokenize=False)`.
+        """Return the conversation as text, as `apply_chat_template(tokenize=False)` does.
 
         `tools`: JSON schemas, or Python functions (`ffwd.chat.function_schema`). `documents`:
         dicts. `add_generation_prompt`: with what begins the assistant's message.
@@ -177,7 +177,7 @@ class ChatTemplate:
         return self._plain(job).text
 
     def render_texts(self, conversations: Iterable[Iterable[Any]], **options: Any) -> list[str]:
-        """`render_text` of each conversation; the options are the same."""
+        """Return `render_text` of each conversation; the options are the same."""
         return [self.render_text(messages, **options) for messages in conversations]
 
     # ---------------------------------------------------------------------------------- prompt
@@ -196,18 +196,17 @@ class ChatTemplate:
         now: datetime | None = None,
         **variables: Any,
     ) -> Prompt:
-        """The conversation as a prompt; `prompt.text` is what `render_text` returns.
+        """Return the conversation as a prompt; `prompt.text` is what `render_text` returns.
 
-        Control tokens are only those that the template itself writes. What messages, tools,
-        documents and variables have in them is text, also where it is spelled like one, or would
-        be one together with what is beside it. `trusted_roles`: roles whose messages may have
-        control tokens in them, such as the model's own (`<think>` in `"assistant"`).
-        `missing_control_tokens`: what to do where the template writes a control token that the
-        vocabulary does not have: an error, or spell it in letters, for models that were trained
-        so (Zephyr's `<|user|>`).
+        Only the template itself writes control tokens. Those in messages, tools, documents and
+        variables are text, even if their characters form one, alone or with their surroundings.
+        `trusted_roles`: roles whose messages may contain control tokens, such as the model's own
+        (`<think>` in `"assistant"`). `missing_control_tokens`: the treatment of a control token
+        that the template writes and the vocabulary lacks: an error, or ordinary text, for models
+        that were trained so (Zephyr's `<|user|>`).
 
-        The other options are those of `render_text`. Raises `MissingControlTokensError`, and
-        `InjectionError` where it cannot be told whose a control token is, beside its errors.
+        The other options are those of `render_text`. Besides its errors, raises
+        `MissingControlTokensError`, and `InjectionError` for a control token of unknown origin.
         """
         known = control_tokens(tokenizer)
         special = {**special_token_variables(tokenizer), **self._special_tokens}
@@ -254,7 +253,7 @@ class ChatTemplate:
         )
 
     def render_many(self, conversations: Iterable[Iterable[Any]], **options: Any) -> list[Prompt]:
-        """`render` of each conversation; the options are the same."""
+        """Return `render` of each conversation; the options are the same."""
         return [self.render(messages, **options) for messages in conversations]
 
     # --------------------------------------------------------------------------------- the rest
@@ -314,7 +313,7 @@ class ChatTemplate:
         return assemble(rendered.text, known)
 
     def _examples(self, job: Job, known: ControlTokens) -> Examples:
-        """Renders other messages as those of a job are."""
+        """Render other messages in the way of a job."""
 
         def parts(
             messages: Sequence[Any], tools: Sequence[Any] | None, begin: bool
@@ -350,7 +349,7 @@ class ChatTemplate:
     def _terminators(
         self, job: Job, tokenizer: "TemplateTokenizer", known: ControlTokens
     ) -> Terminators:
-        """What ends an answer."""
+        """Return the tokens and texts that end an answer."""
 
         def find() -> Terminators:
             return find_terminators(self._examples(job, known), known)
@@ -361,7 +360,7 @@ class ChatTemplate:
     def _once(
         self, job: Job, tokenizer: "TemplateTokenizer", what: str | None, find: Callable[[], Any]
     ) -> Any:
-        """What `find` finds by rendering, once for a tokenizer, a template and its variables."""
+        """Return the result of `find`, cached by tokenizer, template and variables."""
         memo = self._found.setdefault(tokenizer, {})
         try:
             key = (self.source(tools=job.tools is not None), what, _frozen(job.variables))
@@ -380,7 +379,7 @@ class ChatTemplate:
 
 
 class TemplateTokenizer(PromptTokenizer, Protocol):
-    """What a template needs of a tokenizer: `ffwd.tokenizer.Tokenizer` has it."""
+    """The members of a tokenizer that a template uses; `ffwd.tokenizer.Tokenizer` has them."""
 
     @property
     def vocab_size(self) -> int:
@@ -389,7 +388,7 @@ class TemplateTokenizer(PromptTokenizer, Protocol):
 
     @property
     def eos_token_ids(self) -> tuple[int, ...]:
-        """What ends an output."""
+        """The tokens that end an output."""
         ...
 
     @property
@@ -403,16 +402,16 @@ class TemplateTokenizer(PromptTokenizer, Protocol):
         ...
 
     def token_kind(self, token_id: int, /) -> TokenKind:
-        """What a token is."""
+        """Return the kind of a token."""
         ...
 
     def id_to_token(self, token_id: int, /) -> str | None:
-        """A token's name."""
+        """Return a token's name."""
         ...
 
 
 def _frozen(variables: Mapping[str, Any]) -> frozenset[tuple[str, type, Any]]:
-    """The values too, as a template may depend on them; 1 is not True."""
+    """Return a hashable form, with values, because a template may depend on them; 1 is not True."""
     return frozenset((name, type(value), value) for name, value in variables.items())
 
 
@@ -424,7 +423,7 @@ def _unlike(why: str) -> InjectionError:
 
 
 def _tail(parts: Sequence[Part], message: int) -> str:
-    """What comes behind the text of a message, and of those before it."""
+    """Return the part after the text of a message, and the parts after those before it."""
     own = [
         index
         for index, part in enumerate(parts)
@@ -437,7 +436,7 @@ def _tail(parts: Sequence[Part], message: int) -> str:
 
 
 def _prefill(parts: Sequence[Part], message: int) -> str:
-    """The message's text at the end of the prompt, behind the last control token."""
+    """Return the message's text at the end of the prompt, after the last control token."""
     texts: list[str] = []
     for part in reversed(parts):
         if not isinstance(part, TextPart) or part.message != message:

@@ -38,7 +38,7 @@ _CHOICES = re.compile(r"\(choices:\s*(.*?)\)\s*$", re.IGNORECASE)
 
 
 def tool_schemas(tools: Iterable[Any]) -> list[Mapping[str, Any]]:
-    """Each tool as its schema; those that are dicts are taken as they are.
+    """Return each tool as its schema; dicts are returned unchanged.
 
     Raises `ToolError` for a function that cannot be described, and for what is neither.
     """
@@ -57,11 +57,11 @@ def tool_schemas(tools: Iterable[Any]) -> list[Mapping[str, Any]]:
 
 
 def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
-    """`{"type": "function", "function": {"name", "description", "parameters"}}`.
+    """Return a tool as `{"type": "function", "function": {"name", "description", "parameters"}}`.
 
-    Parameters need type hints, and a description each in the docstring, in Google's form:
-    `Args:`, then `name: what it is`, which may end in `(choices: ["a", "b"])`. What `Returns:`
-    says comes under `return` where the hint can be described. Raises `ToolError` otherwise.
+    Each parameter needs a type hint, and a description in the docstring, in Google's form: `Args:`,
+    then `name: description`, which may end in `(choices: ["a", "b"])`. The text after `Returns:` is
+    listed under `return` if the hint can be described. Raises `ToolError` otherwise.
     """
     name = getattr(function, "__name__", "operation")
     documentation = inspect.getdoc(function)
@@ -96,7 +96,7 @@ def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def parse_docstring(text: str) -> tuple[str | None, dict[str, str], str | None]:
-    """The description, the arguments' descriptions, and that of the result."""
+    """Return the description, the arguments' descriptions, and that of the result."""
     # A first section without a line before it counts for the description's end as well.
     first = re.search(r"(Args|Returns|Raises):", text)
     description = (text[: first.start()] if first else text).strip()
@@ -114,7 +114,7 @@ def _until(text: str, start: int, sections: tuple[str, ...]) -> str:
 
 
 def _arguments(block: str) -> dict[str, str]:
-    """`name: description`, which goes on in lines that are indented deeper."""
+    """Parse `name: description`, which continues in lines with a deeper indent."""
     found: dict[str, str] = {}
     current: str | None = None
     depth = 0
@@ -176,7 +176,7 @@ def _parameters(
 
 
 def hint_schema(hint: Any) -> dict[str, Any]:
-    """The JSON schema of a type hint. Raises `ToolError`."""
+    """Return the JSON schema of a type hint, or raise `ToolError`."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is None and isinstance(hint, type) and issubclass(hint, enum.Enum):
         return _values([member.value for member in hint], f"the enumeration {hint.__name__}")

@@ -110,7 +110,7 @@ def _given(compiled: CompiledGrammar, text: str, tokens: Tokens) -> list[int]:
 
 
 def _random_walk(compiled: CompiledGrammar, rng: random.Random, max_tokens: int) -> list[int]:
-    """A text of at most so many tokens; longer where none is so short."""
+    """Return a text of at most this many tokens, or a longer one if none is so short."""
     needed = len(compiled.shortest_completion())
     matcher = compiled.matcher(max_tokens=max(max_tokens, needed))
     ends = set(compiled.vocabulary.eos_token_ids)
@@ -135,7 +135,7 @@ def _forced_share(compiled: CompiledGrammar, walks: list[list[int]]) -> float:
 
 @dataclass
 class Figures:
-    """What was measured of one engine, in nanoseconds."""
+    """The figures of one engine, in nanoseconds."""
 
     version: str
     compiles: list[int] = field(default_factory=list)
@@ -145,7 +145,7 @@ class Figures:
     refused_texts: int = 0
 
     def data(self) -> dict[str, Any]:
-        """In microseconds."""
+        """Return the figures in microseconds."""
         if not self.masks:
             return {"version": self.version, "refused": self.refused}
         times = np.array(self.masks) / 1e3

@@ -1,4 +1,4 @@
-"""What `ffwd bench` times: ffwd, and llguidance and XGrammar where they are installed."""
+"""The engines of `ffwd bench`: ffwd, and llguidance and XGrammar if installed."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Engine(Protocol):
     version: str
 
     def compile(self) -> Callable[[], Session]:
-        """What begins texts; raises `RefusedError`."""
+        """Return a function that starts texts, or raise `RefusedError`."""
         ...
 
 
 class Ffwd:
-    """What vocabularies remember of other grammars is forgotten before each compile."""
+    """Evict the vocabulary's shared entries before each compilation."""
 
     name = "ffwd"
     version = ffwd.__version__

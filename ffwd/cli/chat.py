@@ -80,9 +80,9 @@ def render(
 ) -> None:
     """Write the prompt that MODEL is given for MESSAGES, with its control tokens by name.
 
-    MODEL is a directory, a .gguf or another file with a tokenizer; MESSAGES a file with a JSON
-    array, as OpenAI has it, or - for standard input. On a terminal control tokens are coloured:
-    what a user writes never becomes one, however it is spelled.
+    MODEL is a directory, a .gguf or another file with a tokenizer. MESSAGES is a file with a JSON
+    array, as in OpenAI's API, or - for standard input. On a terminal control tokens are coloured. A
+    user's text never becomes a control token, whatever its characters.
 
     \b
     Examples:
@@ -145,7 +145,7 @@ chat.add_command(render)
 
 
 def read_messages(path: str) -> list[dict[str, Any]]:
-    """The conversation of a file: an array of messages, or an object with `messages`."""
+    """Return the conversation of a file: an array of messages, or an object with `messages`."""
     text = read_text(path)
     value = _json(text, path)
     if isinstance(value, dict) and "messages" in value:

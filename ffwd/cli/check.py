@@ -41,14 +41,14 @@ def check(
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Say whether GRAMMAR can be used, and what becomes of what it says.
+    """Check whether GRAMMAR compiles, and list the support of its keywords.
 
-    GRAMMAR is a file with a JSON Schema or a grammar; - is standard input. What is written in it,
-    the name says, or an option.
+    GRAMMAR is a file with a JSON Schema or a grammar; - is standard input. The name of the file
+    determines its notation, unless an option does.
 
-    Of a schema every keyword is enforced, ignored (an annotation, or unknown), widened (left out,
-    with --lenient) or refused. Unknown keywords that are much like known ones are warned of. What
-    is wrong has its line, its column and its JSON pointer.
+    Every keyword of a schema is enforced, ignored (an annotation, or unknown), widened (dropped,
+    with --lenient) or refused. Unknown keywords that resemble known ones cause a warning. Errors
+    have their line, column and JSON pointer.
 
     \b
     Examples:
@@ -57,8 +57,8 @@ def check(
       ffwd check --lark - < grammar.txt
       ffwd check schema.json --json --strict
 
-    Exit status: 0 it can be used; 1 it is refused, or, with --strict, there are warnings;
-    2 usage; 5 the tokenizer cannot be used.
+    Exit status: 0 it compiles; 1 it is refused, or, with --strict, there are warnings; 2 usage; 5
+    the tokenizer cannot be used.
     """
     tokens = Tokens(tokenizer_source)
     keywords, problems = _keywords(source)
@@ -99,7 +99,7 @@ def check(
 
 
 def _keywords(source: GrammarSource) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Every keyword of a schema, and what is wrong with some."""
+    """Return every keyword of a schema, and what is wrong with some."""
     if not isinstance(source.grammar, ffwd.JsonSchema):
         return [], []
     try:

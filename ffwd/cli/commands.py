@@ -1,4 +1,4 @@
-"""The commands by name. Each is a file of its own, imported when it is called or asked for."""
+"""The commands by name, each in a file of its own that is imported on demand."""
 
 import importlib
 
@@ -27,11 +27,11 @@ class LazyGroup(click.Group):
     """A group that loads a command when it is needed, with all that the command needs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names."""
+        """Return all names."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name."""
+        """Return the command of a name."""
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
@@ -40,7 +40,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, none of which is loaded for it."""
+        """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
 
@@ -57,13 +57,13 @@ def group(ctx: click.Context) -> None:
       ffwd explain schema.json '{"name": 3'
       ffwd generate path/of/a/model schema.json --prompt 'Ada is 36.'
 
-    Data goes to standard output and everything else to standard error; --json has every command
-    write JSON. Colours are only for terminals, and NO_COLOR switches them off.
+    Data goes to standard output and everything else to standard error. With --json every command
+    writes JSON. Colours are only for terminals, and NO_COLOR switches them off.
 
     \b
     Exit status:
-      0  done, and what was checked is good
-      1  what was checked is bad
+      0  success, and the checked input is good
+      1  the checked input is bad
       2  usage
       3  generate: the limit of tokens is too small
       4  a package is not installed

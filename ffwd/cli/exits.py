@@ -1,4 +1,4 @@
-"""What the exit status of a command says."""
+"""The exit statuses of commands."""
 
 OK = 0
 """Done, and what was checked is good."""

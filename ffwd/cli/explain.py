@@ -1,4 +1,4 @@
-"""`ffwd explain`: why a text is refused, and what may come."""
+"""`ffwd explain`: the reason of a refusal, and the allowed continuations."""
 
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,10 @@ def explain(
     view: Path | None,
     as_json: bool,
 ) -> None:
-    """Say why TEXT is refused, or what may come after it.
+    """Explain why TEXT is refused, or list what is allowed after it.
 
-    Where GRAMMAR refuses TEXT, the first byte that is refused is named, what forbids it with
-    JSON pointers or rules, and what could come instead. Where it does not, what may come is
-    listed.
+    If GRAMMAR rejects TEXT, the output names the first rejected byte, the JSON pointers or rules
+    that forbid it, and the allowed alternatives. Otherwise it lists the allowed continuations.
 
     \b
     Examples:
@@ -46,7 +45,8 @@ def explain(
       ffwd explain grammar.lark 'a = ' --tokenizer path/of/a/model --token 17
       ffwd explain schema.json '{"name": "Ada"}' --view text.html
 
-    Exit status: 0 the text may come; 1 it is refused; 2 usage; 5 the tokenizer cannot be used.
+    Exit status: 0 the text is accepted so far; 1 it is refused; 2 usage; 5 the tokenizer cannot be
+    used.
     """
     if token is not None and next_text is not None:
         raise click.UsageError("give --token or --next, not both")
@@ -84,7 +84,7 @@ def _explain(
 
 
 def _data(explanation: Explanation) -> dict[str, Any]:
-    """`Explanation.to_dict()` as JSON has it: sets of bytes as numbers, texts as text."""
+    """Return `Explanation.to_dict()` as JSON: sets of bytes as numbers, texts as text."""
     data = explanation.to_dict()
     data["next_bytes"] = list(explanation.next_bytes)
     if explanation.completion_text is not None:

@@ -88,9 +88,9 @@ def generate(
 ) -> None:
     """Generate an answer with MODEL that follows GRAMMAR.
 
-    MODEL is the directory of a model of transformers; nothing is downloaded. The answer goes to
-    standard output while it is written, statistics to standard error. What the grammar forces is
-    not asked of the model, and the answer is whole within --max-tokens.
+    MODEL is the directory of a model of transformers; nothing is downloaded. The answer is streamed
+    to standard output, and statistics go to standard error. Forced tokens skip the model, and the
+    answer is complete within --max-tokens.
 
     \b
     Examples:
@@ -98,9 +98,9 @@ def generate(
       ffwd generate path/of/a/model schema.json --messages chat.json --temperature 0.7 --seed 1
       ffwd generate path/of/a/model date.regex --raw --prompt 'Today is ' --view out.html
 
-    Exit status: 0 a whole answer; 1 the grammar or the conversation is refused; 2 usage; 3 the
-    answer is cut off, or none fits in --max-tokens; 4 torch or transformers is not installed;
-    5 the model, its tokenizer or its template cannot be used.
+    Exit status: 0 a complete answer; 1 the grammar or the conversation is refused; 2 usage; 3 the
+    answer is truncated, or none fits in --max-tokens. 4 means that torch or transformers is not
+    installed; 5 that the model, its tokenizer or its template cannot be used.
     """
     if (prompt is None) == (messages is None):
         raise click.UsageError("give --prompt or --messages, and not both")
@@ -221,7 +221,7 @@ class _Writer:
             self._write(asked.start.prefill)
 
     def put(self, value: Any) -> None:
-        """Token ids: of the prompt first, then each."""
+        """Take token ids: of the prompt first, then each."""
         if not self._prompt_is_past:
             self._prompt_is_past = True
             return
@@ -232,7 +232,7 @@ class _Writer:
             self._write(piece[skipped:])
 
     def end(self) -> None:
-        """No more comes."""
+        """End the output."""
         click.echo(_visible(self._decoder.decode(b"", final=True)))
 
     def _write(self, data: bytes) -> None:
@@ -356,7 +356,7 @@ def _text(asked: _Asked, ids: list[int]) -> dict[str, Any]:
 
 
 def _is_whole(asked: _Asked, ids: list[int]) -> bool:
-    """Whether the text is one of the grammar's, also where no token was left for its end."""
+    """Return whether the text is one of the grammar's, also where no token was left for its end."""
     matcher = asked.grammar.matcher() if asked.start is None else asked.start.matcher()
     matcher.accept_tokens(ids[: matcher.validate_tokens(ids)])
     return matcher.is_terminated() or matcher.is_accepting()

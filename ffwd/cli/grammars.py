@@ -51,7 +51,7 @@ class GrammarSource:
             raise self.failure(error) from error
 
     def failure(self, error: FfwdError) -> Failure:
-        """An error about this grammar, with its place."""
+        """Return an error about this grammar, with its position."""
         place = self.place(error)
         if place is None:
             return failure(error, where=self.name)
@@ -62,7 +62,7 @@ class GrammarSource:
         return failure(error, where=where, below=below, line=line, column=column)
 
     def place(self, error: FfwdError) -> tuple[int, int] | None:
-        """The line and the column that an error is about."""
+        """Return the line and the column of an error."""
         if isinstance(error, GrammarError):
             return error.line, error.column
         pointer = getattr(error, "pointer", None)
@@ -74,7 +74,7 @@ class GrammarSource:
 
 
 def read_text(path: str) -> str:
-    """The text of a file, or of standard input for `-`."""
+    """Return the text of a file, or of standard input for `-`."""
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         return data.decode("utf-8-sig")
@@ -175,7 +175,7 @@ _OF_NOTATIONS: list[Callable[[Any], Any]] = [
 
 
 def takes_writing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A command with the options of how JSON is written gets a `writing: Writing`."""
+    """Add the JSON options to a command, which receives them as `writing: Writing`."""
 
     @functools.wraps(function)
     def run(
@@ -204,7 +204,7 @@ def _with(options: list[Callable[[Any], Any]], run: Callable[..., Any]) -> Calla
 
 
 def takes_grammar(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A command with GRAMMAR and its options gets a `source: GrammarSource`."""
+    """Add GRAMMAR and its options to a command, which receives them as `source: GrammarSource`."""
 
     @functools.wraps(function)
     def run(

@@ -1,4 +1,4 @@
-"""`ffwd mask`: which tokens may come next."""
+"""`ffwd mask`: the tokens that are allowed next."""
 
 import click
 
@@ -24,7 +24,7 @@ def mask(
     top: int,
     as_json: bool,
 ) -> None:
-    """Show which tokens may come after TEXT, and which text is forced.
+    """Show the tokens that are allowed after TEXT, and the forced text.
 
     TEXT is what has been written so far; without it the text begins.
 

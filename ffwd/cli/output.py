@@ -1,4 +1,4 @@
-"""What commands write: data or words to standard output, errors and notes to standard error."""
+"""The output of commands: data or text to standard output, errors and notes to standard error."""
 
 import functools
 import json
@@ -45,7 +45,7 @@ class Failure(click.ClickException):
 
 
 def failure(error: FfwdError, *, where: str = "", below: str = "", **data: Any) -> Failure:
-    """An error of ffwd as one of the command line.
+    """Return an error of ffwd as one of the command line.
 
     `where` is named before the message, and `below` comes on a line after it; `data` is of JSON.
     """
@@ -74,7 +74,7 @@ _EXTRAS = {
 
 
 def missing(error: ImportError) -> Exception:
-    """A package that is not installed, with what installs it; any other error as it is."""
+    """Return a missing package's error with its installation command, and others unchanged."""
     package = (error.name or "").partition(".")[0]
     if package not in _EXTRAS:
         return error
@@ -85,13 +85,13 @@ def missing(error: ImportError) -> Exception:
 
 
 def error_data(error: FfwdError) -> dict[str, Any]:
-    """Where something is wrong, as far as the error knows."""
+    """Return the position of an error, as far as it is known."""
     found = {name: getattr(error, name, None) for name in _PLACES}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command with --json, whose errors have the exit statuses of `exits`."""
+    """Make a command with --json, whose errors have the exit statuses of `exits`."""
 
     def made(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
@@ -120,7 +120,7 @@ def command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
 
 @contextmanager
 def _warnings_as_notes() -> Iterator[None]:
-    """What ffwd warns of in Python as a line; the warnings of others stay what they are."""
+    """Write ffwd's Python warnings as lines; other warnings are unchanged."""
     with warnings.catch_warnings():
         before = warnings.showwarning
 
@@ -135,7 +135,7 @@ def _warnings_as_notes() -> Iterator[None]:
 
 
 def write_json(data: Any) -> None:
-    """One JSON text to standard output, with bytes as text, or as `{"hex": …}` where not UTF-8."""
+    """Write a JSON text to standard output, with bytes as text, or as `{"hex": …}`."""
     click.echo(json.dumps(data, ensure_ascii=False, indent=2, default=_bytes))
 
 
@@ -146,7 +146,7 @@ def _bytes(value: Any) -> Any:
 
 
 def as_text(data: bytes) -> str | dict[str, str]:
-    """Bytes as JSON has them."""
+    """Return bytes as JSON has them."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -154,7 +154,7 @@ def as_text(data: bytes) -> str | dict[str, str]:
 
 
 def shown(data: bytes | None, name: str | None = None) -> str:
-    """A token's bytes in quotes, or a control token's name."""
+    """Return a token's bytes in quotes, or a control token's name."""
     if data is None:
         return name or "no text"
     try:
@@ -164,31 +164,31 @@ def shown(data: bytes | None, name: str | None = None) -> str:
 
 
 def printable(text: str) -> str:
-    """Text in which no character is an order to a terminal."""
+    """Return text without control sequences for a terminal."""
     return "".join(c if c in "\n\t" or c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def note(text: str, *, kind: str = "note") -> None:
-    """Something for people, on standard error."""
+    """Write a note for people to standard error."""
     colour = {"warning": "yellow"}.get(kind)
     label = click.style(f"{kind}: ", fg=colour, bold=True)
     click.echo(label + printable(text), err=True)
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 token`, `2 tokens`."""
+    """Return a count with its noun: `1 token`, `2 tokens`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def milliseconds(nanoseconds: float) -> str:
-    """A time in the unit in which it is easy to read."""
+    """Return a time in a readable unit."""
     if nanoseconds < 1e6:
         return f"{nanoseconds / 1e3:.1f} µs"
     return f"{nanoseconds / 1e6:.2f} ms" if nanoseconds < 1e9 else f"{nanoseconds / 1e9:.2f} s"
 
 
 def size(number: int) -> str:
-    """A number of bytes."""
+    """Return a number of bytes in a readable unit."""
     for unit, factor in (("MB", 1e6), ("kB", 1e3)):
         if number >= factor:
             return f"{number / factor:.1f} {unit}"
@@ -196,10 +196,10 @@ def size(number: int) -> str:
 
 
 def on_terminal() -> bool:
-    """Whether people read standard output."""
+    """Return whether people read standard output."""
     return sys.stdout.isatty()
 
 
 def wants_no_colour() -> bool:
-    """As no-color.org has it: the variable is there and not empty."""
+    """Return whether NO_COLOR is set and not empty, as in no-color.org."""
     return bool(os.environ.get("NO_COLOR"))

@@ -8,7 +8,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def locate(text: str, pointer: str) -> tuple[int, int] | None:
-    """Where the value of a pointer stands, from 1; None where the text has no such place.
+    """Return the position of a pointer's value, from 1; None if the text lacks it.
 
     Pointers into other documents, which begin with their URI, have no place in this one.
     """
@@ -22,7 +22,7 @@ def locate(text: str, pointer: str) -> tuple[int, int] | None:
 
 
 def syntax_error(text: str) -> tuple[int, int] | None:
-    """Where a text stops being JSON; None where it is JSON, or too deep for Python to tell."""
+    """Return the offset at which a text stops being JSON; None if it is JSON, or too deep."""
     try:
         JSONDecoder().decode(text)
     except JSONDecodeError as error:
@@ -33,12 +33,12 @@ def syntax_error(text: str) -> tuple[int, int] | None:
 
 
 def line_and_column(text: str, place: int) -> tuple[int, int]:
-    """Of an index into a text."""
+    """Return the line and column of an index into a text."""
     return text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
 
 
 def caret(text: str, line: int, column: int, *, width: int = 76) -> str:
-    """The line of a place with a caret below it."""
+    """Return the line of a position with a caret below it."""
     source = text.split("\n")[line - 1].rstrip("\r")
     first = max(0, column - 1 - width // 2)
     cut = source[first : first + width]
@@ -68,7 +68,7 @@ def _find(text: str, steps: list[str]) -> int | None:
 
 
 def _member(text: str, place: int, name: str) -> int | None:
-    """Of several members of a name the last, which is the one that counts."""
+    """Return the last of several members of a name, which is the one that counts."""
     found = None
     place = _skip(text, place + 1)
     while text[place] == '"':
@@ -96,7 +96,7 @@ def _item(text: str, place: int, index: int) -> int | None:
 
 
 def _after(text: str, place: int) -> int:
-    """The place of what follows a value."""
+    """Return the index after a value."""
     return _skip(text, JSONDecoder().raw_decode(text, place)[1])
 
 

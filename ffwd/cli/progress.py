@@ -1,4 +1,4 @@
-"""What a terminal shows while something takes long; nothing where standard error is no terminal."""
+"""Progress on a terminal; nothing if standard error is no terminal."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """A spinner."""
+    """Show a spinner."""
     if not sys.stderr.isatty():
         yield
         return
@@ -21,7 +21,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def tracked(items: Iterable[T], what: str, *, total: int) -> Iterator[T]:
-    """A bar with the time that is left."""
+    """Show a bar with the remaining time."""
     if not sys.stderr.isatty():
         yield from items
         return

@@ -107,7 +107,7 @@ def count(
 @click.option("--tokens", required=True, type=click.IntRange(1), help="How many come first.")
 @click.option("--rest", is_flag=True, help="Write the rest instead of the beginning.")
 def split(text: str, tokenizer_source: str, tokens: int, rest: bool, as_json: bool) -> None:
-    """Write the longest beginning of TEXT that has so many tokens, or with --rest what is left.
+    """Write the longest prefix of TEXT with at most this many tokens, or with --rest the rest.
 
     It ends between two characters. Without TEXT and --file, the text is read from standard input.
 

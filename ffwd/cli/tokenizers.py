@@ -37,7 +37,7 @@ class Tokens:
     """A vocabulary and how its tokens are shown."""
 
     def __init__(self, source: str | None) -> None:
-        """Reads the tokenizer; without one each byte is a token."""
+        """Read the tokenizer; without one each byte is a token."""
         self.tokenizer: Tokenizer | None = None
         if source is None:
             self.source = "each byte a token"
@@ -49,18 +49,18 @@ class Tokens:
             self.vocabulary = self.tokenizer.vocabulary()
 
     def piece(self, token_id: int) -> str:
-        """A token for people."""
+        """Return a token for people."""
         return shown(self.vocabulary.token_bytes(token_id), self.name(token_id))
 
     def name(self, token_id: int) -> str:
-        """What a control token is called."""
+        """Return the name of a control token."""
         if token_id in self.vocabulary.eos_token_ids and self.tokenizer is None:
             return "<end>"
         name = None if self.tokenizer is None else self.tokenizer.id_to_token(token_id)
         return name or f"<{token_id}>"
 
     def data(self, token_id: int) -> dict[str, Any]:
-        """A token for JSON."""
+        """Return a token for JSON."""
         text = self.vocabulary.token_bytes(token_id)
         if text is None:
             return {"id": token_id, "control": self.name(token_id)}
@@ -68,7 +68,7 @@ class Tokens:
 
 
 def takes_text(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A command with TEXT or a file gets a `text: str`; standard input where neither is given."""
+    """Add TEXT or a file to a command, which receives `text: str`, or standard input."""
 
     @functools.wraps(function)
     def run(*args: Any, text: str | None, text_file: str | None, **options: Any) -> Any:

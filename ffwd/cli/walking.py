@@ -9,9 +9,9 @@ from ffwd.cli.tokenizers import Tokens
 
 
 def encoded(text: str, tokens: Tokens) -> list[int]:
-    """The tokens of a text as an output has it: no space before it, nothing composed.
+    """Return the tokens of a text as in an output: without a space before it or composition.
 
-    An argument of the command line may have bytes that are not UTF-8, which single bytes spell.
+    An argument of the command line may contain bytes that are not UTF-8, which byte tokens encode.
     """
     if tokens.tokenizer is None:
         return list(text.encode("utf-8", "surrogateescape"))
@@ -22,7 +22,7 @@ def encoded(text: str, tokens: Tokens) -> list[int]:
 
 
 def at(compiled: CompiledGrammar, text: str, ids: str | None, tokens: Tokens) -> Matcher:
-    """A matcher after a text, or after tokens that are given as `1,2,3`.
+    """Return a matcher after a text, or after token ids in the form `1,2,3`.
 
     Raises `Failure` with the reasons where the grammar refuses it.
     """
@@ -47,7 +47,7 @@ def at(compiled: CompiledGrammar, text: str, ids: str | None, tokens: Tokens) ->
 
 
 def parse_ids(text: str) -> list[int]:
-    """Token ids between commas or spaces."""
+    """Return token ids between commas or spaces."""
     try:
         return [int(part) for part in text.replace(",", " ").split()]
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What a text may be: JSON Schemas, regular expressions, grammars, and what they compose to."""
+"""Grammars: JSON Schemas, regular expressions, notations, and their combinations."""
 
 from ffwd.grammar._choice import Choice as Choice
 from ffwd.grammar._choice import choice as choice

@@ -10,7 +10,7 @@ from ffwd.grammar._text import lone_surrogate
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Choice(Grammar):
-    """One of several grammars or texts. Made by `choice`.
+    """One of several grammars or texts, made by `choice`.
 
     Attributes:
         options: Grammars, and texts verbatim; at least one.
@@ -63,7 +63,7 @@ class Choice(Grammar):
 
 
 def choice(options: Sequence[GrammarLike]) -> Choice:
-    """One of several grammars. `a | b` is `choice([a, b])`.
+    """Return a grammar for one of several; `a | b` is `choice([a, b])`.
 
     Args:
         options: Grammars, and texts verbatim, for instance in a list; at least one. Repeated ones
@@ -83,7 +83,7 @@ def choice(options: Sequence[GrammarLike]) -> Choice:
 
 
 def either(left: GrammarLike, right: GrammarLike) -> Choice:
-    """`left | right`; choices in it become one."""
+    """Return `left | right`, with nested choices flattened."""
     options: list[GrammarLike] = []
     for option in (left, right):
         options.extend(option.options if isinstance(option, Choice) else [option])

@@ -1,4 +1,4 @@
-"""Names of control tokens within texts."""
+"""Names of control tokens in texts."""
 
 import re
 from collections.abc import Collection, Set
@@ -11,8 +11,8 @@ Piece: TypeAlias = tuple[str, bool]
 class Controls:
     """Finds the names of control tokens in texts, the longest first, as tokenizers do.
 
-    A token that ends the output is not written by a grammar: it comes where the text is complete.
-    So the name of one of these, `ends`, is left out.
+    A grammar never writes a token that ends the output: end tokens are allowed when the output is
+    complete. The names of these, `ends`, are therefore ignored.
     """
 
     def __init__(self, names: Collection[str], ends: Set[str] = frozenset()) -> None:
@@ -21,11 +21,11 @@ class Controls:
         self._pattern: re.Pattern[str] | None = None
 
     def has(self, text: str) -> bool:
-        """Whether a text has such a name in it."""
+        """Return whether a text contains such a name."""
         return any(index % 2 and piece for index, piece in enumerate(self._cut(text)))
 
     def split(self, text: str) -> list[Piece]:
-        """The text in pieces, none of them empty."""
+        """Return the parts of a text, none of them empty."""
         return [
             (piece, index % 2 == 1)
             for index, piece in enumerate(self._cut(text))
@@ -33,7 +33,7 @@ class Controls:
         ]
 
     def _cut(self, text: str) -> list[str]:
-        """Texts and names, by turns."""
+        """Yield texts and names in turn."""
         if not self._names:
             return [text]
         if self._pattern is None:

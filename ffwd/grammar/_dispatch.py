@@ -1,4 +1,4 @@
-"""Free text in which certain texts are followed by certain grammars."""
+"""Free text in which triggers start grammars."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from ffwd.grammar._sequence import shown
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dispatch(Grammar):
-    """Free text in which triggers are followed by grammars. Made by `dispatch`.
+    """Free text in which a trigger is followed by its grammar, made by `dispatch`.
 
     Attributes:
-        cases: Pairs of a trigger and what follows it.
-        excluding: What does not come in the free text.
-        loop: Whether free text goes on after such a grammar.
-        controls: Whether control tokens in triggers are meant.
+        cases: Pairs of a trigger and its grammar.
+        excluding: Texts that the free text does not contain.
+        loop: Whether free text continues after such a grammar.
+        controls: Whether names of control tokens in triggers mean these tokens.
 
     """
 
@@ -65,21 +65,21 @@ def dispatch(
     loop: bool = True,
     controls: bool = False,
 ) -> Dispatch:
-    """Free text in which a trigger is followed by its grammar, and then by free text again.
+    """Return a grammar for free text in which each trigger is followed by its grammar.
 
-    The first trigger to end counts, and of those that end together the longest. One within a longer
-    one does not keep the longer one from going on.
+    The trigger that ends first counts, and of those that end together the longest. A trigger within
+    a longer one does not keep the longer one from continuing.
 
     Args:
-        cases: What follows each trigger. One that comes twice is followed by either.
-        excluding: What does not come in the free text: a text, or several.
-        loop: Whether free text, and other triggers, come after such a grammar. Without it, the
+        cases: The grammar after each trigger. A repeated trigger is followed by either grammar.
+        excluding: The texts that the free text does not contain: one or several.
+        loop: Whether free text, and other triggers, continue after such a grammar. Without it, the
             text ends there.
         controls: Whether the name of a control token of the vocabulary in a trigger, such as
-            `<tool_call>`, is that token. The name as text does not come in the free text either.
+            `<tool_call>`, means that token. The free text then excludes the name as text too.
 
     Raises:
-        GrammarError: No trigger; one is empty or has a lone surrogate.
+        GrammarError: No trigger; or one is empty or has a lone surrogate.
         TypeError: An argument of another type.
 
     """

@@ -1,11 +1,11 @@
-"""Errors about grammars that Python finds before the native core sees them."""
+"""Errors of grammars that Python finds before the native core does."""
 
 from ffwd._native import GrammarError
 from ffwd.grammar._text import lone_surrogate
 
 
 def grammar_error(message: str, *, line: int = 1, column: int = 1) -> GrammarError:
-    """An error at a place of a text; both count from 1."""
+    """Return an error at a line and column of a text; both count from 1."""
     error = GrammarError(message)
     error.line = line
     error.column = column
@@ -13,7 +13,7 @@ def grammar_error(message: str, *, line: int = 1, column: int = 1) -> GrammarErr
 
 
 def refuse_surrogates(text: str, what: str) -> None:
-    """Refuse a text that has no UTF-8 form."""
+    """Raise an error for a text that has no UTF-8 form."""
     index = lone_surrogate(text)
     if index is not None:
         before = text[:index]

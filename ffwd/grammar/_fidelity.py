@@ -1,4 +1,4 @@
-"""What becomes of each keyword of a schema."""
+"""Reports on the support of each keyword of a schema."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
@@ -16,17 +16,17 @@ _UNKNOWN = "an unknown keyword"
 
 @dataclass(frozen=True)
 class KeywordFidelity:
-    """What becomes of one keyword at one place of a schema.
+    """The support of one keyword at one position of a schema.
 
     Attributes:
-        pointer: JSON pointer of the keyword's value; behind a URI and `#` for a place in another
+        pointer: JSON pointer of the keyword's value; after a URI and `#` for a position in another
             document than the schema itself.
         keyword: Its name.
-        fidelity: `"enforced"`: it holds, exactly. `"ignored"`: it asks for nothing. `"widened"`:
-            it is not supported and was left out. `"refused"`: it is not supported, so the schema
-            cannot be compiled.
+        fidelity: `"enforced"`: exactly. `"ignored"`: it has no effect. `"widened"`: it is
+            unsupported and was dropped. `"refused"`: it is unsupported, so the schema cannot be
+            compiled.
         reason: Why it is not enforced; empty if it is.
-        suggestion: The keyword that an unknown one is spelled much like; None for all others.
+        suggestion: The known keyword that an unknown one resembles; otherwise None.
 
     """
 
@@ -38,23 +38,23 @@ class KeywordFidelity:
 
 
 def fidelity_report(grammar: JsonSchema) -> list[KeywordFidelity]:
-    """What becomes of each keyword of a schema when it is compiled.
+    """Return the support of each keyword of a schema.
 
-    A keyword is ignored if it is an annotation, is not known to the schema's dialect, has no effect
-    where it stands, or stands in a schema that nothing leads to. Without `policy="lenient"` nothing
-    is widened, and a schema in which nothing is refused means exactly what its keywords say.
+    A keyword is ignored if it is an annotation, unknown to the schema's dialect, without effect at
+    its position, or in an unreferenced schema. Without `policy="lenient"` nothing is widened, and a
+    schema without refused keywords is enforced exactly.
 
     Args:
-        grammar: From `json_schema`. It need not be one that compiles: what is not supported is
-            listed as refused.
+        grammar: From `json_schema`. It need not compile: unsupported keywords are listed as
+            refused.
 
     Returns:
-        All keywords in the order in which they stand, outer ones first; then those in places that
-        only references lead to.
+        All keywords in the order of the schema, outer ones first; then those of positions that only
+        references reach.
 
     Raises:
-        InvalidSchemaError: The schema is not one, with the `pointer` to the place.
-        LimitExceededError: A budget ran out, with `limit` and `maximum`.
+        InvalidSchemaError: A value that is no JSON Schema, with the `pointer` to the position.
+        LimitExceededError: A limit was exceeded, with `limit` and `maximum`.
         TypeError: `grammar` is something else.
 
     """

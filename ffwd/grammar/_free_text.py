@@ -1,4 +1,4 @@
-"""Text that is free, but for what must not come in it."""
+"""Free text, without certain texts in it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from ffwd.grammar._repeat import check_count
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnyText(Grammar):
-    """Any text without certain texts in it. Made by `any_text`.
+    """Any text without certain texts in it, made by `any_text`.
 
     Attributes:
-        excluding: What does not come in it.
-        max_chars: How many characters (code points) it has at most; None for any number.
+        excluding: The texts that it does not contain.
+        max_chars: The most characters (code points); None for any number.
 
     """
 
@@ -38,12 +38,12 @@ class AnyText(Grammar):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TextUntil(Grammar):
-    """Any text up to the end of the first of certain texts. Made by `text_until`.
+    """Any text up to the end of the first of certain texts, made by `text_until`.
 
     Attributes:
-        stops: What ends it.
-        excluding: What does not come in it, beside the stops.
-        max_chars: How many characters (code points) it has at most, without the stop.
+        stops: The texts that end it.
+        excluding: Other texts that it does not contain.
+        max_chars: The most characters (code points) before the stop.
         controls: Whether control tokens in stops are meant; see `text_until`.
 
     """
@@ -75,17 +75,17 @@ class TextUntil(Grammar):
 
 
 def any_text(*, excluding: str | Sequence[str] = (), max_chars: int | None = None) -> AnyText:
-    """Any text, also the empty one, without certain texts in it.
+    """Return a grammar for any text, including the empty one, without certain texts in it.
 
-    It consists of tokens that are text: control tokens never come in it.
+    It consists of tokens with text: it never contains control tokens.
 
     Args:
-        excluding: What does not come in it: a text, or several.
-        max_chars: How many characters (code points) it has at most.
+        excluding: The texts that it does not contain: one or several.
+        max_chars: The most characters (code points).
 
     Raises:
-        GrammarError: A text to be excluded is empty or has a lone surrogate.
-        TypeError: One is not a str, or `max_chars` not an int.
+        GrammarError: An excluded text is empty or has a lone surrogate.
+        TypeError: One is not a str, or `max_chars` is not an int.
 
     """
     return AnyText(texts_of(excluding, "excluding"), max_chars)
@@ -99,20 +99,19 @@ def text_until(
     max_chars: int | None = None,
     controls: bool = False,
 ) -> Grammar:
-    r"""Any text up to the first place where a stop ends.
+    r"""Return a grammar for any text up to the first end of a stop.
 
     Args:
         stop: A text, or several.
-        include: Whether the stop belongs to it. Without it, this is any text in which no stop
-            comes, and what follows in the grammar says what ends it:
-            `text_until("\n", include=False) + "\n"`.
-        excluding: What does not come in it, beside the stops: a text, or several.
-        max_chars: How many characters (code points) come before the stop at most.
+        include: Whether the stop belongs to it. Without it, this is any text without a stop, and
+            the grammar after it decides how it ends: `text_until("\n", include=False) + "\n"`.
+        excluding: Other texts that it does not contain: one or several.
+        max_chars: The most characters (code points) before the stop.
         controls: Whether the name of a control token of the vocabulary in a stop, such as
-            `</think>`, is that token. The name as text does not come in the text either.
+            `</think>`, means that token. The text then excludes the name as text too.
 
     Raises:
-        GrammarError: A stop is empty or has a lone surrogate, or there is none.
+        GrammarError: A stop is empty or has a lone surrogate, or none is given.
         TypeError: A stop is not a str, or an option has another type.
 
     """
@@ -124,7 +123,7 @@ def text_until(
 
 
 def check_texts(texts: object, what: str) -> None:
-    """Refuse what is not a tuple of texts, none of them empty."""
+    """Raise an error unless the value is a tuple of non-empty texts."""
     if not isinstance(texts, tuple):
         raise TypeError(f"{what} must be a str or a sequence of str, not {type(texts).__name__}")
     for text in texts:
@@ -136,7 +135,7 @@ def check_texts(texts: object, what: str) -> None:
 
 
 def texts_of(texts: str | Sequence[str], what: str) -> tuple[str, ...]:
-    """One text, or several, as several."""
+    """Return one text or several as a tuple."""
     if isinstance(texts, str):
         return (texts,)
     if isinstance(texts, (bytes, Grammar)):

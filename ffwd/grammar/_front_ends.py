@@ -1,4 +1,4 @@
-"""Grammars that are written as text: Lark, GBNF and EBNF. `ffwd.compile` reads them."""
+"""Grammars written as text, which `ffwd.compile` parses: Lark, GBNF and EBNF."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from ffwd.grammar._rules import check_name
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lark(Grammar):
-    """A grammar in Lark's notation, in the variant of llguidance. Made by `lark`.
+    """A grammar in Lark's notation, in the variant of llguidance, made by `lark`.
 
     Attributes:
         text: The grammar.
@@ -27,11 +27,11 @@ class Lark(Grammar):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Bnf(Grammar):
-    """A grammar of rules that are defined by `::=`.
+    """A grammar whose rules are defined by `::=`.
 
     Attributes:
         text: The grammar.
-        root: The rule that says what a text is.
+        root: The start rule.
 
     """
 
@@ -45,21 +45,21 @@ class _Bnf(Grammar):
 
 
 class Gbnf(_Bnf):
-    """A grammar in the notation of llama.cpp. Made by `gbnf`."""
+    """A grammar in the notation of llama.cpp, made by `gbnf`."""
 
     _function = "gbnf"
 
 
 class Ebnf(_Bnf):
-    """A grammar in EBNF as XGrammar reads it. Made by `ebnf`."""
+    """A grammar in XGrammar's dialect of EBNF, made by `ebnf`."""
 
     _function = "ebnf"
 
 
 def lark(text: str) -> Lark:
-    """A grammar in Lark's notation, in the variant of llguidance; its start is `start`.
+    """Return a grammar in Lark's notation (llguidance's variant), with the start rule `start`.
 
-    `ffwd.compile` reads it, and raises `GrammarError` with `line` and `column` where it cannot.
+    `ffwd.compile` parses it, and raises `GrammarError` with `line` and `column` for an error.
 
     Raises:
         GrammarError: A lone surrogate in the text, at `line` and `column`.
@@ -70,13 +70,13 @@ def lark(text: str) -> Lark:
 
 
 def gbnf(text: str, root: str = "root") -> Gbnf:
-    """A grammar in GBNF, the notation of llama.cpp.
+    """Return a grammar in GBNF, the notation of llama.cpp.
 
-    `ffwd.compile` reads it, and raises `GrammarError` with `line` and `column` where it cannot.
+    `ffwd.compile` parses it, and raises `GrammarError` with `line` and `column` for an error.
 
     Args:
         text: The grammar.
-        root: The rule that says what a text is.
+        root: The start rule.
 
     Raises:
         GrammarError: A lone surrogate in the text, at `line` and `column`.
@@ -87,13 +87,13 @@ def gbnf(text: str, root: str = "root") -> Gbnf:
 
 
 def ebnf(text: str, root: str = "root") -> Ebnf:
-    """A grammar in EBNF as XGrammar reads it.
+    """Return a grammar in XGrammar's dialect of EBNF.
 
-    `ffwd.compile` reads it, and raises `GrammarError` with `line` and `column` where it cannot.
+    `ffwd.compile` parses it, and raises `GrammarError` with `line` and `column` for an error.
 
     Args:
         text: The grammar.
-        root: The rule that says what a text is.
+        root: The start rule.
 
     Raises:
         GrammarError: A lone surrogate in the text, at `line` and `column`.

@@ -1,4 +1,4 @@
-"""What every grammar is: an immutable value that composes with every other."""
+"""The base of all grammars: an immutable value that composes with every other."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields
@@ -12,7 +12,7 @@ MAX_REPR = 2_000
 
 @cache
 def _fields_of(kind: type) -> "Callable[[Grammar], tuple[Any, ...]]":
-    """What gets the values of the fields. To find the fields takes longer than to get them."""
+    """Return a fast getter of the fields' values, because finding the fields is slow."""
     names = [field.name for field in fields(kind)]
     if len(names) < 2:
         return lambda grammar: tuple(getattr(grammar, name) for name in names)
@@ -20,11 +20,11 @@ def _fields_of(kind: type) -> "Callable[[Grammar], tuple[Any, ...]]":
 
 
 class Grammar:
-    """What a text may be.
+    """A description of the texts that an output may have.
 
-    Everything that `ffwd.compile` takes is one, and all are immutable, hashable and equal by value.
-    Any may be part of any other, whatever it was read from. `a + b` is `seq(a, b)`, and `a | b` is
-    `choice([a, b])`; a str beside a grammar is that text. Of regular grammars, `a & b` is
+    Everything that `ffwd.compile` takes is a grammar. Grammars are immutable, hashable and equal by
+    value. Any may be part of any other, whatever its source. `a + b` is `seq(a, b)`, and `a | b`
+    is `choice([a, b])`; a str beside a grammar is that text. For regular grammars, `a & b` is
     `intersection(a, b)`, and `~a` is `complement(a)`.
     """
 
@@ -37,7 +37,7 @@ class Grammar:
         self._seal()
 
     def _seal(self) -> None:
-        """Remember what would take a walk over all parts; they have been sealed before."""
+        """Cache what needs a walk over all parts; they are sealed before."""
         parts = self._parts()
         free = frozenset().union(*[part._free for part in parts])
         label = hash((type(self).__name__, self._label(), tuple([part._hash for part in parts])))
@@ -45,20 +45,20 @@ class Grammar:
         object.__setattr__(self, "_free", self._unbound(free))
 
     def _parts(self) -> "tuple[Grammar, ...]":
-        """The grammars that it consists of."""
+        """Return the direct parts of the grammar."""
         return ()
 
     def _label(self) -> tuple[Any, ...]:
-        """All that makes it what it is, but for its parts; hashable."""
+        """Return everything that identifies it except its parts; hashable."""
         kind: Any = type(self)
         return _fields_of(kind)(self)
 
     def _unbound(self, names: frozenset[str]) -> frozenset[str]:
-        """The names of rules that are used in it and not defined, of those of its parts."""
+        """Return the names of rules that it uses and does not define, given those of its parts."""
         return names
 
     def _arguments(self) -> "Iterable[tuple[str, object]]":
-        """The arguments of the function that makes it: names (empty if by position) and values."""
+        """Yield the arguments of the function that makes it: names (empty first) and values."""
         # Those that a base class declares come first, and take names only.
         ordered = sorted(fields(self), key=lambda field: field.kw_only is True)  # type: ignore[arg-type]
         for index, field in enumerate(ordered):
@@ -128,7 +128,7 @@ GrammarLike: TypeAlias = Grammar | str
 
 
 def as_grammar(value: GrammarLike, what: str) -> Grammar:
-    """A grammar as it is, a str as that text.
+    """Return a grammar unchanged, and a str as the grammar of that text.
 
     Raises:
         GrammarError: A lone surrogate in a text.
@@ -145,7 +145,7 @@ def as_grammar(value: GrammarLike, what: str) -> Grammar:
 
 
 def _equal(left: Grammar, right: Grammar) -> bool:
-    """Whether two are the same value; each pair of parts is looked at once."""
+    """Return whether two grammars are the same value; each pair of parts is compared once."""
     seen: set[tuple[int, int]] = set()
     pairs = [(left, right)]
     while pairs:
@@ -163,7 +163,7 @@ def _equal(left: Grammar, right: Grammar) -> bool:
 
 
 def _text(grammar: Grammar) -> str:
-    """The call that makes it, cut where it is long."""
+    """Return the call that makes it, truncated if it is long."""
     written = ""
     # The last one comes next; a str is written as it is.
     coming: list[object] = [_Value(grammar)]
@@ -177,7 +177,7 @@ def _text(grammar: Grammar) -> str:
 
 
 class _Value:
-    """A value that is still to be written."""
+    """A value that is not yet written."""
 
     __slots__ = ("value",)
 
@@ -186,7 +186,7 @@ class _Value:
 
 
 def _pieces(value: object) -> list[object]:
-    """What a value's text consists of."""
+    """Yield the pieces of a value's text."""
     if isinstance(value, Grammar):
         name = value._function or type(value).__name__
         arguments = [((f"{key}=" if key else ""), item) for key, item in value._arguments()]

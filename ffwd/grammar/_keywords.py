@@ -1,4 +1,4 @@
-"""The keywords of JSON Schema, and which of them a misspelt one was meant to be."""
+"""The keywords of JSON Schema, and the one that a misspelt name resembles."""
 
 from difflib import get_close_matches
 
@@ -25,9 +25,9 @@ _BY_LETTERS = {
 
 
 def meant_by(name: str) -> str | None:
-    """The keyword that a name is a misspelling of; None where it is near to none.
+    """Return the keyword that a name misspells; None if it resembles none.
 
-    Names of extensions (`x-…`) and of OpenAPI are meant as they are.
+    Names of extensions (`x-…`) and of OpenAPI are no misspellings.
     """
     if name in KEYWORDS or name in _ELSEWHERE or name.startswith("x-"):
         return None

@@ -21,11 +21,11 @@ Registry: TypeAlias = Mapping[str, str | bool | dict[str, Any]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JsonSchema(Grammar, Writing):
-    """JSON text that is valid against a JSON Schema. Made by `json_schema`.
+    """JSON text that is valid against a JSON Schema, made by `json_schema`.
 
     Attributes:
         schema: The schema, as JSON text.
-        registry: The documents that references may lead to: pairs of a URI and JSON text.
+        registry: The documents for references: pairs of a URI and JSON text.
 
     """
 
@@ -70,50 +70,48 @@ def json_schema(
 def json_schema(
     schema: Any, *, registry: Registry | None = None, **options: Unpack[WritingOptions]
 ) -> JsonSchema:
-    """JSON text that is valid against a schema.
+    """Return a grammar for JSON text that is valid against a schema.
 
-    What the schema means is looked at by `ffwd.compile`; here only its form is.
+    This function checks only the schema's form; `ffwd.compile` checks its keywords.
 
     Args:
-        schema: The schema: JSON text, or the Python values that `json.loads` makes of such text.
-            Note that a str is text: the schema `true` is `True` or `"true"`. A Python type or a
-            function is what `schema_of` makes of it: a grammar with a `parse`.
-        registry: The documents that `$ref` and its like may lead to, and metaschemas that `$schema`
-            may name, by their absolute URIs; each as JSON text or Python values. Nothing is
-            fetched. The metaschemas of all drafts are known without it.
+        schema: The schema: JSON text, or the Python values that `json.loads` returns for such text.
+            A str is always text: the schema `true` is `True` or `"true"`. A Python type or a
+            function is converted by `schema_of`, to a grammar with a `parse`.
+        registry: The documents that `$ref` may refer to, and metaschemas that `$schema` may name,
+            by their absolute URIs; each as JSON text or Python values. Nothing is fetched. The
+            metaschemas of all drafts are built in.
         whitespace: `"consistent"` is what `json.dumps` writes with one pair of separators and one
             indentation: compact, `", "` and `": "`, or an indent of 1 to 8 spaces or a tab. The
-            text decides where these first differ, and keeps to it.
-            `"flexible"` allows runs of whitespace wherever JSON does inside the value (none
-            before or after it), `"compact"` allows none,
-            and `"single-space"` asks for exactly one space after each colon and comma.
-        max_whitespace: The longest run of whitespace that `"flexible"` allows, in characters,
-            0 to 4096.
-        separators: Exactly the text between items and between a key and its value, as in
+            output chooses at the first difference, and keeps to it. `"flexible"` allows runs of
+            whitespace wherever JSON does inside the value (none before or after it), `"compact"`
+            allows none, and `"single-space"` requires exactly one space after each colon and comma.
+        max_whitespace: The longest run of whitespace that `"flexible"` allows, in characters, 0 to
+            4096.
+        separators: The exact text between items and between a key and its value, as in
             `json.dumps`: a comma and a colon with whitespace around them.
-        indent: Exactly the layout of `json.dumps` with this `indent`: each item and member on a
-            line of its own, indented by so many spaces, or by this whitespace, for each container
+        indent: The exact layout of `json.dumps` with this `indent`: each item and member on a line
+            of its own, indented by this number of spaces, or by this whitespace, for each container
             around it. The separators are then `(",", ": ")` unless given.
-        property_order: `"declared"` asks for properties in the order in which the schema declares
-            them, those that it does not declare after them; `"any"` takes every order.
-        numbers: `"plain"` writes integers as integers (`21`, neither `21.0` nor `2.1e1`) where the
-            schema allows nothing else, and no number that is infinite as a double, such as `1e999`,
-            unless a bound or a listed value of the schema is one. `"any"` writes every number that
-            is valid.
-        policy: `"strict"` refuses a schema with a keyword that is not supported. `"lenient"` leaves
-            such a keyword out, so that values may come which it forbids;
-            `ffwd.fidelity_report` lists them as widened.
+        property_order: `"declared"` requires properties in the order in which the schema declares
+            them, and undeclared ones after them; `"any"` allows every order.
+        numbers: `"plain"` writes integers as integers (`21`, neither `21.0` nor `2.1e1`) if the
+            schema allows nothing else. It writes no number that is infinite as a double, such as
+            `1e999`, unless a bound or a listed value of the schema is one. `"any"` allows every
+            form of every valid number.
+        policy: `"strict"` refuses a schema with an unsupported keyword. `"lenient"` ignores such a
+            keyword, so the grammar accepts values that it forbids; `ffwd.fidelity_report` lists it
+            as widened.
 
     Raises:
         InvalidSchemaError: A value that JSON does not have: NaN, an infinity, a lone surrogate, a
-            property name that is not a string, an object of another type. Its `pointer` says
-            where.
+            property name that is not a string, an object of another type; with its `pointer`.
         LimitExceededError: Nested more than 512 deep, more than a million values, more than 64
             million characters in strings, or an integer of more than 14,000 bits.
         UnsupportedTypeError: A type that has no JSON Schema; see `schema_of`.
         TypeError: `schema` is of none of the types above, or an option has another type.
-        ValueError: An option has a value that it cannot have, or `whitespace` is given together
-            with `separators` or `indent`.
+        ValueError: An option has an invalid value, or `whitespace` is given together with
+            `separators` or `indent`.
 
     """
     documents = {} if registry is None else registry

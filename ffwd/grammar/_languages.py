@@ -1,4 +1,4 @@
-"""What belongs to several regular languages at once, or not to one."""
+"""Intersections and complements of regular languages."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from ffwd.grammar._sequence import check_grammars, shown
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Intersection(Grammar):
-    """Text that belongs to each of several regular grammars. Made by `intersection`, or `a & b`.
+    """Text that several regular grammars all accept, made by `intersection` or `a & b`.
 
     Attributes:
         parts: The grammars; at least one.
@@ -38,7 +38,7 @@ class Intersection(Grammar):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Complement(Grammar):
-    """Any text that does not belong to a regular grammar. Made by `complement`, or `~a`.
+    """Any text that a regular grammar does not accept, made by `complement` or `~a`.
 
     Attributes:
         inner: The grammar.
@@ -64,11 +64,11 @@ class Complement(Grammar):
 
 
 def intersection(*parts: GrammarLike) -> Grammar:
-    """Text that belongs to each of several grammars. `a & b` is `intersection(a, b)`.
+    """Return a grammar for text that all parts accept; `a & b` is `intersection(a, b)`.
 
     The grammars must be regular: texts, `regex`, `substring_of`, and choices, sequences,
-    repetitions, intersections and complements of such, also as rules that do not use themselves.
-    `ffwd.compile` refuses others by name.
+    repetitions, intersections and complements of such, including rules that do not refer to
+    themselves. `ffwd.compile` rejects others by name.
 
     Args:
         parts: Grammars and texts; at least one.
@@ -86,7 +86,7 @@ def intersection(*parts: GrammarLike) -> Grammar:
 
 
 def complement(inner: GrammarLike) -> Grammar:
-    """Any text that does not belong to a regular grammar. `~a` is `complement(a)`.
+    """Return a grammar for any text that a regular one rejects; `~a` is `complement(a)`.
 
     Args:
         inner: A grammar as `intersection` takes them, or a text.

@@ -1,4 +1,4 @@
-"""Grammars as Python has them, given to the native core node by node."""
+"""Conversion of Python grammars to nodes of the native core."""
 
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
@@ -37,12 +37,12 @@ Key: TypeAlias = tuple[int, tuple[tuple[str, int], ...]]
 
 @dataclass
 class Lowering:
-    """Adds grammars to a builder. What is shared is added once; nothing here recurses.
+    """Adds grammars to a builder, shared parts once, without recursion.
 
     Attributes:
-        builder: Where the nodes go.
+        builder: The builder that receives the nodes.
         controls: The names of the vocabulary's control tokens.
-        writing: How JSON is written, as the schemas say that were added.
+        writing: The JSON options of the schemas added so far.
 
     """
 
@@ -56,9 +56,9 @@ class Lowering:
         """Add a grammar, and return its node.
 
         Raises:
-            GrammarError: A rule that is not defined, a pattern or grammar that cannot be read, or
-                JSON Schemas that are to be written in different ways.
-            LimitExceededError: A budget ran out.
+            GrammarError: An undefined rule, a pattern or grammar that cannot be parsed, or JSON
+                Schemas with different writing options.
+            LimitExceededError: A limit was exceeded.
 
         """
         if root._free:
@@ -84,7 +84,7 @@ class Lowering:
         return self._nodes[_key(root, {})]
 
     def _inside(self, grammar: Grammar, scope: Scope, key: Key) -> Scope:
-        """What names mean to the parts of a grammar."""
+        """Return the scope of names for the parts of a grammar."""
         if not isinstance(grammar, Rules):
             return scope
         if key not in self._scopes:
@@ -98,7 +98,7 @@ class Lowering:
         return self._pieces(self.controls.split(grammar.text))
 
     def _pieces(self, pieces: list[Piece]) -> int:
-        """Texts and control tokens, one after the other."""
+        """Add a sequence of texts and control tokens."""
         add = self.builder
         return add.seq(
             [add.tokens([text]) if is_token else add.text(text) for text, is_token in pieces]
@@ -160,9 +160,9 @@ class Lowering:
         return controls and self.controls.has(text)
 
     def _up_to_tokens(self, stop: str, excluding: list[str], max_chars: int | None) -> int:
-        """Free text up to a stop with a control token in it.
+        """Add free text up to a stop that contains a control token.
 
-        The free text runs up to the first token, and has at its end what comes before that.
+        The free text extends to the first token, and ends with the part of the stop before it.
         """
         pieces = self.controls.split(stop)
         ending = pieces[0][0] if pieces and not pieces[0][1] else ""
@@ -175,10 +175,9 @@ class Lowering:
 
 
 def overlaps(triggers: list[str], excluding: list[str]) -> list[str]:
-    """The triggers that do not simply follow free text without any of these texts in it.
+    """Return the triggers that need more than free text without the other texts before them.
 
-    They are those that another text may have begun to run into before they begin, or that have an
-    excluded text in them.
+    Another text may start before these and overlap them, or they contain an excluded text.
     """
     every = [*triggers, *excluding]
     # All that may stand at the end of a text that began earlier.
@@ -256,13 +255,13 @@ def lower(
     ends: Set[str] = frozenset(),
     meter: CompileMeter | None = None,
 ) -> tuple[GrammarBuilder, int, SharedWriting]:
-    """A grammar for the native core: the builder that has it, its node, and how JSON is written.
+    """Return a grammar for the native core: its builder, its node, and the JSON options.
 
     Args:
         grammar: The grammar.
         controls: The names of the vocabulary's control tokens.
         ends: Those of them that end the output.
-        meter: What all of the compilation may use; by default what the default limits say.
+        meter: The budget of the whole compilation; by default that of the default limits.
 
     """
     lowering = Lowering(GrammarBuilder(meter), Controls(controls, ends))

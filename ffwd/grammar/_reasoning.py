@@ -1,4 +1,4 @@
-"""A model's reasoning, and the answer after it."""
+"""A model's reasoning before its answer."""
 
 from ffwd.grammar._free_text import any_text
 from ffwd.grammar._grammar import Grammar, GrammarLike, as_grammar
@@ -23,20 +23,21 @@ def reasoning(
     max_chars: int | None = None,
     between: GrammarLike | None = None,
 ) -> Grammar:
-    """Free text up to a closing tag, and then what a grammar says.
+    """Return a grammar for free text up to a closing tag, and then for the answer.
 
     Args:
         then: The grammar of the answer.
-        open: What begins the reasoning: a text, in which names of control tokens of the vocabulary
-            are these tokens, or a token.
-        close: What ends it, likewise. Neither its text nor any control token comes in the
+        open: The tag that begins the reasoning: a text, in which names of control tokens of the
+            vocabulary mean these tokens, or a token.
+        close: The tag that ends it, in the same form. The reasoning contains neither its text nor
+            any control token.
+        opened: The prompt already contains the opening tag, so the output starts with the
             reasoning.
-        opened: The prompt has opened the reasoning already, so that the text begins within it.
-        optional: The answer may come at once, without any reasoning.
-        max_tokens: How many tokens the reasoning may take, without its tags: each that has a byte
-            of it, see `limit`. Then the closing tag comes.
-        max_chars: How many characters (code points) it may have.
-        between: What comes between the closing tag and the answer; by default up to eight
+        optional: The answer may come without any reasoning.
+        max_tokens: The most tokens of the reasoning without its tags: each that has a byte of it,
+            see `limit`. Then the closing tag follows.
+        max_chars: The most characters (code points) of the reasoning.
+        between: The grammar between the closing tag and the answer; by default up to eight
             characters of whitespace.
 
     Raises:
@@ -65,7 +66,7 @@ def _tag(tag: str | Tokens) -> Grammar:
 
 
 def _written(tag: str | Tokens, what: str) -> tuple[str, ...]:
-    """The text that a tag has, which must not come before it."""
+    """Return the text of a tag, which the reasoning must not contain."""
     if isinstance(tag, Tokens):
         return ()
     if not isinstance(tag, str):

@@ -17,14 +17,13 @@ NAMED = re.compile(r"\\N\{([^{}]{1,256})\}")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regex(Grammar):
-    """Text that a regular expression matches. Made by `regex`.
+    """Text that a regular expression matches, made by `regex`.
 
     Attributes:
         pattern: The expression.
-        dialect: How it is written; see `regex`.
-        search: Whether the text need only have a part that the expression matches.
+        dialect: Its syntax; see `regex`.
+        search: Whether a match within the text suffices.
         flags: Flags by their letters; see `regex`.
-
     """
 
     pattern: str
@@ -56,9 +55,9 @@ class Regex(Grammar):
 
     @property
     def characters(self) -> list[tuple[str, str]]:
-        """What the pattern's names of characters mean, if its dialect has such.
+        """Return the named characters of the pattern, if its dialect has names.
 
-        A name that means nothing is left to the reader of the pattern.
+        The parser of the pattern reports unknown names.
         """
         if self.dialect != "python" or "\\N" not in self.pattern:
             return []
@@ -69,23 +68,23 @@ class Regex(Grammar):
 def regex(
     pattern: str, *, dialect: Dialect = "rust", search: bool = False, flags: str = ""
 ) -> Regex:
-    """Text that a regular expression matches from its first to its last character.
+    """Return a grammar for text that a regular expression matches as a whole.
 
-    Whether a quantifier is greedy makes no difference to what is matched. Lookarounds, anchors and
-    word boundaries anywhere in a pattern see the text of this grammar and nothing around it.
-    References to groups are refused by name, as no regular language has them.
+    Greedy and lazy quantifiers match the same texts. Lookarounds, anchors and word boundaries see
+    the text of this grammar and nothing around it. Backreferences are refused by name, because no
+    regular language has them.
 
     Args:
-        pattern: The expression. `ffwd.compile` reads it, and raises `GrammarError` where it cannot.
+        pattern: The expression. `ffwd.compile` parses it, and raises `GrammarError` for an error.
         dialect: `"rust"` is that of Rust's regex crate, without lookarounds. `"ecma"` is
-            JavaScript's, by code points: read as with the flag `u`, and where that fails as without
-            it, with all that Annex B of the standard allows. `"python"` is that of `re` for text,
-            as Python 3.11 to 3.13 have it, with inline and scoped flags; an atomic group or a
-            possessive quantifier is refused where it cannot be said with a lookahead.
-        search: Whether the text need only have a part that the expression matches, as with
-            `re.search`; without it the whole text is matched, as with `re.fullmatch`.
-        flags: Flags by their letters: of `"rust"` `imsxUR`, of `"ecma"` `imsuv`, of `"python"`
-            `aimsux`.
+            JavaScript's, by code points: parsed as with the flag `u`, and if that fails as without
+            it, with Annex B of the standard. `"python"` is that of `re` for text, as in Python 3.11
+            to 3.13, with inline and scoped flags; an atomic group or a possessive quantifier is
+            refused unless a lookahead can express it.
+        search: Whether a match within the text suffices, as with `re.search`; without it the whole
+            text must match, as with `re.fullmatch`.
+        flags: Flags by their letters: `imsxUR` for `"rust"`, `imsuv` for `"ecma"`, `aimsux` for
+            `"python"`.
 
     Raises:
         GrammarError: A lone surrogate in the pattern, at `line` and `column`, or a flag that the
@@ -98,7 +97,7 @@ def regex(
 
 
 def _named(name: str) -> str:
-    """The character with this name; empty if there is none."""
+    """Return the character with this name; empty if the name is unknown."""
     try:
         character = unicodedata.lookup(name)
     except KeyError:

@@ -1,4 +1,4 @@
-"""A grammar several times."""
+"""Repetitions of a grammar."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,14 +13,13 @@ MAX_COUNT = 2**32 - 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeat(Grammar):
-    """A grammar several times. Made by `repeat` and `optional`.
+    """A repeated grammar, made by `repeat` and `optional`.
 
     Attributes:
-        item: What is repeated.
-        min: How many times at least.
-        max: How many times at most; None for any number.
-        separator: What stands between two of them, if anything.
-
+        item: The repeated grammar.
+        min: The least number of repetitions.
+        max: The largest number; None for any.
+        separator: The text between two of them, if any.
     """
 
     item: Grammar
@@ -66,13 +65,13 @@ def repeat(
     *,
     separator: GrammarLike | None = None,
 ) -> Repeat:
-    """A grammar several times.
+    """Return a grammar for several repetitions of one.
 
     Args:
-        item: What is repeated.
-        min: How many times at least.
-        max: How many times at most; None for any number.
-        separator: What stands between two of them: `repeat(item, separator=", ")`.
+        item: The repeated grammar.
+        min: The least number of repetitions.
+        max: The largest number; None for any.
+        separator: The text between two of them: `repeat(item, separator=", ")`.
 
     Raises:
         GrammarError: `max` is less than `min`, or a count is negative or has more than 32 bits.
@@ -84,7 +83,7 @@ def repeat(
 
 
 def optional(item: GrammarLike) -> Repeat:
-    """A grammar, or the empty text.
+    """Return a grammar for one or for the empty text.
 
     Raises:
         TypeError: `item` is neither a grammar nor a str.
@@ -94,7 +93,7 @@ def optional(item: GrammarLike) -> Repeat:
 
 
 def check_count(value: object, name: str) -> None:
-    """Refuse what is not a number from 0 to 2³² - 1."""
+    """Raise an error unless the value is a number from 0 to 2³² - 1."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if not 0 <= value <= MAX_COUNT:

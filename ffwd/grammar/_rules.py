@@ -1,4 +1,4 @@
-"""Named rules, with which a grammar can contain itself."""
+"""Named rules, which may contain themselves."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ffwd.grammar._grammar import Grammar, GrammarLike, as_grammar
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleReference(Grammar):
-    """What a rule around it says. Made by `rule`.
+    """A reference to a rule around it, made by `rule`.
 
     Attributes:
         name: The name of the rule.
@@ -30,11 +30,11 @@ class RuleReference(Grammar):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rules(Grammar):
-    """Rules that may refer to each other and to themselves. Made by `rules` and `rule`.
+    """Rules that may refer to each other and to themselves, made by `rules` and `rule`.
 
     Attributes:
-        definitions: Pairs of a name and what it stands for, within all of these grammars.
-        start: The rule that says what a text is.
+        definitions: Pairs of a name and its grammar; names hold within all of these grammars.
+        start: The name of the start rule.
 
     """
 
@@ -71,18 +71,18 @@ class Rules(Grammar):
 
 
 def rule(name: str, body: GrammarLike | None = None) -> Grammar:
-    """A named rule.
+    """Return a named rule or a reference to one.
 
-    `rule(name)` stands for what the innermost `rules` or `rule` around it says of that name.
-    `rule(name, body)` is `body`, in which `rule(name)` is `body` again::
+    `rule(name)` refers to that name in the innermost `rules` or `rule` around it. `rule(name,
+    body)` is `body`, in which `rule(name)` is `body` again::
 
         nested = rule("nested", "(" + repeat(rule("nested")) + ")")
 
     Rules that refer to each other are defined together, by `rules`.
 
     Args:
-        name: Any text but the empty one. It is what errors and reports call the rule.
-        body: What the rule says.
+        name: A non-empty text, which errors and reports show.
+        body: The grammar of the rule.
 
     Raises:
         GrammarError: The name is empty or has a lone surrogate.
@@ -95,7 +95,7 @@ def rule(name: str, body: GrammarLike | None = None) -> Grammar:
 
 
 def rules(definitions: Mapping[str, GrammarLike], start: str | None = None) -> Rules:
-    """Rules that may refer to each other and to themselves, by `rule(name)`.
+    """Return a grammar of rules that may refer to each other and to themselves by `rule(name)`.
 
     For instance::
 
@@ -105,14 +105,14 @@ def rules(definitions: Mapping[str, GrammarLike], start: str | None = None) -> R
             "atom": regex("[0-9]+") | "(" + rule("sum") + ")",
         })
 
-    Where one grammar with rules is part of another, a name means the innermost rule that has it.
+    If a grammar with rules is part of another, a name refers to the innermost rule.
 
     Args:
-        definitions: What each name stands for, in any order.
-        start: The rule that says what a text is; the first one if it is not given.
+        definitions: The grammar of each name, in any order.
+        start: The name of the start rule; by default the first one.
 
     Raises:
-        GrammarError: There is no rule, or none called `start`; a name is empty.
+        GrammarError: No rule is given, none is called `start`, or a name is empty.
         TypeError: A definition is neither a grammar nor a str.
 
     """
@@ -125,7 +125,7 @@ def rules(definitions: Mapping[str, GrammarLike], start: str | None = None) -> R
 
 
 def check_name(name: object, what: str) -> None:
-    """Refuse what cannot be a name."""
+    """Raise an error for an invalid name."""
     if not isinstance(name, str):
         raise TypeError(f"{what} must be a str, not {type(name).__name__}")
     if not name:

@@ -1,4 +1,4 @@
-"""Texts, and grammars one after the other."""
+"""Texts and sequences of grammars."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ffwd.grammar._grammar import Grammar, GrammarLike, as_grammar
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Text(Grammar):
-    """A text, verbatim. Made by `lit`.
+    """A verbatim text, made by `lit`.
 
     Attributes:
         text: The text.
@@ -31,7 +31,7 @@ class Text(Grammar):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Seq(Grammar):
-    """Grammars one after the other, with nothing between them. Made by `seq`.
+    """A sequence of grammars, made by `seq`.
 
     Attributes:
         parts: The grammars; with none it is the empty text.
@@ -57,12 +57,12 @@ class Seq(Grammar):
 
 
 def lit(text: str, *, controls: bool = False) -> Text:
-    """A text, verbatim. Wherever a grammar is part of another one, a str is the same.
+    """Return the grammar of a verbatim text; within another grammar, a str is the same.
 
     Args:
         text: The text.
         controls: Whether the name of a control token of the vocabulary in it, such as
-            `<tool_call>`, is that token. Without it, the text is spelled by tokens that are text.
+            `<tool_call>`, means that token. Without it, ordinary tokens encode the text.
 
     Raises:
         GrammarError: A lone surrogate in the text, at `line` and `column`.
@@ -73,7 +73,7 @@ def lit(text: str, *, controls: bool = False) -> Text:
 
 
 def seq(*parts: GrammarLike) -> Grammar:
-    """Grammars one after the other, with nothing between them. `a + b` is `seq(a, b)`.
+    """Return a sequence of grammars with nothing between them; `a + b` is `seq(a, b)`.
 
     Args:
         parts: Grammars and texts; with none it is the empty text.
@@ -91,7 +91,7 @@ def seq(*parts: GrammarLike) -> Grammar:
 
 
 def check_grammars(values: object, what: str) -> None:
-    """Refuse what is not a tuple of grammars."""
+    """Raise an error unless the value is a tuple of grammars."""
     if not isinstance(values, tuple):
         raise TypeError(f"{what} must be a tuple, not {type(values).__name__}")
     for index, value in enumerate(values):
@@ -100,7 +100,7 @@ def check_grammars(values: object, what: str) -> None:
 
 
 def shown(grammar: object) -> object:
-    """How a part is shown: a text as a str."""
+    """Return a part as a repr shows it: a text as a str."""
     if isinstance(grammar, Text) and not grammar.controls:
         return grammar.text
     return grammar

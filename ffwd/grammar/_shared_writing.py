@@ -1,4 +1,4 @@
-"""What the JSON Schemas of one grammar have in common."""
+"""The common options of the JSON Schemas of one grammar."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ffwd.grammar._writing import LAYOUT, WRITING, Writing
 
 
 class SharedWriting:
-    """The options and the documents that all JSON Schemas of one grammar have."""
+    """The options and documents that all JSON Schemas of one grammar share."""
 
     def __init__(self) -> None:
         self._first: JsonSchema | None = None
@@ -18,8 +18,8 @@ class SharedWriting:
         """Add a schema.
 
         Raises:
-            GrammarError: It has another order of properties or another policy than those before,
-                or another document for a URI.
+            GrammarError: Its order of properties, its policy, or its document for a URI differs
+                from that of an earlier schema.
 
         """
         first = self._first = self._first or schema
@@ -37,10 +37,10 @@ class SharedWriting:
                 )
 
     def native(self) -> dict[str, Any]:
-        """Return what the native core is told.
+        """Return the arguments for the native core.
 
-        The whitespace is that of schemas in Lark grammars, which have none of their own: as that of
-        the first schema beside them, or wherever JSON has it.
+        The whitespace is that of schemas in Lark grammars, which have none of their own: that of
+        the first schema beside them, or any that JSON allows.
         """
         writing = self._first or Writing(whitespace="flexible")
         return {**writing.native(), "registry": tuple(self._documents.items())}

@@ -1,4 +1,4 @@
-"""Grammars that are reported where they lie in a text, or are bounded in tokens."""
+"""Grammars whose position in a text is reported, or whose tokens are limited."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ tool, the name in it, and the arguments in it; a JSON value that is reported by 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Span(Grammar):
-    """A grammar that is reported where it lies. It changes nothing about texts.
+    """A grammar whose text is reported, made by `capture` and `span`.
 
-    Made by `capture` and `span`.
+    It accepts the same texts as its content.
 
     Attributes:
-        kind: What it is.
+        kind: The kind of the span.
         content: The grammar.
-        name: The name of a capture, or of a tool, where it is known beforehand.
+        name: The name of a capture, or of a tool, if known in advance.
 
     """
 
@@ -67,11 +67,11 @@ class Span(Grammar):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Limit(Grammar):
-    """A grammar, in at most so many tokens. Made by `limit`.
+    """A grammar with a limited number of tokens, made by `limit`.
 
     Attributes:
         content: The grammar.
-        max_tokens: How many tokens it may take.
+        max_tokens: The most tokens it may take.
 
     """
 
@@ -97,7 +97,7 @@ class Limit(Grammar):
 
 
 def capture(name: str, content: GrammarLike) -> Span:
-    """A grammar whose text is reported under a name. It changes nothing about texts.
+    """Return a grammar whose text is reported under a name; it accepts the same texts.
 
     Raises:
         GrammarError: The name is empty or has a lone surrogate.
@@ -108,29 +108,29 @@ def capture(name: str, content: GrammarLike) -> Span:
 
 
 def span(kind: SpanKind, content: GrammarLike, *, name: str = "") -> Span:
-    """A grammar whose text is reported as what it is, such as a tool's arguments.
+    """Return a grammar whose text is reported with a kind, such as a tool's arguments.
 
     Args:
-        kind: What it is; see `SpanKind`.
+        kind: The kind; see `SpanKind`.
         content: The grammar.
-        name: The name of the tool, where it is known beforehand.
+        name: The name of the tool, if known in advance.
 
     Raises:
         TypeError: The content is neither a grammar nor a str.
-        ValueError: There is no such kind.
+        ValueError: An unknown kind.
 
     """
     return Span(kind, as_grammar(content, "content"), name)
 
 
 def limit(content: GrammarLike, *, max_tokens: int) -> Limit:
-    """A grammar, in at most so many tokens.
+    """Return a grammar that takes at most `max_tokens` tokens.
 
-    Every token counts that has a byte of the part, also one that has bytes of what is before or
-    after it. Masks narrow in time, so that the part can always end within its limit, whatever
-    is chosen; a part that could not is a `BudgetError` where a matcher is made. A lexeme that
-    would end at its longest match ends where the limit is reached. For a budget of the whole
-    answer see `CompiledGrammar.matcher(max_tokens=)`.
+    Every token counts that has a byte of the part, even if it has bytes before or after it too.
+    Masks exclude tokens after which the part could not end within its limit. If the limit is too
+    small for every text, making a matcher raises `BudgetError`. A lexeme that normally ends at its
+    longest match may end at the limit. For a budget of the whole answer see
+    `CompiledGrammar.matcher(max_tokens=)`.
 
     Raises:
         GrammarError: `max_tokens` is negative.

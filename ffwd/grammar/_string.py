@@ -1,4 +1,4 @@
-"""Texts as they are, with what JSON Schema says of strings."""
+"""Verbatim texts with JSON Schema's constraints on strings."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,15 @@ from ffwd.grammar._grammar import Grammar
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StringText(Grammar):
-    """The text of a string, without quotes and escapes, as tool calls in XML have it.
+    """The text of a string without quotes and escapes, as in XML tool calls.
 
     Attributes:
-        excluding: What does not come in it.
-        other_than: What it is not.
-        patterns: What it has in it: regular expressions of ECMAScript.
-        formats: JSON Schema's formats that it has.
-        min_chars: How many characters (code points) it has at least.
-        max_chars: And at most.
+        excluding: The texts that it does not contain.
+        other_than: The texts that it does not equal.
+        patterns: ECMAScript regular expressions that match within it.
+        formats: JSON Schema's formats that it satisfies.
+        min_chars: The least number of characters (code points).
+        max_chars: The largest number.
 
     """
 

@@ -14,7 +14,7 @@ Unit: TypeAlias = Literal["chunks", "words", "chars"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Substring(Grammar):
-    """Any run of neighbouring chunks of a text. Made by `substring_of`.
+    """Any run of adjacent chunks of a text, made by `substring_of`.
 
     Attributes:
         chunks: The chunks.
@@ -39,15 +39,16 @@ class Substring(Grammar):
 
 
 def substring_of(text: str | Sequence[str], *, by: Unit | None = None) -> Substring:
-    """Any part of a text, for answers that quote: all runs of its chunks, and the empty one.
+    """Return a grammar for any part of a text, for answers that quote.
 
-    What it takes grows with the length of the text and no faster.
+    It accepts all runs of the text's chunks, and the empty text. Its cost is linear in the length
+    of the text.
 
     Args:
         text: The text, or its chunks.
-        by: What a part consists of: `"words"` (runs of letters, digits and `_`, runs of white
-            space, and runs of anything else), `"chars"`, or `"chunks"`, which are given. By default
-            `"words"` for a str and `"chunks"` for anything else.
+        by: The chunks: `"words"` (runs of letters, digits and `_`, runs of white space, and runs of
+            anything else), `"chars"`, or `"chunks"`, which are given. The default is `"words"` for
+            a str and `"chunks"` for anything else.
 
     Raises:
         GrammarError: A lone surrogate in the text, at `line` and `column`.

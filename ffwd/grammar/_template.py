@@ -9,19 +9,19 @@ from ffwd.grammar._spans import capture
 
 
 def template(text: str, /, **fields: GrammarLike) -> Grammar:
-    r"""A text with fields, as in an f-string; each field is a grammar, and a capture of its name.
+    r"""Return a text with captured fields, as in an f-string; each field is a grammar.
 
         template("Name: {name}\nAge: {age}", name=regex("[A-Z][a-z]+"), age=regex("[0-9]+"))
 
     Args:
-        text: The text. `{name}` is a field, `{{` and `}}` are braces. A field may come several
-            times: its grammar then does, and each of these texts is captured.
-        fields: What each field may be: grammars, and texts verbatim.
+        text: The text. `{name}` is a field, `{{` and `}}` are braces. A field may be repeated:
+            its grammar is repeated, and each of these texts is captured.
+        fields: The grammar of each field, or a verbatim text.
 
     Raises:
-        GrammarError: A brace without its counterpart, a field that is not given or is not in the
-            text, or one with an index, an attribute, a conversion or a format; with `line` and
-            `column`.
+        GrammarError: A brace without its counterpart, a field that is missing in the arguments
+            or in the text, or one with an index, an attribute, a conversion or a format; with
+            `line` and `column`.
         TypeError: A field is neither a grammar nor a str.
 
     """

@@ -1,4 +1,4 @@
-"""Python values and strings that become text for the native core."""
+"""Conversion of Python values and strings to text for the native core."""
 
 import json
 import math
@@ -17,7 +17,7 @@ MAX_SHOWN = 160
 
 
 def schema_text(schema: object) -> str:
-    """The JSON text of a schema that was given as Python values; order is kept.
+    """Return the JSON text of a schema given as Python values; order is kept.
 
     Raises:
         InvalidSchemaError: A value that JSON does not have, with its place in `pointer`.
@@ -30,7 +30,7 @@ def schema_text(schema: object) -> str:
 
 
 def lone_surrogate(text: str) -> int | None:
-    """The index of the first surrogate in `text`, which has no UTF-8 form, if there is one."""
+    """Return the index of the first surrogate in `text`, which has no UTF-8 form, if any."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -39,7 +39,7 @@ def lone_surrogate(text: str) -> int | None:
 
 
 def invalid_schema(message: str, pointer: str) -> InvalidSchemaError:
-    """An error about the value at `pointer`."""
+    """Return an error about the value at `pointer`."""
     shown = shortened(pointer)
     error = InvalidSchemaError(f"{message} (at {shown!r})" if pointer else message)
     error.pointer = pointer
@@ -47,7 +47,7 @@ def invalid_schema(message: str, pointer: str) -> InvalidSchemaError:
 
 
 def limit_exceeded(limit: str, maximum: int, pointer: str = "") -> LimitExceededError:
-    """An error about a budget of this module."""
+    """Return an error about a limit of this module."""
     place = f" (at {shortened(pointer)})" if pointer else ""
     error = LimitExceededError(
         f"the limit on {limit} ({maximum}) was exceeded: make the schema smaller{place}"
@@ -59,13 +59,13 @@ def limit_exceeded(limit: str, maximum: int, pointer: str = "") -> LimitExceeded
 
 
 def shortened(text: str) -> str:
-    """A text for a message: without its middle if it is long."""
+    """Return a text for a message, without its middle if it is long."""
     half = MAX_SHOWN // 2
     return text if len(text) <= MAX_SHOWN else f"{text[:half]}…{text[-half:]}"
 
 
 class _Place:
-    """A place in the document, linked to the one around it."""
+    """A position in the document, linked to its parent."""
 
     __slots__ = ("key", "nesting", "outer")
 
@@ -75,7 +75,7 @@ class _Place:
         self.nesting: int = 0 if outer is None else outer.nesting + 1
 
     def pointer(self) -> str:
-        """The JSON pointer of this place; surrogates are replaced, so that it can be printed."""
+        """Return the JSON pointer of this position, with surrogates replaced."""
         keys: list[str] = []
         place: _Place | None = self
         while place is not None and place.outer is not None:
@@ -86,7 +86,7 @@ class _Place:
 
 
 def check_json(schema: object) -> None:
-    """Walk the whole value with a stack of its own: a deep one must not end in RecursionError."""
+    """Check the whole value without recursion, so that a deep one raises no RecursionError."""
     values = 0
     characters = 0
     stack: list[tuple[object, _Place]] = [(schema, _Place(None, ""))]

@@ -15,11 +15,11 @@ TokenRange: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tokens(Grammar):
-    """One token. Made by `token` and `tokens`.
+    """One token, made by `token` and `tokens`.
 
     Attributes:
         items: Ids, ranges of ids, and names.
-        exclude: Whether it is any token but these.
+        exclude: Whether it is any other token.
 
     """
 
@@ -46,11 +46,11 @@ class Tokens(Grammar):
 
 
 def token(token: int | str) -> Tokens:
-    """One token, mostly one that is no text, such as `<|im_end|>`.
+    """Return a grammar for one token, usually one without text, such as `<|im_end|>`.
 
     Args:
         token: Its id, or its name: the content of a special or added token of the tokenizer.
-            `ffwd.compile` raises `GrammarError` where the vocabulary lacks it.
+                    `ffwd.compile` raises `GrammarError` if the vocabulary lacks it.
 
     Raises:
         GrammarError: A negative id, or an empty name.
@@ -61,11 +61,11 @@ def token(token: int | str) -> Tokens:
 
 
 def tokens(items: Iterable[int | str | TokenRange | range], *, exclude: bool = False) -> Tokens:
-    """One of several tokens, or any token but these.
+    """Return a grammar for one of several tokens, or for any other token.
 
     Args:
         items: Ids, names, and ranges: `(first, last)` with both included, or a `range` with step 1.
-        exclude: Any token but these. Tokens that end the output never belong to it.
+        exclude: Any token except these. It never includes tokens that end the output.
 
     Raises:
         GrammarError: No token, a negative id, an empty range or an empty name.

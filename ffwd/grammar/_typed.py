@@ -1,4 +1,4 @@
-"""Python types as JSON Schemas, and their values from what was written."""
+"""JSON Schemas of Python types, and values of these types from text."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TypedSchema(JsonSchema, Generic[T]):
-    """JSON text that is a value of a Python type. Made by `schema_of`.
+    """JSON text for a value of a Python type, made by `schema_of`.
 
-    It is a grammar like any other, and `parse` makes values of the texts that it allows::
+    It is a grammar like any other, and `parse` returns the values of accepted texts::
 
         schema = ffwd.schema_of(Person)
         grammar = ffwd.compile(schema, vocabulary)
@@ -33,7 +33,7 @@ class TypedSchema(JsonSchema, Generic[T]):
 
     Attributes:
         type: The type, as it was given.
-        require_all: Whether every declared property has to be there.
+        require_all: Whether every declared property is required.
 
     """
 
@@ -44,16 +44,17 @@ class TypedSchema(JsonSchema, Generic[T]):
     _function = "schema_of"
 
     def parse(self, text: str | bytes) -> T:
-        """The value that a text stands for, as pydantic reads it.
+        """Return the value of a text, as pydantic parses it.
 
             person = ffwd.schema_of(Person).parse('{"name": "Ada", "age": 36}')
 
-        Of a function, it is an `inspect.BoundArguments`: `function(*b.args, **b.kwargs)`.
+        For a function, it is an `inspect.BoundArguments`: `function(*b.args, **b.kwargs)`.
 
         Raises:
             TruncatedError: The text ends before the value does.
-            ParseError: The text is no value of the type: a validator refuses it, for instance,
-                which no schema knows of. `text` has it, and `problems` what is wrong where.
+            ParseError: The text is no value of the type, for instance because a validator
+                rejects it that no schema can express. `text` has it, and `problems` the errors
+                with their positions.
 
         """
         adapter = self._adapter
@@ -114,7 +115,7 @@ def schema_of(
     require_all: bool = False,
     **options: Unpack[WritingOptions],
 ) -> TypedSchema[Any]:
-    """JSON text that is a value of a Python type, and the way back: `schema_of(T).parse(text)`.
+    """Return a grammar for values of a Python type, whose `parse` returns such values.
 
         class Person(pydantic.BaseModel):
             name: str
@@ -125,26 +126,25 @@ def schema_of(
         schema.parse('{"name": "Ada", "age": 36}')  # a Person
 
     The schema is pydantic's, with aliases, constraints and discriminated unions, and narrower in
-    three points: objects have no properties that their type does not have, and would drop
-    (`extra="allow"` keeps them); decimals have no more digits than they may; keys that are integers
-    look like it.
+    three points. Objects have no properties that their type would drop (`extra="allow"` keeps
+    them). Decimals have no more digits than allowed. Integer keys are written as integers.
 
     Args:
         type: A pydantic model, dataclass, TypedDict, NamedTuple, enum, `Literal[…]`, a union, a
-            container of these, anything else that pydantic has a JSON Schema for, or a
-            `TypeAdapter`. A function stands for its arguments, as an object; what its docstring
-            says of them (`Args:`) is their description. A class has to be given where it can be
-            found again by `pickle`, if the grammar is to be sent to another process.
-        require_all: Every declared property has to be there, also one with a default, as in
+            container of these, anything else with a JSON Schema in pydantic, or a
+            `TypeAdapter`. A function stands for its arguments, as an object; its docstring's
+            `Args:` become their descriptions. To send the grammar to another process, `pickle`
+            must be able to find the class.
+        require_all: Require every declared property, including those with a default, as in
             OpenAI's strict mode.
-        **options: How JSON is written: all but `registry` of `json_schema`.
+        **options: The JSON options of `json_schema`, except `registry`.
 
     Raises:
-        UnsupportedTypeError: JSON has no form for a part of the type; `place` says which.
+        UnsupportedTypeError: JSON has no form for a part of the type; `place` names it.
         ImportError: pydantic is not installed.
         InvalidSchemaError: The schema has a value that JSON does not have.
         TypeError: `type` is a text; or an option has another type.
-        ValueError: An option has a value that it cannot have.
+        ValueError: An option has an invalid value.
 
     """
     if isinstance(type, (str, bytes)):
@@ -162,7 +162,7 @@ def schema_of(
 
 
 def is_type(value: object) -> bool:
-    """Whether it is something that `schema_of` takes, and not a schema or its text."""
+    """Return whether `schema_of` takes the value, which is then no schema or its text."""
     return (
         isinstance(value, (type, functools.partial, typing.NewType, TypedSchema))
         or value is Any
@@ -192,7 +192,7 @@ def _adapter(given: Any, *, require_all: bool) -> Adapter:
 
 
 class _Same:
-    """A type as a part of what a grammar is equal by: not every type can be hashed."""
+    """A type as a part of a grammar's identity: not every type can be hashed."""
 
     def __init__(self, given: Any) -> None:
         self._given = given

@@ -1,4 +1,4 @@
-"""What can go wrong with types as schemas, and with texts as their values."""
+"""Errors of types as schemas, and of texts as their values."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from ffwd._native import FfwdError
 
 
 class UnsupportedTypeError(FfwdError):
-    """A Python type that has no JSON Schema: a callable, a class of one's own, a type without end.
+    """A Python type without a JSON Schema: a callable, a custom class, an infinite type.
 
     Attributes:
-        place: Where in the type it is: `Order.items[].on_click`.
+        place: Its position in the type: `Order.items[].on_click`.
         type: The part that JSON has no form for.
 
     """
@@ -25,8 +25,8 @@ class ParseError(FfwdError):
 
     Attributes:
         text: The text.
-        problems: What is wrong: pairs of the place in the value (`items.0.price`, empty for the
-            value itself) and what is wrong there.
+        problems: The errors: pairs of the position in the value (`items.0.price`, empty for the
+            value itself) and a description.
 
     """
 
@@ -39,11 +39,11 @@ class ParseError(FfwdError):
 
 
 class TruncatedError(ParseError):
-    """A text that ends before its value does: generation was stopped within it."""
+    """A truncated text: generation stopped before its value was complete."""
 
     @classmethod
     def of(cls, text: str) -> "TruncatedError":
-        """The error about a text that was cut off."""
+        """Return the error about a truncated text."""
         tail = text if len(text) <= 60 else "…" + text[-60:]
         return cls(
             f"the text was cut off before its end ({tail!r}): raise max_new_tokens, or give "

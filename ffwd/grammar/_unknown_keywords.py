@@ -1,4 +1,4 @@
-"""Keywords of a schema that are none, and look like one."""
+"""Unknown keywords of a schema that resemble a known one."""
 
 import sys
 import warnings
@@ -17,20 +17,20 @@ _MAX_SHOWN = 5
 
 
 class UnknownKeywordWarning(UserWarning):
-    """A schema has a keyword that JSON Schema does not know, and that looks like one it does.
+    """A schema has an unknown keyword that resembles a known one.
 
-    Such a keyword asks for nothing, as the standard has it, so texts come that it was to forbid.
+    The standard ignores such a keyword, so the grammar accepts texts that it was meant to forbid.
     """
 
 
 @dataclass(frozen=True)
 class UnknownKeyword:
-    """A keyword that is none.
+    """An unknown keyword that resembles a known one.
 
     Attributes:
         pointer: JSON pointer of its value.
-        keyword: As it is written.
-        suggestion: The keyword that was meant, probably.
+        keyword: The keyword in the schema.
+        suggestion: The known keyword that it resembles.
 
     """
 
@@ -40,16 +40,16 @@ class UnknownKeyword:
 
 
 def unknown_keywords(grammar: "JsonSchema") -> list[UnknownKeyword]:
-    """The keywords of a schema that are none and look like one, with what was probably meant.
+    """Return the unknown keywords of a schema that resemble a known one, with that one.
 
         >>> ffwd.unknown_keywords(ffwd.json_schema({"type": "string", "maxlength": 3}))
         [UnknownKeyword(pointer='/maxlength', keyword='maxlength', suggestion='maxLength')]
 
-    `fidelity_report` lists all that a schema has in it.
+    `fidelity_report` lists all keywords of a schema.
 
     Raises:
-        InvalidSchemaError: The schema is not one, with the `pointer` to the place.
-        LimitExceededError: A budget ran out, with `limit` and `maximum`.
+        InvalidSchemaError: A value that is no JSON Schema, with the `pointer` to the position.
+        LimitExceededError: A limit was exceeded, with `limit` and `maximum`.
         TypeError: `grammar` is something else.
 
     """
@@ -63,10 +63,10 @@ def unknown_keywords(grammar: "JsonSchema") -> list[UnknownKeyword]:
 
 
 def warn_of_unknown_keywords(schemas: Iterable["JsonSchema"]) -> None:
-    """Warn of the keywords of schemas that look like a slip of the pen.
+    """Warn of keywords of schemas that look misspelt.
 
-    The warning is told at the line that called something of ffwd. A schema with which something
-    else is wrong is left to what compiles it.
+    The warning points at the line that called ffwd. The compilation reports other errors of a
+    schema.
     """
     for schema in schemas:
         if len(schema.schema) > _LONGEST_SCHEMA:
@@ -91,7 +91,7 @@ def warn_of_unknown_keywords(schemas: Iterable["JsonSchema"]) -> None:
 
 
 def _callers_level() -> int:
-    """The `stacklevel`, for whoever calls this, of the first function that is not ffwd's."""
+    """Return the `stacklevel`, for the caller, of the first function outside ffwd."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ffwd."):
         frame, level = frame.f_back, level + 1

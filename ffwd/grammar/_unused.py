@@ -1,4 +1,4 @@
-"""Rules that no text of a grammar needs."""
+"""Rules that the start of a grammar does not reach."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ class UnusedRule:
 
     Attributes:
         name: Its name.
-        notation: What it is written in: `"Lark"`, `"GBNF"`, `"EBNF"`, or `"Python"` for a rule of
+        notation: Its notation: `"Lark"`, `"GBNF"`, `"EBNF"`, or `"Python"` for a rule of
             `rules`.
-        line: The line in which it is defined, from 1; None for Python.
+        line: The line of its definition, from 1; None for Python.
         column: Its column there, from 1, in characters; None for Python.
 
     """
@@ -26,21 +26,21 @@ class UnusedRule:
 
 
 def unused_rules(grammar: Grammar) -> list[UnusedRule]:
-    """The rules of a grammar that its texts do not need, often by a slip.
+    """Return the rules of a grammar that its start does not reach, often misspelt ones.
 
-    They are no error: grammars in use have such rules, and other engines leave them out as well.
-    What they say is checked for its syntax; names in an unused rule of a Lark grammar may be
-    unknown. Terminals of Lark that are only imported are not listed.
+    They are no error: real grammars have such rules, and other engines ignore them as well. Their
+    syntax is checked; names in an unused rule of a Lark grammar may be unknown. Terminals of Lark
+    that are only imported are not listed.
 
     Args:
-        grammar: Any grammar. It is read and not compiled.
+        grammar: Any grammar. It is parsed and not compiled.
 
     Returns:
-        The rules in the order of their text; of grammars that are nested in each other, by grammar.
+        The rules in the order of their text, grouped by grammar if grammars are nested.
 
     Raises:
-        GrammarError: The grammar cannot be read, with `line` and `column`.
-        LimitExceededError: A budget ran out.
+        GrammarError: The grammar cannot be parsed, with `line` and `column`.
+        LimitExceededError: A limit was exceeded.
         TypeError: `grammar` is something else.
 
     """

@@ -1,4 +1,4 @@
-"""How JSON is written: the options of `json_schema`, which many other functions take as well.
+"""The JSON options of `json_schema`, which many other functions accept as well.
 
 A new option is a field of `Writing`, its type in `WritingOptions`, its line in `native`, and its
 sentence in the docstring of `json_schema`.
@@ -46,16 +46,16 @@ class WritingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Writing:
-    """How JSON is written; `json_schema` says what each option means.
+    """JSON options; `json_schema` describes each of them.
 
     Attributes:
-        whitespace: Where whitespace may stand.
+        whitespace: The allowed whitespace.
         max_whitespace: The longest run of whitespace, in characters, 0 to 4096.
-        separators: Between items, and between a key and its value.
-        indent: How far each level is indented.
-        property_order: In which order properties come.
-        numbers: Which spellings of numbers are written.
-        policy: What happens to a keyword that is not supported.
+        separators: The texts between items, and between a key and its value.
+        indent: The indentation of each level.
+        property_order: The order of properties.
+        numbers: The allowed forms of numbers.
+        policy: The treatment of an unsupported keyword.
 
     """
 
@@ -68,7 +68,7 @@ class Writing:
     policy: Policy = "strict"
 
     def __post_init__(self) -> None:
-        """Check that each option has a value that it can have."""
+        """Check that each option has a valid value."""
         for each in fields(Writing):
             values, given = get_args(each.type), getattr(self, each.name)
             if get_origin(each.type) is Literal and given not in values:
@@ -95,13 +95,13 @@ class Writing:
         return cast(WritingOptions, {name: getattr(self, name) for name in WRITING})
 
     def given(self) -> WritingOptions:
-        """Return those that are not the default, for what has other defaults."""
+        """Return the options that differ from the default, for callers with other defaults."""
         plain = Writing()
         given = (name for name in WRITING if getattr(self, name) != getattr(plain, name))
         return cast(WritingOptions, {name: getattr(self, name) for name in given})
 
     def native_layout(self) -> dict[str, Any]:
-        """Return what the native core is told of whitespace."""
+        """Return the whitespace for the native core."""
         separators, indent = self.separators, self.indent
         if separators is None and indent is not None:
             separators = (",", ": ")
@@ -113,7 +113,7 @@ class Writing:
         }
 
     def native(self) -> dict[str, Any]:
-        """Return what the native core is told."""
+        """Return the options for the native core."""
         return {
             **self.native_layout(),
             "any_order": self.property_order == "any",
@@ -127,7 +127,7 @@ WRITING = tuple(each.name for each in fields(Writing))
 
 
 def takes_writing(defaults: type[Writing] = Writing) -> Callable[[Function], Function]:
-    """Show `help` and notebooks each option where a function takes `**options`."""
+    """Add the options to the signature of a function with `**options`, for `help` and notebooks."""
     options = [
         inspect.Parameter(
             each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type

@@ -1,6 +1,6 @@
-"""The model in the box: a very small Llama with its own tokenizer, for demonstrations and tests.
+"""The bundled model: a very small Llama with its own tokenizer, for demonstrations and tests.
 
-`path()` is a folder as transformers, vLLM and `ffwd.tokenizer` read them. What it was trained on is
+`path()` is a folder that transformers, vLLM and `ffwd.tokenizer` can read. Its training texts are
 in `ffwd.model.texts`; `README.md` in the folder is its model card.
 """
 
@@ -8,5 +8,5 @@ from pathlib import Path
 
 
 def path() -> Path:
-    """The folder with `config.json`, `model.safetensors` and `tokenizer.json`."""
+    """Return the folder with `config.json`, `model.safetensors` and `tokenizer.json`."""
     return Path(__file__).resolve().parent

@@ -1,4 +1,4 @@
-"""What a request in OpenAI's form asks of an answer: `response_format` and `tools` as grammars."""
+"""Grammars for requests in OpenAI's form: `response_format` and `tools`."""
 
 from ffwd.openai.formats import response_format as response_format
 from ffwd.openai.strict import StrictSchemaError as StrictSchemaError

@@ -1,4 +1,4 @@
-"""`response_format`: what the text of an answer is."""
+"""`response_format`: the form of an answer's text."""
 
 from __future__ import annotations
 
@@ -28,31 +28,29 @@ if TYPE_CHECKING:
 
 @takes_writing()
 def response_format(format: Any, **options: Unpack[WritingOptions]) -> Grammar:
-    """What a `response_format` allows.
+    """Return the grammar for a `response_format`.
 
     Args:
         format: None or `{"type": "text"}`: any text. `{"type": "json_object"}`: a JSON object;
-            beside it a `schema` that it follows, as several servers take it.
-            `{"type": "json_schema", "json_schema": {"schema": …, "strict": …}}`: the schema, which
-            may also stand beside `type` as in responses. With `strict` the schema must be one that
-            OpenAI's strict mode takes (`check_strict`); without it, any schema is followed as it
-            stands. Servers' own types: `{"type": "regex", "value": …}` (TGI, the dialect of
-            `ffwd.regex`), `{"type": "json", "value": …}` (TGI), `{"type": "grammar", "grammar": …}`
-            (Fireworks, GBNF), and `{"type": "grammar", "syntax": "lark" | "regex", "definition":
-            …}` (OpenAI's custom tools), with `"gbnf"` and `"ebnf"` as further syntaxes, and
-            `{"type": "structural_tag", …}` (vLLM and SGLang, `ffwd.structural_tag`). A pydantic
-            model, or another Python type, as OpenAI's client takes it: its schema with all
-            properties required (`ffwd.schema_of(format, require_all=True)`, whose `parse` reads
-            the answer).
-        **options: How JSON is written: all but `registry` of `ffwd.json_schema`.
+            several servers also take a `schema` for it. `{"type": "json_schema", "json_schema":
+            {"schema": …, "strict": …}}`: the schema, which may also be beside `type` as in
+            responses. With `strict` the schema must be valid in OpenAI's strict mode
+            (`check_strict`); without it, any schema is followed unchanged. Types of other servers:
+            `{"type": "regex", "value": …}` (TGI, the dialect of `ffwd.regex`), `{"type": "json",
+            "value": …}` (TGI), `{"type": "grammar", "grammar": …}` (Fireworks, GBNF), `{"type":
+            "grammar", "syntax": "lark" | "regex", "definition": …}` (OpenAI's custom tools), with
+            `"gbnf"` and `"ebnf"` as further syntaxes, and `{"type": "structural_tag", …}` (vLLM and
+            SGLang, `ffwd.structural_tag`). A pydantic model or another Python type, as in OpenAI's
+            client: its schema with all properties required (`ffwd.schema_of(format,
+            require_all=True)`, whose `parse` reads the answer).
+        **options: The JSON options of `ffwd.json_schema`, except `registry`.
 
     Raises:
-        GrammarError: A grammar or an expression that cannot be one.
-        InvalidSchemaError: A schema that is none, or not a strict one (`StrictSchemaError`).
+        GrammarError: An invalid grammar or expression.
+        InvalidSchemaError: An invalid schema, or one that is not strict (`StrictSchemaError`).
         UnsupportedTypeError: A type that has no JSON Schema.
-        TypeError: `format` is no object and no type, or an option has another type.
-        ValueError: A type that there is not, or something is missing, or an option has a value that
-            it cannot have.
+        TypeError: `format` is neither an object nor a type, or an option has another type.
+        ValueError: An unknown type, a missing member, or an invalid value of an option.
 
     """
     Writing(**options)  # or raises

@@ -1,4 +1,4 @@
-"""What OpenAI's `strict` asks of a schema."""
+"""The rules of OpenAI's `strict` for schemas."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ _NAMED = ("properties", "$defs", "definitions")
 
 
 class StrictSchemaError(InvalidSchemaError):
-    """A schema that `strict` does not allow; `pointer` is the place."""
+    """A schema that `strict` does not allow, at the JSON pointer `pointer`."""
 
     def __init__(self, message: str, pointer: str) -> None:
         super().__init__(f"{message} (at {pointer!r})" if pointer else message)
@@ -38,13 +38,13 @@ class StrictSchemaError(InvalidSchemaError):
 
 
 def check_strict(schema: object) -> None:
-    """Refuse a schema that OpenAI's strict mode refuses.
+    """Raise an error for a schema that OpenAI's strict mode rejects.
 
-    The root is an object and no `anyOf`; every object states `additionalProperties: false` and
-    lists all of its properties as required; schemas are not combined but by `anyOf`.
+    The root is an object without `anyOf`. Every object states `additionalProperties: false` and
+    lists all its properties as required. `anyOf` is the only keyword that combines schemas.
 
     Raises:
-        StrictSchemaError: It is not so, with the `pointer` to the place.
+        StrictSchemaError: The schema breaks a rule, at its `pointer`.
 
     """
     if not isinstance(schema, Mapping):
@@ -84,7 +84,7 @@ def _check_object(schema: Mapping[str, Any], pointer: str) -> None:
 
 
 def _schemas(schema: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """All subschemas with their pointers; with a stack, for a schema may be deep."""
+    """Yield all subschemas with their pointers, without recursion because schemas may be deep."""
     coming: list[tuple[Any, str]] = [(schema, "")]
     while coming:
         found, pointer = coming.pop()

@@ -1,4 +1,4 @@
-"""`tools`, `tool_choice` and `parallel_tool_calls`: which calls an answer has."""
+"""`tools`, `tool_choice` and `parallel_tool_calls`: the calls of an answer."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ def tools(
     on_bad_tool: OnBadTool = "raise",
     **options: Unpack[WritingOptions],
 ) -> Grammar:
-    """An answer with the calls that a request allows, written as a model writes them.
+    """Return the grammar of an answer with the calls that a request allows.
 
-    Each call is a span of the kind `tool_call`, in which are `tool_name` and `tool_arguments`, all
-    with the tool's name; free text is one of the kind `content`.
+    Each call is a span of the kind `tool_call`, which contains `tool_name` and `tool_arguments`,
+    all with the tool's name; free text is a span of the kind `content`.
 
     Arguments follow `parameters`; a tool without these takes none. With `strict: true` the schema
-    must be one that OpenAI's strict mode takes, else the tool is bad. With `strict: false` the
+    must be valid in OpenAI's strict mode, otherwise the tool is bad. With `strict: false` the
     arguments are any JSON object, as in vLLM and XGrammar. Without `strict` the schema is followed
-    as it stands.
+    unchanged.
 
     Args:
         tools: As in chat completions or in responses, or Python functions.
-        tool_choice: `"auto"` or None: free text, calls, or text and then calls. `"none"`: text in
-            which no call can be found. `"required"`: at least one call.
-            `{"type": "function", "function": {"name": …}}`: exactly one call, of this function.
-            `{"type": "allowed_tools", …}`: these tools, with `mode` auto or required.
-        format: How the model writes calls: a `ToolFormat`, its name, or what it is found in: a
-            tokenizer, a chat template or a prompt.
+        tool_choice: `"auto"` or None: free text, calls, or text and then calls. `"none"`: text
+            without calls. `"required"`: at least one call. `{"type": "function", "function":
+            {"name": …}}`: exactly one call, of this function. `{"type": "allowed_tools", …}`: these
+            tools, with `mode` auto or required.
+        format: The model's format of calls: a `ToolFormat`, its name, or the object to detect it
+            from: a tokenizer, a chat template or a prompt.
         parallel_tool_calls: Whether an answer can have several calls.
-        on_bad_tool: What happens to a tool whose schema does not compile, whose name the format
-            cannot write, or that is no tool: `"raise"`, `"skip"`, or a function that is called with
-            each, for instance the `append` of a list. A tool that `tool_choice` names is never
-            left out.
-        **options: How arguments that are JSON are written: all but `registry` of
-            `ffwd.json_schema`. `whitespace` is what the format says unless given.
+        on_bad_tool: The treatment of a tool whose schema does not compile, whose name the format
+            cannot write, or that is malformed: `"raise"`, `"skip"`, or a function that is called
+            with each, for instance the `append` of a list. A tool that `tool_choice` names is never
+            skipped.
+        **options: The JSON options of arguments, those of `ffwd.json_schema` except `registry`. The
+            default `whitespace` is the format's.
 
     Raises:
-        RefusedToolsError: Tools cannot be used, with `on_bad_tool="raise"`, or one that is chosen.
-        ToolChoiceError: `tool_choice` is none, or asks for what is not among the tools.
-        ToolFormatError: No format is found.
+        RefusedToolsError: Tools cannot be used, with `on_bad_tool="raise"`, or a chosen one cannot.
+        ToolChoiceError: `tool_choice` is malformed, or names an unknown tool.
+        ToolFormatError: The format cannot be detected.
         TypeError: An argument of another type.
 
     """
@@ -78,7 +78,7 @@ def tools(
 
 
 def _strict(found: list[Tool]) -> tuple[list[Tool], list[RefusedTool]]:
-    """Those whose schema is what it says to be, and the others."""
+    """Return the tools whose schema fits their `strict`, and the others."""
     usable: list[Tool] = []
     refused: list[RefusedTool] = []
     for tool in found:

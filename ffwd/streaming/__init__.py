@@ -1,7 +1,7 @@
-"""From token ids back to text while they come.
+"""Streaming: text from token ids, token by token.
 
-`DecodeStream` gives text as soon as it is certain, `StopSequenceDecoder` also stops at tokens and
-strings, and `Sequence` keeps tokens and text with their places. Each takes a `Decoder` or a
+`DecodeStream` returns text as soon as it is certain, `StopSequenceDecoder` also stops at tokens and
+strings, and `Sequence` keeps tokens and text with their offsets. Each takes a `Decoder` or a
 tokenizer, and belongs to one request.
 """
 

@@ -1,24 +1,24 @@
-"""`Sequence`: tokens and text that grow together."""
+"""`Sequence`: tokens and their text, with offsets."""
 
 from ffwd._native import TokenSequence
 
 
 class Sequence(TokenSequence):
-    """The tokens of a request so far, their text, and where each of them lies in it.
+    """The tokens of a request so far, with their text and offsets.
 
-    Made with a `Decoder` or a tokenizer, `prompt_ids` that are told apart from what is appended,
-    and `skip_special_tokens`. Tokens are appended by `append_token` and `append_tokens`, and with a
-    tokenizer texts by `append_text`.
+    It is made from a `Decoder` or a tokenizer, the `prompt_ids`, which are counted apart from
+    appended tokens, and `skip_special_tokens`. `append_token` and `append_tokens` append tokens;
+    with a tokenizer, `append_text` appends texts.
     """
 
     def append_text(self, text: str) -> list[int]:
-        """Appends the tokens of a text, and returns them.
+        """Append the tokens of a text, and return them.
 
-        No special token is found in it. Where it goes on a text, no space is put before it by the
-        tokenizer; it does not change the tokens that are there.
+        No special token is found in the text. If it continues a text, the tokenizer adds no space
+        before it. It does not change earlier tokens.
 
-        Raises `TypeError` if the sequence was made with a `Decoder`, which cannot encode, and
-        `TextError` for what cannot be encoded.
+        Raises `TypeError` if the sequence was made from a `Decoder`, which cannot encode, and
+        `TextError` for a text that cannot be encoded.
         """
         encode = getattr(self.source, "encode", None)
         if encode is None:

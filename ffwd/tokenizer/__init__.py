@@ -1,13 +1,13 @@
-"""From a tokenizer to what the engine needs: the bytes of every token id, and an encoder.
+"""Tokenizers: the bytes of every token id, encoding and decoding.
 
-`from_huggingface` does all of it. `token_table` stops at a table that can be looked at,
-`text_encoder` at the encoder, and `vocabulary` puts the two together.
-Neither `tokenizers` nor `transformers` is imported before one of these is called.
+`load` reads a tokenizer in any format as a `Tokenizer`: ids, text, special tokens, chat templates
+and the engine's vocabulary.
 
-`Bpe` is the tokenizer itself, natively: whole texts to ids and back, and counting.
+`Bpe` is the native tokenizer: texts to ids and back, and counting.
 
-`load` reads a tokenizer from wherever it is, in any of the formats, as a `Tokenizer`: ids, text,
-special tokens, chat templates and the engine's vocabulary.
+`from_huggingface` makes the engine's vocabulary directly. `token_table` returns the table that it
+uses, `text_encoder` the encoder, and `vocabulary` combines the two. Neither `tokenizers` nor
+`transformers` is imported before one of these is called.
 """
 
 from ffwd._native import AppendEncoder as AppendEncoder

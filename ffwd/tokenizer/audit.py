@@ -1,12 +1,11 @@
-"""What is odd about a tokenizer: found when it is loaded, and said.
+"""Findings about unusual tokens of a tokenizer, which `load` logs.
 
-Vocabularies in use have tokens that no text is encoded as, several ids for the same bytes, bytes
-that nothing spells, control tokens that are typed as text. Most of it is harmless and none of it
-shows until something goes wrong elsewhere, so each finding names the ids.
+Real vocabularies have tokens that no text is encoded as, several ids for the same bytes, bytes that
+no token has, and control tokens that are typed as text. Most of this is harmless, and an error may
+show far from its cause, so each finding names the ids.
 
-What is looked at is all of the vocabulary, natively. Only where a library encodes, one token in
-some hundred is encoded rather than each, always the same ones; `full=True` encodes all of them, and
-every character there is besides.
+The native audit covers the whole vocabulary. If a library encodes, it covers a fixed sample of one
+token in some hundred; `full=True` encodes all of them, and every character besides.
 """
 
 import logging
@@ -55,7 +54,7 @@ _PADDING_NAME = re.compile(r"\[PAD\d+\]|\[EMPTY_\d+\]")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing about a tokenizer that may surprise."""
+    """An unusual property of a tokenizer."""
 
     kind: str
     """A stable name: one of `KINDS`."""
@@ -85,10 +84,10 @@ KINDS = {
 def audit(
     parts: TokenizerParts, encode: Encode, decode: Decode, *, full: bool = False
 ) -> tuple[Finding, ...]:
-    """Looks for what is odd about a tokenizer.
+    """Return the unusual properties of a tokenizer.
 
-    `encode`: a text to ids as the tokenizer does it, without special tokens; `decode`: ids back to
-    bytes. `full`: encode every token and every character, where otherwise a sample would do.
+    `encode`: a text to ids as the tokenizer does, without special tokens; `decode`: ids back to
+    bytes. `full`: encode every token and every character instead of a sample.
     """
     text = _text_tokens(parts)
     return (
@@ -104,20 +103,20 @@ def audit(
 
 
 def warn(findings: Sequence[Finding], source: str) -> None:
-    """Logs each finding."""
+    """Log each finding."""
     for finding in findings:
         _LOGGER.warning("%s: %s", source, finding.message)
 
 
 def _of(parts: TokenizerParts, kind: str, what: tuple[str, str], ids: Sequence[int]) -> Finding:
-    """A finding about tokens; `what`: what to say of one, and of several."""
+    """Return a finding about tokens; `what`: the texts for one, and for several."""
     named = ", ".join(f"{i} {parts.names[i]!r}" for i in ids[:4])
     rest = f" and {len(ids) - 4:,} more" if len(ids) > 4 else ""
     return Finding(kind, f"{len(ids):,} {what[len(ids) > 1]}: {named}{rest}", tuple(ids))
 
 
 def _text_tokens(parts: TokenizerParts) -> dict[int, bytes]:
-    """The tokens that a grammar may offer as text, by id."""
+    """Return the tokens that a grammar may allow as text, by id."""
     text, ends = TokenKind.TEXT, frozenset(parts.eos_token_ids)
     tokens = {
         i: data
@@ -236,9 +235,9 @@ def _unreachable_by_library(
 
 
 def _is_written(parts: TokenizerParts, data: bytes) -> bool:
-    """Whether a library encodes the text of a token as a token with that text.
+    """Return whether a library encodes the text of a token as a token with that text.
 
-    That is in the middle of a text, or at its beginning, where it puts a space itself.
+    The text is in the middle of another, or at its start, where the library adds a space.
     """
     assert parts.library is not None
     try:
@@ -298,7 +297,7 @@ def _comes_back(text: str, encode: Encode, decode: Decode) -> bool:
 
 
 def _wrong_single_bytes(parts: TokenizerParts) -> list[int]:
-    """The tokens of single bytes, also of those that are no character, that decode to others."""
+    """Return the single-byte tokens, characters or not, that decode to other bytes."""
     assert parts.bpe is not None
     wrong: list[int] = []
     for byte in range(256):
@@ -313,7 +312,7 @@ def _wrong_single_bytes(parts: TokenizerParts) -> list[int]:
 
 
 def _all_characters(at_once: int = 512) -> Iterator[str]:
-    """Every assigned character, but those that composing would change."""
+    """Return every assigned character, except those that composition changes."""
     characters = [
         c
         for c in map(chr, range(0x110000))

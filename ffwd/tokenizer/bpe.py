@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 class Bpe(_native.Bpe):
     """A BPE tokenizer: `Bpe.from_huggingface("path/of/a/model").encode("some text")`.
 
-    Its token ids are those of the tokenizer that it was read from. What is known to differ is
-    listed in docs/tokenizer.md. Immutable, and safe to use from several threads.
+    Its token ids are those of the tokenizer that it was read from, except for the differences in
+    docs/tokenizer.md. Immutable; threads may share it.
     """
 
     __slots__ = ()
 
     @classmethod
     def from_huggingface(cls, source: Any) -> "Bpe":
-        """Reads a Hugging Face fast tokenizer.
+        """Read a Hugging Face fast tokenizer.
 
         `source`: a fast tokenizer of transformers, a `tokenizers.Tokenizer`, a directory with a
         tokenizer.json in it, or the path of a tokenizer.json.
 
-        Raises `VocabularyError` for a model that is not BPE, for a normalizer that changes text
-        otherwise than NFC, for a pre-tokenizer that drops text, and for one that is not known.
+        Raises `VocabularyError` for a model that is not BPE, for a normalizer other than NFC that
+        changes text, and for a pre-tokenizer that drops text or is unknown.
         """
         read = read_source(source)
         return cls(**huggingface_parts(read, read_tokens(read)))
 
     @classmethod
     def from_tiktoken(cls, encoding: "Encoding") -> "Bpe":
-        """Reads an encoding of tiktoken.
+        """Read an encoding of tiktoken.
 
         Raises `VocabularyError` for another object, and for a pattern that is not supported.
         """
@@ -53,7 +53,7 @@ class Bpe(_native.Bpe):
         pattern: str,
         special_tokens: Mapping[str, int] | None = None,
     ) -> "Bpe":
-        """Byte-level BPE from ranks, which are the token ids.
+        """Make a byte-level BPE from ranks, which are the token ids.
 
         `ranks`: texts and their ranks, or the path of a file with a text in base64 and its rank on
         each line (Llama 3's tokenizer.model, Qwen's qwen.tiktoken). `pattern`: the regular
@@ -70,7 +70,7 @@ class Bpe(_native.Bpe):
     def from_sentencepiece(
         cls, source: "str | os.PathLike[str] | bytes | SentencePieceProcessor"
     ) -> "Bpe":
-        """Reads a SentencePiece BPE model: the path of its file, its bytes, or a processor.
+        """Read a SentencePiece BPE model: the path of its file, its bytes, or a processor.
 
         Raises `VocabularyError` for a model that is not BPE, that normalizes text, or that cannot
         be read.
@@ -79,9 +79,9 @@ class Bpe(_native.Bpe):
 
     @classmethod
     def from_tekken(cls, path: str | os.PathLike[str]) -> "Bpe":
-        """Reads a tekken.json of Mistral.
+        """Read a tekken.json of Mistral.
 
         Raises `VocabularyError` for a file that cannot be read. One that does not list its special
-        tokens needs the package mistral-common, which knows them.
+        tokens needs the package mistral-common, which has them.
         """
         return cls(**rank_parts(read_tekken(path)))

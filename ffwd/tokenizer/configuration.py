@@ -1,4 +1,4 @@
-"""What the files beside a tokenizer say of it: its configuration, special tokens and templates."""
+"""The configuration, special tokens and templates in the files beside a tokenizer."""
 
 import json
 import os
@@ -16,7 +16,7 @@ _MAX_TEMPLATE_BYTES = 16 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """What is said of a tokenizer beside its own file. Empty where there are no such files."""
+    """The settings of a tokenizer outside its own file; empty without such files."""
 
     added: Mapping[int, AddedToken] = field(default_factory=dict)
     """The tokens that tokenizer_config.json adds, or flags anew, by id."""
@@ -34,9 +34,9 @@ class Configuration:
 
 
 def read_configuration(folder: Path) -> Configuration:
-    """The files of a directory; those that are missing say nothing.
+    """Read the files of a directory; missing ones are empty.
 
-    Raises `CorruptTokenizerError` for a file that is not what its name says.
+    Raises `CorruptTokenizerError` for a malformed file.
     """
     config_file = folder / "tokenizer_config.json"
     config = read_json(config_file)
@@ -78,7 +78,7 @@ def read_configuration(folder: Path) -> Configuration:
 
 
 def chat_templates_of(stated: Any, where: str) -> dict[str, str]:
-    """Templates by name from what a `chat_template` is set to: a text, a list or an object."""
+    """Return templates by name from the value of a `chat_template`: a text, a list or an object."""
     if stated is None:
         return {}
     if isinstance(stated, str):
@@ -138,12 +138,12 @@ def _flag(config: Mapping[str, Any], name: str) -> bool | None:
 
 
 def is_integer(value: Any) -> bool:
-    """Whether this is a number, and not true or false."""
+    """Return whether this is a number, and not true or false."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def token_ids(value: Any, what: str) -> tuple[int, ...]:
-    """One id, a list of ids or None, as a tuple."""
+    """Return one id, a list of ids or None as a tuple."""
     ids = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
     if not all(map(is_integer, ids)):
         raise CorruptTokenizerError(f"{what} is neither a token id nor a list of them: {value!r}")
@@ -151,14 +151,14 @@ def token_ids(value: Any, what: str) -> tuple[int, ...]:
 
 
 def token_name(token: Any) -> str | None:
-    """A token as configuration files write it: a string, or an object with its content."""
+    """Return the name of a token in a configuration file: a string, or an object's content."""
     if isinstance(token, dict):
         token = token.get("content")
     return token if isinstance(token, str) and token else None
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """The object in a file, {} where there is no such file."""
+    """Return the object in a file, {} without such a file."""
     if not file.is_file():
         return {}
     try:
@@ -171,7 +171,7 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def read_text(file: str | os.PathLike[str]) -> str:
-    """A template's text, of no more than 16 MiB."""
+    """Return a template's text, of no more than 16 MiB."""
     try:
         with Path(file).open("rb") as opened:
             data = opened.read(_MAX_TEMPLATE_BYTES + 1)

@@ -1,4 +1,4 @@
-"""Decoding in plain Python, by the table of bytes alone: what the native decoder is tested with."""
+"""Decoding in plain Python by the table of bytes alone, for tests of the native decoder."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ from ffwd._native import TokenError
 class TableDecoder:
     """Ids to text by a table of bytes.
 
-    `tokens`: the bytes of every id, None where there is no token. `special`: the ids that are left
-    out where `skip_special_tokens` is true. `strip_first_space`: whether one space at the beginning
-    of a text is left out.
+    `tokens`: the bytes of every id, None for an id without a token. `special`: the ids that
+    `skip_special_tokens` skips. `strip_first_space`: whether one space at the start of a text is
+    dropped.
     """
 
     def __init__(
@@ -30,13 +30,13 @@ class TableDecoder:
         return len(self._tokens)
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
-        """The text; what is not UTF-8 becomes U+FFFD, as the Encoding Standard has it."""
+        """Return the text; malformed UTF-8 becomes U+FFFD, as in the Encoding Standard."""
         return self.decode_bytes(ids, skip_special_tokens=skip_special_tokens).decode(
             errors="replace"
         )
 
     def decode_bytes(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> bytes:
-        """The bytes of the text."""
+        """Return the bytes of the text."""
         special = self._special if skip_special_tokens else frozenset()
         data = b"".join(self._bytes(i) for i in ids if i not in special)
         return data.removeprefix(b" ") if self._strip_first_space else data

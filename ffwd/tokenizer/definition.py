@@ -1,4 +1,4 @@
-"""What a `Tokenizer` is made of, as the readers of the several formats hand it over."""
+"""The parts of a `Tokenizer`, as the readers of the formats provide them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,24 +22,24 @@ those that are found while the others are text."""
 
 
 class Library(Protocol):
-    """A tokenizer that only the library it comes from can follow.
+    """A tokenizer that only its own library can follow.
 
     Texts are encoded without the special tokens around them. Safe to call from several threads.
     """
 
     def encode(self, text: str, *, special: Special, first: bool) -> list[int]:
-        """The ids of a text; `first` is false for one in the middle of a longer text."""
+        """Return the ids of a text; `first` is false for one in the middle of a longer text."""
 
     def encode_batch(self, texts: Sequence[str], *, special: Special) -> list[list[int]]:
-        """The ids of each text."""
+        """Return the ids of each text."""
 
     def encode_with_offsets(
         self, text: str, *, special: Special
     ) -> tuple[list[int], list[tuple[int, int]]]:
-        """The ids and where each lies in the text, in characters."""
+        """Return the ids and the range of each in the text, in characters."""
 
     def encode_exactly(self, data: bytes, *, tokens: Sequence[bytes | None]) -> list[int]:
-        """The ids of a stretch in the middle of a text, which have just these bytes.
+        """Return ids with exactly these bytes, for a stretch in the middle of a text.
 
         Raises `VocabularyError` for what the tokenizer cannot express.
         """
@@ -47,7 +47,7 @@ class Library(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerParts:
-    """Everything that a source says of a tokenizer.
+    """The properties of a tokenizer in its source.
 
     Exactly one of `bpe` and `library` encodes.
     """

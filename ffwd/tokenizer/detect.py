@@ -1,4 +1,4 @@
-"""Which format a file is in, by reading it as one; its name says nothing."""
+"""Detection of a file's format from its contents; its name does not matter."""
 
 import json
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ DIRECTORY_FILES: tuple[str, ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A file's format and what has been read of it."""
+    """A file's format and the contents read so far."""
 
     kind: Kind
     name: str
@@ -54,7 +54,7 @@ class Found:
 
 
 def detect_file(path: Path, *, kind: Kind | None = None) -> Found:
-    """The format of a file; `kind`: the one that it is to be read as.
+    """Return the format of a file; `kind`: the format to assume.
 
     Raises `TokenizerNotFoundError`, `UnsupportedTokenizerError` for another kind of file and
     `CorruptTokenizerError` for one that begins like a tokenizer and cannot be read.
@@ -79,7 +79,7 @@ def detect_file(path: Path, *, kind: Kind | None = None) -> Found:
 def detect_bytes(
     data: bytes, name: str, *, kind: Kind | None = None, path: Path | None = None
 ) -> Found:
-    """The format of a file's contents; as `detect_file`."""
+    """Return the format of a file's contents; as `detect_file`."""
     if kind is None and data.startswith(b"GGUF"):
         kind = "gguf"
     if kind in ("sentencepiece", "tiktoken", "gguf"):
@@ -103,10 +103,10 @@ def detect_bytes(
 
 
 def file_in(folder: Path, *, kind: Kind | None = None) -> Path:
-    """The file of a directory that has the tokenizer.
+    """Return the file of a directory that contains the tokenizer.
 
-    Raises `TokenizerNotFoundError` where there is none, and `UnsupportedTokenizerError` where it
-    could be one of several.
+    Raises `TokenizerNotFoundError` without one, and `UnsupportedTokenizerError` if several files
+    qualify.
     """
     wanted = {
         "huggingface": ("tokenizer.json",),
@@ -160,7 +160,7 @@ def _kind_of_json(value: Any, name: str) -> Kind:
 
 
 def _description(value: Any) -> str:
-    """What a JSON file is, if it is no tokenizer, and what to do."""
+    """Return the kind of a JSON file that is no tokenizer, and what to do."""
     supported = "neither a tokenizer.json nor a tekken.json"
     if not isinstance(value, Mapping):
         return f"{supported}: it has {type(value).__name__} and no object"

@@ -1,15 +1,14 @@
-"""The tokenizer's own encoding of a stretch of text in the middle of an output.
+"""The tokenizer's own encoding of a text in the middle of an output.
 
-It differs from what the tokenizer does with a whole prompt in three ways, and only in these:
+It differs from the tokenizer's encoding of a whole prompt in three ways only:
 
 1. No beginning-of-text token and no dummy space before the text.
-2. Text is text. Neither special nor control tokens are ever found in it: `<|eot_id|>` inside a
-   JSON string comes out as `<|`, `e`, `ot`…
-   (The tokenizers library has a switch for this, which leaves out the added tokens that are not
-   flagged as special, such as `<tool_call>`.)
-3. Nothing is lost. A tokenizer that composes characters (NFC, as Qwen's does) or writes spaces
-   as `▁` maps some different texts to the same tokens; here NFC is left out, and a `▁` of the text
-   is written in byte tokens, so the tokens' bytes always are the bytes that were given.
+2. Text is text. It contains no special or control tokens: `<|eot_id|>` inside a JSON string becomes
+`<|`, `e`, `ot`… (The tokenizers library has a switch for this, which ignores added tokens without
+the special flag, such as `<tool_call>`.)
+3. Encoding is lossless. A tokenizer that composes characters (NFC, as Qwen's does) or writes spaces
+as `▁` maps some different texts to the same tokens. This module skips NFC and writes a `▁` of the
+text in byte tokens, so the tokens always have the given bytes.
 """
 
 import json
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class TextEncoder:
-    """Encodes bytes to token ids: `encoder(b'{"a": 1}')`. Safe to call from several threads.
+    """Encodes bytes to token ids: `encoder(b'{"a": 1}')`; threads may share it.
 
-    Works on a copy: the tokenizer that it was made from is never changed, and only its model's
-    (constant) vocabulary and merges are shared with it.
+    It works on a copy: the original tokenizer is never changed, and shares only its model's
+    (constant) vocabulary and merges.
 
-    Raises `VocabularyError` when it is made, for a tokenizer that changes text before it encodes
-    it, and when it is called, for bytes that are not UTF-8 and for text that the tokenizer has no
-    tokens for. What it returns has exactly the bytes it was given.
+    Making it raises `VocabularyError` for a tokenizer that changes text before it encodes it.
+    Calling it raises the error for bytes that are not UTF-8, and for text without tokens. The
+    result has exactly the given bytes.
     """
 
     def __init__(
@@ -47,8 +46,8 @@ class TextEncoder:
     ) -> None:
         """Prepare the copy.
 
-        `tokens`: bytes by id, None for what is no text; `text_tokens`: the added tokens that are
-        text, by id; `writing`: how the tokenizer's pieces write bytes.
+        `tokens`: bytes by id, None for ids without text; `text_tokens`: the added tokens with text,
+        by id; `writing`: the pieces' notation of bytes.
         """
         self._tokens = tokens
         self._tokenizer, self._renumbered = _text_only_copy(tokenizer, text_tokens, writing)
@@ -57,8 +56,11 @@ class TextEncoder:
         self._lossy = re.compile("(" + "|".join(map(re.escape, lossy)) + ")") if lossy else None
         self._byte_ids = _byte_ids(tokenizer) if writing.byte_fallback else {}
 
+    def __repr__(self) -> str:
+        return f"TextEncoder(num_tokens={len(self._tokens)})"
+
     def __call__(self, data: bytes) -> list[int]:
-        """The token ids of `data`, which must be UTF-8."""
+        """Return the token ids of `data`, which must be UTF-8."""
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
@@ -107,7 +109,7 @@ class TextEncoder:
 def _text_only_copy(
     tokenizer: "Tokenizer", text_tokens: dict[int, AddedToken], writing: PieceWriting
 ) -> tuple["Tokenizer", dict[int, int]]:
-    """A tokenizer that finds only text, and what its ids have to be renumbered to."""
+    """Return a tokenizer that finds only text, and the map from its ids to the original ones."""
     from tokenizers import AddedToken as LibraryToken
     from tokenizers import Tokenizer
 
@@ -154,7 +156,7 @@ def _text_only_copy(
 
 
 def _normalizer(state: dict[str, Any] | None, writing: PieceWriting) -> dict[str, Any] | None:
-    """The part of the normalizer that writes text as pieces; refuses one that changes the text."""
+    """Return the normalizer's part that writes text as pieces; reject one that changes text."""
     if state is None:
         return None
     kind = state.get("type")
@@ -179,7 +181,7 @@ def _normalizer(state: dict[str, Any] | None, writing: PieceWriting) -> dict[str
 
 
 def _pre_tokenizer(state: dict[str, Any] | None, writing: PieceWriting) -> dict[str, Any] | None:
-    """The pre-tokenizer without its dummy space; refuses one that drops text."""
+    """Return the pre-tokenizer without its dummy space; reject one that drops text."""
     if state is None:
         return None
     kind = state.get("type")
@@ -202,7 +204,7 @@ def _pre_tokenizer(state: dict[str, Any] | None, writing: PieceWriting) -> dict[
 
 
 def _byte_ids(tokenizer: "Tokenizer") -> dict[int, int]:
-    """Byte -> the id of its token `<0x0A>`, for the bytes that have one."""
+    """Return the ids of byte tokens such as `<0x0A>`, by byte."""
     ids = {byte: tokenizer.token_to_id(f"<0x{byte:02X}>") for byte in range(256)}
     return {byte: token_id for byte, token_id in ids.items() if token_id is not None}
 

@@ -1,4 +1,4 @@
-"""Why a tokenizer cannot be had from what was given. All are `VocabularyError`s."""
+"""Errors of loading a tokenizer; all are `VocabularyError`s."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,22 +16,22 @@ FORMATS = (
 
 
 class TokenizerNotFoundError(VocabularyError):
-    """There is nothing under this path or name; the message says where it was looked for."""
+    """A path or name without a tokenizer; the message says where it was searched."""
 
 
 class UnsupportedTokenizerError(VocabularyError):
-    """Something else than a tokenizer, or one of a kind that is not supported.
+    """An object that is no tokenizer, or one of an unsupported kind.
 
-    The message says what was found and what is supported.
+    The message names what was found and what is supported.
     """
 
 
 class CorruptTokenizerError(VocabularyError):
-    """A tokenizer of a known format that is cut off, contradicts itself or cannot be read."""
+    """A tokenizer of a known format that is truncated, contradictory or unreadable."""
 
 
 def check_encodable(text: str) -> None:
-    """Raises `TextError` for a lone surrogate, as the native tokenizer does."""
+    """Raise `TextError` for a lone surrogate, as the native tokenizer does."""
     if not isinstance(text, str):
         raise TypeError(f"a text must be str, not {type(text).__name__}")
     try:
@@ -41,7 +41,7 @@ def check_encodable(text: str) -> None:
 
 
 def lone_surrogate(text: str, index: int) -> TextError:
-    """The error for the lone surrogate at an index of a text, with the place in bytes."""
+    """Return the error for the lone surrogate at an index of a text, with its byte offset."""
     byte = len(text[:index].encode())
     error = TextError(
         f"the text's character at index {index} (byte {byte}) is the lone surrogate "
@@ -54,7 +54,7 @@ def lone_surrogate(text: str, index: int) -> TextError:
 
 @contextmanager
 def as_error(make: Callable[[str], FfwdError]) -> Iterator[None]:
-    """Raises whatever a library written in Rust raises as an error of ours.
+    """Convert exceptions and panics of a library written in Rust to an error of this package.
 
     Such a library raises bare exceptions, and panics, which no `except Exception` catches.
     """

@@ -1,6 +1,6 @@
-"""Tokenizer objects of other libraries, told apart by what they have.
+"""Tokenizer objects of other libraries, recognized by their attributes.
 
-Nothing is imported to look at an object: what made it is loaded already.
+No library is imported to examine an object: its own is loaded already.
 """
 
 from pathlib import Path
@@ -10,10 +10,10 @@ from ffwd.tokenizer.errors import UnsupportedTokenizerError
 
 
 def inner_tokenizer(source: Any) -> Any:
-    """The tokenizer within an object that wraps one, and other objects as they are.
+    """Return the tokenizer within an object that wraps one, and other objects unchanged.
 
-    That is a processor or slow tokenizer of transformers and a tokenizer of mistral-common: what
-    comes back is a path, a processor of SentencePiece or another object that `load` knows.
+    Wrappers are processors or slow tokenizers of transformers and tokenizers of mistral-common. The
+    result is a path, a processor of SentencePiece or another object that `load` knows.
 
     Raises `UnsupportedTokenizerError` for a slow tokenizer that changes what it wraps.
     """

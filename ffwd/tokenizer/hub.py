@@ -1,4 +1,4 @@
-"""The files of a tokenizer on a hub, by way of huggingface_hub and its cache."""
+"""The files of a tokenizer on a hub, through huggingface_hub and its cache."""
 
 import os
 from collections.abc import Mapping
@@ -25,13 +25,13 @@ _FILES = (
 
 
 def fetch(name: str, *, options: Mapping[str, Any]) -> Path:
-    """The folder in the cache with the tokenizer of a model.
+    """Return the folder in the cache with the tokenizer of a model.
 
     `options`: of `huggingface_hub.snapshot_download`: revision, token, cache_dir, endpoint,
     local_files_only. Its environment variables hold: HF_TOKEN, HF_HOME, HF_ENDPOINT,
     HF_HUB_OFFLINE.
 
-    Raises `TokenizerNotFoundError`, which says what was tried.
+    Raises `TokenizerNotFoundError`, which lists the attempts.
     """
     try:
         import huggingface_hub
@@ -62,7 +62,7 @@ def fetch(name: str, *, options: Mapping[str, Any]) -> Path:
 
 
 def _tried(options: Mapping[str, Any]) -> str:
-    """Where a model was looked for."""
+    """Return a description of the places that were searched for a model."""
     from huggingface_hub import constants, get_token
 
     endpoint = options.get("endpoint") or constants.ENDPOINT

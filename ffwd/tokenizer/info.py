@@ -1,4 +1,4 @@
-"""What a tokenizer is, without loading it."""
+"""The kind and size of a tokenizer, without loading it."""
 
 import os
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from ffwd.tokenizer.sentencepiece.model import count_pieces
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerInfo:
-    """What a source says of its tokenizer."""
+    """The information that a source has about its tokenizer."""
 
     kind: Kind
     model: str
@@ -35,19 +35,19 @@ class TokenizerInfo:
 
 
 def file_info(path: Path, kind: Kind | None) -> TokenizerInfo:
-    """Of a file or a directory."""
+    """Return the information about a file or a directory."""
     file = file_in(path, kind=kind) if path.is_dir() else path
     found = detect_file(file, kind=kind)
     return replace(_of(found), source=str(path), path=file, size_bytes=os.stat(file).st_size)
 
 
 def contents_info(data: bytes, kind: Kind | None) -> TokenizerInfo:
-    """Of a file's contents."""
+    """Return the information about a file's contents."""
     return replace(_of(detect_bytes(data, "the contents", kind=kind)), size_bytes=len(data))
 
 
 def encoding_info(name: str, encodings: Mapping[str, str] | None) -> TokenizerInfo | None:
-    """Of an encoding of tiktoken, which is not downloaded; None for another name."""
+    """Return that about an encoding of tiktoken, without a download; None for another name."""
     encoding = encoding_name(name, encodings)
     if encoding is None:
         return None
@@ -55,7 +55,7 @@ def encoding_info(name: str, encodings: Mapping[str, str] | None) -> TokenizerIn
 
 
 def object_info(source: Any, kind: Kind | None) -> TokenizerInfo:
-    """Of a tokenizer object."""
+    """Return the information about a tokenizer object."""
     inner = inner_tokenizer(source)
     name = type(source).__name__
     if isinstance(inner, Path):

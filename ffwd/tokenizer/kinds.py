@@ -1,19 +1,18 @@
-"""Which tokens are text, and which a grammar must never offer as text.
+"""The classification of tokens as text or control, which decides what grammars may allow as text.
 
-A token that is wrongly held to be text is a hole: the model writes `<tool_call>` inside a JSON
-string, the grammar sees harmless characters, and the server sees a tool call. A token that is
-wrongly held to be control costs nothing but length, for the same text can be spelled with other
-tokens. So an added token is text only if it plainly is:
+A control token that is classified as text is a hole: the model writes `<tool_call>` inside a JSON
+string, the grammar sees harmless characters, and the server sees a tool call. A text token that is
+classified as control costs only length, because other tokens encode the same text. An added token
+is therefore text only if all of this holds:
 
-1. it is not flagged as special;
-2. it is not a name with a bracket or bar in it (`<think>`, `[INST]`, `<|EOT|>`, `<table>` are
-   control; runs of spaces, `{{`, and words that a fine-tune added are text);
-3. it stands for itself: the decoder gives back its content, and it does not swallow the
-   whitespace around it.
+1. It is not flagged as special.
+2. Its name has no brackets or bars (`<think>`, `[INST]`, `<|EOT|>`, `<table>` are control; runs of
+spaces, `{{`, and words that a fine-tune added are text).
+3. The decoder returns its content, and it does not consume the whitespace around it.
 
-Tokens of the model's own vocabulary are text unless their name is a placeholder's. Where one of
-them was added once more and only 3 fails, it remains what it is without that: GPT-2's `é`, for
-example, is the byte 0xE9, and no text with that byte could do without it.
+Tokens of the model's own vocabulary are text unless their name is a placeholder's. If one of them
+was added once more and only 3 fails, it stays text: GPT-2's `é`, for example, is the byte 0xE9,
+which no other token has.
 """
 
 import re
@@ -36,7 +35,7 @@ _PLACEHOLDER = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class AddedToken:
-    """What matters here of a token that was added to a tokenizer beside its model's vocabulary."""
+    """The relevant properties of a token that was added to the model's vocabulary."""
 
     content: str
     special: bool
@@ -51,27 +50,27 @@ class AddedToken:
 
     @property
     def strips(self) -> bool:
-        """Whether it swallows whitespace on any side."""
+        """Whether it consumes whitespace on any side."""
         return self.lstrip or self.rstrip
 
 
 def is_placeholder(name: str) -> bool:
-    """Whether this is the name of an id that is kept free, such as `[control_12]`."""
+    """Return whether this is the name of an unused id, such as `[control_12]`."""
     # No such name is long, and the pattern takes quadratic time on a hostile one.
     return len(name) <= 64 and _PLACEHOLDER.fullmatch(name) is not None
 
 
 def looks_like_control(name: str) -> bool:
-    """Whether a name is one with a bracket or bar in it: `<think>`, `[INST]`, Gemma's `<|"|>`."""
+    """Return whether a name has brackets or bars: `<think>`, `[INST]`, Gemma's `<|"|>`."""
     if name.startswith("<|") and name.endswith("|>") and len(name) > len("<||>"):
         return True
     return _BRACKET.search(name) is not None and any(map(str.isalnum, name))
 
 
 def kind_of_added(added: AddedToken, decoded: bytes, *, in_model: bool) -> TokenKind | None:
-    """The kind of an added token, or None where it is none but a token of the model's vocabulary.
+    """Return the kind of an added token, or None if it only repeats one of the model's vocabulary.
 
-    `decoded` is what the tokenizer's decoder makes of it; `in_model`: whether the model's own
+    `decoded` is the tokenizer's decoding of it; `in_model`: whether the model's own
     vocabulary has it too.
     """
     if is_placeholder(added.content):

@@ -1,8 +1,8 @@
-"""Encoding by the library that a tokenizer comes from, where no native tokenizer can follow it.
+"""Encoding by a tokenizer's own library, for tokenizers without a native implementation.
 
-That is Unigram and WordPiece, and BPE with a normalizer or pre-tokenizer that is not supported.
-The library finds special tokens in a text, or the pieces of its vocabulary that have their names;
-where a text is only text, none of them may come out of it.
+These are Unigram and WordPiece, and BPE with an unsupported normalizer or pre-tokenizer. The
+library finds special tokens in a text, or the pieces of its vocabulary with their names; plain text
+must produce none of them.
 """
 
 import json
@@ -27,7 +27,7 @@ the pre-tokenizers takes out or writes in another way."""
 
 @dataclass(frozen=True, kw_only=True)
 class _Copy:
-    """A tokenizer that finds some of the added tokens, and the ids that it numbers otherwise."""
+    """A tokenizer that finds some of the added tokens, and the ids that it renumbers."""
 
     tokenizer: "Tokenizer"
     renumbered: Mapping[int, int]
@@ -44,10 +44,10 @@ class TokenizersLibrary:
         text_ids: Iterable[int],
         unknown_id: int | None,
     ) -> None:
-        """Takes a tokenizer and its added tokens.
+        """Take a tokenizer and its added tokens.
 
-        `text_ids`: those of the added tokens that are text, and so are found in every text;
-        `unknown_id`: what the model puts where it has no token.
+        `text_ids`: the ids of added tokens that are text, and so are found in every text;
+        `unknown_id`: the model's id for text without a token.
         """
         self._tokenizer = tokenizer
         self._added = dict(added)
@@ -57,12 +57,12 @@ class TokenizersLibrary:
         self._special = sorted(self._added[i].content for i in self._hidden)
 
     def encode(self, text: str, *, special: Special, first: bool) -> list[int]:
-        """The ids of a text; `first` is false for one in the middle of a longer text."""
+        """Return the ids of a text; `first` is false for one in the middle of a longer text."""
         copy, guarded = self._copy(text, special, first=first)
         return self._ids(copy, _encoded(copy, text), guarded, text)
 
     def encode_batch(self, texts: Sequence[str], *, special: Special) -> list[list[int]]:
-        """The ids of each text, on the library's own threads."""
+        """Return the ids of each text, encoded on the library's own threads."""
         if not isinstance(special, str) or special == "forbidden":
             return [self.encode(text, special=special, first=True) for text in texts]
         copy, guarded = self._copy("", special, first=True)
@@ -76,13 +76,13 @@ class TokenizersLibrary:
     def encode_with_offsets(
         self, text: str, *, special: Special
     ) -> tuple[list[int], list[tuple[int, int]]]:
-        """The ids and where each lies in the text, in characters."""
+        """Return the ids and the range of each in the text, in characters."""
         copy, guarded = self._copy(text, special, first=True)
         encoding = _encoded(copy, text)
         return self._ids(copy, encoding, guarded, text), list(encoding.offsets)
 
     def encode_exactly(self, data: bytes, *, tokens: Sequence[bytes | None]) -> list[int]:
-        """The ids of a stretch in the middle of a text, which have just these bytes.
+        """Return ids with exactly these bytes, for a stretch in the middle of a text.
 
         Raises `VocabularyError` for what the tokenizer cannot express.
         """
@@ -94,7 +94,7 @@ class TokenizersLibrary:
     # ---------------------------------------------------------------------------------- copies
 
     def _copy(self, text: str, special: Special, *, first: bool) -> tuple[_Copy, bool]:
-        """The copy that treats special tokens so, and whether none may come out of it."""
+        """Return the copy for this treatment of special tokens, and whether it finds none."""
         if special == "allowed":
             return self._all, False
         if special == "forbidden":
@@ -156,7 +156,7 @@ class TokenizersLibrary:
         return self._model_without(self._hidden)
 
     def _model_without(self, ids: Iterable[int]) -> Any:
-        """The model, in which these pieces have names that no text has."""
+        """Return the model with names for these pieces that no text has."""
         from tokenizers import models
 
         model = self._tokenizer.model
@@ -240,7 +240,7 @@ def _encoded(copy: _Copy, text: str) -> Any:
 
 
 def encode_exactly(data: bytes, encode: Any, tokens: Sequence[bytes | None]) -> list[int]:
-    """What `encode` makes of a text, if it has just these bytes.
+    """Return the result of `encode` if it has exactly these bytes.
 
     Raises `VocabularyError` for bytes that are not UTF-8 and for what cannot be expressed.
     """
@@ -260,14 +260,14 @@ def encode_exactly(data: bytes, encode: Any, tokens: Sequence[bytes | None]) -> 
 
 
 def excerpt(text: str, most: int = 60) -> str:
-    """A text for a message."""
+    """Return a short form of a text, for a message."""
     return repr(text) if len(text) <= most else f"{text[:most]!r}… ({len(text)} characters)"
 
 
 def _pre_tokenizer(tokenizer: "Tokenizer", dummy_space: str) -> Any:
-    """The pre-tokenizer with another dummy space.
+    """Return the pre-tokenizer with another dummy space.
 
-    "not first": as for a text that others come before; "never": none.
+    "not first": as for a text after others; "never": none.
     """
     from tokenizers import Tokenizer, models
 

@@ -1,4 +1,4 @@
-"""`load`: a tokenizer from wherever it is, in whatever format it is."""
+"""`load`: a tokenizer from any source, in any format."""
 
 import asyncio
 import hashlib
@@ -42,7 +42,7 @@ from ffwd.tokenizer.tokenizer import Tokenizer
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What `load` was given beside the source."""
+    """The options of `load` besides the source."""
 
     kind: Kind | None = None
     pattern: str | None = None
@@ -67,26 +67,29 @@ def load(
     cache_dir: str | os.PathLike[str] | None = None,
     local_files_only: bool = False,
 ) -> Tokenizer:
-    """Loads a tokenizer.
+    """Load a tokenizer.
 
-    `source`: a path of a file or a directory; the contents of a file; a tokenizer object of
-    transformers, tokenizers, tiktoken, SentencePiece or mistral-common; the name of an encoding
-    of tiktoken or of a model of OpenAI; otherwise the name of a model on a hub. A path that there
-    is wins over a name. The format is found by reading it, and `kind` has it read as that one:
-    "huggingface", "tiktoken", "sentencepiece", "tekken" or "gguf".
+    `source` is one of these; an existing path takes precedence over a name:
+
+    - a path of a file or a directory, or the contents of a file
+    - a tokenizer object of transformers, tokenizers, tiktoken, SentencePiece or mistral-common
+    - the name of an encoding of tiktoken, of a model of OpenAI, or of a model on a hub
+
+    The format is detected from the contents; `kind` sets it: "huggingface",
+    "tiktoken", "sentencepiece", "tekken" or "gguf".
 
     `chat_template`: instead of the source's own: the path of a `.jinja` file, a template, or
-    templates by name. `eos_token_ids`: what ends an output, instead of what the source states.
+    templates by name. `eos_token_ids`: the tokens that end an output, instead of the source's.
 
-    For files of ranks: `pattern`, which cuts a text into pieces, and `special_tokens`, by name.
-    Both are known for the files of Llama 3 and 4, Qwen and OpenAI. `encodings`: further names of
-    OpenAI's models, or beginnings of them with a `*`, and their encodings. For a GGUF: `pre`, the
-    name of its pre-tokenizer, where the file has none or a wrong one.
+    For files of ranks: `pattern`, which splits a text into pieces, and `special_tokens`, by name.
+    Both are built in for the files of Llama 3 and 4, Qwen and OpenAI. `encodings`: further names of
+    OpenAI's models, or prefixes of them with a `*`, and their encodings. For a GGUF: `pre`, the
+    name of its pre-tokenizer, if the file's is missing or wrong.
 
     For models on a hub: `revision`, `token` (by default HF_TOKEN), `cache_dir` and
-    `local_files_only` as in huggingface_hub, whose environment variables hold.
+    `local_files_only` as in huggingface_hub, whose environment variables apply.
 
-    What is odd about the tokenizer is logged, a warning for each of `Tokenizer.findings`.
+    Each of `Tokenizer.findings` is logged as a warning.
 
     Raises `TokenizerNotFoundError`, `UnsupportedTokenizerError` or `CorruptTokenizerError`; all are
     `VocabularyError`s.
@@ -122,7 +125,7 @@ def _load(
 
 
 async def load_async(source: Any, **options: Any) -> Tokenizer:
-    """`load`, on a thread, so that an event loop goes on; the same parameters and errors."""
+    """Run `load` on a thread, so that the event loop stays responsive."""
     return await asyncio.to_thread(load, source, **options)
 
 
@@ -136,11 +139,11 @@ def info(
     cache_dir: str | os.PathLike[str] | None = None,
     local_files_only: bool = False,
 ) -> TokenizerInfo:
-    """Of what kind a tokenizer is and how many ids it has, without loading it.
+    """Return the kind and the number of ids of a tokenizer, without loading it.
 
-    The parameters and errors are those of `load`. Nothing is built: of a GGUF the header is read,
-    of the other formats the file, and an encoding of tiktoken is not downloaded. (The small files
-    of a model on a hub are.)
+    The parameters and errors are those of `load`. Nothing is built: only the header of a GGUF is
+    read, or the file in another format, and an encoding of tiktoken is not downloaded. (The small
+    files of a model on a hub are.)
     """
     _check_kind(kind)
     if isinstance(source, (bytes, bytearray, memoryview)):
@@ -200,7 +203,7 @@ def _read_name(name: str, options: Options) -> TokenizerParts:
 
 
 def _fetched(name: str, kind: Kind | None, hub: Mapping[str, Any]) -> Path:
-    """The folder of a model on a hub."""
+    """Return the folder of a model on a hub."""
     if _is_a_path(name):
         raise TokenizerNotFoundError(f"{name}: no such file or directory")
     if kind == "tiktoken":
@@ -233,7 +236,7 @@ def _check_kind(kind: Kind | None) -> None:
 
 
 def _path(source: Any) -> Path | None:
-    """The path that a source is; a text is one if there is such a file or directory."""
+    """Return the path that a source is; a text is one if such a file or directory exists."""
     if isinstance(source, os.PathLike):
         return Path(source)
     if not isinstance(source, str) or "\0" in source:
@@ -243,7 +246,7 @@ def _path(source: Any) -> Path | None:
 
 
 def _is_a_path(name: str) -> bool:
-    """Whether a name can only be a path, and no model's on a hub."""
+    """Return whether a name can only be a path, and no model's on a hub."""
     return (
         name.startswith((".", "/", "~", os.sep))
         or name.count("/") > 1
@@ -302,13 +305,13 @@ def _read_ranks(found: Found, options: Options) -> TokenizerParts:
 
 
 def _roles_by_name(special: Mapping[str, int]) -> dict[str, str]:
-    """The end token, where just one has a well-known name; nothing else says which it is."""
+    """Return the end token if exactly one has a well-known name and no file names another."""
     ends = [name for name in special if name in END_NAMES]
     return {"eos": ends[0]} if len(ends) == 1 else {}
 
 
 def _configured(parts: TokenizerParts, configuration: Configuration) -> TokenizerParts:
-    """What the files beside a tokenizer say of it, in addition to its own."""
+    """Return a definition with the settings of the files beside a tokenizer."""
     by_name = {name: i for i, name in reversed(list(enumerate(parts.names))) if name is not None}
     roles: dict[str, Any] = {
         role: SpecialToken(by_name[content], content)
@@ -336,7 +339,7 @@ def _configured(parts: TokenizerParts, configuration: Configuration) -> Tokenize
 
 
 def _templates(given: str | os.PathLike[str] | Mapping[str, str]) -> dict[str, str]:
-    """What `chat_template` is set to: a text is a path if it is the name of a file."""
+    """Return the templates of `chat_template`: a text is a path if it is the name of a file."""
     if isinstance(given, os.PathLike):
         return {"default": read_text(given)}
     if isinstance(given, str) and "{" not in given:

@@ -26,9 +26,9 @@ def mock() -> Tokenizer:
         tokenizer = ffwd.tokenizer.mock()
         assert tokenizer.decode(tokenizer.encode("Hello world")) == "Hello world"
 
-    It is a whole byte-pair encoding and takes every text: id b is byte b, then come the words
-    (`"Hello"`, `" world"`, `" true"`, `'{"'`, …) and what they are merged from, then `<|im_start|>`
-    and `<|im_end|>`, which ends an output. Its chat template is that of ChatML.
+    It is a complete byte-pair encoding and encodes every text: id b is byte b. After these come the
+    words (`"Hello"`, `" world"`, `" true"`, `'{"'`, …) and their merges, then `<|im_start|>` and
+    `<|im_end|>`, which ends an output. Its chat template is that of ChatML.
     """
     beginnings = [word[:end].encode() for word in WORDS for end in range(2, len(word) + 1)]
     tokens = [*(bytes([byte]) for byte in range(256)), *dict.fromkeys(beginnings)]

@@ -1,4 +1,4 @@
-"""What a `Bpe` is made of, as the readers of the several formats hand it to the native class."""
+"""The arguments of the native `Bpe`, as the readers of the formats provide them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
@@ -18,7 +18,7 @@ FoundToken = tuple[int, str, dict[str, bool]]
 
 
 class BpeParts(TypedDict, total=False):
-    """The arguments of the native class; those that are missing have its defaults."""
+    """The arguments of the native class; missing ones have its defaults."""
 
     model: BpeModel
     stages: Sequence[Stage]
@@ -32,7 +32,7 @@ class BpeParts(TypedDict, total=False):
 
 
 def found_token(token_id: int, added: AddedToken, *, text: bool) -> FoundToken:
-    """An added token; `text`: it is found in every text, whatever is said of special tokens."""
+    """Return an added token; `text`: it is found in every text, whatever the policy is."""
     flags = {
         "text": text,
         "lstrip": added.lstrip,

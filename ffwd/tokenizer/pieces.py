@@ -1,12 +1,12 @@
-"""From a tokenizer's pieces (the strings in its vocabulary) to the bytes they stand for.
+"""Conversion of a tokenizer's pieces (the strings in its vocabulary) to bytes.
 
-A tokenizer's *decoder* says which of two writings the pieces are in:
+A tokenizer's *decoder* determines which of two notations the pieces have:
 
 - byte-level: each byte is written as one printable character (GPT-2's table), so that the piece
   `Ġthe` is the bytes of ` the`;
 - replacement: a space is written as `▁`, a byte that has no piece of its own as `<0x0A>`.
 
-The vocabulary alone does not say it: `Ġ` and `<0x0A>` are also legitimate text.
+The vocabulary alone does not determine it: `Ġ` and `<0x0A>` are also legitimate text.
 """
 
 import codecs
@@ -24,7 +24,7 @@ _BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
 def byte_level_alphabet() -> dict[int, int]:
-    """The code point that stands for a byte -> that byte, for all 256 bytes.
+    """Return the byte for each of the 256 code points that represent one.
 
     Printable Latin-1 characters stand for themselves, the other bytes, in order, for U+0100 on.
     """
@@ -34,17 +34,17 @@ def byte_level_alphabet() -> dict[int, int]:
 
 
 def byte_of_piece(piece: str) -> int | None:
-    """The byte that `<0x0A>` stands for, where bytes are written so; None for another piece."""
+    """Return the byte of a piece such as `<0x0A>` in that notation; None for another piece."""
     match = _BYTE_PIECE.fullmatch(piece)
     return None if match is None else int(match[1], 16)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PieceWriting:
-    """How pieces write bytes.
+    """The notation of bytes in pieces.
 
     `replacements` are (written, meant) pairs, applied in order; `byte_fallback` says whether
-    `<0x0A>` is a byte. Both are without effect where `byte_level` is true.
+    `<0x0A>` is a byte. Both have no effect if `byte_level` is true.
     """
 
     byte_level: bool
@@ -54,7 +54,7 @@ class PieceWriting:
     """The library's decoder, where it puts a space before pieces that begin a word."""
 
     def to_bytes(self, pieces: Iterable[str]) -> Iterator[bytes]:
-        """The bytes of each piece, as the tokenizer's own decoder has them."""
+        """Return the bytes of each piece, as the tokenizer's own decoder returns them."""
         if self.words is not None:
             return self._words(pieces, self.words)
         return self._byte_level(pieces) if self.byte_level else self._replaced(pieces)
@@ -87,9 +87,9 @@ class PieceWriting:
 
 
 def read_decoder(state: dict[str, Any] | None, decoder: Any = None) -> PieceWriting:
-    """Which writing a decoder reads, given as its part of tokenizer.json and as an object.
+    """Return the notation that a decoder reads, given as its tokenizer.json part and as an object.
 
-    Raises `VocabularyError` for decoders under which a token has no bytes of its own.
+    Raises `VocabularyError` for decoders in which a token has no bytes of its own.
     """
     if state is None:
         raise VocabularyError(

@@ -1,4 +1,4 @@
-"""The special tokens of a tokenizer, by what each is for."""
+"""The special tokens of a tokenizer, by role."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class SpecialToken:
 
 @dataclass(frozen=True, kw_only=True)
 class SpecialTokens:
-    """The tokens that a source gives a role; None where it names none."""
+    """The tokens to which a source gives a role; None for a role without one."""
 
     bos: SpecialToken | None = None
     eos: SpecialToken | None = None

@@ -1,4 +1,4 @@
-"""Reading a Hugging Face fast tokenizer from wherever it is, with what stands beside it."""
+"""Reading of a Hugging Face fast tokenizer, with the files beside it."""
 
 import json
 import os
@@ -26,7 +26,7 @@ _SUPPORTED = "supported is BPE (byte-level, or with ▁ for spaces and byte fall
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A tokenizer and what its surroundings say about it."""
+    """A tokenizer and its settings."""
 
     tokenizer: "Tokenizer"
     added: dict[int, AddedToken]
@@ -44,13 +44,13 @@ class Source:
     """For messages."""
 
     def model_json(self) -> bytes:
-        """The model's vocabulary and merges: a tokenizer.json, or its part that has them."""
+        """Return the model's vocabulary and merges: a tokenizer.json, or its part with them."""
         # Writing it anew takes longer than anything else that is done with it.
         state: bytes = self.tokenizer.model.__getstate__() if self.text is None else self.text
         return state
 
     def end_ids_by_name(self) -> tuple[int, ...]:
-        """The added tokens with a name that is well known for ending the output."""
+        """Return the added tokens whose well-known name ends the output."""
         return tuple(i for i, added in self.added.items() if added.content in END_NAMES)
 
 
@@ -59,13 +59,13 @@ BPE = frozenset({"BPE"})
 
 
 def read_source(source: Any, *, models: Container[str] = BPE) -> Source:
-    """Reads a transformers fast tokenizer, a `tokenizers.Tokenizer`, a directory or a file.
+    """Read a transformers fast tokenizer, a `tokenizers.Tokenizer`, a directory or a file.
 
-    `models`: the names of the models that are wanted.
+    `models`: the names of the accepted models.
 
     Raises `UnsupportedTokenizerError` for another object and another model,
-    `TokenizerNotFoundError` where there is no such file, and `CorruptTokenizerError` for a file
-    that cannot be read; all are `VocabularyError`s.
+    `TokenizerNotFoundError` for a missing file, and `CorruptTokenizerError` for an unreadable one;
+    all are `VocabularyError`s.
     """
     if isinstance(source, (str, os.PathLike)):
         read = _read_path(Path(source))
@@ -86,14 +86,14 @@ def read_source(source: Any, *, models: Container[str] = BPE) -> Source:
 
 
 def parse_source(data: bytes, name: str, *, models: Container[str] = BPE) -> Source:
-    """Reads the contents of a tokenizer.json; `name` is for messages."""
+    """Read the contents of a tokenizer.json; `name` is for messages."""
     tokenizer = parse_tokenizer(data, name)
     _check_model(tokenizer, models)
     return replace(_read_tokenizer(tokenizer), text=data, name=name)
 
 
 def component_state(component: Any, name: str) -> dict[str, Any] | None:
-    """A part of a tokenizer (its decoder, normalizer…) as tokenizer.json writes it."""
+    """Return a part of a tokenizer (its decoder, normalizer…) as tokenizer.json has it."""
     if component is None:
         return None
     try:
@@ -107,7 +107,7 @@ def component_state(component: Any, name: str) -> dict[str, Any] | None:
 
 
 def summary(state: dict[str, Any], most: int = 120) -> str:
-    """The state of a component, for a message."""
+    """Return the state of a component, for a message."""
     text = json.dumps(state, ensure_ascii=False)
     return text if len(text) <= most else text[:most] + "…"
 
@@ -188,7 +188,7 @@ def _read_path(path: Path) -> Source:
 
 
 def _load(path: Path) -> tuple["Tokenizer", bytes]:
-    """A tokenizer, and the file that it was read from."""
+    """Return a tokenizer, and the file of its source."""
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -199,7 +199,7 @@ def _load(path: Path) -> tuple["Tokenizer", bytes]:
 
 
 def parse_tokenizer(data: bytes, name: str) -> "Tokenizer":
-    """The contents of a tokenizer.json; `name` is for messages."""
+    """Return the contents of a tokenizer.json; `name` is for messages."""
     from tokenizers import Tokenizer
 
     def corrupt(message: str) -> CorruptTokenizerError:

@@ -1,8 +1,8 @@
-"""From a tokenizer.json's normalizer and pre-tokenizer to the stages that cut a text into pieces.
+"""Conversion of a tokenizer.json's normalizer and pre-tokenizer to the native stages.
 
-Both are chains of steps that also write the text in another way: spaces as `▁`, bytes as GPT-2's
-characters. The native tokenizer works on the text itself, so what is left of these steps is where
-they cut, whether the text is composed first (NFC) and where a space is put before it.
+Both are chains of steps that split a text, and also rewrite it: spaces as `▁`, bytes as GPT-2's
+characters. The native tokenizer works on the original text. It keeps only the splits, whether the
+text is composed first (NFC) and where a space is added.
 """
 
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ _PREPEND_SCHEMES: dict[str, DummySpace] = {"always": "always", "first": "first",
 def read_stages(
     normalizer: dict[str, Any] | None, pre_tokenizer: dict[str, Any] | None, writing: PieceWriting
 ) -> BpeParts:
-    """Stages, dummy space and normalization of a tokenizer, given its parts of a tokenizer.json.
+    """Return the stages, dummy space and normalization of the parts of a tokenizer.json.
 
-    `writing` is what its decoder says about the pieces.
+    `writing` is the decoder's notation of pieces.
 
-    Raises `VocabularyError`, which names the step, for one that changes or drops text and for one
-    that is not known.
+    Raises `VocabularyError`, which names the step, for one that changes or drops text and for an
+    unknown one.
     """
     chain = _Chain(writing)
     for step in steps(normalizer, "normalizers"):
@@ -155,15 +155,15 @@ class _Chain:
 
 
 def _drops(step: dict[str, Any]) -> bool:
-    """Whether a step leaves out what it finds.
+    """Return whether a step drops its matches.
 
-    One that leaves out what does *not* match is how patterns that match everything are written.
+    Patterns that match everything are written as a step that drops what does *not* match.
     """
     return step.get("behavior") == "Removed" and not step.get("invert")
 
 
 def steps(state: dict[str, Any] | None, plural: str) -> Iterator[dict[str, Any]]:
-    """The steps of a part of a tokenizer.json; `plural` is what a sequence calls them."""
+    """Yield the steps of a part of a tokenizer.json; `plural` is the key of a sequence."""
     if state is None:
         return
     if state.get("type") == "Sequence":

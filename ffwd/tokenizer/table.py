@@ -1,4 +1,4 @@
-"""The token table: for each token id its bytes and what kind of token it is."""
+"""The token table: the bytes and the kind of each token id."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ NEVER_IN_UTF8 = frozenset({0xC0, 0xC1, *range(0xF5, 0x100)})
 
 
 class TokenKind(Enum):
-    """What a token id stands for. Only `TEXT` is ever offered as text."""
+    """The kind of a token id; grammars allow only `TEXT` as text."""
 
     TEXT = "text"
     """Bytes of the output."""
@@ -38,12 +38,11 @@ class TokenKind(Enum):
 class TokenTable:
     """For every column of a model's logits: the token's bytes and its kind.
 
-    `tokens[i]` is the exact bytes of token i, and None where i is never offered as text.
-    `kinds[i]` is its kind; it is `TEXT` exactly where `tokens[i]` is not None.
-    `eos_token_ids` is ascending, without repetition, and not empty.
-    Several ids may have the same bytes.
+    `tokens[i]` is the exact bytes of token i, and None if i has no text. `kinds[i]` is its kind; it
+    is `TEXT` exactly if `tokens[i]` is not None. `eos_token_ids` is ascending, without repetition,
+    and not empty. Several ids may have the same bytes.
 
-    Raises `VocabularyError` where the parts contradict each other.
+    Raises `VocabularyError` if the parts contradict each other.
     """
 
     tokens: tuple[bytes | None, ...]
@@ -74,12 +73,12 @@ class TokenTable:
 
     @property
     def width(self) -> int:
-        """How many columns the model's logits have: `len(tokens)`."""
+        """The number of columns of the model's logits: `len(tokens)`."""
         return len(self.tokens)
 
 
 def shown(token_ids: list[int] | tuple[int, ...], most: int = 8) -> str:
-    """The ids as text for a message, the first `most` of them."""
+    """Return the ids as text for a message, the first `most` of them."""
     head = ", ".join(str(i) for i in token_ids[:most])
     rest = len(token_ids) - most
     return f"[{head}, and {rest} more]" if rest > 0 else f"[{head}]"
@@ -91,9 +90,9 @@ def make_table(
     width: Any,
     eos_token_ids: Sequence[int],
 ) -> TokenTable:
-    """A table of `width` columns from the tokens of a tokenizer.
+    """Make a table of `width` columns from the tokens of a tokenizer.
 
-    Raises `VocabularyError` for a width that cannot be, and for ids past it.
+    Raises `VocabularyError` for an invalid width, and for ids past it.
     """
     size = len(tokens)
     if isinstance(width, bool) or not isinstance(width, int) or not 0 < width <= MAX_WIDTH:
@@ -125,9 +124,9 @@ def make_table(
 
 
 def control_names(names: Mapping[int, str | None], kinds: Sequence[TokenKind]) -> dict[str, int]:
-    """Ids of the tokens that are no text by their names, as grammars may call them.
+    """Return the ids of tokens without text by the names that grammars use for them.
 
-    `kinds`: of every column of the model's logits; ids past them are left out.
+    `kinds`: of every column of the model's logits; ids past them are ignored.
     """
     named = {TokenKind.EOS, TokenKind.SPECIAL, TokenKind.CONTROL, TokenKind.UNUSED}
     return {
@@ -140,7 +139,7 @@ def control_names(names: Mapping[int, str | None], kinds: Sequence[TokenKind]) -
 def refuse_end_that_is_text(
     token_id: int, data: bytes, encode: Callable[[bytes], Sequence[int]]
 ) -> None:
-    """Raises `VocabularyError` for an end token that is how its own text is encoded."""
+    """Raise `VocabularyError` for an end token that is the encoding of its own text."""
     if list(encode(data)) == [token_id]:
         raise VocabularyError(
             f"token id {token_id} cannot end the output, for it is how the tokenizer encodes "
@@ -149,7 +148,7 @@ def refuse_end_that_is_text(
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether these bytes are a text."""
+    """Return whether these bytes are UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
-"""Pieces of the same score, in an order by rank that merges as SentencePiece does.
+"""An order of pieces with equal scores that merges as SentencePiece does.
 
 SentencePiece merges, of all pairs with the best score, the leftmost. The native tokenizer gives
-each piece a rank of its own instead. Both are the same where, of two tied pieces whose merges can
-contend for one symbol, the one that stands on the left comes first.
+each piece a rank of its own. Both agree if, of two tied pieces whose merges can compete for one
+symbol, the left one has the better rank.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,10 +12,9 @@ from ffwd.tokenizer.errors import UnsupportedTokenizerError
 
 
 def order_of_ties(scores: Mapping[str, float]) -> dict[str, int]:
-    """For the pieces that share their score with others, their places among these.
+    """Return the positions of pieces among those with the same score.
 
-    Raises `UnsupportedTokenizerError`, naming two pieces, where it depends on the text which of
-    them comes first.
+    Raises `UnsupportedTokenizerError`, naming two pieces, if their order depends on the text.
     """
     tied: dict[float, list[str]] = {}
     for piece, score in scores.items():
@@ -34,7 +33,7 @@ def order_of_ties(scores: Mapping[str, float]) -> dict[str, int]:
 
 
 def _most_urgent(scores: Mapping[str, float]) -> dict[str, str]:
-    """For each part of a piece, the piece with the best score that it is a part of."""
+    """Return, for each part of a piece, the piece with the best score that contains it."""
     best: dict[str, str] = {}
     for piece, score in scores.items():
         for pair in _splits(piece, scores):
@@ -45,7 +44,7 @@ def _most_urgent(scores: Mapping[str, float]) -> dict[str, str]:
 
 
 def _splits(piece: str, known: Mapping[str, float]) -> list[tuple[str, str]]:
-    """The pairs of symbols, which are pieces or characters, that merge into a piece."""
+    """Return the pairs of symbols, which are pieces or characters, that merge into a piece."""
     size = len(piece)
     return [
         (piece[:cut], piece[cut:])
@@ -55,7 +54,7 @@ def _splits(piece: str, known: Mapping[str, float]) -> list[tuple[str, str]]:
 
 
 def _order(splits: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
-    """The places of pieces of one score, of which these are the ways to merge into them."""
+    """Return the positions of pieces of one score, given the ways to merge into them."""
     beginning: dict[str, list[str]] = {}
     for piece, parts in splits.items():
         for left, _ in parts:
@@ -82,7 +81,7 @@ def _check_apart(
     scores: Mapping[str, float],
     urgent: Mapping[str, str],
 ) -> None:
-    """No merge of tied pieces may make another one possible at the same time or before."""
+    """Check that no merge of tied pieces enables another one at the same time or before."""
     for piece, parts in splits.items():
         for part in {part for pair in parts for part in pair}:
             if part in splits and not _same_run(piece, part):

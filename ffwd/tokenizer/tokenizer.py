@@ -29,7 +29,7 @@ from ffwd.tokenizer.table import (
 
 @dataclass(frozen=True)
 class Encoding:
-    """The tokens of a text and where they lie in it."""
+    """The tokens of a text and their positions in it."""
 
     ids: list[int]
     byte_offsets: list[tuple[int, int]]
@@ -39,13 +39,13 @@ class Encoding:
 
 
 class Tokenizer:
-    """A tokenizer, as `ffwd.tokenizer.load` reads it. Immutable, and safe to use from threads.
+    """A tokenizer that `ffwd.tokenizer.load` returns; immutable, and threads may share it.
 
-    Text is text: by default no special token is found in it, and none is put around it.
+    Text is text: by default no special token is found in it, and none is added around it.
     """
 
     def __init__(self, parts: TokenizerParts) -> None:
-        """Takes what a reader has read.
+        """Make a tokenizer from the definition of a reader.
 
         Raises `VocabularyError` for parts that contradict each other.
         """
@@ -77,45 +77,45 @@ class Tokenizer:
 
     @property
     def kind(self) -> Kind:
-        """The format it was loaded from."""
+        """The format of its source."""
         return self._parts.kind
 
     @property
     def model(self) -> Model:
-        """By which algorithm it encodes."""
+        """The algorithm that encodes."""
         return self._parts.model
 
     @property
     def source(self) -> str:
-        """Where it was loaded from, for people."""
+        """The source, for people."""
         return self._parts.source
 
     @property
     def bpe(self) -> Bpe | None:
-        """The native tokenizer; None where only a library can follow this one."""
+        """The native tokenizer; None if only a library can follow this one."""
         return self._parts.bpe
 
     @property
     def exact(self) -> bool:
-        """Whether all of the tokenizer is followed natively, also in texts in progress."""
+        """Whether the native tokenizer follows the whole tokenizer, for partial texts too."""
         return self._parts.bpe is not None and self._parts.bpe.exact
 
     @cached_property
     def limits(self) -> tuple[str, ...]:
-        """What is not as in the source, or what of a text it loses, in words."""
+        """The differences from the source, and the losses of text, in words."""
         bpe = self._parts.bpe
         return (*self._parts.limits, *(() if bpe is None else bpe.limits))
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What is odd about the tokenizer; `load` has logged a warning for each."""
+        """The unusual properties of the tokenizer; `load` has logged a warning for each."""
         return self.audit()
 
     def audit(self, *, full: bool = False) -> tuple[Finding, ...]:
-        """Looks for what is odd, as `findings` has it.
+        """Return the unusual properties of the tokenizer, as `findings` does.
 
-        `full`: also encodes every character, and every token where only a library can encode.
-        That takes seconds.
+        `full`: also encode every character, and, if a library encodes, every token. That takes
+        seconds.
         """
         decode = partial(self.decode_bytes, skip_special_tokens=False)
         return audit(self._parts, self._encode, decode, full=full)
@@ -127,39 +127,39 @@ class Tokenizer:
 
     @property
     def special_ids(self) -> tuple[int, ...]:
-        """The ids that `skip_special_tokens` leaves out."""
+        """The ids that `skip_special_tokens` skips."""
         return tuple(self._parts.special_ids)
 
     @cached_property
     def chat_templates(self) -> Mapping[str, str]:
-        """The model's own chat templates by name; an only one is "default"."""
+        """The model's own chat templates by name; a single one is "default"."""
         return MappingProxyType(dict(self._parts.chat_templates))
 
     @property
     def eos_token_ids(self) -> tuple[int, ...]:
-        """Every id that the source says ends an output, ascending; may be empty."""
+        """Every id that ends an output according to the source, ascending; may be empty."""
         return self._ends
 
     @property
     def add_bos(self) -> bool:
-        """Whether the source puts its beginning token before a text by itself."""
+        """Whether the source adds its beginning token before a text."""
         bos = self.special_tokens.bos
         prefix = self._parts.prefix_ids
         return bool(prefix) and (bos is None or bos.id in prefix)
 
     @property
     def add_eos(self) -> bool:
-        """Whether the source puts an end token after a text by itself."""
+        """Whether the source adds an end token after a text."""
         return any(i in self._ends for i in self._parts.suffix_ids)
 
     @property
     def prefix_ids(self) -> tuple[int, ...]:
-        """What `add_special_tokens` puts before a text."""
+        """The ids that `add_special_tokens` adds before a text."""
         return tuple(self._parts.prefix_ids)
 
     @property
     def suffix_ids(self) -> tuple[int, ...]:
-        """What `add_special_tokens` puts after a text."""
+        """The ids that `add_special_tokens` adds after a text."""
         return tuple(self._parts.suffix_ids)
 
     @property
@@ -193,14 +193,14 @@ class Tokenizer:
         special: Special = "text",
         prefix_space: bool = True,
     ) -> list[int]:
-        """The ids of a text.
+        """Return the ids of a text.
 
-        `add_special_tokens`: with what the source puts around a text by itself. `special`: what
-        the name of a special token in the text is: "text", "forbidden" (a `TextError`),
-        "allowed" (that token), or the names of those that are allowed. `prefix_space`: with the
-        space that some tokenizers put before a text; false for a text that goes on another.
+        `add_special_tokens`: add the tokens that the source adds around a text. `special`: the
+        treatment of the name of a special token in the text: "text", "forbidden" (a `TextError`),
+        "allowed" (that token), or the names of those that are allowed. `prefix_space`: add the
+        space that some tokenizers add before a text; false for a text that continues another.
 
-        Raises `TextError` for what cannot be encoded, such as a lone surrogate.
+        Raises `TextError` for a text that cannot be encoded, such as one with a lone surrogate.
         """
         ids = self._encode(text, special=special, prefix_space=prefix_space)
         return (
@@ -215,10 +215,10 @@ class Tokenizer:
         add_special_tokens: bool = False,
         special: Special = "text",
     ) -> list[list[int]]:
-        """The ids of each text, encoded side by side with the interpreter lock released.
+        """Return the ids of each text, encoded in parallel without the interpreter lock.
 
-        `threads`: the most to use, by default one a processor; where a library encodes, it has
-        threads of its own. The other parameters and errors are those of `encode`.
+        `threads`: the most to use, by default one per processor; a library that encodes has threads
+        of its own. The other parameters and errors are those of `encode`.
         """
         listed = list(texts)
         bpe, library = self._parts.bpe, self._parts.library
@@ -235,12 +235,11 @@ class Tokenizer:
         return [[*prefix, *ids, *suffix] for ids in batch]
 
     def encode_with_offsets(self, text: str, *, special: Special = "text") -> Encoding:
-        """The ids of a text and where each lies in it.
+        """Return the ids of a text and the position of each in it.
 
-        A token lies where its text does, without what the tokenizer writes before a text by itself.
-        Bytes that are composed or replaced lie where all of what they were made from does, and a
-        token found as a whole has with it the white space that it takes. Where a library encodes,
-        the places are the library's.
+        A token's range excludes what the tokenizer adds before a text. Bytes that are composed or
+        replaced have the range of all their originals, and a special token includes the white space
+        that it consumes. If a library encodes, the positions are the library's.
         """
         bpe, library = self._parts.bpe, self._parts.library
         if bpe is not None:
@@ -251,15 +250,15 @@ class Tokenizer:
         return Encoding(ids, _in_bytes(text, characters), characters)
 
     def encode_parts(self, parts: Sequence[str | int]) -> list[int]:
-        """The ids of a text with control tokens in it, which are given as ids.
+        """Return the ids of a text with control tokens in it, which are given as ids.
 
-        No control token is found in the texts. Texts that follow each other are one. Otherwise it
-        is what the tokenizer makes of the whole: a control token that takes the white space beside
-        it does, and a space is put before those texts before which the tokenizer puts one. (To
-        SentencePiece every text between control tokens is a text of its own.)
+        No control token is found in the texts. Adjacent texts are one. Otherwise the result is the
+        tokenizer's for the whole. A control token that consumes adjacent white space does so, and
+        the tokenizer's spaces are added before texts. (For SentencePiece every text between control
+        tokens is a separate text.)
 
-        Raises `TokenError` for an id that the vocabulary does not have, and `TextError` for a lone
-        surrogate, at `byte` of its part.
+        Raises `TokenError` for an id outside the vocabulary, and `TextError` for a lone surrogate,
+        at `byte` of its part.
         """
         parts = list(parts)
         for part in parts:
@@ -283,7 +282,7 @@ class Tokenizer:
     def count(
         self, text: str, *, add_special_tokens: bool = False, special: Special = "text"
     ) -> int:
-        """The number of ids of a text: the length of what `encode` returns."""
+        """Return the number of ids of a text: the length of what `encode` returns."""
         added = len(self._parts.prefix_ids) + len(self._parts.suffix_ids)
         bpe = self._parts.bpe
         if bpe is None:
@@ -306,7 +305,7 @@ class Tokenizer:
 
     @cached_property
     def decoder(self) -> Decoder:
-        """Ids to text by the table of bytes; what `ffwd.streaming` works with."""
+        """The decoder by the table of bytes, which `ffwd.streaming` uses."""
         return Decoder(
             self._tokens,
             special=self._parts.special_ids,
@@ -316,14 +315,14 @@ class Tokenizer:
         )
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
-        """The text of ids. What is not UTF-8 becomes U+FFFD, as the Encoding Standard has it.
+        """Return the text of ids; malformed UTF-8 becomes U+FFFD, as in the Encoding Standard.
 
-        Raises `TokenError` for an id that the vocabulary does not have.
+        Raises `TokenError` for an id outside the vocabulary.
         """
         return self.decoder.decode(ids, skip_special_tokens=skip_special_tokens)
 
     def decode_bytes(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> bytes:
-        """The bytes of ids, which need not be UTF-8."""
+        """Return the bytes of ids, which need not be UTF-8."""
         return self.decoder.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
 
     def _bytes_of(self, token_id: int) -> bytes:
@@ -335,7 +334,7 @@ class Tokenizer:
     def decode_batch(
         self, batch: Iterable[Sequence[int]], *, skip_special_tokens: bool = True
     ) -> list[str]:
-        """The text of each sequence of ids."""
+        """Return the text of each sequence of ids."""
         return [self.decode(ids, skip_special_tokens=skip_special_tokens) for ids in batch]
 
     # ---------------------------------------------------------------------------- single tokens
@@ -349,22 +348,22 @@ class Tokenizer:
         return ids
 
     def token_to_id(self, content: str) -> int | None:
-        """The id of the token that the source writes so (`Ġthe`, `<|eot_id|>`), or None.
+        """Return the id of the token with this text in the source (`Ġthe`, `<|eot_id|>`), or None.
 
-        Of several the first.
+        The first of several.
         """
         return self._ids.get(content)
 
     def id_to_token(self, token_id: int) -> str | None:
-        """How the source writes a token; None where there is no such token."""
+        """Return the text of a token in the source; None for an id without a token."""
         return self._names[token_id] if 0 <= token_id < len(self._names) else None
 
     def token_bytes(self, token_id: int) -> bytes | None:
-        """What decoding gives for a token in the middle of a text; None where there is none."""
+        """Return the decoding of a token in the middle of a text; None for an unused id."""
         return self._tokens[token_id] if 0 <= token_id < len(self._tokens) else None
 
     def token_kind(self, token_id: int) -> TokenKind:
-        """What a token is; `PADDING` past the last."""
+        """Return the kind of a token; `PADDING` past the last."""
         if token_id < 0:
             raise _unknown(token_id, self.vocab_size)
         return self._kinds[token_id] if token_id < len(self._kinds) else TokenKind.PADDING
@@ -374,7 +373,7 @@ class Tokenizer:
     def table(
         self, *, vocab_size: int | None = None, eos_token_ids: Sequence[int] | None = None
     ) -> TokenTable:
-        """Bytes and kind of every token; parameters and errors are those of `vocabulary`."""
+        """Return bytes and kind of every token; parameters and errors are those of `vocabulary`."""
         width: Any = vocab_size if vocab_size is not None else self._parts.width
         if width is None:
             width = self.vocab_size
@@ -383,14 +382,14 @@ class Tokenizer:
     def vocabulary(
         self, *, vocab_size: int | None = None, eos_token_ids: Sequence[int] | None = None
     ) -> Vocabulary:
-        """What `ffwd.compile` takes.
+        """Return the vocabulary for `ffwd.compile`.
 
-        `vocab_size`: the number of the model's logits; by default what the source states,
-        otherwise the tokenizer's own. `eos_token_ids`: what ends an output, by default
+        `vocab_size`: the number of the model's logits; by default the source's, otherwise the
+        tokenizer's own. `eos_token_ids`: the tokens that end an output, by default
         `self.eos_token_ids`.
 
-        Raises `VocabularyError` where nothing says what ends an output, and for an end token that
-        some text is encoded as.
+        Raises `VocabularyError` without any end token, and for an end token that is the encoding of
+        some text.
         """
         table = self.table(vocab_size=vocab_size, eos_token_ids=eos_token_ids)
         encode = self._within_a_text()
@@ -419,7 +418,7 @@ class Tokenizer:
         return ends
 
     def _within_a_text(self) -> Callable[[bytes], Sequence[int]]:
-        """The encoding of a stretch of text in the middle of an output."""
+        """Return the encoding of a text in the middle of an output."""
         bpe, library = self._parts.bpe, self._parts.library
         if bpe is not None:
             return partial(bpe.encode, normalize=False, prefix_space=False)
@@ -428,7 +427,7 @@ class Tokenizer:
 
 
 def _in_bytes(text: str, characters: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Places in characters as places in the text's UTF-8."""
+    """Convert positions in characters to positions in the text's UTF-8."""
     if text.isascii():
         return list(characters)
     starts = [0, *accumulate(len(character.encode()) for character in text)]

@@ -1,4 +1,4 @@
-"""The ids of a Hugging Face tokenizer: what each stands for, and what kind of token it is."""
+"""The ids of a Hugging Face tokenizer, with their texts and kinds."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """A tokenizer's own ids, before it is settled which of them end the output."""
+    """A tokenizer's own ids, before its end tokens are decided."""
 
     tokens: list[bytes | None]
     """By id; None for what is no text."""
@@ -33,9 +33,9 @@ class Tokens:
 
 
 def read_tokens(read: Source) -> Tokens:
-    """The tokens of a source; `ffwd.tokenizer.kinds` says which of them are text.
+    """Return the tokens of a source; `ffwd.tokenizer.kinds` decides which are text.
 
-    Raises `VocabularyError` for a decoder that is not supported and for ids that cannot be.
+    Raises `VocabularyError` for an unsupported decoder and for invalid ids.
     """
     tokenizer = read.tokenizer
     writing = read_decoder(component_state(tokenizer.decoder, "decoder"), tokenizer.decoder)
@@ -86,7 +86,7 @@ def read_tokens(read: Source) -> Tokens:
 
 
 def _unknown_id(tokenizer: "Tokenizer") -> int | None:
-    """The id of what a tokenizer puts where it has no token; None where it has no such token."""
+    """Return the id for text without a token; None if the tokenizer has no such id."""
     model = tokenizer.model
     if type(model).__name__ == "Unigram":
         # The library tells it in no other way.

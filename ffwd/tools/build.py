@@ -65,7 +65,7 @@ class Calls:
 
 
 def read_calls(tools: Sequence[Tool], style: ToolFormat, writing: WritingOptions) -> Calls:
-    """The call of each tool; those whose schema cannot be compiled are refused, one by one."""
+    """Return the call of each tool; tools with schemas that do not compile are refused singly."""
     vocabulary = _bytes()
     options: list[tuple[Tool, Grammar]] = []
     refused: list[RefusedTool] = []
@@ -96,7 +96,7 @@ def _call_or_reason(
 
 
 def answer(calls: Calls, style: ToolFormat, chosen: ToolChoice, *, parallel: bool) -> Grammar:
-    """What an answer may be.
+    """Return the grammar of an answer.
 
     Raises:
         ToolChoiceError: A call is asked for and none can be made.
@@ -231,5 +231,5 @@ def _piece(piece: Piece, slots: Mapping[Slot, Grammar]) -> Grammar:
 
 @cache
 def _bytes() -> Vocabulary:
-    """A vocabulary with which schemas are tried out: whether one compiles does not depend on it."""
+    """Return a vocabulary for trial compilations, whose success does not depend on it."""
     return Vocabulary([*(bytes([byte]) for byte in range(256)), None], eos_token_ids=[256])

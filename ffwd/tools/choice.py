@@ -11,7 +11,7 @@ Mode: TypeAlias = Literal["none", "auto", "required"]
 
 @dataclass(frozen=True)
 class ToolChoice:
-    """What a request says of calls.
+    """A parsed `tool_choice`.
 
     Attributes:
         mode: `"none"`: no call. `"auto"`: free text, calls, or both. `"required"`: a call.
@@ -27,7 +27,7 @@ class ToolChoice:
 
 
 def read_choice(choice: Any) -> ToolChoice:
-    """A `tool_choice` in the forms of chat completions and of responses.
+    """Parse a `tool_choice` in the forms of chat completions and of responses.
 
     Raises:
         ToolChoiceError: It is none.
@@ -61,7 +61,7 @@ def _allowed(choice: Any) -> ToolChoice:
 
 
 def _name(reference: Any) -> str:
-    """What a reference to a tool names: a function, or the type of another tool."""
+    """Return the name in a reference to a tool: a function's, or the type of another tool."""
     if not isinstance(reference, Mapping) or not isinstance(reference.get("type"), str):
         raise ToolChoiceError(
             f'a tool is chosen by {{"type": "function", "function": {{"name": …}}}}, not by '

@@ -46,7 +46,7 @@ class Tool:
 
 
 def read_tools(tools: Iterable[Any]) -> tuple[list[Tool], list[RefusedTool]]:
-    """The tools of a request, and those that are none.
+    """Return the tools of a request, and the malformed ones.
 
     Each is `{"type": "function", "function": {"name", "parameters", "strict"}}` as in chat
     completions, the same without the inner object as in responses, a Python function, or an object

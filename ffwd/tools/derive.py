@@ -59,7 +59,7 @@ _ENDS = re.compile(
 
 
 def rendered_call(template: ChatTemplate, probes: Sequence[Probe] = PROBES[:1]) -> str:
-    """What a template writes for an answer with these calls, up to what ends it.
+    """Return a template's rendering of an answer with these calls, up to its end.
 
     Raises:
         ToolFormatError: It writes none.
@@ -79,14 +79,13 @@ def rendered_call(template: ChatTemplate, probes: Sequence[Probe] = PROBES[:1]) 
 
 
 def derive_format(template: ChatTemplate) -> ToolFormat:
-    """The format that a chat template shows.
+    """Return the format of the calls that a chat template renders.
 
-    Calls are rendered, and what stands around their names and arguments is read: what comes before
-    the first call, between two, and after the last; and whether arguments are a JSON object or
-    stand between tags.
+    It renders sample calls, and reads the texts around their names and arguments: before the first
+    call, between two, and after the last; and whether arguments are a JSON object or between tags.
 
     Raises:
-        ToolFormatError: The template writes no calls, or in a way that is not of this kind.
+        ToolFormatError: The template writes no calls, or in an unsupported way.
 
     """
     try:
@@ -99,7 +98,7 @@ def derive_format(template: ChatTemplate) -> ToolFormat:
 
 
 class _UnreadError(Exception):
-    """The format is not of the kind that is looked for."""
+    """The format is of another kind than the expected one."""
 
 
 def _read(template: ChatTemplate) -> ToolFormat:
@@ -148,7 +147,7 @@ def _read(template: ChatTemplate) -> ToolFormat:
 
 @dataclass(frozen=True)
 class _Call:
-    """One rendered call: what is before the name, between it and the arguments, and behind."""
+    """A rendered call: the texts before the name, between it and the arguments, and after them."""
 
     before: str
     between: str
@@ -188,7 +187,7 @@ def _split(text: str, probe: Probe) -> _Call:
 
 
 def _tags(whole: _Call, two_arguments: str) -> tuple[_Call, TaggedArguments]:
-    """The tags of one argument, from two beside each other."""
+    """Return the tags of one argument, from two adjacent ones."""
     assert isinstance(whole.style, TaggedArguments)
     (_, first), (second, number) = PROBES[0].arguments.items()
     found = re.search(
@@ -215,7 +214,7 @@ def _tags(whole: _Call, two_arguments: str) -> tuple[_Call, TaggedArguments]:
 
 
 def _middle(text: str, whole: _Call) -> str:
-    """What stands between the arguments of one call and the name of the next."""
+    """Return the text between the arguments of one call and the name of the next."""
     end = text.find(whole.written)
     name = text.find(PROBES[1].name)
     if not text.startswith(whole.before) or end < 0 or name < end:
@@ -228,27 +227,27 @@ def _numbered(text: str) -> str:
 
 
 def _pieces(text: str) -> tuple[Piece, ...]:
-    """A text, with the ids and numbers of calls as patterns."""
+    """Return a text, with the ids and numbers of calls as patterns."""
     patterns: dict[str, Piece] = {PROBES[0].id: _ID, _NUMBER: _INDEX}
     parts = re.split(f"({PROBES[0].id}|{_NUMBER})", text)
     return tuple(patterns.get(part, part) for part in parts if part)
 
 
 def _common_prefix(left: str, right: str) -> str:
-    """What both begin with; no tag is cut."""
+    """Return the common prefix of both, without cutting a tag."""
     pairs = zip(_ATOM.findall(left), _ATOM.findall(right), strict=False)
     return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _common_suffix(left: str, right: str) -> str:
-    """What both end with; no tag is cut."""
+    """Return the common suffix of both, without cutting a tag."""
     pairs = zip(_ATOM.findall(left)[::-1], _ATOM.findall(right)[::-1], strict=False)
     same = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
     return "".join(reversed(same))
 
 
 def json_pattern(value: Mapping[str, Any]) -> str:
-    """Finds a flat object however it is spaced."""
+    """Return a pattern for a flat object with any spacing."""
     members = (
         rf"{re.escape(json.dumps(key))}\s*:\s*{re.escape(json.dumps(item))}"
         for key, item in value.items()
@@ -279,7 +278,7 @@ def _tool(probe: Probe) -> dict[str, Any]:
 
 
 def _render(template: ChatTemplate, message: Mapping[str, Any], probes: Sequence[Probe]) -> str:
-    """The answer, without what ends every answer and what says that there is no reasoning."""
+    """Return the answer, without the text that ends every answer and the empty reasoning."""
     answer = _rendered(template, message, probes)
     plain = _rendered(template, {"role": "assistant", "content": _ANSWER}, probes)
     answer = answer.removesuffix(_common_suffix(answer, plain.rpartition(_ANSWER)[2]))
@@ -287,7 +286,7 @@ def _render(template: ChatTemplate, message: Mapping[str, Any], probes: Sequence
 
 
 def _text(template: ChatTemplate) -> tuple[Piece, ...]:
-    """How an answer without calls is written."""
+    """Return how an answer without calls is written."""
     calls = {"role": "assistant", "content": "", "tool_calls": _calls(PROBES[:1], False)}
     plain = _rendered(template, {"role": "assistant", "content": _ANSWER}, PROBES[:1])
     try:
@@ -302,7 +301,7 @@ def _text(template: ChatTemplate) -> tuple[Piece, ...]:
 
 
 def _rendered(template: ChatTemplate, message: Mapping[str, Any], probes: Sequence[Probe]) -> str:
-    """What comes after the prompt."""
+    """Return the text after the prompt."""
     tools = [_tool(probe) for probe in probes]
 
     def text(*messages: Mapping[str, Any], begin: bool = False) -> str:

@@ -53,7 +53,7 @@ FormatSource: TypeAlias = (
 
 
 def detect_format(source: FormatSource) -> ToolFormat:
-    """The format in which a model writes calls.
+    """Return the format in which a model writes calls.
 
     Args:
         source: A `ToolFormat`, which is it; the name of one of `FORMATS`; a chat template, or a
@@ -114,7 +114,7 @@ def _of_template(template: ChatTemplate) -> ToolFormat:
 
 
 def _named_in(source: str) -> ToolFormat | None:
-    """The format whose tags a template has that refuses the calls it is shown."""
+    """Return the format whose tags a template has that rejects the sample calls."""
     for style in FORMATS.values():
         texts = [p for p in (*style.begin, *style.call, *style.end) if isinstance(p, str)]
         marks = {mark for text in texts for mark in _MARK.findall(text)}
@@ -125,9 +125,9 @@ def _named_in(source: str) -> ToolFormat | None:
 
 
 def _probe_patterns(style: ToolFormat) -> list[str]:
-    """Regular expressions that find the probe's call written in a format.
+    """Return regular expressions that find the sample call written in a format.
 
-    Where a call has no mark of its own it must be all that the answer begins with.
+    A call without a mark of its own must be at the start of the answer.
     """
     call = _expression((*style.begin, *(style.shown or style.call)), style)
     return [call if style.text_start is None else rf"\A\s*{call}"]

@@ -1,4 +1,4 @@
-"""What can be wrong with tools, with the choice among them, and with a model's format."""
+"""Errors of tools, of the choice among them, and of a model's format."""
 
 from ffwd._native import FfwdError
 
@@ -44,7 +44,7 @@ class RefusedToolsError(ToolsError):
 
 
 class ToolChoiceError(ToolsError):
-    """A `tool_choice` that is none, or that asks for a tool that is not there."""
+    """A malformed `tool_choice`, or one that names an unknown tool."""
 
 
 class ToolFormatError(ToolsError):

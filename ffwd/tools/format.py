@@ -9,7 +9,7 @@ from ffwd.grammar import Whitespace
 
 
 class Slot(Enum):
-    """What stands at a place of a call."""
+    """The content of a position in a call."""
 
     NAME = "name"
     ARGUMENTS = "arguments"
@@ -184,7 +184,7 @@ class ToolFormat:
 
 
 def _count(pieces: tuple[Piece, ...], slot: Slot) -> int:
-    """How often a slot comes; each option of several must have it equally often."""
+    """Return how often a slot comes; each option of several must have it equally often."""
     total = 0
     for piece in pieces:
         if piece is slot:

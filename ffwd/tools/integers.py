@@ -9,7 +9,7 @@ _BEYOND = frozenset({"multipleOf", "enum", "const", "not", "allOf", "anyOf", "on
 
 
 def plain_integer(schema: Any) -> Grammar | None:
-    """The integers of a schema as digits; None where it is no plain schema of integers."""
+    """Return the integers of a schema as digits; None unless it is a plain schema of integers."""
     if not isinstance(schema, Mapping) or schema.get("type") != "integer":
         return None
     if _BEYOND & schema.keys():
@@ -22,7 +22,7 @@ def plain_integer(schema: Any) -> Grammar | None:
 
 
 def _bound(schema: Mapping[str, Any], closed: str, open_: str, step: int) -> Any:
-    """The tighter of two bounds, as an integer; None without one, False for what is no number."""
+    """Return the tighter of two bounds, as an integer; None without one, False for a non-number."""
     found: list[int] = []
     for keyword, inwards in ((closed, 0), (open_, step)):
         value = schema.get(keyword)
@@ -51,7 +51,7 @@ def _signed(least: int | None, most: int | None) -> Iterator[str]:
 
 
 def _unsigned(least: int, most: int | None) -> Iterator[str]:
-    """Patterns of the integers from one number to another, without leading zeros."""
+    """Return patterns of the integers from one number to another, without leading zeros."""
     digits = len(str(least))
     if most is None:
         yield from _same_length(least, 10**digits - 1)
@@ -64,12 +64,12 @@ def _unsigned(least: int, most: int | None) -> Iterator[str]:
 
 
 def _same_length(least: int, most: int) -> Iterator[str]:
-    """Patterns of numbers of equally many digits, without leading zeros."""
+    """Return patterns of numbers of equally many digits, without leading zeros."""
     yield from _padded(str(least), str(most))
 
 
 def _padded(low: str, high: str) -> Iterator[str]:
-    """Patterns of runs of equally many digits, which may begin with zeros."""
+    """Return patterns of runs of equally many digits, which may begin with zeros."""
     if set(low) == {"0"} and set(high) == {"9"}:
         yield f"[0-9]{{{len(low)}}}"
         return

@@ -43,7 +43,7 @@ _MAX_NESTING = 64
 
 
 def python_arguments(schema: Mapping[str, Any]) -> Grammar:
-    """The arguments that follow a schema, in the order in which it declares them.
+    """Return the arguments that follow a schema, in the order of its declarations.
 
     Raises:
         UnsupportedSchemaError: The schema has a keyword that cannot be followed in this style.
@@ -60,7 +60,7 @@ class _Literals:
         self._rules: dict[str, Grammar | None] = {}
 
     def arguments(self) -> Grammar:
-        """All keyword arguments."""
+        """Return all keyword arguments."""
         properties = self._document.properties(self._document.root, "")
         if properties.others is not None and not properties.declared:
             raise unsupported(
@@ -211,7 +211,7 @@ class _Literals:
         return rule(place or "#")
 
     def _any(self) -> Grammar:
-        """Any literal that JSON has a value for."""
+        """Return any literal with a value in JSON."""
         if _ANY not in self._rules:
             scalars = [json_schema({"type": "string"}), json_schema({"type": "number"})]
             member = seq(json_schema({"type": "string"}), ": ", rule(_ANY))
@@ -227,7 +227,7 @@ class _Literals:
 
 
 def _separated(members: Sequence[tuple[Grammar, bool]]) -> Grammar:
-    """Members in order, with `, ` between those that come; pairs with whether one must."""
+    """Return members in order, with `, ` between those that come; pairs with whether one must."""
     # behind[i]: what may follow a member before i.
     behind: Grammar = seq()
     starts: list[Grammar] = []
@@ -249,7 +249,7 @@ def _interleaved(items: Sequence[Grammar]) -> list[Grammar]:
 
 
 def _prefixes(items: Sequence[Grammar]) -> Grammar:
-    """The first few of these, in brackets."""
+    """Return the first few of these, in brackets."""
     inner: Grammar = seq()
     for index in range(len(items) - 1, -1, -1):
         inner = optional(seq(*([", "] if index else []), items[index], inner))

@@ -1,4 +1,4 @@
-"""What styles other than JSON must know of a schema: its properties, and values by type."""
+"""The properties and the types of a schema, for styles other than JSON."""
 
 import json
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ _MAX_REFERENCES = 64
 
 
 def unsupported(message: str, pointer: str, keyword: str) -> UnsupportedSchemaError:
-    """An error about a keyword that a style of arguments cannot follow."""
+    """Return an error about a keyword that a style of arguments cannot follow."""
     error = UnsupportedSchemaError(f"{message} (at {pointer!r})")
     error.pointer = pointer
     error.keyword = keyword
@@ -60,14 +60,14 @@ class Properties:
 
 
 class Document:
-    """A tool's schema, as a document that references point into."""
+    """A tool's schema, as the document of its references."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
         self._has_references = "$ref" in json.dumps(root) or "$dynamicRef" in json.dumps(root)
 
     def resolve(self, schema: Any, pointer: str) -> tuple[Any, str]:
-        """What a schema that is a reference leads to, and the pointer there."""
+        """Return the target of a schema that is a reference, with its pointer."""
         for _ in range(_MAX_REFERENCES):
             if not isinstance(schema, Mapping) or "$ref" not in schema:
                 return schema, pointer
@@ -90,7 +90,7 @@ class Document:
         return value
 
     def properties(self, schema: Any, pointer: str) -> Properties:
-        """The properties of an object.
+        """Return the properties of an object.
 
         Raises:
             UnsupportedSchemaError: The object is restricted by more than its properties.
@@ -126,7 +126,7 @@ class Document:
     def value(
         self, schema: Any, pointer: str, *, whitespace: Whitespace = "consistent"
     ) -> JsonSchema:
-        """The JSON text of a value at a place of the document."""
+        """Return the JSON text of a value at a position of the document."""
         if not self._has_references or isinstance(schema, bool):
             found = schema
             if isinstance(schema, Mapping) and "$schema" in self.root:
@@ -147,5 +147,5 @@ def _plain(schema: Any) -> bool | dict[str, Any]:
 
 
 def key_pointer(pointer: str, *keys: str) -> str:
-    """The pointer of what is below a place."""
+    """Return the pointer of a position below another."""
     return pointer + "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)

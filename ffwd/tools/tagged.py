@@ -25,7 +25,7 @@ _TRIMMED = r"^(?:\S(?:[\s\S]*\S)?)?$"
 
 
 def tagged_arguments(style: TaggedArguments, schema: Mapping[str, Any]) -> Grammar:
-    """The arguments that follow a schema, in the order in which it declares them.
+    """Return the arguments that follow a schema, in the order of its declarations.
 
     Raises:
         UnsupportedSchemaError: The schema has a keyword that cannot be followed in this style.
@@ -74,7 +74,7 @@ def _between(style: TaggedArguments, name: Grammar, before: str, value: Grammar)
 
 
 def _is_string(schema: Any) -> bool:
-    """Whether all values are strings, by what a parser looks at."""
+    """Return whether all values are strings, by what a parser looks at."""
     if not isinstance(schema, Mapping):
         return False
     if "type" in schema:
@@ -84,7 +84,7 @@ def _is_string(schema: Any) -> bool:
 
 
 def _string(style: TaggedArguments, schema: Mapping[str, Any], pointer: str) -> Grammar:
-    """A string without quotes, which follows a schema."""
+    """Return a string without quotes, which follows a schema."""
     for keyword in schema:
         if keyword not in _OF_STRINGS and keyword not in _ANNOTATIONS and keyword in _KNOWN:
             raise _cannot(keyword, pointer)

@@ -1,4 +1,4 @@
-"""What a type is as a JSON Schema, and its values from JSON text."""
+"""JSON Schemas of types, and values of types from JSON text."""
 
 from collections.abc import Callable
 from functools import partial
@@ -58,8 +58,11 @@ class Adapter:
         except _REFUSED as error:
             raise self._refusal(inner, error) from error
 
+    def __repr__(self) -> str:
+        return f"Adapter({self.name})"
+
     def parse(self, text: str | bytes) -> Any:
-        """The value that a JSON text stands for.
+        """Return the value of a JSON text.
 
         Raises:
             TruncatedError: The text ends before the value does.
@@ -136,7 +139,7 @@ class Adapter:
 
 
 def adapter_of(type: Any, *, require_all: bool = False) -> Adapter:
-    """The adapter of a type; see `Adapter`."""
+    """Return the adapter of a type; see `Adapter`."""
     return Adapter(type, require_all=require_all)
 
 

@@ -18,14 +18,14 @@ def is_function(value: object) -> bool:
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """What it is called."""
+    """Return the function's name."""
     while isinstance(function, functools.partial):
         function = function.func
     return getattr(function, "__name__", type(function).__name__)
 
 
 def parameters_type(function: Callable[..., Any]) -> Any:
-    """A `TypedDict` of the parameters; those with a default may be missing.
+    """Return a `TypedDict` of the parameters; those with a default may be missing.
 
     Descriptions come from the docstring, in Google's form (`Args:`), unless the hint has one.
 
@@ -68,7 +68,7 @@ def parameters_type(function: Callable[..., Any]) -> Any:
 
 
 def bind(function: Callable[..., Any], given: dict[str, Any]) -> inspect.BoundArguments:
-    """Arguments by name, as a call of the function takes them."""
+    """Return arguments by name, as a call of the function takes them."""
     signature = inspect.signature(function)
     positional, named = [], dict(given)
     for parameter in signature.parameters.values():

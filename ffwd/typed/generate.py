@@ -1,8 +1,8 @@
-"""The JSON Schema that pydantic makes of a type, made narrower where parsing would fail or forget.
+"""The JSON Schema that pydantic makes of a type, narrowed to the values that it can parse.
 
-Whatever is written here is only left out or bounded more closely: what the schema lets through is
-what pydantic's own lets through, less what the type would refuse (a decimal of too many digits, a
-key that is no integer) or silently drop (properties that it does not have).
+This module only removes or narrows. Its schemas accept no value that pydantic's own reject. They
+also reject values that the type would refuse (a decimal of too many digits, a key that is no
+integer) or silently drop (undeclared properties).
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ _INTEGER_KEY = "^(0|-?[1-9][0-9]*)$"
 
 
 def generator(*, require_all: bool) -> type[GenerateJsonSchema]:
-    """The class that makes schemas; `require_all`: every declared property has to be there."""
+    """Return the class that makes schemas; `require_all`: require every declared property."""
     return _RequireAll if require_all else _Closed
 
 
@@ -79,7 +79,7 @@ def _close(made: JsonSchemaValue) -> JsonSchemaValue:
 
 
 def _decimal_pattern(digits: int | None, places: int | None) -> str:
-    """The plain spelling of a decimal, without zeros before it."""
+    """Return the pattern of a plain decimal, without leading zeros."""
     whole = "[0-9]*"
     if digits is not None:
         whole = f"[0-9]{{0,{max(digits - (places or 0) - 1, 0)}}}"

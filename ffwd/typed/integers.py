@@ -1,4 +1,4 @@
-"""Integers that are spelt as JSON Schema allows and pydantic does not read: `7.0`, `12e2`."""
+"""Integers in forms that JSON Schema allows and pydantic does not parse: `7.0`, `12e2`."""
 
 import re
 from decimal import Decimal, InvalidOperation
@@ -11,7 +11,7 @@ _MAX_DIGITS = 4_000
 
 
 def respell_integers(text: str, *, longer_than: int = 0) -> str:
-    """JSON text in which numbers that are whole are written by their digits.
+    """Return JSON text in which whole numbers are written as digits.
 
     Args:
         text: The text.

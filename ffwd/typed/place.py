@@ -1,4 +1,4 @@
-"""Where in a type the part is that JSON has no form for."""
+"""The position of a type's part without a form in JSON."""
 
 import dataclasses
 import types
@@ -19,14 +19,14 @@ _DEEPEST = 64
 
 
 def name_of(annotation: Any) -> str:
-    """A type as its reader writes it."""
+    """Return a type's name in source code."""
     if isinstance(annotation, type) and get_origin(annotation) is None:
         return annotation.__qualname__.rpartition("<locals>.")[2]
     return str(annotation).replace("typing.", "")
 
 
 def failing_place(annotation: Any, fails: Callable[[Any], bool]) -> tuple[str, Any]:
-    """The innermost part of a type that fails by itself: where it is, and what it is.
+    """Return the innermost part of a type that fails by itself, with its position.
 
     A place is written as it is reached: `Order.items[].price` for the field of an item.
     """
@@ -63,7 +63,7 @@ def _parts(annotation: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _fields(annotation: Any) -> dict[str, Any] | None:
-    """The annotations of what has fields by name; None for anything else."""
+    """Return the annotations of a class with named fields; None for anything else."""
     if not isinstance(annotation, type):
         return None
     if issubclass(annotation, BaseModel):

@@ -35,7 +35,7 @@ script-src '{script_hash}'; base-uri 'none'; form-action 'none'">
 
 
 def page(recording: Recording) -> str:
-    """The document. Whatever tokens and titles have in them is text in it."""
+    """Return the document, with tokens and titles escaped."""
     files = resources.files("ffwd.view")
     style = files.joinpath("page.css").read_text(encoding="utf-8")
     script = files.joinpath("page.js").read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def page(recording: Recording) -> str:
 
 
 def script_json(data: Any) -> str:
-    """JSON that may stand in a script element: nothing in it can close that or begin a comment."""
+    """Return JSON that can neither close a script element nor begin a comment in it."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
     # Outside of strings JSON has none of these characters.
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -115,7 +115,7 @@ def _data(recording: Recording) -> dict[str, Any]:
 
 
 def _piece(data: bytes | None, name: str) -> list[Any]:
-    """A token's text, and what kind of text it is: "text", "bytes" or "control"."""
+    """Return a token's text, and its kind: "text", "bytes" or "control"."""
     if data is None:
         return [name, "control"]
     try:
@@ -125,7 +125,7 @@ def _piece(data: bytes | None, name: str) -> list[Any]:
 
 
 def _ranges(sorted_bytes: Iterable[int]) -> str:
-    """Bytes as ranges of characters."""
+    """Return bytes as ranges of characters."""
     runs: list[list[int]] = []
     for byte in sorted_bytes:
         if runs and byte == runs[-1][1] + 1 and _sort(byte) == _sort(runs[-1][1]):
@@ -141,7 +141,7 @@ def _ranges(sorted_bytes: Iterable[int]) -> str:
 
 
 def _sort(byte: int) -> int:
-    """Runs do not go from digits to punctuation and on to letters."""
+    """Return the kind of a character, so that runs do not mix digits, punctuation and letters."""
     character = chr(byte)
     if byte >= 0x80:
         return 4

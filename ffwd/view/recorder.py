@@ -69,10 +69,13 @@ class Recorder:
         self._allowed_probability: float | None = None
         self._pieces: dict[int, bytes | None] = {}
 
+    def __repr__(self) -> str:
+        return f"Recorder(title={self._title!r}, num_steps={len(self._steps)})"
+
     # ------------------------------------------------------------------------------- what happens
 
     def masked(self, bitmask: NDArray[Any], nanoseconds: int = 0) -> None:
-        """A mask was filled: one row of a bitmask, int32 or uint32. It is read at once."""
+        """Record a filled mask: one row of a bitmask, int32 or uint32, which is read at once."""
         row = np.ascontiguousarray(bitmask).view(np.uint8).reshape(-1)
         key = row.tobytes()
         if key not in self._seen:
@@ -87,7 +90,7 @@ class Recorder:
         allowed_probability: float | None = None,
         preferred: tuple[int, float] | None = None,
     ) -> None:
-        """The model gave scores for the next token.
+        """Record the model's scores for the next token.
 
         Args:
             candidates: Allowed tokens and their probabilities, the likeliest first.
@@ -101,11 +104,11 @@ class Recorder:
         self._preferred = None if preferred is None else Candidate(int(preferred[0]), preferred[1])
 
     def sampled(self, token: int, *, model: int = 0, accept: int = 0) -> None:
-        """A token was chosen. The times are in nanoseconds."""
+        """Record the choice of a token. The times are in nanoseconds."""
         self._append(token, "sampled", asked=True, model=model, accept=accept)
 
     def forced(self, tokens: Sequence[int], nanoseconds: int = 0) -> None:
-        """Tokens came that nobody was asked for; the time is that of finding and accepting them."""
+        """Record forced tokens; the time is that of finding and accepting them."""
         for token in tokens:
             self._append(token, "forced", asked=False, model=0, accept=nanoseconds)
             nanoseconds = 0
@@ -113,7 +116,7 @@ class Recorder:
     def recording(
         self, *, replayed: bool = False, refused: bytes = b"", refusal: str | None = None
     ) -> Recording:
-        """What has been noted so far; see `Recording` for the arguments."""
+        """Return the recording so far; see `Recording` for the arguments."""
         shown = self._prompt_ids[-_MOST_PROMPT:]
         control = {i for i, piece in self._pieces.items() if piece is None}
         control |= {i for i in (*shown, *self._taken_back) if self._piece(i) is None}
@@ -184,6 +187,6 @@ class Recorder:
 
     @cached_property
     def _first_bytes(self) -> NDArray[np.int16]:
-        """What each token begins with."""
+        """Return the first byte of each token."""
         pieces = map(self._vocabulary.token_bytes, range(self._vocabulary.vocab_size))
         return np.array([piece[0] if piece else _NO_BYTE for piece in pieces], dtype=np.int16)

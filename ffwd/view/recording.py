@@ -1,4 +1,4 @@
-"""What happened in a generation, token by token."""
+"""A recording of a generation, token by token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Kind = Literal["sampled", "forced", "healed"]
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What a mask let through.
+    """The tokens that a mask allowed.
 
     Attributes:
         count: How many tokens.
@@ -44,7 +44,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Where the time of a token went, in nanoseconds of the wall clock.
+    """The time of a token's steps, in nanoseconds of the wall clock.
 
     Attributes:
         model: The model, and all between two steps of the grammar: other processors, sampling.
@@ -125,7 +125,7 @@ class Recording:
 
     @property
     def text(self) -> bytes:
-        """What the tokens spell, bytes that were healed among it."""
+        """Return the text of the tokens, including healed bytes."""
         return b"".join(step.text or b"" for step in self.steps)
 
     @property
@@ -144,11 +144,11 @@ class Recording:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain dictionaries, tuples, text, numbers and bytes."""
+        """Return the recording as plain dictionaries, tuples, text, numbers and bytes."""
         return dataclasses.asdict(self)
 
     def html(self) -> str:
-        """The picture: one HTML document that needs no other file and no network."""
+        """Return the picture: one HTML document that needs no other file and no network."""
         from ffwd.view.page import page
 
         return page(self)

@@ -23,25 +23,25 @@ def replay(
     prompt_ids: Sequence[int] = (),
     taken_back: Sequence[int] = (),
 ) -> Recording:
-    """What would have been forced, and what would have been allowed, on the way to a text.
+    """Return a recording of the tokens of a text, as if a model had written it.
 
-    No model is asked. Where the grammar refuses the text, the recording ends, and says why.
+    It shows which tokens would be forced and which allowed. If the grammar rejects the text, the
+    recording ends with the reason.
 
     Args:
         grammar: Compiled for the tokenizer.
-        text: The text, which is cut into tokens as the tokenizer cuts it, or token ids.
-        matcher: A new matcher of the grammar, for one with options; it is left after the text.
-        forced: Whether tokens that must come are forced; otherwise each is masked.
-        title: What the recording is about.
-        names: What control tokens are called.
-        prompt_ids: What came before the text.
-        taken_back: The last tokens before it that were taken back; see `Recorder`.
+        text: The text, which the tokenizer tokenizes, or token ids.
+        matcher: A fresh matcher of the grammar, for one with options; it ends after the text.
+        forced: Whether forced tokens skip the mask; otherwise each is masked.
+        title: The title of the recording.
+        names: The names of control tokens.
+        prompt_ids: The ids before the text.
+        taken_back: The removed tokens before the text; see `Recorder`.
 
     Raises:
         TextError: The text has a lone surrogate.
         VocabularyError: The grammar's vocabulary cannot encode texts.
-        TokenError: An id that the vocabulary does not have.
-
+        TokenError: An id outside the vocabulary.
     """
     vocabulary = grammar.vocabulary
     if isinstance(text, str):

@@ -66,7 +66,7 @@ def canonicality_command(
     time_limit: float,
     out: Path | None,
 ) -> None:
-    """Counts forced tokens, and how often they are not the document's, for ways of forcing."""
+    """Count forced tokens, and how often they differ from the document's, for ways of forcing."""
     from maskbench.canonicality import overview, report
     from maskbench.canonicality.forcing import ENGINES
 
@@ -128,7 +128,7 @@ def canonicality_command(
 
 @dataclass(frozen=True)
 class _Survey:
-    """What was counted with one tokenizer."""
+    """The counts of one tokenizer."""
 
     tokenizer: str
     about: dict[str, Any]
@@ -140,7 +140,7 @@ class _Survey:
 
 @dataclass(frozen=True)
 class _Work:
-    """What is done with each tokenizer."""
+    """The work on each tokenizer."""
 
     sources: list[Source]
     modes: tuple[Mode, ...]
@@ -149,7 +149,7 @@ class _Work:
     time_limit: float
 
     def run(self, spec: TokenizerSpec, scratch: Path) -> _Survey:
-        """Counts all cases. Raises `MissingEngineError` and `PoolStartError`."""
+        """Count all cases. Raises `MissingEngineError` and `PoolStartError`."""
         from maskbench.canonicality import report
         from maskbench.canonicality.forcing import ENGINES, Ffwd
         from maskbench.canonicality.survey import Surveyor, SurveySetup, SurveyTask, Totals
@@ -185,7 +185,7 @@ class _Work:
 
 
 def _write(out: Path, about: dict[str, Any], survey: _Survey) -> tuple[Path, Path]:
-    """Everything as JSON, and the tables as Markdown."""
+    """Write everything as JSON, and the tables as Markdown."""
     from maskbench.canonicality import report
 
     document = report.as_json(about, survey.totals, survey.unavailable, survey.text_of)
@@ -202,7 +202,7 @@ def _collect(
     totals: Totals,
     name: str,
 ) -> bool:
-    """Adds the counts of all tasks, and says whether none was left because of an interrupt."""
+    """Add the counts of all tasks, and return whether no interrupt dropped any."""
     with progress(len(tasks), [name]) as advance:
         try:
             for task, result in pool.run(tasks):

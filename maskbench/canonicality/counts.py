@@ -12,7 +12,7 @@ from maskbench.sums import added
 
 @dataclass(frozen=True)
 class Walk:
-    """One text in progress."""
+    """A sequence in a grammar."""
 
     accept: Callable[[int], bool]
     force: Callable[[], Sequence[int]]
@@ -68,7 +68,7 @@ _CONTEXT = 12
 
 
 def count_forced(walk: Walk, tokens: Sequence[int]) -> tuple[Forced, list[Miss]]:
-    """Walks a document of tokens that is known to be accepted. Raises `RefusedTokenError`."""
+    """Walk through a document of accepted tokens. Raises `RefusedTokenError`."""
     accept, force, now = walk.accept, walk.force, perf_counter_ns
     text = list(tokens)
     misses = []

@@ -23,11 +23,11 @@ class Compiled(ABC):
 
     @abstractmethod
     def accepts(self, tokens: Sequence[int]) -> bool:
-        """Whether the text of all these tokens is one that may end there."""
+        """Return whether the text of all these tokens is one that may end there."""
 
     @abstractmethod
     def walk(self, variant: Variant) -> Walk:
-        """A text, empty so far."""
+        """Return a walk at the start of a text."""
 
 
 class ForcingEngine(ABC):
@@ -43,10 +43,10 @@ class ForcingEngine(ABC):
 
     @abstractmethod
     def compile(self, schema: str, mode: Mode) -> Compiled:
-        """Compiles the text of a schema. Raises `RefusedError`."""
+        """Compile the text of a schema. Raises `RefusedError`."""
 
     def unavailable(self, variant: Variant) -> str | None:
-        """Why this tokenizer does not allow the variant, if it does not."""
+        """Return why this tokenizer does not allow the variant, or None."""
         return None
 
 
@@ -64,7 +64,7 @@ class Ffwd(ForcingEngine):
         return ffwd.__version__
 
     def compile(self, schema: str, mode: Mode) -> FfwdCompiled:
-        """Compiles the text of a schema. Raises `RefusedError`."""
+        """Compile the text of a schema. Raises `RefusedError`."""
         try:
             grammar = ffwd.grammar.json_schema(schema, whitespace=mode.whitespace.value)
             return FfwdCompiled(ffwd.compile(grammar, self.vocabulary))
@@ -72,7 +72,7 @@ class Ffwd(ForcingEngine):
             raise refusal(error) from error
 
     def unavailable(self, variant: Variant) -> str | None:
-        """Why this tokenizer does not allow the variant, if it does not."""
+        """Return why this tokenizer does not allow the variant, or None."""
         matcher = ffwd.compile(ffwd.grammar.choice(["a"]), self.vocabulary).matcher()
         try:
             matcher.fast_forward_tokens(**dict(variant.options))
@@ -88,12 +88,12 @@ class FfwdCompiled(Compiled):
         self.grammar = grammar
 
     def accepts(self, tokens: Sequence[int]) -> bool:
-        """Whether the text of all these tokens is one that may end there."""
+        """Return whether the text of all these tokens is one that may end there."""
         matcher = self.grammar.matcher()
         return matcher.accept_tokens(tokens) and matcher.is_accepting()
 
     def walk(self, variant: Variant) -> Walk:
-        """A text, empty so far."""
+        """Return a walk at the start of a text."""
         matcher = self.grammar.matcher()
         options = dict(variant.options)
         force = matcher.fast_forward_tokens
@@ -112,7 +112,7 @@ class Llguidance(ForcingEngine):
         return self._engine.versions()["llguidance"]
 
     def compile(self, schema: str, mode: Mode) -> Compiled:
-        """Compiles the text of a schema. Raises `RefusedError`."""
+        """Compile the text of a schema. Raises `RefusedError`."""
         options = options_of(mode.whitespace)
         return _LlguidanceCompiled(self._engine.compile_with(schema, options).session().fork)
 

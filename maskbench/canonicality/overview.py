@@ -30,7 +30,7 @@ class Entry:
 
 
 def show(console: Console, entries: Sequence[Entry]) -> None:
-    """Prints, for each mode, a table of variants by tokenizers."""
+    """Print, for each mode, a table of variants by tokenizers."""
     for mode in _modes(entries):
         console.print(f"\n{_title(mode)}", style="bold")
         table = Table("", *(entry.tokenizer for entry in entries))
@@ -40,7 +40,7 @@ def show(console: Console, entries: Sequence[Entry]) -> None:
 
 
 def markdown(entries: Sequence[Entry], data: dict[str, Any]) -> str:
-    """The same as Markdown, with the definitions."""
+    """Return the tables as Markdown, with the definitions."""
     lines = ["# Forced tokens by tokenizer", "", DEFINITIONS, "", PUBLISHED, ""]
     lines += [f"- {name}: {variant(name).about}" for name in _variants(entries)]
     lines += ["", f"Data: {data['name']}, {data['chosen']:,} of {data['schemas']:,} schemas"]
@@ -53,7 +53,7 @@ def markdown(entries: Sequence[Entry], data: dict[str, Any]) -> str:
 
 
 def csv_of(entries: Sequence[Entry]) -> str:
-    """A line for each tokenizer, mode, scope and variant, with the columns of `COLUMNS`.
+    """Return a line for each tokenizer, mode, scope and variant, with the columns of `COLUMNS`.
 
     The scope is `common`, the documents that all variants have a count of, or `own`, those that
     the variant's engine accepts; `share` is a fraction, and times are in microseconds a call.

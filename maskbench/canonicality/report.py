@@ -45,7 +45,7 @@ _HEADINGS = ("", "forced share", "bad", "sequences", "µs, some", "µs, none", "
 
 
 def scopes(totals: ModeTotal) -> Iterator[tuple[str, Callable[[Total], Forced]]]:
-    """The tables of a mode: over common documents, and over each engine's own if they differ."""
+    """Return a mode's tables: over common documents, and over each engine's own if they differ."""
     yield f"{totals.common_documents:,} documents that all accept", lambda total: total.common
     if any(total.own != total.common for total in totals.variants.values()):
         yield "each engine's own documents", lambda total: total.own
@@ -54,7 +54,7 @@ def scopes(totals: ModeTotal) -> Iterator[tuple[str, Callable[[Total], Forced]]]
 def show(
     console: Console, totals: Totals, unavailable: dict[str, str], *, defined: bool = False
 ) -> None:
-    """Prints the definitions, if they are not there yet, and the tables over common documents."""
+    """Print the definitions, unless they are printed, and the tables over common documents."""
     if not defined:
         for line in (DEFINITIONS, *_variants(totals), PUBLISHED):
             console.print(line, markup=False, soft_wrap=True)
@@ -73,7 +73,7 @@ def show(
 
 
 def markdown(about: dict[str, Any], totals: Totals, unavailable: dict[str, str]) -> str:
-    """The same as Markdown."""
+    """Return the same as Markdown."""
     lines = [f"# Forced tokens: {about['tokenizer']['name']}", "", DEFINITIONS, "", PUBLISHED, ""]
     lines += [f"- {key}: {value}" for key, value in about["versions"].items()]
     lines += [f"- data: {about['data']['name']}, {about['data']['chosen']:,} schemas", ""]
@@ -97,7 +97,7 @@ def as_json(
     unavailable: dict[str, str],
     text_of: Callable[[int], str],
 ) -> dict[str, Any]:
-    """Everything that was counted."""
+    """Return all counts."""
     return {
         "format": FORMAT,
         **about,
@@ -158,7 +158,7 @@ def _rows(totals: ModeTotal, forced_of: Callable[[Total], Forced]) -> Iterator[t
 
 
 def bad(forced: Forced) -> str:
-    """Non-canonical sequences, with their share if there are any."""
+    """Return non-canonical sequences, with their share if there are any."""
     if not forced.noncanonical:
         return "0"
     return f"{forced.noncanonical:,} ({forced.noncanonical / forced.sequences:.2%})"
@@ -196,7 +196,7 @@ def _left_out(totals: Totals, unavailable: dict[str, str]) -> Iterator[str]:
 def available(
     engines: dict[str, Any], variants: Sequence[Variant]
 ) -> tuple[tuple[Variant, ...], dict[str, str]]:
-    """The variants that the tokenizer allows, and why it does not allow the others."""
+    """Return the variants that the tokenizer allows, and why it does not allow the others."""
     reasons = {v.name: engines[v.engine].unavailable(v) for v in variants}
     kept = tuple(v for v in variants if reasons[v.name] is None)
     return kept, {name: why for name, why in reasons.items() if why is not None}

@@ -19,7 +19,7 @@ MISSES_KEPT = 20
 
 @dataclass(frozen=True)
 class SurveySetup:
-    """What a process is started with."""
+    """The arguments of a process."""
 
     tokenizer: TokenizerSpec
     modes: tuple[Mode, ...]
@@ -36,7 +36,7 @@ class SurveyTask:
 
 @dataclass
 class ModeCount:
-    """What a mode found of one case: verdicts by engine, and counts by variant, per document."""
+    """The result of a mode for one case: per document verdicts and counts."""
 
     documents: int = 0
     refused: dict[str, str] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Surveyor:
         }
 
     def __call__(self, task: SurveyTask) -> CaseCount:
-        """All modes of one case."""
+        """Return all modes of one case."""
         try:
             case = parse_case(task.source)
             modes = {}
@@ -158,13 +158,13 @@ class Totals:
 
     @classmethod
     def of(cls, modes: Sequence[Mode], variants: Sequence[Variant]) -> Totals:
-        """Nothing counted yet."""
+        """Return empty counts."""
         return cls(
             {mode: ModeTotal(variants={v.name: Total() for v in variants}) for mode in modes}
         )
 
     def add(self, case: CaseCount) -> None:
-        """Adds what was counted of a case."""
+        """Add the counts of a case."""
         if case.unusable is not None:
             self.unusable.append(case.unusable)
             return

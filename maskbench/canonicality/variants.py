@@ -85,5 +85,5 @@ ALIASES = {"smart": "k=4"}
 
 
 def variant(name: str) -> Variant:
-    """The variant of this name, which is one of `NAMES` or `ALIASES`."""
+    """Return the variant of this name, which is one of `NAMES` or `ALIASES`."""
     return _VARIANTS[ALIASES.get(name, name)]

@@ -1,1 +1,1 @@
-"""What engines let through, judged by others; its drawers and walkers also serve the tests."""
+"""Checks of the texts that engines accept; its generators and walkers also serve the tests."""

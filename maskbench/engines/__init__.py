@@ -15,7 +15,7 @@ from maskbench.engines.base import Engine, EngineSetup, MissingEngineError
 
 @cache
 def _known() -> dict[str, type[Engine]]:
-    """The named engines of every file in this folder; their packages are not imported by this."""
+    """Return the named engines of every file in this folder, without importing their packages."""
     found: dict[str, type[Engine]] = {}
     for module_info in pkgutil.iter_modules(__path__, f"{__name__}."):
         module = importlib.import_module(module_info.name)
@@ -32,12 +32,12 @@ def _known() -> dict[str, type[Engine]]:
 
 
 def known_engines() -> tuple[str, ...]:
-    """The names that `find` knows, sorted."""
+    """Return the names that `find` accepts, sorted."""
     return tuple(_known())
 
 
 def find(name: str) -> type[Engine]:
-    """The engine class for a known name, or for `module:Class` of the caller's own.
+    """Return the engine class for a known name, or for `module:Class` of the caller's own.
 
     Raises `MissingEngineError` if there is no such engine. The engine's own package is imported
     only when the class is instantiated.

@@ -1,4 +1,4 @@
-"""What an engine must offer to be measured."""
+"""The interface of engines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MissingEngineError(InputError, RuntimeError):
 
 @contextmanager
 def needed(name: str, install: str) -> Iterator[None]:
-    """For the imports of an engine's packages. Raises `MissingEngineError` where one is missing."""
+    """Import an engine's packages; raise `MissingEngineError` if one is missing."""
     try:
         yield
     except ImportError as error:
@@ -44,7 +44,7 @@ class RefusedError(Exception):
 
 
 def refusal(message: str) -> RefusedError:
-    """A refusal with a message of the engine's own."""
+    """Return a refusal with a message of the engine's own."""
     return RefusedError(short_reason(message), message)
 
 
@@ -99,7 +99,7 @@ class Compiled(abc.ABC):
 
     @abc.abstractmethod
     def session(self) -> Session:
-        """A new walk from the beginning. Raises `RefusedError` or `FailedError`."""
+        """Return a fresh walk from the start. Raises `RefusedError` or `FailedError`."""
 
 
 class Engine(abc.ABC):
@@ -128,18 +128,18 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def compile(self, schema: str) -> Compiled:
-        """Compiles the text of a JSON Schema anew.
+        """Compile the text of a JSON Schema anew.
 
         Raises `RefusedError`. This, `session()` and the first `fill()` are timed together.
         """
 
     def _refuse_unsupported(self) -> None:
-        """Raises `RefusedError` in a run whose mode the engine has not."""
+        """Raise `RefusedError` in a run whose mode the engine lacks."""
         if self._unsupported is not None:
             raise RefusedError(*self._unsupported)
 
     def compile_grammar(self, kind: str, text: str) -> Compiled:
-        """Compiles a grammar of a format: `lark`, `gbnf`, `ebnf` or `regex`.
+        """Compile a grammar of a format: `lark`, `gbnf`, `ebnf` or `regex`.
 
         Raises `RefusedError`, also where the engine does not read the format.
         """
@@ -148,7 +148,7 @@ class Engine(abc.ABC):
         )
 
     def forget(self) -> None:  # noqa: B027 - an engine may keep nothing between schemas
-        """Called before each schema, and not timed: drops what is kept, if the run asks for it."""
+        """Evict caches before each schema, untimed, if the run asks for it."""
 
 
 def unsupported_mode(
@@ -158,7 +158,7 @@ def unsupported_mode(
     whitespace: tuple[Whitespace, ...] = SHARED_WHITESPACE,
     property_orders: tuple[str, ...] = ("declared", "any"),
 ) -> tuple[str, str] | None:
-    """The arguments of a `RefusedError` for every schema of a run whose mode is not among these.
+    """Return the arguments of a `RefusedError` for a run whose mode is not among these.
 
     None if the engine has the run's modes.
     """
@@ -174,7 +174,7 @@ def unsupported_mode(
 
 
 def token_texts(spec: TokenizerSpec) -> list[bytes | None]:
-    """The bytes of every token by its id, as in the middle of an output; None where it has none.
+    """Return the bytes of every token by id, as in the middle of an output, or None.
 
     For engines that cannot read a `tokenizer.json` themselves. Raises `MissingEngineError`.
     """
@@ -188,12 +188,12 @@ def token_texts(spec: TokenizerSpec) -> list[bytes | None]:
 
 
 def mask_words(vocab_size: int) -> int:
-    """The length in 32-bit words of a mask."""
+    """Return the length of a mask in 32-bit words."""
     return (vocab_size + 31) // 32
 
 
 def short_reason(message: str, limit: int = 80) -> str:
-    """A message's first line, shortened, with numbers blurred, so that equal causes count alike."""
+    """Return a message's first line, shortened, without numbers, so that equal causes match."""
     line = message.strip().splitlines()[0] if message.strip() else "no message"
     blurred: list[str] = []
     for char in line:

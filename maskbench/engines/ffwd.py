@@ -10,7 +10,7 @@ from maskbench.engines import base
 
 
 def refusal(error: Exception) -> base.RefusedError:
-    """The refusal that an error of ffwd is."""
+    """Return the refusal for an error of ffwd."""
     import ffwd
 
     if isinstance(error, ffwd.UnsupportedSchemaError):
@@ -52,23 +52,23 @@ class FfwdEngine(base.Engine):
         self.bitmask = self._rows[0]
 
     def versions(self) -> dict[str, str]:
-        """The package version and the options that schemas are compiled with."""
+        """Return the package version and the options of compilations."""
         return {
             "ffwd": self._ffwd.__version__,
             "options": f"{self._options}, cold_store={self._cold_store}",
         }
 
     def forget(self) -> None:
-        """Empties the store that compiled grammars of one vocabulary share."""
+        """Evict the entries that compiled grammars of one vocabulary share."""
         if self._cold_store:
             self._vocabulary.clear_memos()
 
     def compile(self, schema: str) -> base.Compiled:
-        """Compiles a schema; raises `RefusedError`."""
+        """Compile a schema; raises `RefusedError`."""
         return self._compile(lambda front: front.json_schema(schema, **self._options))
 
     def compile_grammar(self, kind: str, text: str) -> base.Compiled:
-        """Compiles a grammar; raises `RefusedError`."""
+        """Compile a grammar; raises `RefusedError`."""
         return self._compile(lambda front: getattr(front, kind)(text))
 
     def _compile(self, read: Callable[[Any], Any]) -> base.Compiled:

@@ -101,7 +101,7 @@ class LlamaCppEngine(base.Engine):
         self.bitmask = np.zeros(base.mask_words(spec.vocab_size), dtype=np.int32)
 
     def versions(self) -> dict[str, str]:
-        """The package version and the options that schemas are compiled with."""
+        """Return the package version and the options of compilations."""
         import llama_cpp.llama_grammar
 
         return {
@@ -113,7 +113,7 @@ class LlamaCppEngine(base.Engine):
         }
 
     def compile(self, schema: str) -> base.Compiled:
-        """Converts a schema and parses the grammar; raises `RefusedError`."""
+        """Convert a schema and parse the grammar; raises `RefusedError`."""
         self._refuse_unsupported()
         try:
             gbnf = self._to_gbnf(schema)
@@ -123,7 +123,7 @@ class LlamaCppEngine(base.Engine):
         return _Compiled(self, gbnf.encode(errors="surrogatepass"))
 
     def sampler(self, gbnf: bytes) -> Any:
-        """A sampler at the beginning of the grammar; raises `RefusedError`."""
+        """Return a sampler at the start of the grammar; raises `RefusedError`."""
         sampler = self._llama.llama_sampler_init_grammar(self._vocab, gbnf, b"root")
         if not sampler:
             message = self._complaint(gbnf)
@@ -131,7 +131,7 @@ class LlamaCppEngine(base.Engine):
         return sampler
 
     def _complaint(self, gbnf: bytes) -> str:
-        """What the parser of grammars says, which it writes to the process's standard error."""
+        """Return the grammar parser's messages, which it writes to the process's standard error."""
         with tempfile.TemporaryFile() as file:
             kept = os.dup(2)
             os.dup2(file.fileno(), 2)
@@ -145,7 +145,7 @@ class LlamaCppEngine(base.Engine):
         return said or "the grammar was not taken"
 
     def session(self, sampler: Any) -> base.Session:
-        """A walk from where the sampler, which it takes over, stands."""
+        """Return a walk from the state of the sampler, which it owns from then on."""
         walk = _Walk(self, self._llama, sampler)
         return base.Session(
             fill=walk.fill, accept=walk.accept, problem=lambda: None, fork=lambda: walk.fork(self)
@@ -215,9 +215,9 @@ def _write_vocabulary(
     texts: list[bytes | None],
     first: NDArray[np.int64],
 ) -> None:
-    """A model file with a vocabulary and no weights.
+    """Write a model file with a vocabulary and no weights.
 
-    Whatever the tokenizer, it is written as a byte-level one, in which any bytes can be spelled.
+    Every tokenizer is written as a byte-level one, which can encode any bytes.
     """
     alphabet = byte_characters()
     named = tokenizers.Tokenizer.from_file(str(spec.directory / "tokenizer.json"))

@@ -14,7 +14,7 @@ from maskbench.engines import base
 
 
 def options_of(whitespace: Whitespace) -> dict[str, Any]:
-    """The options with which a schema allows the whitespace."""
+    """Return the options with which a schema allows the whitespace."""
     if whitespace is Whitespace.FLEXIBLE:
         return {"whitespace_flexible": True}
     item, key = whitespace.separators
@@ -49,19 +49,19 @@ class LlguidanceEngine(base.Engine):
         self.bitmask = np.zeros(base.mask_words(spec.vocab_size), dtype=np.int32)
 
     def versions(self) -> dict[str, str]:
-        """The package version and the options that schemas are compiled with."""
+        """Return the package version and the options of compilations."""
         return {
             "llguidance": importlib.metadata.version("llguidance"),
             "options": str(self._options),
         }
 
     def compile(self, schema: str) -> base.Compiled:
-        """Compiles a schema; raises `RefusedError`."""
+        """Compile a schema; raises `RefusedError`."""
         self._refuse_unsupported()
         return self.compile_with(schema, self._options)
 
     def compile_with(self, schema: str, options: dict[str, Any]) -> base.Compiled:
-        """Compiles a schema with other options than the run's; raises `RefusedError`."""
+        """Compile a schema with other options than the run's; raises `RefusedError`."""
         try:
             grammar = self._llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=options)
         except ValueError as error:
@@ -75,7 +75,7 @@ class LlguidanceEngine(base.Engine):
         return self._compile(grammar, self._tokenizer)
 
     def compile_grammar(self, kind: str, text: str) -> base.Compiled:
-        """Compiles Lark or a regular expression; raises `RefusedError`."""
+        """Compile Lark or a regular expression; raises `RefusedError`."""
         if kind == "regex":
             text = f"start: /{self._llguidance.regex_to_lark(text, use_ascii='')}/"
         elif kind == "gbnf":

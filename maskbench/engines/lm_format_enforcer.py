@@ -65,7 +65,7 @@ class LmFormatEnforcerEngine(base.Engine):
         self.bitmask = np.zeros(base.mask_words(spec.vocab_size), dtype=np.int32)
 
     def versions(self) -> dict[str, str]:
-        """The package version and the options that schemas are compiled with."""
+        """Return the package version and the options of compilations."""
         config = self._lmfe.CharacterLevelParserConfig()
         return {
             "lm-format-enforcer": importlib.metadata.version("lm-format-enforcer"),
@@ -77,7 +77,7 @@ class LmFormatEnforcerEngine(base.Engine):
         }
 
     def compile(self, schema: str) -> base.Compiled:
-        """Makes the parser of a schema; raises `RefusedError`."""
+        """Make the parser of a schema; raises `RefusedError`."""
         self._refuse_unsupported()
         parsed = json.loads(schema)
         if not isinstance(parsed, dict) or not parsed:
@@ -96,7 +96,7 @@ class LmFormatEnforcerEngine(base.Engine):
         return _Compiled(self, parser)
 
     def session(self, parser: Any) -> base.Session:
-        """A walk of its own from the beginning."""
+        """Return an independent walk from the start."""
         walk = _Walk(self._lmfe.TokenEnforcer(self._tokenizer, parser), self.bitmask)
         log = self._log
         forced_stop = self._forced_stop
@@ -140,7 +140,7 @@ class _Walk:
         return True
 
     def parser(self) -> Any:
-        """What it has made of the tokens so far."""
+        """Return the parser's state after the tokens so far."""
         self._allowed()
         return self._enforcer.prefix_states[tuple(self._tokens)].parser
 
@@ -149,7 +149,7 @@ class _Walk:
 
 
 class _Log(logging.Handler):
-    """It logs its own errors and goes on with a mask of the end token alone."""
+    """Catches errors that it only logs, before it returns a mask of the end token alone."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

@@ -39,14 +39,14 @@ class OutlinesCoreEngine(base.Engine):
         self.bitmask = np.zeros(base.mask_words(spec.vocab_size), dtype=np.int32)
 
     def versions(self) -> dict[str, str]:
-        """The package version and the options that schemas are compiled with."""
+        """Return the package version and the options of compilations."""
         return {
             "outlines-core": importlib.metadata.version("outlines-core"),
             "options": f"whitespace_pattern={self._whitespace!r}",
         }
 
     def compile(self, schema: str) -> base.Compiled:
-        """Compiles a schema; raises `RefusedError`."""
+        """Compile a schema; raises `RefusedError`."""
         self._refuse_unsupported()
         outlines = self._outlines
         try:

@@ -62,19 +62,19 @@ class XGrammarEngine(base.Engine):
             self._options["any_order"] = True
 
     def versions(self) -> dict[str, str]:
-        """The package version and the options that schemas are compiled with."""
+        """Return the package version and the options of compilations."""
         return {
             "xgrammar": importlib.metadata.version("xgrammar"),
             "options": f"{self._options}, cold_store={self._cold_store}",
         }
 
     def forget(self) -> None:
-        """Empties the compiler's cache."""
+        """Evict the compiler's cache."""
         if self._cold_store:
             self._compiler.clear_cache()
 
     def compile(self, schema: str) -> base.Compiled:
-        """Compiles a schema; raises `RefusedError`."""
+        """Compile a schema; raises `RefusedError`."""
         self._refuse_unsupported()
         try:
             compiled = self._compiler.compile_json_schema(schema, **self._options)
@@ -83,7 +83,7 @@ class XGrammarEngine(base.Engine):
         return _Compiled(self._xgrammar.GrammarMatcher, compiled, self._tensor)
 
     def compile_grammar(self, kind: str, text: str) -> base.Compiled:
-        """Compiles EBNF, which GBNF without `.` is, or a regular expression."""
+        """Compile EBNF, which GBNF without `.` is, or a regular expression."""
         try:
             if kind == "regex":
                 compiled = self._compiler.compile_regex(text)
@@ -121,7 +121,7 @@ class _Compiled(base.Compiled):
 
 
 def _reason(error: Exception) -> str:
-    """Without the time and the source line of the check that failed, which come first."""
+    """Return the message without the time and source line of the failed check before it."""
     message = str(error)
     _, separator, rest = message.partition("] ")
     return base.short_reason(rest.partition(": ")[2] or rest if separator else message)

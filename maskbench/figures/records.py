@@ -80,7 +80,7 @@ def _about(document: Document) -> dict[str, Any]:
 
 
 def _portable(command: str) -> str:
-    """The command without folders outside the checkout."""
+    """Return the command without folders outside the checkout."""
     parts = shlex.split(command)
     return shlex.join(Path(p).name if p.startswith(("/", "../", "~")) else p for p in parts)
 
@@ -95,7 +95,7 @@ def _tokenizer(document: Document) -> str:
 
 
 def _versions(document: Document) -> dict[str, str]:
-    """The packages of the engines, or those that were installed."""
+    """Return the packages of the engines, or those that were installed."""
     if "engines" in document:
         found = [engine["versions"] for engine in document["engines"].values()]
     elif "versions" in document:
@@ -143,7 +143,7 @@ def _run(document: Document) -> dict[str, Any]:
 
 
 def _canonicality(document: Document) -> dict[str, Any]:
-    """Forced shares and non-canonical sequences over common documents, by mode and variant."""
+    """Return forced shares and non-canonical sequences over common documents, by mode and variant."""
     return {
         "data": {"schemas": document["data"]["schemas"], "chosen": document["data"]["chosen"]},
         "modes": {
@@ -179,7 +179,7 @@ def _batches(document: Document) -> dict[str, Any]:
 
 
 def _growth(document: Document) -> dict[str, Any]:
-    """The first and the last tenth of each output, and what ten times a schema's size costs."""
+    """Return the first and the last tenth of each output, and what ten times a schema's size costs."""
     return {
         "outputs": {
             output["name"]: {
@@ -240,7 +240,7 @@ def _serving(document: Document) -> dict[str, Any]:
 
 
 def _hard(document: Document) -> dict[str, Any]:
-    """The slowest mask of each case by engine, in microseconds, as far as it passes."""
+    """Return the slowest mask of each case by engine, in microseconds, as far as it passes."""
     return {
         "count": len(document["cases"]),
         "slowest_us": {

@@ -1,1 +1,1 @@
-"""What a run found, for readers: tables for terminals, documents and programs, and an HTML page."""
+"""Reports of a run: tables for terminals, documents and programs, and an HTML page."""

@@ -1,4 +1,4 @@
-"""What became of an earlier run: verdicts by schema, and times over what passed both times."""
+"""Changes since an earlier run: verdicts by schema, and times over schemas that passed both."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SHOWN = ("avg", "p50", "p99", "p99.9", "max")
 
 
 def changes(now: Run, then: Run) -> list[Table]:
-    """Tables of the engines that both runs have."""
+    """Return tables of the engines that both runs have."""
     return [speed_changes(now, then), verdict_changes_table(now, then)]
 
 
 def speed_changes(now: Run, then: Run) -> Table:
-    """Times then and now, over the schemas that the engine passed in both runs."""
+    """Return times then and now, over the schemas that the engine passed in both runs."""
     rows: list[tuple[Value, ...]] = []
     for engine in now.engines:
         if engine not in then.logs:
@@ -45,7 +45,7 @@ def speed_changes(now: Run, then: Run) -> Table:
 
 
 def _paired(now: EngineLog, then: EngineLog) -> dict[str, EngineLog]:
-    """Both, with only the schemas that are the same by id and labels, under common indices."""
+    """Return both, with only the schemas that agree in id and labels, under common indices."""
     old = {record.id: record for record in then.records}
     ours, theirs = [], []
     for index, record in enumerate(now.records):
@@ -57,7 +57,7 @@ def _paired(now: EngineLog, then: EngineLog) -> dict[str, EngineLog]:
 
 
 def verdict_changes_table(now: Run, then: Run) -> Table:
-    """Every schema whose verdict is another."""
+    """Return every schema whose verdict is another."""
     found = verdict_changes(
         verdicts_of(then.document, then.name), verdicts_of(now.document, now.name), common_only=True
     )

@@ -27,14 +27,14 @@ ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".html": "html"}
 def _parse_reports(
     context: click.Context, parameter: click.Parameter, values: tuple[Path, ...]
 ) -> tuple[Path, ...]:
-    """Refuses a name that does not say the format before anything is run."""
+    """Refuse a name that does not say the format before anything is run."""
     for path in values:
         format_of(path)
     return values
 
 
 def format_of(path: Path) -> str:
-    """By the ending of the name. Raises `click.BadParameter`."""
+    """Return the format by the ending of the name. Raises `click.BadParameter`."""
     try:
         return ENDINGS[path.suffix]
     except KeyError:
@@ -43,7 +43,7 @@ def format_of(path: Path) -> str:
 
 
 def render(form: str, runs: Sequence[Run], against: Run | None = None) -> str:
-    """The report as text, in any form but that of the terminal."""
+    """Return the report as text, in any form but that of the terminal."""
     if form == "html":
         # The other forms do not need Jinja.
         try:
@@ -63,7 +63,7 @@ def render(form: str, runs: Sequence[Run], against: Run | None = None) -> str:
 
 
 def show(runs: Sequence[Run], form: str, against: Run | None = None) -> None:
-    """Prints a report."""
+    """Print a report."""
     if form != "terminal":
         click.echo(render(form, runs, against), nl=False)
         return
@@ -75,7 +75,7 @@ def show(runs: Sequence[Run], form: str, against: Run | None = None) -> None:
 
 
 def save(path: Path, form: str, runs: Sequence[Run], against: Run | None = None) -> None:
-    """Writes a report. Raises `click.ClickException` where that cannot be done."""
+    """Write a report. Raises `click.ClickException` if that fails."""
     text = render(form, runs, against)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def report_command(
     pages: bool,
     check: bool,
 ) -> None:
-    """Makes a report of results that `run --out` has written, each file a part of its own."""
+    """Make a report of results that `run --out` has written, each file a part of its own."""
     if record is not None or pages:
         if form is not None or out is not None or subject is not None or against is not None:
             raise click.UsageError("--record and --pages go with no other option of a report")
@@ -164,7 +164,7 @@ def report_command(
 
 
 def figures(files: tuple[Path, ...], record: str | None, *, pages: bool, check: bool) -> None:
-    """Records the figures of a file, and writes what is recorded into the pages."""
+    """Record the figures of a file, and write what is recorded into the pages."""
     if len(files) != (record is not None):
         raise click.UsageError("--record goes with one file of results, --pages alone with none")
     if check and not pages:

@@ -22,7 +22,7 @@ COMMON = "over what all engines pass"
 
 
 def tables_of(run: Run, *, lists: bool = True) -> list[Table]:
-    """All tables. Without `lists`, those that go through single schemas are left out."""
+    """Return all tables. Without `lists`, those that go through single schemas are left out."""
     found = [verdicts(run)]
     if reasons := refusals(run):
         found.append(reasons)
@@ -45,7 +45,7 @@ def tables_of(run: Run, *, lists: bool = True) -> list[Table]:
 
 
 def verdicts(run: Run) -> Table:
-    """How many schemas met which fate; a count that older results lack is missing."""
+    """Return how many schemas met which fate; a count that older results lack is missing."""
     names = ("passed", "refused", "wrong_reject_schemas", "wrong_accept_schemas",
              "failed", "crashed", "timed_out", "out_of_memory",
              "wrong_reject_instances", "wrong_accept_instances")  # fmt: skip
@@ -148,7 +148,7 @@ def _statistics(values: dict[str, float] | None) -> list[Value]:
 def _per_second(
     masks: int, mask_us: dict[str, float] | None, schemas: int, first_us: dict[str, float] | None
 ) -> float | None:
-    """Steps in the time that they and, where it is given, the compiling took."""
+    """Return steps per second of their time and, if given, the compilation's."""
     if mask_us is None:
         return None
     spent = masks * mask_us["avg"] + (0 if first_us is None else schemas * first_us["avg"])
@@ -156,7 +156,7 @@ def _per_second(
 
 
 def forced(run: Run, scope: str) -> Table:
-    """Forced tokens and non-canonical sequences; `scope` is `own` or `common`."""
+    """Return forced tokens and non-canonical sequences; `scope` is `own` or `common`."""
     is_common = scope == "common"
     return Table(
         f"forced_{scope}",
@@ -180,7 +180,7 @@ def _forced(scope: Scope) -> tuple[Value, ...]:
 
 
 def memory(run: Run) -> Table:
-    """Resident memory of the engines' processes, as far as it was recorded."""
+    """Return resident memory of the engines' processes, as far as it was recorded."""
     rows = []
     for engine in run.engines:
         about = run.engine(engine)
@@ -213,7 +213,7 @@ def memory(run: Run) -> Table:
 
 
 def goals(run: Run, comparison: Comparison) -> Table:
-    """One comparison beside the project's goals, and what is not in it."""
+    """Return one comparison beside the project's goals, and what is not in it."""
     rows = [
         (
             judgement.goal.title,
@@ -243,14 +243,14 @@ def goals(run: Run, comparison: Comparison) -> Table:
 
 
 def slowest_masks(run: Run) -> Table:
-    """The slowest masks of each engine, at most one a schema, and where they are."""
+    """Return the slowest masks of each engine, at most one per schema, with their positions."""
     title = "Slowest masks of each engine, at most one a schema"
     note = "Documents and positions in tokens count from 0."
     return _slowest(run, "slowest_masks", title, ("document", "position"), (note,))
 
 
 def slowest_first_masks(run: Run) -> Table:
-    """The schemas that each engine takes longest to compile."""
+    """Return the schemas that each engine takes longest to compile."""
     return _slowest(run, "slowest_first_masks", "Slowest compile + first mask of each engine")
 
 
@@ -268,7 +268,7 @@ def _slowest(
 
 
 def _verdicts_by_schema(run: Run) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """The schemas on which engines differ, in the order of the run, with a verdict per engine."""
+    """Return the schemas on which engines differ, in the run's order, with a verdict per engine."""
     found: defaultdict[int, dict[str, str]] = defaultdict(dict)
     ids: dict[int, str] = {}
     for engine, log in run.logs.items():
@@ -282,14 +282,14 @@ def _verdicts_by_schema(run: Run) -> Iterable[tuple[str, tuple[str, ...]]]:
 
 
 def _verdict(record: SchemaRecord) -> str:
-    """Of the two ways to be wrong the worse one, if both hold."""
+    """Return the worse of the two ways to be wrong, if both hold."""
     if record.verdict is Verdict.WRONG:
         return "wrong accept" if record.wrong_accepts else "wrong reject"
     return str(record.verdict.value)
 
 
 def difference_patterns(run: Run) -> Table:
-    """On how many schemas the engines differ in which way, most frequent first."""
+    """Return on how many schemas the engines differ in which way, most frequent first."""
     counts: Counter[tuple[str, ...]] = Counter()
     examples: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for schema, pattern in _verdicts_by_schema(run):
@@ -309,7 +309,7 @@ def difference_patterns(run: Run) -> Table:
 
 
 def differences(run: Run) -> Table:
-    """Every schema on which engines differ."""
+    """Return every schema on which engines differ."""
     return Table(
         "differences",
         "Verdicts by schema, where they differ",

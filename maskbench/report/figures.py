@@ -1,6 +1,6 @@
 """The figures of the HTML page as numbers in a box: percentile curves and scatters.
 
-What is drawn is decimated here: of millions of samples a curve keeps some hundred.
+Curves are decimated here: of millions of samples a curve keeps some hundred.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Axis:
     stop: float
 
     def at(self, exponent: float) -> float:
-        """Where a decimal exponent lies."""
+        """Return the coordinate of a decimal exponent."""
         share = (exponent - self.low) / (self.high - self.low)
         return round(self.start + share * (self.stop - self.start), 2)
 
@@ -171,7 +171,7 @@ def _curves(
 
 
 def _decimated(ordered: NDArray[np.float32]) -> list[tuple[float, float]]:
-    """Samples by rank, evenly over the nines, with the least and the greatest.
+    """Return samples by rank, evenly over the nines, with the least and the greatest.
 
     The sample of rank r of n stands at the percentile (r - 1/2) / n, so that the greatest one has
     a place too.
@@ -186,7 +186,7 @@ def _decimated(ordered: NDArray[np.float32]) -> list[tuple[float, float]]:
 
 
 def scatters(run: Run) -> list[Scatter]:
-    """For each peer: mean time of a mask, and compile + first mask, by schema."""
+    """Return for each peer: mean time of a mask, and compile + first mask, by schema."""
     found = []
     subject = {record.index: record for record in run.logs[run.subject].records}
     numbers = {name: number for number, name in enumerate(run.engines)}
@@ -256,7 +256,7 @@ def _mean(samples: NDArray[np.float32]) -> float:
 
 
 def _times_axis(times: Sequence[float], start: float, stop: float) -> Axis:
-    """From a power of ten to one, or to three of one, around all times."""
+    """Return the axis from a power of ten to one, or to three of one, around all times."""
     low = math.log10(max(min(times), 1e-3))
     high = math.log10(max(max(times), 1e-3))
     bottom = max(step for step in _steps(low) if step <= low + 1e-9)
@@ -265,13 +265,13 @@ def _times_axis(times: Sequence[float], start: float, stop: float) -> Axis:
 
 
 def _steps(exponent: float) -> tuple[float, float, float]:
-    """1 and 3 times the power of ten below, and the power above, as exponents."""
+    """Return 1 and 3 times the power of ten below, and the power above, as exponents."""
     whole = math.floor(exponent)
     return whole, whole + math.log10(3), whole + 1
 
 
 def _time_ticks(axis: Axis) -> list[Tick]:
-    """At powers of ten; where there would be few of them, at three times these too."""
+    """Return ticks at powers of ten; if they are few, at three times these too."""
     powers = range(math.floor(axis.low), math.floor(axis.high + 1e-9) + 1)
     factors = (1, 3) if axis.high - axis.low < 2.5 else (1,)
     found = [
@@ -285,7 +285,7 @@ def _time_ticks(axis: Axis) -> list[Tick]:
 
 
 def _unit(power: int) -> str:
-    """The one in which so many times ten microseconds is written with up to three digits."""
+    """Return the unit that writes this many times ten microseconds with up to three digits."""
     return {-1: "ns", 0: "µs", 1: "ms", 2: "s"}.get(power // 3, f"· 10^{power // 3 * 3} µs")
 
 

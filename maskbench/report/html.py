@@ -51,7 +51,7 @@ class ShownTable:
 
 
 def page(runs: Sequence[Run], against: Run | None = None) -> str:
-    """The whole page. `against` is an earlier run that the first one is compared with."""
+    """Return the whole page; the first run is compared with `against`, an earlier one."""
     environment = Environment(
         loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined,
         finalize=_written,
@@ -84,7 +84,7 @@ def page(runs: Sequence[Run], against: Run | None = None) -> str:
 
 
 def _written(value: object) -> object:
-    """What a template writes: strangers' text without controls and lone surrogates."""
+    """Return foreign text for a template, without controls and lone surrogates."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return printable(value)
     return value
@@ -173,7 +173,7 @@ def _shown(table: Table) -> ShownTable:
 
 
 def _of_engine(table: Table, engine: str, number: int) -> ShownTable:
-    """Its rows only, without the column that names it."""
+    """Return the table's rows of one engine, without the column that names it."""
     return _shown(
         replace(
             table,
@@ -186,7 +186,7 @@ def _of_engine(table: Table, engine: str, number: int) -> ShownTable:
 
 
 def _overview(run: Run) -> Table:
-    """What to know of each engine, times over what all engines pass."""
+    """Return the overview of each engine, with times over the schemas that all engines pass."""
     rows = []
     for summary in run.summaries:
         counts = run.engine(summary.name)["counts"]
@@ -277,7 +277,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 
 
 def _words(values: dict[str, Any], names: Iterable[str]) -> str:
-    """Names and values; what is not set is left out."""
+    """Return names and values; what is not set is left out."""
     return "; ".join(
         f"{name.replace('_', ' ')} {'yes' if values[name] is True else values[name]}"
         for name in names
@@ -286,7 +286,7 @@ def _words(values: dict[str, Any], names: Iterable[str]) -> str:
 
 
 def _data(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the script needs to know about the plots."""
+    """Return the script's data about the plots."""
     found: dict[str, Any] = {"curves": {}, "scatters": {}}
     for run in runs:
         for figure in (*run["curves_shown"], *run["curves_own"]):

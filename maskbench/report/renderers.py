@@ -23,7 +23,7 @@ Titled = Sequence[tuple[str, Sequence[Table]]]
 
 
 def terminal(console: Console, tables: Sequence[Table]) -> None:
-    """Prints the tables; one that is wider than the console has its rows and columns swapped."""
+    """Print the tables; one that is wider than the console is transposed."""
     for table in tables:
         # Titles are printed apart, because a table's own title is wrapped to the table's width.
         console.print(Text(table.title, style="bold"), soft_wrap=True)
@@ -57,7 +57,7 @@ def _drawn(names: list[str], rows: list[list[str]], right: list[bool]) -> RichTa
 
 
 def markdown(runs: Titled) -> str:
-    """A heading for each run and pipe tables below it."""
+    """Return a heading for each run and pipe tables below it."""
     lines = []
     for title, tables in runs:
         lines += [f"### {_escaped(title)}", ""]
@@ -78,15 +78,15 @@ def _cell(table: Table, row: Sequence[str | int | float | None]) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Text in which Markdown finds nothing to do; an underscore within a word does nothing."""
+    """Return text without markup for Markdown; underscores within words need no escape."""
     text = re.sub(r"([\\`*\[\]|<>&~])", r"\\\1", text)
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)
 
 
 def as_csv(runs: Titled) -> str:
-    """A value a line, unrounded: whatever the tables' columns are, one file holds them all.
+    """Return one unrounded value per line, so that one file holds tables with any columns.
 
-    `name` is the first cell of the value's row, and `row` its number from 1. What is missing is
+    `name` is the first cell of the value's row, and `row` its number from 1. Missing values are
     empty.
     """
     text = io.StringIO()
@@ -103,7 +103,7 @@ def as_csv(runs: Titled) -> str:
 
 
 def as_json(runs: Titled) -> str:
-    """Columns with units, and rows of unrounded values; what is missing is null."""
+    """Return columns with units, and rows of unrounded values; what is missing is null."""
     document = {
         "format": FORMAT,
         "runs": [

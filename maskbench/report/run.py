@@ -27,7 +27,7 @@ class Run:
 
     @classmethod
     def read(cls, path: Path, subject: str | None = None) -> Run:
-        """What `run --out` has written. Raises `ResultsError`, also if `subject` did not run."""
+        """Read the output of `run --out`. Raises `ResultsError`, also if `subject` did not run."""
         document, logs = results.read(path)
         if subject is not None and subject not in logs:
             raise results.ResultsError(f"{path}: no engine {subject!r}; it has {', '.join(logs)}")
@@ -35,13 +35,13 @@ class Run:
 
     @classmethod
     def finished(cls, name: str, about: dict[str, Any], logs: dict[str, EngineLog]) -> Run:
-        """A run that has just ended; `about` is what the document says beside the engines."""
+        """Return a run that has just ended; `about` is the document's part besides the engines."""
         run = cls(name, {}, logs, default_subject(logs))
         run.document = results.describe(about, logs, run.summaries, run.pairs)
         return run
 
     def write(self, path: Path) -> Path:
-        """Writes results for `read`; returns the path of the samples beside them."""
+        """Write results for `read`; return the path of the samples beside them."""
         about = {key: value for key, value in self.document.items() if key not in _DERIVED}
         return results.write(path, about, self.logs, self.summaries, self.pairs)
 
@@ -62,7 +62,7 @@ class Run:
 
     @cached_property
     def summaries(self) -> list[EngineSummary]:
-        """What each engine did, in the order of the run."""
+        """Return the results of each engine, in the order of the run."""
         return results.summarise(self.logs)
 
     @cached_property
@@ -78,7 +78,7 @@ class Run:
         return self.pairs[-1]
 
     def engine(self, name: str) -> dict[str, Any]:
-        """What the document has of an engine."""
+        """Return the document's part about an engine."""
         found: dict[str, Any] = self.document["engines"][name]
         return found
 
@@ -91,5 +91,5 @@ class Run:
 
 
 def default_subject(logs: dict[str, EngineLog]) -> str:
-    """ffwd, or the first engine where ffwd did not run."""
+    """Return ffwd, or the first engine if ffwd did not run."""
     return "ffwd" if "ffwd" in logs else next(iter(logs))

@@ -12,7 +12,7 @@ MISSING = "n/a"
 
 
 class Unit(str, Enum):
-    """What the values of a column are; `value` is how machine-readable forms call it."""
+    """The unit of a column's values; `value` is its name in machine-readable forms."""
 
     TEXT = ""
     COUNT = "count"
@@ -41,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Values in rows. The first column says what a row is about."""
+    """Values in rows, whose first column is the row's name."""
 
     key: str
     """A name for programs, unique within a report of one run."""
@@ -59,12 +59,12 @@ class Table:
 
 
 def columns(unit: Unit, names: Sequence[str]) -> tuple[Column, ...]:
-    """Columns of the same unit."""
+    """Return columns of the same unit."""
     return tuple(Column(name, unit) for name in names)
 
 
 def show(value: Value, unit: Unit) -> str:
-    """A value as people read it, with its unit where the heading does not say it."""
+    """Return a value for people, with its unit unless the heading states it."""
     if value is None:
         return MISSING
     if isinstance(value, str):
@@ -83,12 +83,12 @@ def show(value: Value, unit: Unit) -> str:
 
 
 def microseconds(us: float) -> str:
-    """Three digits or more, without an exponent."""
+    """Return three digits or more, without an exponent."""
     return f"{us:,.0f}" if us >= 1000 else f"{us:.1f}" if us >= 10 else f"{us:.2f}"
 
 
 def printable(text: str) -> str:
-    """The text with what is no character to look at (controls, lone surrogates) written out.
+    """Return the text with unprintable characters (controls, lone surrogates) escaped.
 
     Ids and reasons come from data and engines, and must not steer a terminal.
     """

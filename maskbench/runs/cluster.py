@@ -1,7 +1,7 @@
-"""The same chunks on a Ray cluster that exists: one task a chunk.
+"""Runs on an existing Ray cluster: one task per chunk.
 
-Nodes need Python and the engines' packages. What else the tasks need goes with them: maskbench
-itself, the modules of engines of one's own, and the tokenizer's folder.
+Nodes need Python and the engines' packages. Everything else travels with the tasks: maskbench
+itself, the modules of custom engines, and the tokenizer's folder.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _AHEAD = 2
 
 
 class RayExecutor:
-    """Sends chunks to a cluster, as many at a time as it has processors for.
+    """Sends chunks to a cluster, as many at a time as it has processors.
 
     Each task takes one processor; Ray runs it again elsewhere if a machine is lost.
     """
@@ -69,7 +69,7 @@ class RayExecutor:
         self.starts: dict[str, EngineStart] = {}
 
     def __enter__(self) -> RayExecutor:
-        """Connects to the cluster and starts the engines on one of its machines."""
+        """Connect to the cluster and start the engines on one of its machines."""
         ray = self._ray
         if not ray.is_initialized():
             try:
@@ -94,7 +94,7 @@ class RayExecutor:
             self._ray.shutdown()
 
     def run(self, chunks: Iterable[Sequence[Turn]]) -> Iterator[TurnResult]:
-        """The turns of all chunks, in the order in which chunks end.
+        """Run the turns of all chunks, and yield them in the order in which chunks end.
 
         Raises `EngineStartError`, and `ExecutorError` where the cluster fails.
         """
@@ -119,7 +119,7 @@ class RayExecutor:
         return self._task.remote(self._bundle, self._digest, work)
 
     def _take(self, done: Sequence[Any]) -> list[TurnResult]:
-        """What has come back, after a look whether all machines have the same engines."""
+        """Return a result, after a check that all machines have the same engines."""
         results: list[TurnResult] = []
         for reference in done:
             try:
@@ -144,14 +144,14 @@ class RayExecutor:
 
 
 def _look_for(address: str) -> None:
-    """Raises `OSError` if nobody answers at `host:port`; Ray itself would ask for minutes."""
+    """Raise `OSError` if `host:port` does not answer; Ray itself would retry for minutes."""
     host, separator, port = address.removeprefix("ray://").rpartition(":")
     if separator and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 def _task() -> Callable[[bytes, str, bytes], bytes]:
-    """What a task runs: it is sent by value, for the node may not have maskbench yet."""
+    """Run a task on a node: the function is sent by value, because the node may lack maskbench."""
 
     def run_chunk(bundle: bytes, digest: str, work: bytes) -> bytes:
         import io
@@ -182,7 +182,7 @@ def _task() -> Callable[[bytes, str, bytes], bytes]:
 
 
 def _bundle(engines: Sequence[str], setup: EngineSetup) -> bytes:
-    """A ZIP archive with maskbench, modules of other engines, and the tokenizer."""
+    """Return a ZIP archive with maskbench, modules of other engines, and the tokenizer."""
     package = Path(maskbench.__file__).parent
     files = {
         f"code/maskbench/{path.relative_to(package).as_posix()}": path

@@ -128,7 +128,7 @@ def run_command(
     reports: tuple[Path, ...],
     resume: bool,
 ) -> None:
-    """Runs engines on the same schemas and instances and prints verdicts and times."""
+    """Run engines on the same schemas and instances and print verdicts and times."""
     engines = options.names(engine_list)
     if strangers := engine_samples.keys() - set(engines):
         raise click.UsageError(f"--engine-sample: not in --engine: {', '.join(strangers)}")
@@ -271,7 +271,7 @@ def _write(console: Console, finished: Run, out: Path, journal: Journal) -> None
 def _chunks(
     preparation: Preparation, journal: Journal | None, engines: list[str]
 ) -> Iterator[Chunk]:
-    """All chunks in order; those that are done come without their jobs."""
+    """Return all chunks in order; those that are done come without their jobs."""
     for number in range(len(preparation)):
         done = None if journal is None else journal.finished(number, engines)
         yield preparation[number] if done is None else done
@@ -285,7 +285,7 @@ def _done(journal: Journal) -> dict[str, int]:
 
 
 def _leave(console: Console, pins: list[int]) -> None:
-    """Leaves the processors to the engines, as far as there are others."""
+    """Leave the processors to the engines, as far as there are others."""
     if not pins:
         return
     if not set(physical_cores()) - set(pins):

@@ -9,7 +9,7 @@ from maskbench.runs.settings import ExecutorError
 
 
 def physical_cores() -> list[int]:
-    """One processor of each core that this process may run on, the lowest, in ascending order.
+    """Return the lowest processor of each core that this process may use, ascending.
 
     Two processors of one core take turns on its units, so that what runs on one slows the other.
     """
@@ -24,9 +24,9 @@ def physical_cores() -> list[int]:
 
 
 def pins_for(jobs: int, pins: tuple[int, ...]) -> list[int | None]:
-    """The processor of each group of engines: the given ones, or the last cores there are.
+    """Return the processor of each group of engines: the given ones, or the last cores.
 
-    One group alone is not pinned unless it is asked for. Raises `ExecutorError`.
+    A single group is only pinned on request. Raises `ExecutorError`.
     """
     if pins:
         if len(pins) != jobs or len(set(pins)) != jobs:
@@ -45,7 +45,7 @@ def pins_for(jobs: int, pins: tuple[int, ...]) -> list[int | None]:
 
 
 def _siblings(processor: int) -> str:
-    """What the processors of a core have in common."""
+    """Return the identity that the processors of a core share."""
     topology = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list")
     try:
         return topology.read_text(encoding="ascii").strip()

@@ -1,10 +1,10 @@
-"""What is kept of a run while it goes on, so that a kill loses at most the chunk in flight.
+"""The journal of a run, so that a kill loses at most the current chunk.
 
-A folder with one file to which records are only ever appended: first what the run is, then, as
-they come, chunks (what of them was left out) and turns (what one engine made of one chunk). A
-record is a frame: its length and its CRC-32, 4 bytes each and big-endian, then so many bytes,
-which are JSON compressed by zlib. Each is on the disk before the run goes on. What follows the
-last whole frame is what was being written when the run ended, and is dropped.
+It is a folder with one append-only file. Its records are first the run's settings, then chunks
+(with their skipped cases) and turns (one engine's results for one chunk). A record is a frame: its
+length and its CRC-32, 4 bytes each and big-endian, then the bytes of JSON compressed by zlib. Each
+is on the disk before the run continues. A partial frame at the end was being written when the run
+ended, and is dropped.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Journal:
     """The finished parts of a run, read when it is opened and added to as they come."""
 
     def __init__(self, folder: Path, *, resume: bool) -> None:
-        """Opens the folder of a run, or makes it. Raises `JournalError`.
+        """Open the folder of a run, or make it. Raises `JournalError`.
 
         Without `resume` there must not be one yet, so that no work is lost by mistake.
         """
@@ -72,7 +72,7 @@ class Journal:
             raise
 
     def close(self) -> None:
-        """Lets others have the journal; deletes it if there is nothing in it."""
+        """Let others have the journal; deletes it if there is nothing in it."""
         if self._file.closed:
             return
         self._file.close()
@@ -80,7 +80,7 @@ class Journal:
             self._delete()
 
     def begin(self, about: Mapping[str, Any]) -> None:
-        """Says what the run is, or compares it with what it was.
+        """Record the run's settings, or compare them with the recorded ones.
 
         Raises `JournalError`, which names all that differs.
         """
@@ -97,13 +97,13 @@ class Journal:
             )
 
     def finished(self, number: int, engines: Collection[str]) -> Chunk | None:
-        """A chunk that all engines are done with, without its jobs."""
+        """Return a chunk that all engines have finished, without its jobs."""
         if any((number, engine) not in self.turns for engine in engines):
             return None
         return self._chunks[number]
 
     def add_chunk(self, chunk: Chunk) -> None:
-        """Keeps what of a chunk was left out, if that is not known yet. Raises `JournalError`."""
+        """Record the skipped cases of a chunk, unless they are recorded. Raises `JournalError`."""
         if chunk.number not in self._chunks:
             self._append(
                 {
@@ -116,7 +116,7 @@ class Journal:
             self._chunks[chunk.number] = replace(chunk, jobs=())
 
     def add_turn(self, turn: TurnResult) -> None:
-        """Keeps a turn. Raises `JournalError`."""
+        """Record a turn. Raises `JournalError`."""
         self._append(
             {
                 "kind": "turn",
@@ -129,7 +129,7 @@ class Journal:
         self.turns[turn.chunk, turn.engine] = turn
 
     def remove(self) -> None:
-        """Deletes the journal, once the results are written elsewhere."""
+        """Delete the journal, once the results are written elsewhere."""
         self.close()
         self._delete()
 
@@ -157,7 +157,7 @@ class Journal:
         self._end += len(frame)
 
     def _read(self) -> int:
-        """Takes in all whole frames and returns where they end."""
+        """Read all whole frames and return the offset of their end."""
         self._file.seek(0)
         data = self._file.read()
         end = 0
@@ -196,7 +196,7 @@ class Journal:
 
 
 def _frame(data: bytes, start: int) -> bytes | None:
-    """The body of the frame that begins here, None if it is not whole."""
+    """Return the body of the frame that begins here, None if it is incomplete."""
     body = start + _HEAD_BYTES
     if body > len(data):
         return None
@@ -242,7 +242,7 @@ def _read_record(value: dict[str, Any]) -> SchemaRecord:
 
 
 def _differences(before: Any, now: Any, name: str = "") -> Iterator[str]:
-    """What differs between two JSON values, by the names of their members."""
+    """Return the differences between two JSON values, by the names of their members."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys((*before, *now)):
             yield from _differences(before.get(key), now.get(key), f"{name}.{key}" if name else key)
@@ -256,7 +256,7 @@ def _short(value: Any) -> str:
 
 
 def _lock(file: IO[bytes], folder: Path) -> None:
-    """Keeps other runs away for as long as the file is open; the system ends that with us."""
+    """Lock out other runs while the file is open; the system unlocks it when the process ends."""
     try:
         import fcntl
     except ImportError:  # not a Unix
@@ -268,7 +268,7 @@ def _lock(file: IO[bytes], folder: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Puts the folder's entries on the disk, where folders can be opened for that."""
+    """Flush the folder's entries to the disk, if the system can open folders for that."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

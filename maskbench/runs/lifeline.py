@@ -11,7 +11,7 @@ _PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 def end_with(parent: int) -> None:
-    """Ends this process when the thread that started it ends; does nothing outside Linux.
+    """End this process when the thread that started it ends; do nothing outside Linux.
 
     A worker that hangs in native code would outlive a run that is killed: it finds out that its
     pipe is closed only when it has something to say.

@@ -45,11 +45,11 @@ class Group:
 
     @property
     def starts(self) -> dict[str, EngineStart]:
-        """What is known of each engine."""
+        """Return the versions and settings of each engine."""
         return {name: process.start for name, process in self.processes.items()}
 
     def run(self, turns: Iterable[Turn], progress: Progress) -> Iterator[TurnResult]:
-        """One turn after the other. Raises `EngineStartError` and `StoppedError`."""
+        """Return one turn after the other. Raises `EngineStartError` and `StoppedError`."""
         for turn in turns:
             process = self.processes[turn.engine]
             records = process.run(turn.jobs, partial(progress, turn.engine))
@@ -57,11 +57,11 @@ class Group:
 
 
 class LocalExecutor:
-    """As many groups of engines as there are processors to pin them to.
+    """Runs one group of engines on each pinned processor.
 
-    One group runs within the caller's thread. Of several each has a thread, which waits for its
-    engines nearly all the time; they take chunks from the same list, so that none is idle while
-    there is something left.
+    One group runs within the caller's thread. Each of several has a thread, which waits for its
+    engines nearly all the time; they take chunks from the same list, so that none is idle before
+    the list is empty.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class LocalExecutor:
 
     @property
     def starts(self) -> dict[str, EngineStart]:
-        """What is known of each engine."""
+        """Return the versions and settings of each engine."""
         return self._groups[0].starts
 
     def run(self, chunks: Iterable[Sequence[Turn]]) -> Iterator[TurnResult]:
-        """The turns of all chunks, in the order in which they end. Raises `EngineStartError`."""
+        """Run the turns of all chunks, and yield them as they end. Raises `EngineStartError`."""
         if len(self._groups) == 1:
             for turns in chunks:
                 yield from self._groups[0].run(turns, self._progress)

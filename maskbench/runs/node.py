@@ -25,7 +25,7 @@ from maskbench.runs.settings import EngineStart, EngineStartError, RunSettings, 
 
 @dataclass(frozen=True)
 class NodeSetup:
-    """What the engines of a run are started with."""
+    """The settings with which a run's engines start."""
 
     engines: tuple[str, ...]
     setup: EngineSetup
@@ -34,7 +34,7 @@ class NodeSetup:
 
 @dataclass(frozen=True)
 class NodeResult:
-    """What became of a chunk, and what its engines are on this machine."""
+    """The results of a chunk, and the engines' versions on this machine."""
 
     starts: dict[str, EngineStart]
     turns: tuple[TurnResult, ...]
@@ -45,9 +45,9 @@ _groups: dict[NodeSetup, Group] = {}
 
 
 def serve(folder: str, work: bytes) -> bytes:
-    """A chunk, as it is sent: pickled, with what was sent along unpacked in the folder.
+    """Run a chunk as it is sent: pickled, with its files unpacked in the folder.
 
-    What comes back is a pickled `NodeResult`, or an `EngineStartError`.
+    Returns a pickled `NodeResult`, or an `EngineStartError`.
     """
     node, turns = pickle.loads(work)
     directory = Path(folder) / "tokenizer"
@@ -61,7 +61,7 @@ def serve(folder: str, work: bytes) -> bytes:
 
 
 def run_turns(node: NodeSetup, turns: Sequence[Turn]) -> NodeResult:
-    """Runs the turns on a processor that no other chunk has. Raises `EngineStartError`."""
+    """Run the turns on a processor that no other chunk has. Raises `EngineStartError`."""
     with _own_processor() as processor:
         group = _group(node, processor)
         for process in group.processes.values():
@@ -89,7 +89,7 @@ def _group(node: NodeSetup, processor: int | None) -> Group:
 
 
 def _move(pid: int | None, processor: int | None) -> None:
-    """Moves a process with all its threads."""
+    """Move a process with all its threads."""
     if pid is None or processor is None or not hasattr(os, "sched_setaffinity"):
         return
     with suppress(psutil.Error, OSError):
@@ -99,7 +99,7 @@ def _move(pid: int | None, processor: int | None) -> None:
 
 @contextmanager
 def _own_processor() -> Iterator[int | None]:
-    """Waits for a core that no other chunk on this machine runs on, and holds it.
+    """Wait for a core without another chunk on this machine, and hold it.
 
     A cluster counts processors without saying which; a locked file for each says it.
     """

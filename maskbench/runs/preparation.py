@@ -13,7 +13,7 @@ from maskbench.sums import added
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What of a chunk could not be given to the engines."""
+    """The skipped cases of a chunk."""
 
     broken: tuple[str, ...] = ()
     unwritable_schemas: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Preparation:
 
 
 def sha256_of(sources: Sequence[Source]) -> str:
-    """A hash of the cases as they are read, wherever their files are."""
+    """Return a hash of the cases as they are read, wherever their files are."""
     digest = hashlib.sha256()
     for source in sources:
         for text in (source.default_id, source.text):

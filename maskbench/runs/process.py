@@ -79,11 +79,11 @@ class EngineProcess:
         return None if self._process is None else self._process.pid
 
     def pin(self, processor: int | None) -> None:
-        """The processor of the processes that start from here on."""
+        """Set the processor of later processes."""
         self._setup = replace(self._setup, pin=processor)
 
     def run(self, jobs: Sequence[Job], progress: Callable[[], None]) -> list[SchemaRecord]:
-        """Runs the jobs one after the other and returns a record for each.
+        """Run the jobs one after the other and return a record for each.
 
         Raises `EngineStartError` if the engine does not start again, and `StoppedError`.
         """
@@ -138,7 +138,7 @@ class EngineProcess:
             )
 
     def _peak(self, reported: int | None) -> int | None:
-        """A schema's peak: what the worker says, or, where it cannot know, the largest seen."""
+        """Return a schema's peak: the worker's figure, or, without one, the largest sample."""
         self._look()
         peak = self._largest if reported is None else reported
         self.peak_memory_bytes = memory.largest(self.peak_memory_bytes, peak)
@@ -167,7 +167,7 @@ class EngineProcess:
         raise EngineStartError(f"{self._setup.engine}: {reason}")
 
     def _look(self) -> int | None:
-        """The worker's resident size now, which is remembered if it is the largest."""
+        """Return the worker's resident size, and remember it if it is the largest."""
         assert self._process is not None
         assert self._process.pid is not None
         size = memory.resident_bytes(self._process.pid)
@@ -176,7 +176,7 @@ class EngineProcess:
         return size
 
     def _receive(self, limit_s: float) -> worker.Message | _Died:
-        """The worker's next message, or how it ended before it had one."""
+        """Return the worker's next message, or how it ended without one."""
         connection = self._connection
         assert connection is not None
         deadline = monotonic() + limit_s
@@ -208,7 +208,7 @@ class EngineProcess:
         return _Died(Ended.OUT_OF_MEMORY, detail, retained)
 
     def _bury(self) -> _Died:
-        """What the end of a process, which came by itself, is called."""
+        """Return the description of a process that ended by itself."""
         assert self._process is not None
         self._process.join(5)
         code = self._process.exitcode
@@ -237,7 +237,7 @@ _starting = threading.Lock()
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """A process that is started here does not import this one's main module.
+    """Keep a process that is started here from importing this one's main module.
 
     That is the command line with all its commands, and their size would count as the engine's.
     """

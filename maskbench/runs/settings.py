@@ -37,7 +37,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class EngineStart:
-    """What is known of an engine once it runs."""
+    """The properties of an engine that are known once it runs."""
 
     versions: dict[str, str]
     seconds: float
@@ -56,7 +56,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class TurnResult:
-    """What became of a turn: a record for each job, in their order."""
+    """The result of a turn: a record for each job, in their order."""
 
     chunk: int
     engine: str

@@ -1,1 +1,1 @@
-"""What serving stacks measure of a tokenizer: `python -m maskbench serving`."""
+"""Tokenizer benchmarks for serving stacks: `python -m maskbench serving`."""

@@ -33,7 +33,7 @@ FORMAT = "maskbench-serving-1"
 def serving_command(
     names: tuple[str, ...], rounds: int, threads: int, tokens: int, memory: bool, out: Path | None
 ) -> None:
-    """Compares what a server asks of a tokenizer: texts to ids, and ids back as they come."""
+    """Compare a server's operations on a tokenizer: encoding texts, and streaming ids."""
     if out is not None and len(names) > 1:
         raise click.UsageError("--out is for one tokenizer")
     # Before the peer is loaded, which reads it once.

@@ -45,12 +45,12 @@ class Figure:
     per_second: bool = False
 
     def value(self, peer: str) -> float:
-        """The peer's figure, of the median turn."""
+        """Return the peer's figure, of the median turn."""
         seconds = median(self.seconds[peer])
         return self.scale / seconds if self.per_second else self.scale * seconds
 
     def ratio(self, peer: str) -> float:
-        """How many times as long as ffwd a peer takes: the median over the turns."""
+        """Return how many times as long as ffwd a peer takes: the median over the turns."""
         own = self.seconds["ffwd"]
         return median(b / a for a, b in zip(own, self.seconds[peer], strict=True))
 
@@ -61,7 +61,7 @@ Call = Callable[[Peer], Any]
 def timed(
     peers: dict[str, Peer], call: Call, rounds: int, *, same: bool = True, what: str = ""
 ) -> dict[str, list[float]]:
-    """Seconds by peer: they take turns, each of one call after one that is not timed."""
+    """Return seconds by peer: in turns, each of one call after an untimed one."""
     expected: Any = None
     for name, peer in peers.items():
         answer = call(peer)
@@ -102,7 +102,7 @@ def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
 
 
 def measure(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
-    """All groups that are timed; the memory is measured elsewhere, in processes of its own."""
+    """Return all timed groups; memory is measured elsewhere, in separate processes."""
     yield from _encode(peers, settings, rounds)
     yield from _batches(peers, settings, rounds)
     yield from _concurrent(peers, settings, rounds)
@@ -115,7 +115,7 @@ def measure(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator
 
 
 def _pieces(text: str, length: int, count: int) -> list[str]:
-    """`count` stretches of a text, which begin at different places."""
+    """Return `count` parts of a text, which start at different positions."""
     step = max(1, (len(text) - length) // max(1, count))
     return [text[at : at + length] for at in range(0, step * count, step)][:count]
 
@@ -170,7 +170,7 @@ def _concurrent(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iter
 
 
 def _ids(peers: dict[str, Peer], settings: Settings, count: int) -> list[int]:
-    """Ids of a text that all kinds take turns in."""
+    """Return ids of a text that all kinds take turns in."""
     pieces = _mixed(settings, 4000, 600)
     ids: list[int] = []
     encode = peers["ffwd"].encode
@@ -220,7 +220,7 @@ def _streams(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterato
 
 
 def _whole(text: str) -> str:
-    """What all libraries agree on: a character that was cut off at the end is told by some."""
+    """Return the part that all libraries agree on: only some report a truncated character."""
     return text.rstrip("\ufffd")
 
 

@@ -1,7 +1,7 @@
-"""The tokenizers that are compared, with what a server needs of each.
+"""The tokenizers of the comparison, with the operations of a server.
 
-All are made from the same tokenizer.json. What a library does not have is put together from what it
-has, as its users do.
+All are made from the same tokenizer.json. Missing operations of a library are composed from its
+others, as its users do.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ class Peer(ABC):
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, without added tokens."""
+        """Return the ids of a text, without added tokens."""
 
     @abstractmethod
     def encode_batch(self, texts: list[str], threads: int) -> list[list[int]]:
-        """The ids of several, on so many threads."""
+        """Return the ids of several texts, on this many threads."""
 
     @abstractmethod
     def decode(self, ids: list[int]) -> str:
-        """The text of ids."""
+        """Return the text of ids."""
 
     @abstractmethod
     def stream(self, ids: Sequence[int]) -> str:
-        """The text of ids, token by token."""
+        """Return the text of ids, token by token."""
 
     @abstractmethod
     def steps(self) -> Step:
-        """What takes the tokens of one stream, one at a time."""
+        """Return a function that takes the tokens of one stream, one at a time."""
 
     @abstractmethod
     def stream_until(self, ids: Sequence[int], stops: list[str]) -> str:
-        """The text of ids up to the first of some texts, token by token."""
+        """Search, as servers do, the part of the text in which a stop may end."""
 
 
 class _Ffwd(Peer):
@@ -150,7 +150,7 @@ class _Tokenizers(Peer):
 
 
 def tiktoken_encoding(file: Path) -> tuple[int, tiktoken.Encoding]:
-    """The first id, and the encoding, whose ids count from 0.
+    """Return the first id, and the encoding, whose ids count from 0.
 
     Raises `MissingPeerError` for a tokenizer that it cannot be.
     """
@@ -237,7 +237,7 @@ PEERS: dict[str, Callable[[Path], Peer]] = {
 def load(
     file: Path, makers: Mapping[str, Callable[[Path], Made]]
 ) -> tuple[dict[str, Made], dict[str, str]]:
-    """What can be made of a tokenizer.json, and why the others cannot."""
+    """Return the peers of a tokenizer.json, and why the others do not support it."""
     found: dict[str, Made] = {}
     missing: dict[str, str] = {}
     for name, make in makers.items():
@@ -252,7 +252,7 @@ _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)
 
 
 def _pattern(state: dict[str, Any] | None) -> str | None:
-    """The one pattern of a pre-tokenizer, or None."""
+    """Return the one pattern of a pre-tokenizer, or None."""
     if state is None:
         return None
     stages = state["pretokenizers"] if state["type"] == "Sequence" else [state]

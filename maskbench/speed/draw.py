@@ -30,22 +30,22 @@ class Draw:
         self._source = source
 
     def int(self, low: builtins.int, high: builtins.int) -> builtins.int:
-        """An integer, both ends included."""
+        """Return an integer, both ends included."""
         return self._source.randint(low, high)
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of the options."""
+        """Return one of the options."""
         return self._source.choice(options)
 
     def word(self) -> str:
-        """A noun in lower case."""
+        """Return a noun in lower case."""
         return self.pick(_NOUNS)
 
     def sentence(self) -> str:
-        """A sentence, at times with a character that JSON escapes or that is not ASCII."""
+        """Return a sentence, sometimes with a character that JSON escapes or that is not ASCII."""
         verb, tail = self.pick(_VERBS), self.pick(_TAILS)
         return f"The {self.pick(_ADJECTIVES)} {self.word()} {verb}.{tail}"
 
     def name(self) -> str:
-        """A person's name."""
+        """Return a person's name."""
         return f"{self.pick(_FIRST)} {self.pick(_LAST)}"

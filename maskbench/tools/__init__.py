@@ -1,1 +1,1 @@
-"""What is done beside measuring: training the small model, fetching data, counting instructions."""
+"""Tools besides measuring: training the small model, fetching data, counting instructions."""

@@ -18,7 +18,7 @@ _PREFIX = "ffwd-"
 @click.command("crates")
 @click.option("--check", is_flag=True, help="Change nothing; fail if the picture is out of date.")
 def crates_command(check: bool) -> None:
-    """Draws the crates of the core, and which uses which, into the architecture page."""
+    """Draw the crates of the core, and which uses which, into the architecture page."""
     try:
         drawn = with_picture(PAGE.read_text(encoding="utf-8"), picture(dependencies()))
     except (OSError, subprocess.CalledProcessError) as error:
@@ -33,7 +33,7 @@ def crates_command(check: bool) -> None:
 
 
 def dependencies() -> dict[str, set[str]]:
-    """The crates of the workspace, without the prefix, and the ones that each uses.
+    """Return the crates of the workspace, without the prefix, and the ones that each uses.
 
     Dependencies of tests are left out. Raises `OSError` without cargo, and `CalledProcessError`
     where it fails.
@@ -53,7 +53,7 @@ def dependencies() -> dict[str, set[str]]:
 
 
 def picture(uses: dict[str, set[str]]) -> str:
-    """A triangle: each row is a crate, each mark a crate of an earlier row that it uses.
+    """Draw a triangle: each row is a crate, each mark a crate of an earlier row that it uses.
 
     Raises `ValueError` where crates use each other in a circle.
     """
@@ -72,7 +72,7 @@ def picture(uses: dict[str, set[str]]) -> str:
 
 
 def with_picture(page: str, drawn: str) -> str:
-    """The page with the picture between its two comments. Raises `ValueError` if it lacks them."""
+    """Put the picture between its two comments. Raises `ValueError` if the page lacks them."""
     before, _, rest = page.partition(_BEGIN)
     _, found, after = rest.partition(_END)
     if not found:

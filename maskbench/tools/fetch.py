@@ -21,7 +21,7 @@ class FetchError(RuntimeError):
 
 
 def fetch(url: str, folder: Path) -> tuple[Path, str]:
-    """Clones the newest state of a repository; returns the folder of its data, and the commit.
+    """Clone the newest state of a repository; returns the folder of its data, and the commit.
 
     Raises `FetchError`. A clone that fails leaves nothing in `folder`; one of something else stays.
     """
@@ -66,7 +66,7 @@ def _instead(url: str) -> str:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--url", default=URL, show_default=True, help="The repository to clone.")
 def fetch_command(folder: Path, url: str) -> None:
-    """Clones MaskBench's data set to FOLDER, which is made."""
+    """Clone MaskBench's data set to FOLDER, which is made."""
     click.echo(f"Cloning {url} (the newest state only)")
     try:
         data, commit = fetch(url, folder)

@@ -43,7 +43,7 @@ _WORKLOAD = re.compile(r"workload_([a-z_]+?)(?:17h[0-9a-f]{16}E)?$")
     help="The file of recorded counts.",
 )
 def instructions_command(update: bool, recorded: Path) -> None:
-    """Counts the instructions of fixed workloads; fails if there are more than recorded."""
+    """Count the instructions of fixed workloads; fail if they exceed the recorded ones."""
     console = options.console(100)
     valgrind = shutil.which("valgrind")
     if valgrind is None:
@@ -109,17 +109,17 @@ class Change:
 
     @property
     def is_improvement(self) -> bool:
-        """Whether it takes so much less that a later rise would not be seen."""
+        """Return whether the drop is so large that a later rise would be hidden."""
         return self.percent is not None and self.percent < -TOLERANCE
 
 
 def compare(then: dict[str, int], now: dict[str, int]) -> list[Change]:
-    """All workloads of both, by name."""
+    """Return all workloads of both, by name."""
     return [Change(name, then.get(name), now.get(name)) for name in sorted(then.keys() | now)]
 
 
 def read_counts(text: str) -> dict[str, int]:
-    """The instructions of each workload, with all that it calls, from what callgrind wrote.
+    """Return the instructions of each workload, including calls, from callgrind's output.
 
     Each function has lines that end in a number: what it took itself, and below each `calls=`
     what the called function took.
@@ -144,7 +144,7 @@ def read_counts(text: str) -> dict[str, int]:
 
 
 def _toolchain(valgrind: str) -> dict[str, str]:
-    """What decides how many instructions there are, beside the sources."""
+    """Return the settings besides the sources that determine the number of instructions."""
     rustc = _run(["rustc", "-vV"], cwd=CRATE)
     about = dict(line.split(": ", 1) for line in rustc.splitlines() if ": " in line)
     return {
@@ -160,7 +160,7 @@ def _in_words(toolchain: Any) -> str:
 
 
 def _build() -> Path:
-    """The executable of the workloads."""
+    """Build the executable of the workloads, and return its path."""
     command = ["cargo", "bench", "--locked", "--no-run", "--bench", BENCH]
     output = _run([*command, "--quiet", "--message-format=json"], cwd=CRATE)
     for line in output.splitlines():

@@ -25,7 +25,7 @@ class SpokenMessage:
 def read_conversation(
     messages: Iterable[Any], *, strip: bool, last: tuple[str, ...], names: bool = False
 ) -> list[SpokenMessage]:
-    """The messages; `last` are the roles that the last one may have.
+    """Return the messages; `last` are the roles that the last one may have.
 
     `names`: whether messages may have a `name`.
 

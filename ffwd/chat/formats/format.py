@@ -1,11 +1,11 @@
-"""Chat formats as data: what stands before, between and behind the messages.
+"""Chat formats as data: the texts before, between and after the messages.
 
     prompt = LLAMA3.render(messages, tokenizer=tokenizer)
     shorter = LLAMA3.truncate(messages, max_tokens=8000, tokenizer=tokenizer).messages
     mine = replace(CHATML, name="mine", stop=("###",))
 
-A model's own template (`ChatTemplate`) always says more about the model than a format of a family
-does. Formats are for models that come without one, and for prompts that are to be counted and cut.
+A model's own template (`ChatTemplate`) is always more specific than a format of a family. Formats
+are for models without one, and for prompts that must be counted and truncated.
 """
 
 from collections.abc import Iterable
@@ -103,7 +103,7 @@ class ChatFormat:
         return not any(token in around for token in self.control_tokens)
 
     def validate(self, messages: Iterable[Any], *, continue_final_message: bool = False) -> None:
-        """Raises `ConversationError`, with index and role, for what is no conversation.
+        """Raise `ConversationError`, with index and role, for an invalid conversation.
 
         A conversation is `[system]? (user assistant)* user`, each with text that is not empty;
         with `continue_final_message` an assistant's message is last. A `name` is refused where the
@@ -120,7 +120,7 @@ class ChatFormat:
         add_generation_prompt: bool | None = None,
         continue_final_message: bool = False,
     ) -> str:
-        """The prompt as text, control tokens by name. Nothing in it tells them from messages."""
+        """Return the prompt as text, with control tokens by name and not marked as such."""
         segments = self._segments(messages, add_generation_prompt, continue_final_message)
         return "".join(segment.text for segment in segments)
 
@@ -132,14 +132,14 @@ class ChatFormat:
         add_generation_prompt: bool | None = None,
         continue_final_message: bool = False,
     ) -> Prompt:
-        """The prompt.
+        """Return the prompt.
 
         `add_generation_prompt`: whether it ends with the beginning of an answer; None is the
-        format's own. Where it does not, the last message may be an assistant's.
-        `continue_final_message`: the last message is an assistant's that is to be continued.
+        format's own. Without it, the last message may be an assistant's. `continue_final_message`:
+        continue the last message, which is an assistant's.
 
-        Raises `ConversationError` as `validate` does, and `MissingControlTokensError` where the
-        vocabulary has not got the format's control tokens.
+        Raises `ConversationError` as `validate` does, and `MissingControlTokensError` if the
+        vocabulary lacks the format's control tokens.
         """
         segments = self._segments(messages, add_generation_prompt, continue_final_message)
         parts: list[Part] = []
@@ -169,7 +169,7 @@ class ChatFormat:
         add_generation_prompt: bool | None = None,
         continue_final_message: bool = False,
     ) -> int:
-        """How many ids the prompt has: exactly, with this tokenizer."""
+        """Return how many ids the prompt has: exactly, with this tokenizer."""
         prompt = self.render(
             messages,
             tokenizer=tokenizer,
@@ -187,7 +187,7 @@ class ChatFormat:
         add_generation_prompt: bool | None = None,
         continue_final_message: bool = False,
     ) -> Truncated:
-        """The conversation without its oldest turns, so that its prompt has `max_tokens` at most.
+        """Return the conversation without its oldest turns, in at most `max_tokens` tokens.
 
         A turn is a user's message and the answer to it, and is dropped as a whole. The system
         prompt and the last message of the user stay; raises `PromptLengthError` where they alone
@@ -242,7 +242,7 @@ class ChatFormat:
         )
 
     def _controls(self, tokenizer: FormatTokenizer) -> dict[str, int]:
-        """The ids of those control tokens that the format writes."""
+        """Return the ids of the control tokens that the format writes."""
         written = self.bos + self.eos + self.separator + (self.generation_prompt or "")
         written += self.system_prefix + self.system_suffix + self.user_prefix + self.user_suffix
         written += self.assistant_prefix + self.assistant_suffix

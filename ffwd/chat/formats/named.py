@@ -145,7 +145,7 @@ class MistralNamedFormat(ChatFormat):
         add_generation_prompt: bool | None = None,
         continue_final_message: bool = False,
     ) -> Prompt:
-        """The prompt of the version that `MistralFormat.for_tokenizer` finds.
+        """Return the prompt of the version that `MistralFormat.for_tokenizer` finds.
 
         The conversation is validated as `validate` does, and is one that an answer follows.
         """
@@ -214,7 +214,7 @@ class DetectedFormat:
 
 
 def detect(model: str) -> DetectedFormat:
-    """The format that the name of a model suggests, without regard to case.
+    """Return the format that the name of a model suggests, ignoring case.
 
     >>> detect("meta-llama/Meta-Llama-3-8B-Instruct").format.name
     'llama3'

@@ -1,4 +1,4 @@
-"""What formats need of a tokenizer."""
+"""The members of a tokenizer that formats use."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from ffwd.tokenizer.table import TokenKind
 
 
 class FormatTokenizer(PromptTokenizer, Protocol):
-    """What formats need of a tokenizer: `ffwd.tokenizer.Tokenizer` has it."""
+    """The members of a tokenizer that formats use; `ffwd.tokenizer.Tokenizer` has them."""
 
     @property
     def eos_token_ids(self) -> tuple[int, ...]:
@@ -17,11 +17,11 @@ class FormatTokenizer(PromptTokenizer, Protocol):
 
     @property
     def prefix_ids(self) -> tuple[int, ...]:
-        """What the tokenizer puts before a text by itself: the beginning token, or nothing."""
+        """The ids that the tokenizer adds before a text: the beginning token, or none."""
         ...
 
     def encode(self, text: str, /) -> list[int]:
-        """The ids of a text on its own, without special tokens."""
+        """Return the ids of a text alone, without special tokens."""
         ...
 
     @property
@@ -30,21 +30,21 @@ class FormatTokenizer(PromptTokenizer, Protocol):
         ...
 
     def id_to_token(self, token_id: int, /) -> str | None:
-        """A token's name."""
+        """Return a token's name."""
         ...
 
     def token_to_id(self, content: str, /) -> int | None:
-        """The id of a token by its name."""
+        """Return the id of a token by its name."""
         ...
 
     def token_kind(self, token_id: int, /) -> TokenKind:
-        """What a token stands for."""
+        """Return the kind of a token."""
         ...
 
 
 def control_id(tokenizer: FormatTokenizer, name: str) -> int | None:
-    """The id of the control token of that name; None where there is none.
+    """Return the id of the control token of that name, or None.
 
-    A token of text that is spelled like it is none: a message's text would get it too.
+    A text token with the same characters does not count: a message's text would produce it too.
     """
     return control_tokens(tokenizer).ids.get(name)

@@ -10,7 +10,7 @@ from ffwd.chat.messages import as_list, plain_messages, role_of
 
 @dataclass(frozen=True)
 class Truncated:
-    """What is left of a conversation."""
+    """The rest of a truncated conversation."""
 
     messages: list[Any]
     """The messages that stay, as they were given."""
@@ -23,7 +23,7 @@ class Truncated:
 def truncate(
     messages: Iterable[Any], *, max_tokens: int, count: Callable[[list[Any]], int]
 ) -> Truncated:
-    """Drops the oldest turns, as few as it takes for `count` to be `max_tokens` at most.
+    """Drop the oldest turns, as few as needed for `count` to be at most `max_tokens`.
 
     A turn begins with a user's message, or several that follow each other, and has all that
     follows until the next. System prompts stay wherever they are, and so does the last turn.
@@ -66,7 +66,7 @@ def truncate(
 
 
 def _turns(messages: Sequence[Any]) -> list[int | None]:
-    """For each message the number of its turn; None for system prompts."""
+    """Return for each message the number of its turn; None for system prompts."""
     found: list[int | None] = []
     turn, before = 0, ""
     for message in plain_messages(messages):

@@ -29,7 +29,7 @@ def write(
     generation_prompt: bool,
     continue_final_message: bool,
 ) -> list[Segment]:
-    """The segments of a prompt, in order; none is empty."""
+    """Return the segments of a prompt, in order; none is empty."""
     system = messages[0] if messages[0].role == "system" else None
     folded = system is not None and fields.system_placement != "own"
     users = [index for index, message in enumerate(messages) if message.role == "user"]
@@ -77,7 +77,7 @@ def _message(fields: "ChatFormat", message: SpokenMessage) -> Iterator[Segment]:
 
 
 def _prefix(fields: "ChatFormat", prefix: str, message: SpokenMessage) -> Iterator[Segment]:
-    """What stands before a message, with its name at the end of the first line."""
+    """Return the text before a message, with its name at the end of the first line."""
     if message.name is None or fields.name_prefix is None:
         yield Segment(prefix)
         return
@@ -90,7 +90,7 @@ def _prefix(fields: "ChatFormat", prefix: str, message: SpokenMessage) -> Iterat
 
 
 def control_parts(segments: Sequence[Segment], controls: Mapping[str, int]) -> list[Part]:
-    """The segments as parts: control tokens are found in the format's text, not in messages."""
+    """Return the segments as parts: control tokens are found in the format's text only."""
     names = sorted(controls, key=len, reverse=True)
     pattern = re.compile("|".join(map(re.escape, names)) or r"(?!)")
     parts: list[Part] = []

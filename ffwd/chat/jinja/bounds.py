@@ -1,4 +1,4 @@
-"""What an operation of a template would come to, looked at before it is done."""
+"""Estimates of the cost of a template's operation before it is executed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -73,7 +73,7 @@ def _is_nested(template: str) -> bool:
 
 
 def _longest(values: Any, numbers: bool) -> int:
-    """The length of the longest value in arguments, in a mapping or in a tuple of values."""
+    """Return the length of the longest value in arguments, in a mapping or in a tuple of values."""
     if isinstance(values, dict):
         values = list(values.values())
     if not isinstance(values, (tuple, list)):

@@ -1,4 +1,4 @@
-"""Rewrites a template so that what it does is counted where Jinja itself calls nobody."""
+"""Rewriting of a template that counts operations for which Jinja has no hook."""
 
 # ruff: noqa: N802
 # Jinja calls these methods by the names of its nodes.
@@ -13,7 +13,7 @@ _EQUALITY = frozenset({"eq", "ne", "lt", "lteq", "gt", "gteq"})
 
 
 def count(tree: nodes.Template, environment: jinja2.Environment) -> nodes.Template:
-    """The tree with calls of the environment.
+    """Return the tree with calls of the environment.
 
     `count` in each round of a loop, `sliced` for slices, `made` for what is written as a list,
     tuple or dict, `passed` between comparisons.

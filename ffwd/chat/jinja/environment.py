@@ -166,7 +166,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         self.globals["namespace"] = _Namespace
 
     def compiled(self, source: str) -> jinja2.Template:
-        """The template, in which what is done is counted."""
+        """Return the template, instrumented to count its operations."""
         tree = counting.count(self.parse(source), self)
         template = self.from_string(tree)
         assert isinstance(template, _Template)
@@ -174,29 +174,29 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         return template
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """`obj[argument]`; filters call it for each of many."""
+        """Return `obj[argument]`; filters call it for each of many."""
         current().spend()
         return super().getitem(obj, argument)
 
     def count(self) -> bool:
-        """Another round of a loop."""
+        """Count a round of a loop."""
         current().spend()
         return True
 
     def passed(self, value: Any) -> Any:
-        """A value that is compared; that it was called is counted."""
+        """Count a comparison, and return its value unchanged."""
         return value
 
     def made(self, value: Any) -> Any:
-        """A list, tuple or dict that the template writes."""
+        """Return a list, tuple or dict that the template writes, after counting it."""
         return current().made(value)
 
     def sliced(self, value: Any, start: Any, stop: Any, step: Any) -> Any:
-        """`value[start:stop:step]`."""
+        """Return `value[start:stop:step]`."""
         return current().made(value[start:stop:step])
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """An operator, bounded and tracked."""
+        """Apply an operator, bounded and tracked."""
         run = current()
         if operator == "+":
             if hasattr(left, "__len__") and hasattr(right, "__len__"):
@@ -222,7 +222,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         return run.made(self.binop_table[operator](left, right))
 
     def call(self, context: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """A call, bounded; methods of strings are tracked."""
+        """Make a call, bounded; methods of strings are tracked."""
         run = current()
         run.spend(1 + len(args))
         owner = getattr(function, "__self__", None)
@@ -241,7 +241,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         return run.made(super().call(context, function, *args, **kwargs))
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """`text.format` and `text.format_map`, sandboxed, bounded and tracked."""
+        """Wrap `text.format` and `text.format_map`: sandboxed, bounded and tracked."""
         wrapped = super().wrap_str_format(value)
         if wrapped is None:
             return None
@@ -304,7 +304,7 @@ _STRETCHES = frozenset(
 
 
 def _finalize(value: Any) -> Any:
-    """What is written for a value; the compiled template calls `str` on it."""
+    """Return the output of a value; the compiled template calls `str` on it."""
     if isinstance(value, str):
         return current().made(value)
     return formatting.to_string(value) if tracked.may_track(value) else value
@@ -326,7 +326,7 @@ def _strftime_now(format: str) -> str:
 
 @cache
 def environment() -> ChatEnvironment:
-    """The one environment: it is never changed, and what belongs to a rendering is in its `Run`.
+    """Return the shared, immutable environment; a rendering's state is in its `Run`.
 
     Raises `ImportError` for a Jinja2 from whose sandbox ways out are known.
     """
@@ -337,7 +337,7 @@ def environment() -> ChatEnvironment:
 
 
 def template_line(error: BaseException) -> int | None:
-    """The line of the template in which an error was raised."""
+    """Return the line of the template that raised an error."""
     line = None
     trace: types.TracebackType | None = error.__traceback__
     while trace is not None:

@@ -31,14 +31,14 @@ _NUMBERS = frozenset({"abs", "count", "float", "int", "length", "round", "wordco
 
 
 def all_filters() -> dict[str, Callable[..., Any]]:
-    """Every filter of the environment."""
+    """Return every filter of the environment."""
     return {name: _watched(name, function) for name, function in FILTERS.items()} | {
         "tojson": _watched("tojson", formatting.to_json)
     }
 
 
 def all_tests(tests: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
-    """Jinja's tests; each is counted."""
+    """Return Jinja's tests; each is counted."""
     return {name: _counted(function) for name, function in tests.items()}
 
 
@@ -52,9 +52,9 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The filter within its bounds, and without a way to lose track of text.
+    """Return the filter with bounds and with tracking of text.
 
-    Where no text is tracked it is Jinja's own function that runs.
+    Without tracked text it calls Jinja's own function.
     """
     rule = _RULES.get(name)
     context_first = getattr(function, "jinja_pass_arg", None) is not None
@@ -96,7 +96,7 @@ def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _items(context: Any, values: Any, attribute: Any) -> list[Any]:
-    """What `join` joins, made once: it may be an iterator."""
+    """Copy the items that `join` joins, because they may be an iterator."""
     if attribute is not None:
         values = map(make_attrgetter(context.environment, attribute), values)
     return list(values)
@@ -186,14 +186,14 @@ def _format(value: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def modulo(left: Any, right: Any) -> Any:
-    """`left % right`."""
+    """Return `left % right`."""
     if isinstance(left, str) and (tracked.tracks(left) or tracked.may_track(right)):
         return formatting.percent(left, right)
     return left % right
 
 
 def replace(text: str, old: str, new: str, count: int = -1) -> Any:
-    """`text.replace(...)`, also where only `new` is tracked."""
+    """Return `text.replace(...)`, also where only `new` is tracked."""
     if isinstance(new, tracked.Tracked) and not isinstance(text, tracked.Tracked):
         if isinstance(text, Markup) or not old:
             return tracked.fuzzy(text.replace(old, tracked.plain(new), count))
@@ -202,7 +202,7 @@ def replace(text: str, old: str, new: str, count: int = -1) -> Any:
 
 
 def join(separator: str, items: list[str]) -> Any:
-    """`separator.join(items)`, also where only an item is tracked."""
+    """Return `separator.join(items)`, also where only an item is tracked."""
     if not tracked.tracks(items):
         return separator.join(items)
     separator.join(tracked.plain(items))  # raises what the original does

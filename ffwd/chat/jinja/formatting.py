@@ -18,7 +18,7 @@ _CONVERSION = re.compile(
 
 
 def percent(template: str, values: Any) -> Any:
-    """`template % values`."""
+    """Return `template % values`."""
     result = tracked.plain(template) % tracked.plain(values)
     if not isinstance(template, str) or isinstance(result, Markup):
         return tracked.fuzzy(result)
@@ -46,7 +46,7 @@ def percent(template: str, values: Any) -> Any:
 
 
 def formatted(template: str, result: str, field: Callable[[str], Any]) -> Any:
-    """`template.format(...)`, whose text is `result`; `field` gives the value of a field."""
+    """Return `template.format(...)`, whose text is `result`; `field` returns a field's value."""
     if isinstance(result, Markup) or isinstance(template, tracked.Tracked):
         return tracked.fuzzy(result)
     pieces: list[str] = []
@@ -71,12 +71,12 @@ def formatted(template: str, result: str, field: Callable[[str], Any]) -> Any:
 
 
 def checked(found: str, expected: str) -> Any:
-    """What was found, where it has the characters that it must have."""
+    """Return the match if it has the expected characters."""
     return found if tracked.raw(found) == tracked.raw(expected) else tracked.fuzzy(expected)
 
 
 def to_string(value: Any) -> Any:
-    """`str(value)`."""
+    """Return `str(value)`."""
     if isinstance(value, str):
         return value if isinstance(value, tracked.Tracked) else str(value)
     if not tracked.may_track(value):
@@ -87,7 +87,7 @@ def to_string(value: Any) -> Any:
 
 
 def _repr(value: Any) -> list[str]:
-    """The pieces of `repr(value)`."""
+    """Yield the pieces of `repr(value)`."""
     if isinstance(value, tracked.Tracked):
         quote = repr(tracked.raw(value))[0]
         return [quote, tracked.expand(value, lambda c: _repr_of(c, quote)), quote]
@@ -122,7 +122,7 @@ def to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> Any:
-    """As transformers' `tojson`: unlike Jinja's own it escapes nothing for HTML."""
+    """Return transformers' `tojson`: unlike Jinja's own it escapes nothing for HTML."""
     options: dict[str, Any] = {
         "ensure_ascii": ensure_ascii,
         "indent": tracked.raw(indent),

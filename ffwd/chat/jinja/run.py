@@ -1,4 +1,4 @@
-"""What belongs to one rendering, and not to the environment that many share."""
+"""The state of one rendering, outside the shared environment."""
 
 import sys
 import time
@@ -17,7 +17,7 @@ _SMALL = 64
 
 
 class Size(NamedTuple):
-    """What a value would come to if it were written: what is shared in it counts each time."""
+    """The size of a value's output; shared parts count each time."""
 
     items: int
     characters: int
@@ -83,7 +83,7 @@ class Run:
         return value
 
     def size(self, value: Any) -> Size:
-        """The size of a value.
+        """Return the size of a value.
 
         A list may be in another one many times, and that one in a third: a few such steps, and the
         text of the last is longer than any memory. So containers are measured when they are made,
@@ -132,7 +132,7 @@ _CURRENT: ContextVar[Run | None] = ContextVar("ffwd.chat rendering", default=Non
 
 
 def current() -> Run:
-    """The rendering of this thread or task; a new one outside of any."""
+    """Return the rendering of this thread or task, or a fresh one outside of any."""
     return _CURRENT.get() or Run()
 
 

@@ -1,12 +1,11 @@
-"""Strings that know where each of their characters comes from.
+"""Strings that know the origin of each of their characters.
 
-A template cuts, trims, joins and looks into the texts of messages as it likes. `Tracked` goes
-through all of it as a `str` does, with the same characters, and keeps for each an *origin*, so
-that at the end it is known which `<|im_end|>` the template wrote and which a user.
+A template cuts, trims, joins and searches the texts of messages freely. `Tracked` behaves like a
+`str` with the same characters, and keeps an *origin* for each. After the rendering it is known
+which `<|im_end|>` comes from the template and which from a user.
 
-Where an operation has no exact rule here, its result is `FUZZY` as a whole: it has something of a
-caller's text in it, and nobody knows where. Nothing of the caller's is ever taken for the
-template's.
+The result of an operation without an exact rule here is `FUZZY` as a whole: it contains some of a
+caller's text at unknown positions. A caller's text never counts as the template's.
 """
 
 # ruff: noqa: D102
@@ -31,22 +30,22 @@ _FIRST_MESSAGE = 4
 
 
 def origin_of_message(index: int, *, trusted: bool) -> int:
-    """The origin of a message's characters."""
+    """Return the origin of a message's characters."""
     return _FIRST_MESSAGE + 2 * index + trusted
 
 
 def message_of(origin: int) -> int | None:
-    """The index of the message, None for other origins."""
+    """Return the index of the message, None for other origins."""
     return (origin - _FIRST_MESSAGE) // 2 if origin >= _FIRST_MESSAGE else None
 
 
 def may_control(origin: int) -> bool:
-    """Whether control tokens may be found in such characters."""
+    """Return whether control tokens may be found in such characters."""
     return origin == TEMPLATE or (origin >= _FIRST_MESSAGE and (origin - _FIRST_MESSAGE) % 2 == 1)
 
 
 def is_tag(text: str, place: int) -> bool:
-    """Whether the `TAG` is at a place, as far as the text knows.
+    """Return whether the `TAG` is at a place, as far as the text knows.
 
     A template may also write it (LFM2.5's does, behind tool calls).
     """
@@ -234,14 +233,14 @@ class Tracked(str):
 
 
 def raw(text: Any) -> Any:
-    """A string as exactly `str`; anything else as it is."""
+    """Return a string as exactly `str`; anything else unchanged."""
     if type(text) is str or not isinstance(text, str):
         return text
     return str.__str__(text)
 
 
 def make(text: str, origins: "array[int]", markup: bool = False) -> str:
-    """A string with these origins; no `Tracked` where all are the template's."""
+    """Return a string with these origins; no `Tracked` if all are the template's."""
     if not origins or not any(origins):
         return Markup(text) if markup else text
     made = str.__new__(Tracked, raw(text))
@@ -251,22 +250,22 @@ def make(text: str, origins: "array[int]", markup: bool = False) -> str:
 
 
 def uniform(text: str, origin: int) -> str:
-    """A string all of one origin."""
+    """Return a string with a single origin."""
     return make(raw(text), array("I", (origin,)) * len(text))
 
 
 def origins_of(text: str) -> "array[int]":
-    """The origin of each character."""
+    """Return the origin of each character."""
     return text._origins if isinstance(text, Tracked) else array("I", (TEMPLATE,)) * len(text)
 
 
 def is_markup(text: Any) -> bool:
-    """Whether jinja's `Markup` stands here."""
+    """Return whether jinja's `Markup` stands here."""
     return text._markup if isinstance(text, Tracked) else isinstance(text, Markup)
 
 
 def tracks(value: Any) -> bool:
-    """Whether there is tracked text in a value."""
+    """Return whether there is tracked text in a value."""
     if isinstance(value, Tracked):
         return True
     if isinstance(value, Mapping):
@@ -275,7 +274,7 @@ def tracks(value: Any) -> bool:
 
 
 def may_track(value: Any) -> bool:
-    """Whether there is tracked text in a value, or it is nothing that can be looked into."""
+    """Return whether a value contains tracked text, or cannot be searched."""
     if value is None or isinstance(value, (bool, int, float, range, Undefined)):
         return False
     if type(value) in (list, tuple, dict):
@@ -285,7 +284,7 @@ def may_track(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """The value with strings that know nothing."""
+    """Return the value with plain strings."""
     if isinstance(value, Tracked):
         return value._plain()
     if isinstance(value, dict):
@@ -298,7 +297,7 @@ def plain(value: Any) -> Any:
 
 
 def mark(value: Any, origin: int) -> Any:
-    """The value with all of its strings, keys too, of one origin."""
+    """Return the value with one origin for all of its strings, including keys."""
     if isinstance(value, str):
         return uniform(value, origin)
     if isinstance(value, dict):
@@ -311,7 +310,7 @@ def mark(value: Any, origin: int) -> Any:
 
 
 def fuzzy(value: Any) -> Any:
-    """The result of an operation without a rule: its strings are `FUZZY`."""
+    """Return the result of an operation without a rule: its strings are `FUZZY`."""
     if isinstance(value, (bytes, bytearray)):
         raise UntrackableError("the template turns a message's text into bytes")
     if isinstance(value, str) and not isinstance(value, Tracked):
@@ -324,7 +323,7 @@ def fuzzy(value: Any) -> Any:
 
 
 def concat(items: Iterable[str], *, markup: bool = False) -> str:
-    """The strings, joined by nothing."""
+    """Return the concatenated strings."""
     items = list(items)
     text = "".join(items)
     if not any(isinstance(item, Tracked) for item in items):
@@ -336,7 +335,7 @@ def concat(items: Iterable[str], *, markup: bool = False) -> str:
 
 
 def expand(text: str, spelling: Callable[[str], str], *, markup: bool = False) -> str:
-    """Each character in another spelling, of the same origin."""
+    """Return each character in another form, of the same origin."""
     written: list[str] = []
     origins = array("I")
     for character, origin in zip(raw(text), origins_of(text), strict=True):
@@ -346,7 +345,7 @@ def expand(text: str, spelling: Callable[[str], str], *, markup: bool = False) -
 
 
 def escaped(text: str) -> str:
-    """As `markupsafe.escape`."""
+    """Return the result of `markupsafe.escape`."""
     if is_markup(text):
         return text
     if not isinstance(text, Tracked):
@@ -355,7 +354,7 @@ def escaped(text: str) -> str:
 
 
 def add(left: Any, right: Any) -> Any:
-    """`left + right`, where one of them is tracked."""
+    """Return `left + right`, where one of them is tracked."""
     text = plain(left) + plain(right)  # raises what the original does
     if isinstance(text, Markup):
         left, right = escaped(left), escaped(right)

@@ -32,7 +32,7 @@ class Builder:
         self.require(version.control_tokens)
 
     def require(self, names: Sequence[str]) -> None:
-        """Raises `MissingControlTokensError` unless the vocabulary has all of these tokens."""
+        """Raise `MissingControlTokensError` unless the vocabulary has all of these tokens."""
         missing = []
         for name in names:
             token_id = control_id(self.tokenizer, name)
@@ -48,17 +48,17 @@ class Builder:
             )
 
     def control(self, name: str) -> None:
-        """One control token, which `require` has seen."""
+        """Return one control token, which `require` has seen."""
         token_id = self._controls[name]
         self.parts.append(ControlPart(token_id, name))
         self.ids.append((token_id,))
 
     def text(self, pieces: Sequence[Piece]) -> None:
-        """Pieces that are encoded as one text, apart from what is before and behind it."""
+        """Return pieces that are encoded as one text, apart from what is before and behind it."""
         self.encoded(pieces, self.tokenize(pieces))
 
     def tokenize(self, pieces: Sequence[Piece]) -> list[int]:
-        """The ids of pieces as one text, as SentencePiece or tiktoken has them."""
+        """Return the ids of pieces as one text, as SentencePiece or tiktoken encodes it."""
         try:
             return self.tokenizer.encode("".join(piece.text for piece in pieces))
         except (TextError, UnicodeEncodeError) as error:
@@ -69,7 +69,7 @@ class Builder:
             ) from error
 
     def encoded(self, pieces: Sequence[Piece], ids: Sequence[int]) -> None:
-        """Pieces with the ids that they have as one text."""
+        """Return pieces with the ids that they have as one text."""
         pieces = [piece for piece in pieces if piece.text]
         spaced = self._has_space_before(pieces, ids)
         if spaced:
@@ -85,11 +85,11 @@ class Builder:
         self.ids += _shared(pieces, sizes, ids, lengths)
 
     def _as_written(self, text: str) -> str:
-        """What decoding gives for a text."""
+        """Return the decoding of a text."""
         return text.replace(_MARK, " ") if self._marks_spaces else text
 
     def _has_space_before(self, pieces: Sequence[Piece], ids: Sequence[int]) -> bool:
-        """Whether the tokens have a space that the text does not begin with: SentencePiece's."""
+        """Return whether the tokens start with a space that the text lacks: SentencePiece's."""
         spaces = 0
         for token_id in ids:
             token = self.tokenizer.token_bytes(token_id) or b""
@@ -111,7 +111,7 @@ class Builder:
 def _shared(
     pieces: Sequence[Piece], sizes: Sequence[int], ids: Sequence[int], lengths: Sequence[int]
 ) -> list[tuple[int, ...]]:
-    """The ids of each piece: a token that several have is of the first that is a message's own.
+    """Return the ids of each piece; a shared token belongs to the first of a message's own.
 
     `sizes` and `lengths` are in bytes, of the pieces and of the tokens.
     """

@@ -29,7 +29,7 @@ _FOLLOWERS = {
 
 
 def check(turns: Sequence[Turn], version: MistralVersion, mode: Mode) -> None:
-    """Raises `ConversationError` unless the messages may be written in this version."""
+    """Raise `ConversationError` unless this version allows the messages."""
     _check_structure(turns)
     if version.number >= 11:
         _check_calls_by_id(turns, mode)
@@ -136,7 +136,7 @@ def _check_call_id(turn: Turn, call_id: str | None, number: int) -> None:
 
 
 def check_tools(tools: Sequence[dict[str, Any]]) -> None:
-    """Raises `ConversationError` for a name or a JSON Schema (draft 7) that is none."""
+    """Raise `ConversationError` for an invalid name or JSON Schema (draft 7)."""
     if not tools:
         return
     try:

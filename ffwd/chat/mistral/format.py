@@ -62,7 +62,7 @@ class MistralFormat:
         file: str | os.PathLike[str] | None = None,
         model: str | None = None,
     ) -> "MistralFormat":
-        """The format of a tokenizer's version, as `detect_version` finds it."""
+        """Return the format of a tokenizer's version, as `detect_version` finds it."""
         return cls(version=detect_version(tokenizer, file=file, model=model).version)
 
     @property
@@ -77,13 +77,14 @@ class MistralFormat:
 
     @property
     def stop(self) -> tuple[str, ...]:
-        """What ends an answer, by name: the end token, and what would follow the next turn."""
+        """The tokens that end an answer, by name: the end token, and the next turn's."""
         return ("</s>", "[/INST]")
 
     def validate(self, messages: Iterable[Any], *, continue_final_message: bool = False) -> None:
-        """Raises `ConversationError`, with index and role, for what is no conversation.
+        """Raise `ConversationError`, with index and role, for an invalid conversation.
 
-        What depends on how messages are joined (V1 has no tools, say) `render` refuses as well.
+        `render` also rejects what depends on the joining of messages (V1 has no tools, for
+        example).
         """
         check(
             read(messages, continue_final_message=continue_final_message), self.version, self.mode
@@ -98,7 +99,7 @@ class MistralFormat:
         settings: Mapping[str, Any] | None = None,
         continue_final_message: bool = False,
     ) -> Prompt:
-        """The prompt, with the ids that mistral-common gives.
+        """Return the prompt, with the ids of mistral-common.
 
         `messages` are dicts with `role` (system, developer, user, assistant, tool) and
         `content`; an assistant's may have `tool_calls` and `prefix`, a tool's `tool_call_id` and
@@ -137,7 +138,7 @@ class MistralFormat:
     def fill_in_the_middle(
         self, prefix: str, suffix: str | None = None, *, tokenizer: FormatTokenizer
     ) -> Prompt:
-        """The prompt for the text between `prefix` and `suffix`.
+        """Return the prompt for the text between `prefix` and `suffix`.
 
         In `Prompt.spans` the prefix is 0 and the suffix 1.
 
@@ -171,7 +172,7 @@ class MistralFormat:
         settings: Mapping[str, Any] | None = None,
         continue_final_message: bool = False,
     ) -> int:
-        """How many ids the prompt has."""
+        """Return how many ids the prompt has."""
         prompt = self.render(
             messages,
             tokenizer=tokenizer,
@@ -191,7 +192,7 @@ class MistralFormat:
         settings: Mapping[str, Any] | None = None,
         continue_final_message: bool = False,
     ) -> Truncated:
-        """The conversation without its oldest turns, so that its prompt has `max_tokens` at most.
+        """Return the conversation without its oldest turns, in at most `max_tokens` tokens.
 
         A turn is what the user says and all that follows until the user speaks again. System
         prompts and the last turn stay; raises `PromptLengthError` where they alone are too long,
@@ -218,7 +219,7 @@ def _end_token_ids(tokenizer: FormatTokenizer) -> tuple[int, ...]:
 
 
 def _prefill(builder: Builder, start: int) -> str:
-    """The last turn's text behind its last control token, without the space before a text."""
+    """Return the last turn's text after its last control token, without the added space."""
     texts: list[TextPart] = []
     for part in builder.parts[start:]:
         if isinstance(part, ControlPart):

@@ -29,7 +29,7 @@ negative numbers count from the end."""
 
 @dataclass(frozen=True)
 class Conversation:
-    """Turns, and up to V3 the system prompt that one of them is written with."""
+    """Turns, and up to V3 the system prompt that is written with one of them."""
 
     turns: tuple[Turn, ...]
     system: tuple[Piece, ...]
@@ -51,7 +51,7 @@ class Conversation:
 def join(
     turns: Sequence[Turn], version: MistralVersion, placement: SystemPlacement | None
 ) -> Conversation:
-    """The turns as they are written. Raises `ConversationError` for a placement that is none."""
+    """Return the turns in their order, or raise `ConversationError` for an invalid one."""
     number = version.number
     within = "" if number >= 15 else SEPARATOR
     found: list[Turn] = []
@@ -154,7 +154,7 @@ def _user_turn(turns: Sequence[Turn], placement: SystemPlacement) -> int:
 
 
 def _moved(turns: list[Turn], placement: SystemPlacement) -> list[Turn]:
-    """All system prompts directly before one of the user's turns."""
+    """Return all system prompts directly before one of the user's turns."""
     system = [turn for turn in turns if turn.role == "system"]
     if not system:
         return turns

@@ -1,7 +1,6 @@
 """Conversations for Mistral's models: read from dicts, then joined into turns.
 
-What is read, and what becomes one turn, is as mistral-common has it. Each piece of text keeps the
-index of the message that it is of.
+Parsing and joining follow mistral-common. Each piece of text keeps the index of its message.
 """
 
 import json
@@ -45,7 +44,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Thinking:
-    """A section of reasoning; one that is not closed is to be continued."""
+    """A section of reasoning; the model continues an open one."""
 
     text: str
     message: int
@@ -95,7 +94,7 @@ class Turn:
 
 
 def read(messages: Iterable[Any], *, continue_final_message: bool) -> list[Turn]:
-    """Each message as a turn of its own.
+    """Return each message as a turn of its own.
 
     `content` is text, or a list of `{"type": "text", "text": ...}` and
     `{"type": "thinking", "thinking": ..., "closed": ...}`. `reasoning_content` and `reasoning` of
@@ -170,7 +169,7 @@ def _message(message: dict[str, Any], index: int) -> Turn:
 
 
 def _content(content: Any, index: int, wrong: _Wrong) -> tuple[Chunk, ...]:
-    """The chunks of a message as they are given; text is one chunk, and none where it is empty."""
+    """Return the chunks of a message; text is one chunk, and empty text none."""
     if isinstance(content, str):
         return (Text((Piece(content, index),)),) if content else ()
     if not isinstance(content, (list, tuple)):
@@ -224,7 +223,7 @@ def _call(call: Any, index: int, wrong: _Wrong) -> ToolCall:
 
 
 def read_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
-    """The tools as they are written: name, description, parameters, in this order.
+    """Return the tools in their written form: name, description, parameters, in this order.
 
     Raises `ConversationError` for what is no function.
     """
@@ -253,7 +252,7 @@ def read_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
 
 
 def read_settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The settings of the model that are given."""
+    """Return the settings of the model that are given."""
     if settings is not None and not isinstance(settings, Mapping):
         raise ConversationError(f"the settings are {type(settings).__name__}, not a dict")
     made = plain(dict(settings or {}), what="the settings")
@@ -264,7 +263,7 @@ def read_settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def parsed(text: str, turn: int) -> Any:
-    """The JSON of a text, or the text where it is none."""
+    """Return the JSON of a text, or the text if it is not JSON."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -276,7 +275,7 @@ def parsed(text: str, turn: int) -> Any:
 
 
 def normalized(text: str, turn: int) -> str:
-    """JSON as it is written in prompts; other text as it is, and none as `{}`."""
+    """Return JSON in its prompt form; other text unchanged, and None as `{}`."""
     if not text:
         return "{}"
     value = parsed(text, turn)
@@ -294,7 +293,7 @@ def _dumps(value: Any, wrong: _Wrong) -> str:
 
 
 def joined(contents: Sequence[tuple[Chunk, ...]], within: str) -> tuple[Chunk, ...]:
-    """The contents of several messages as one: texts joined, empty ones left out.
+    """Return the contents of several messages as one: texts joined, empty ones dropped.
 
     Messages are joined by `SEPARATOR`, the chunks of one by `within`. Without reasoning what is
     found is one text, which may be empty.

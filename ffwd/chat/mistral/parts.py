@@ -29,7 +29,7 @@ def write_conversation(
     tools: Sequence[dict[str, Any]],
     settings: Mapping[str, Any],
 ) -> int:
-    """Writes the turns; gives the number of parts before those of the last turn.
+    """Write the turns; return the number of parts before those of the last turn.
 
     Raises `ConversationError` for turns that cannot be written in the version.
     """
@@ -59,7 +59,7 @@ def write_conversation(
 
 
 def write_infilling(builder: Builder, prefix: str, suffix: str | None) -> None:
-    """Writes what stands around the text that is asked for."""
+    """Write the texts around the text to generate."""
     builder.control("<s>")
     builder.control("[SUFFIX]")
     if suffix:
@@ -72,7 +72,7 @@ def write_infilling(builder: Builder, prefix: str, suffix: str | None) -> None:
 
 
 def is_open(made: Conversation) -> bool:
-    """Whether the last turn ends within reasoning."""
+    """Return whether the last turn ends within reasoning."""
     last = made.turns[-1]
     if not last.content or not last.prefix or last.tool_calls:
         return False
@@ -99,12 +99,12 @@ def _tools_and_settings(
 
 
 def _json(builder: Builder, value: Any, message: int | None) -> None:
-    """A value as JSON, which is encoded as one text."""
+    """Return a value as JSON, which is encoded as one text."""
     builder.text([Piece(json.dumps(value, ensure_ascii=False), message)])
 
 
 def _pieces(turn: Turn) -> list[Piece]:
-    """The text of a turn without reasoning."""
+    """Return the text of a turn without reasoning."""
     texts = [chunk for chunk in turn.content or () if isinstance(chunk, Text)]
     return [piece for text in texts for piece in text.pieces]
 
@@ -156,7 +156,7 @@ def _assistant(builder: Builder, turn: Turn, *, history: bool) -> None:
 
 
 def _stripped(pieces: Sequence[Piece]) -> list[Piece]:
-    """Without spaces at the end."""
+    """Return the text without spaces at the end."""
     found = list(pieces)
     while found:
         last = found.pop()
@@ -208,7 +208,7 @@ def _result(builder: Builder, turn: Turn) -> None:
 
 
 def _check_single_results(made: Conversation) -> None:
-    """V2 has one result of a tool for an assistant's turn, of those that are written."""
+    """Check that V2 has one tool result for each assistant's turn."""
     called, results = False, 0
     for index, turn in enumerate(made.turns):
         if index < made.last_user:

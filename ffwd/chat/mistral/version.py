@@ -89,15 +89,15 @@ class DetectedVersion:
 
 
 class NamedTokens(Protocol):
-    """What is asked of a tokenizer to find its version."""
+    """The members of a tokenizer that reveal its version."""
 
     def token_to_id(self, content: str, /) -> int | None:
-        """The id of a token by its name; None where there is none."""
+        """Return the id of a token by its name, or None."""
         ...
 
 
 def version_of_tokenizer(tokenizer: NamedTokens) -> DetectedVersion:
-    """The version that a vocabulary's control tokens are for.
+    """Return the version of a vocabulary's control tokens.
 
     SentencePiece models name the tokens that their version has, so this is sure up to V7. A
     tekken.json may name those of later versions too, so that it is a guess: ask
@@ -124,7 +124,7 @@ def version_of_tokenizer(tokenizer: NamedTokens) -> DetectedVersion:
 
 
 def version_of_file(path: str | os.PathLike[str]) -> DetectedVersion | None:
-    """The version that a tekken.json states, or that the name of a SentencePiece model ends in.
+    """Return the version in a tekken.json, or at the end of a SentencePiece model's name.
 
     `tokenizer.model.v3` is V3, and `….v7m1` is V7. None where neither says anything:
     `version_of_tokenizer` looks at the tokens. Raises `FileNotFoundError`, and
@@ -153,7 +153,7 @@ def version_of_file(path: str | os.PathLike[str]) -> DetectedVersion | None:
 
 
 def version_of_name(model: str) -> DetectedVersion | None:
-    """The version that models of this name have had; None for an unknown name. Always a guess.
+    """Guess the version of models with this name; None for an unknown name.
 
     >>> version_of_name("mistralai/Mistral-7B-Instruct-v0.3").version
     <MistralVersion.V3: 'v3'>
@@ -170,7 +170,7 @@ def detect_version(
     file: str | os.PathLike[str] | None = None,
     model: str | None = None,
 ) -> DetectedVersion:
-    """The version of a tokenizer's prompts.
+    """Return the version of a tokenizer's prompts.
 
     `file`, the tekken.json or SentencePiece model, says it for sure; by default it is what the
     tokenizer was loaded from, if that is such a file. Without one the control tokens do; where

@@ -116,7 +116,7 @@ def _load(model: Path | None) -> Demo:
 
 
 def _own(text: str, schema: Path | None) -> tuple[list[dict[str, Any]], Any]:
-    """The prompt for a text of the user's own, and the schema."""
+    """Return the prompt for the user's own text, and the schema."""
     wanted: Any = {
         "type": "object",
         "properties": {"name": {"type": "string", "minLength": 1}, "age": {"type": "integer"}},
@@ -140,7 +140,7 @@ Cut = list[tuple[int, float]]
 
 
 def _cuts(box: Demo, task: Task) -> dict[str, Cut] | None:
-    """The right record of a task as both ways of forcing cut it.
+    """Return the right record of a task as both ways of forcing tokenize it.
 
     Not where the prompt names no keys: there it is the keys that the model finds unlikely.
     """
@@ -155,7 +155,7 @@ def _cuts(box: Demo, task: Task) -> dict[str, Cut] | None:
 
 
 def summaries(outcomes: list[list[Outcome]]) -> list[dict[str, Any]]:
-    """Each way over all prompts: counts and sums; the likelihood is the mean of an answer."""
+    """Return the counts and sums of each way over all prompts, and its mean likelihood."""
     return [_summary(list(column)) for column in zip(*outcomes, strict=True)]
 
 
@@ -179,7 +179,7 @@ def _summary(of: list[Outcome]) -> dict[str, Any]:
 
 
 def mean_likelihoods(cuts: list[dict[str, Cut] | None]) -> dict[str, float] | None:
-    """The mean log-likelihood of the right records in nats, cut in both ways."""
+    """Return the mean log-likelihood of the right records in nats, tokenized in both ways."""
     known = [cut for cut in cuts if cut is not None]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""What `ffwd demo` says to people: the answers, the figures of each way, and what they mean."""
+"""The output of `ffwd demo`: the answers, the figures of each way, and their meaning."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Report:
         self._define(_WAYS)
 
     def prompt(self, title: str, task: Task, outcomes: list[Outcome]) -> None:
-        """A prompt and its answers, equal ones together."""
+        """Write a prompt and its answers, equal ones together."""
         keys = "" if task.named else ", which does not say how its schema names the keys"
         self._say(f"\n{title}{keys}", style="bold")
         self._indented(task.messages[-1]["content"])
@@ -88,7 +88,7 @@ class Report:
             self._indented(task.right)
 
     def table(self, summaries: list[dict[str, Any]]) -> None:
-        """A column for each way, over all prompts."""
+        """Write a column for each way, over all prompts."""
         from rich.table import Table
 
         table = Table()
@@ -106,7 +106,7 @@ class Report:
         cuts: list[dict[str, list[tuple[int, float]]] | None],
         means: dict[str, float] | None,
     ) -> None:
-        """What naive forcing does to the likelihood of the right answers."""
+        """Write the effect of naive forcing on the likelihood of the right answers."""
         if means is None:
             return
         self._say("\nWhy canonical", style="bold")
@@ -133,7 +133,7 @@ class Report:
         )
 
     def trace(self, tokens: list[TokenTrace], *, listed: bool) -> None:
-        """The tokens of an answer: those that the model chose, and those that were forced."""
+        """Write the tokens of an answer: the model's choices, and the forced ones."""
         from rich.table import Table
         from rich.text import Text
 
@@ -160,7 +160,7 @@ class Report:
     def _until_equal(
         self, cut: dict[str, list[tuple[int, float]]]
     ) -> dict[str, list[tuple[int, float]]]:
-        """Both beginnings, up to the token after which they are at the same place again."""
+        """Return both prefixes, up to the token after which they agree again."""
         ends = {
             name: [len(text) for text in self._beginnings(tokens)] for name, tokens in cut.items()
         }
@@ -200,7 +200,7 @@ class Report:
             self._console.print(Text(textwrap.indent(text, "  ")), soft_wrap=True)
 
     def _define(self, entries: dict[str, str]) -> None:
-        """Words, each with what it means beside it."""
+        """Return words, each with its meaning."""
         width = max(map(len, entries)) + 4
         for name, about in entries.items():
             lines = textwrap.wrap(about, max(self._console.width - width, 20))
@@ -213,7 +213,7 @@ def _tokens(cut: list[tuple[int, float]]) -> list[int]:
 
 
 def _probability(likelihood: float) -> str:
-    """A log-likelihood as a probability that is easy to compare."""
+    """Return a log-likelihood as a probability that is easy to compare."""
     share = math.exp(likelihood)
     if share >= 0.01:
         return f"{share:.0%}"
@@ -223,7 +223,7 @@ def _probability(likelihood: float) -> str:
 
 
 def _verdict(outcome: Outcome) -> tuple[str, str]:
-    """What is said of an answer, and its style."""
+    """Return the verdict on an answer, and its style."""
     if not outcome.valid:
         return "not valid", "red"
     if outcome.right is None:

@@ -37,7 +37,7 @@ _CANONICAL = FastForward()
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked for.
+    """A text, and the record to write from it.
 
     Attributes:
         messages: The prompt, as chat templates take it.
@@ -55,7 +55,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one way of writing made of one task.
+    """The outcome of one way of writing for one task.
 
     Attributes:
         way: One of `WAYS`.
@@ -87,7 +87,7 @@ WAYS = ("unconstrained", "masks", "naive forcing", "canonical forcing")
 
 
 def tasks(count: int, *, seed: int) -> list[Task]:
-    """Prompts that ask for a record of a short text, of six sorts in turn.
+    """Return prompts that ask for a record of a short text, of six sorts in turn.
 
     The first five are of five kinds of records, and say which keys are wanted. Most of these have a
     first key that is one of two with the same beginning, as `orderId` and `orderName`. The sixth is
@@ -113,7 +113,7 @@ def _not_named(words: Words) -> Example:
 
 
 class Demo:
-    """A model, its tokenizer and the vocabulary that grammars are compiled for.
+    """A model, its tokenizer and the vocabulary for its grammars.
 
     Args:
         model: A folder with a model of transformers that has a chat template; None for the one in
@@ -141,7 +141,7 @@ class Demo:
         self._generate(ids, max_new_tokens=1)
 
     def start(self, task: Task) -> Start:
-        """The prompt of a task, and the grammar of its schema, compiled anew.
+        """Return the prompt of a task, and the grammar of its schema, freshly compiled.
 
         Raises:
             FfwdError: The schema is none, or has what is not supported.
@@ -199,7 +199,7 @@ class Demo:
         return outcomes, reports[-1].tokens
 
     def _generate(self, ids: torch.Tensor, **options: Any) -> torch.Tensor:
-        """`generate`, greedily: ids [1, length] in, and with what comes after them out."""
+        """Return the ids [1, length] followed by those of `generate`, greedily."""
         chosen = {"do_sample": False, "num_beams": 1, "max_new_tokens": MAX_TOKENS, **options}
         output: torch.Tensor = self.model.generate(
             ids,
@@ -239,7 +239,7 @@ class Demo:
 
     @torch.no_grad()
     def likelihoods(self, prompt: Sequence[int], tokens: Sequence[int]) -> list[float]:
-        """The log-likelihood in nats of each token, after the prompt and those before it.
+        """Return the log-likelihood in nats of each token, after the prompt and those before it.
 
         Among all tokens: no mask is put on.
         """
@@ -249,18 +249,17 @@ class Demo:
         return each
 
     def cut(self, task: Task, text: str, *, naive: bool) -> list[int]:
-        """A given answer as the tokens that it has where all that is forced is appended.
+        """Return the tokens of a given answer if forced tokens are appended.
 
-        Where nothing is forced, it goes on with the first of the tokens that the tokenizer has for
-        what is left of the text.
+        If nothing is forced, the next token is the first that the tokenizer has for the rest.
 
         Args:
-            task: Whose grammar forces.
-            text: What follows that grammar.
-            naive: Whether forced text is tokenized by itself, or canonically.
+            task: The task, whose grammar forces tokens.
+            text: A text that the grammar accepts.
+            naive: Whether forced text is tokenized alone, or canonically.
 
         Raises:
-            ValueError: The text does not follow the grammar.
+            ValueError: The grammar rejects the text.
 
         """
         start = self.start(task)

@@ -14,7 +14,7 @@ APPLICATORS = (*SAME, "$ref", "$dynamicRef", "if", "dependentSchemas", "patternP
 
 
 def closed(schema: object, *, whole: bool = True) -> Any:
-    """The schema, with objects closed that declare properties and do not say what else they have.
+    """Return the schema with objects closed that declare properties and allow no others by name.
 
     Args:
         schema: A schema, or what stands in place of one. It is not changed.

@@ -1,4 +1,4 @@
-"""A JSON Schema of which single parts are asked for."""
+"""A JSON Schema whose parts are read one by one."""
 
 import hashlib
 import json
@@ -38,11 +38,11 @@ class Document:
         self._uri = f"urn:ffwd:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
     def error(self, place: str, message: str) -> StructuralTagError:
-        """An error about a place of the schema."""
+        """Return an error about a position of the schema."""
         return StructuralTagError.at(self._pointer + place, message)
 
     def at(self, place: str) -> bool | dict[str, Any]:
-        """The schema at a place."""
+        """Return the schema at a position."""
         value: Any = self.schema
         for key in place.split("/")[1:]:
             key = key.replace("~1", "/").replace("~0", "~")
@@ -57,7 +57,7 @@ class Document:
         return value
 
     def resolve(self, place: str) -> str:
-        """The place that a place leads to, where it is nothing but a reference."""
+        """Return the target of a position that is only a reference."""
         seen = {place}
         while True:
             schema = self.at(place)
@@ -77,7 +77,7 @@ class Document:
             seen.add(place)
 
     def kinds(self, place: str) -> frozenset[str]:
-        """The types of values that there may be at a place, and perhaps more."""
+        """Return a superset of the types of values at a position."""
         return self._kinds(place, frozenset())
 
     def _kinds(self, place: str, around: frozenset[str]) -> frozenset[str]:
@@ -103,7 +103,7 @@ class Document:
         return found
 
     def json(self, place: str, kinds: frozenset[str]) -> JsonSchema:
-        """JSON text of what is at a place, of these types."""
+        """Return JSON text of a position's value, of these types."""
         named = [kind for kind in KINDS if kind in kinds]
         place = self.resolve(place)
         schema = self.at(place)
@@ -115,29 +115,29 @@ class Document:
         return self._json_schema({"$ref": reference, "type": named}, {self._uri: self.schema})
 
     def any_json(self, kinds: frozenset[str]) -> JsonSchema:
-        """JSON text of any value of these types."""
+        """Return JSON text of any value of these types."""
         return self._json_schema({"type": [kind for kind in KINDS if kind in kinds]}, {})
 
 
 def _refers(schema: dict[str, Any]) -> bool:
-    """Whether any place in a schema may lead elsewhere, or be led to."""
+    """Return whether any place in a schema may lead elsewhere, or be led to."""
     text = json.dumps(schema)
     return any(f'"{name}"' in text for name in ("$ref", "$dynamicRef", "$recursiveRef", "$id"))
 
 
 def branches(schema: dict[str, Any], keyword: str) -> list[str]:
-    """The places of the schemas in a list, from that of the schema on."""
+    """Return the positions of the schemas in a list, relative to the schema."""
     value = schema.get(keyword)
     return [f"{keyword}/{index}" for index in range(len(value))] if isinstance(value, list) else []
 
 
 def escaped(key: str) -> str:
-    """A key within a JSON pointer."""
+    """Return a key as a part of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
 def kind_of(value: object) -> str:
-    """The type of a JSON value."""
+    """Return the type of a JSON value."""
     if value is None:
         return "null"
     if isinstance(value, bool):

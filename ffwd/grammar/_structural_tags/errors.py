@@ -1,4 +1,4 @@
-"""What is wrong with a structural tag, and where."""
+"""Errors of structural tags, with their positions."""
 
 from ffwd._native import GrammarError
 
@@ -14,7 +14,7 @@ class StructuralTagError(GrammarError):
 
     @classmethod
     def at(cls, pointer: str, message: str) -> "StructuralTagError":
-        """An error at a place of the tag."""
+        """Return an error about a position of the tag."""
         error = cls(f"{message} (at {pointer!r})" if pointer else message)
         error.pointer = pointer
         error.reason = message

@@ -28,15 +28,15 @@ class Fields:
         self._read: set[str] = set()
 
     def place(self, name: str) -> str:
-        """The pointer of a field."""
+        """Return the pointer of a field."""
         return f"{self.pointer}/{name}"
 
     def has(self, name: str) -> bool:
-        """Whether there is such a field, and it is not null."""
+        """Return whether there is such a field, and it is not null."""
         return self._values.get(name) is not None
 
     def value(self, name: str, default: Any = _MISSING) -> Any:
-        """A field as it is."""
+        """Return a field unchanged."""
         self._read.add(name)
         if name in self._values:
             return self._values[name]
@@ -45,11 +45,11 @@ class Fields:
         return default
 
     def text(self, name: str, default: str = _MISSING) -> str:
-        """A string."""
+        """Return a string."""
         return check_text(self.value(name, default), self.place(name), f"{name!r}")
 
     def flag(self, name: str, default: bool) -> bool:
-        """True or false."""
+        """Return a boolean."""
         value = self.value(name, default)
         if not isinstance(value, bool):
             raise StructuralTagError.at(
@@ -58,7 +58,7 @@ class Fields:
         return value
 
     def count(self, name: str, default: int | None = _MISSING, *, least: int = 0) -> int | None:
-        """A number of times, or null."""
+        """Return a number of times, or None."""
         value = self.value(name, default)
         if value is None and default is None:
             return None
@@ -73,7 +73,7 @@ class Fields:
         return value
 
     def items(self, name: str, default: list[Any] = _MISSING) -> list[tuple[Any, str]]:
-        """The items of a list, each with its pointer."""
+        """Return the items of a list, each with its pointer."""
         value = self.value(name, default)
         if not isinstance(value, (list, tuple)):
             raise StructuralTagError.at(
@@ -82,7 +82,7 @@ class Fields:
         return [(item, f"{self.place(name)}/{index}") for index, item in enumerate(value)]
 
     def texts(self, name: str, default: list[Any] = _MISSING) -> tuple[str, ...]:
-        """A list of strings, none of them empty."""
+        """Return a list of strings, none of them empty."""
         texts = []
         for item, pointer in self.items(name, default):
             texts.append(check_text(item, pointer, f"an item of {name!r}"))
@@ -91,16 +91,16 @@ class Fields:
         return tuple(texts)
 
     def tokens(self, name: str, default: list[Any] = _MISSING) -> tuple[int | str, ...]:
-        """A list of tokens, by id or name."""
+        """Return a list of tokens, by id or name."""
         return tuple(check_token(item, pointer) for item, pointer in self.items(name, default))
 
     def unread(self) -> Iterator[str]:
-        """The names of the fields that were not asked for."""
+        """Return the names of the fields that were not read."""
         return (str(name) for name in self._values if name not in self._read)
 
 
 def check_text(value: object, pointer: str, what: str) -> str:
-    """A string that has a UTF-8 form."""
+    """Return a string that has a UTF-8 form."""
     if not isinstance(value, str):
         raise StructuralTagError.at(pointer, f"{what} must be a string, not {_type(value)}")
     index = lone_surrogate(value)
@@ -110,7 +110,7 @@ def check_text(value: object, pointer: str, what: str) -> str:
 
 
 def check_token(value: object, pointer: str) -> int | str:
-    """A token by id or name."""
+    """Return a token by id or name."""
     if isinstance(value, str):
         if not check_text(value, pointer, "a token"):
             raise StructuralTagError.at(pointer, "the name of a token must not be empty")

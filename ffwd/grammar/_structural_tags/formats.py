@@ -24,7 +24,7 @@ MAX_NESTING = 100
 
 @dataclass(frozen=True)
 class Around:
-    """What is around a format.
+    """The context of a format.
 
     Attributes:
         ends: The texts that end the tag around it; free text stops before them.
@@ -52,7 +52,7 @@ class Reader:
     lenient: bool = False
 
     def read(self, value: object, pointer: str, around: Around) -> Grammar:
-        """A format of any type."""
+        """Return the grammar of a format of any type."""
         fields = Fields(value, pointer, "a format")
         kind = fields.text("type")
         fields.kind = f"the format {kind!r}"
@@ -77,11 +77,11 @@ class Reader:
                 )
 
     def content(self, fields: Fields, around: Around) -> Grammar:
-        """The format that another one has as its content."""
+        """Return the grammar of a format's content."""
         return self.read(fields.value("content"), fields.place("content"), around)
 
     def tag(self, value: object, pointer: str, around: Around) -> "Tag":
-        """A tag, in its three parts."""
+        """Return a tag, in its three parts."""
         fields = Fields(value, pointer, "a tag")
         if fields.value("type", "tag") != "tag":
             raise StructuralTagError.at(
@@ -124,14 +124,14 @@ Mark: TypeAlias = str | tuple[int | str]
 
 @dataclass(frozen=True)
 class Tag:
-    """What begins it, what is in it, and what may end it."""
+    """The begin, content and end of a tag."""
 
     begin: Mark
     content: Grammar
     ends: list[Mark]
 
     def grammar(self, skipped: int | None = None) -> Grammar:
-        """The whole tag, or what follows so many characters of its beginning; 0 for its token."""
+        """Return the whole tag, or its part after some characters of its begin; 0 for its token."""
         begin: Grammar
         if isinstance(self.begin, str):
             begin = lit(self.begin[skipped or 0 :], controls=True)
@@ -141,7 +141,7 @@ class Tag:
 
 
 def mark_of(mark: Mark) -> Grammar:
-    """What begins or ends a tag, as a grammar."""
+    """Return the begin or end of a tag as a grammar."""
     return lit(mark, controls=True) if isinstance(mark, str) else tokens(mark)
 
 
@@ -170,7 +170,7 @@ def _any_text(reader: Reader, fields: Fields, around: Around) -> Grammar:
 
 
 def _without(fields: Fields, name: str, around: Around) -> tuple[str, ...]:
-    """What free text does not have in it: what the format says, and the end of the tag around."""
+    """Return the texts that free text excludes: the format's, and the end of the outer tag."""
     return tuple(dict.fromkeys(fields.texts(name, []) + around.ends))
 
 

@@ -27,7 +27,7 @@ def structural_tag(
     closed_objects: bool = True,
     **options: Unpack[WritingOptions],
 ) -> Grammar:
-    """What a structural tag of XGrammar says.
+    """Return the grammar of a structural tag of XGrammar.
 
     Both forms are read: `{"type": "structural_tag", "format": {...}}`, with all formats of XGrammar
     0.2.8, and the older `{"type": "structural_tag", "structures": [...], "triggers": [...]}`.
@@ -80,7 +80,7 @@ def _older(reader: Reader, fields: Fields) -> Grammar:
 
 
 def _triggered(fields: Fields) -> dict[str, Any]:
-    """The older form as a format."""
+    """Return the older form as a format."""
     tags = []
     for item, pointer in fields.items("structures"):
         structure = Fields(item, pointer, "a structure")

@@ -23,7 +23,7 @@ class Schemas(Writing):
     closed_objects: bool = True
 
     def read(self, fields: Fields) -> Grammar:
-        """What a format with a schema says."""
+        """Return the grammar of a format with a schema."""
         deprecated = fields.value("type") == "qwen_xml_parameter"
         schema = fields.value("json_schema")
         pointer = fields.place("json_schema")

@@ -10,7 +10,7 @@ FREE = "ffwd: without"
 
 
 def without(schema: object, texts: tuple[str, ...]) -> Any:
-    """The schema, with strings that have one of the texts in them forbidden.
+    """Return the schema without the strings that contain one of the texts.
 
     Strings with a `pattern` or `format` are what that says, and nothing more.
     """

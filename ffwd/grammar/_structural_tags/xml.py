@@ -41,7 +41,7 @@ def arguments(
     any_order: bool,
     excluding: tuple[str, ...] = (),
 ) -> Grammar:
-    """The arguments that a schema describes; or one value, written like that of an argument.
+    """Return a grammar for the arguments that a schema describes, or for one such value.
 
     Raises:
         StructuralTagError: The schema says something of objects that is not supported in XML.
@@ -75,18 +75,18 @@ class Writer:
     named: dict[str, Grammar] = field(default_factory=dict)
 
     def may_be_object(self) -> bool:
-        """Whether the schema is one of arguments."""
+        """Return whether the schema is one of arguments."""
         kinds = self.document.kinds(self.document.resolve(""))
         return not kinds or "object" in kinds
 
     def value(self) -> Grammar:
-        """The value of the schema itself, which is no object."""
+        """Return the value of the schema itself, which is no object."""
         return choice([body for _, body in self._bodies(self.document.resolve(""))])
 
     def element(
         self, name: str | Grammar | None, place: str | None, names: Names = ANY_NAME
     ) -> Grammar:
-        """One argument, or an item of a list, whose value is at a place."""
+        """Return one argument, or an item of a list, whose value is at a place."""
         written = self._name(name, place or "", names) if isinstance(name, str) else name
         opened = self.style.write(written, self._bodies(place), self.space)
         closing: Grammar = lit(self.style.close, controls=True)
@@ -109,7 +109,7 @@ class Writer:
         return names.among([name])
 
     def _bodies(self, place: str | None) -> Bodies:
-        """What may stand in an element."""
+        """Return the contents of an element."""
         kinds = frozenset(KINDS) if place is ANYTHING else self.document.kinds(place)
         if not self.style.open_values and kinds == frozenset(KINDS):
             raise self.document.error(
@@ -138,7 +138,7 @@ class Writer:
         return value if self.style.tight else seq(self.space, value, self.space)
 
     def _value(self, only: frozenset[str], place: str | None) -> Grammar:
-        """A value of some types, none of them a string."""
+        """Return a value of some types, none of them a string."""
         if self.style.nested and only & {"object", "array"}:
             return self._named(min(only), place)
         if place is ANYTHING:
@@ -146,7 +146,7 @@ class Writer:
         return self.document.json(place, only)
 
     def _named(self, kind: str, place: str | None) -> Grammar:
-        """An object or list as a rule, for it may have itself in it."""
+        """Return an object or list as a rule, because it may contain itself."""
         place = ANYTHING if place is ANYTHING else self.document.resolve(place)
         name = f"any {kind}" if place is ANYTHING else f"{kind} {place}"
         if name not in self.named:
@@ -156,7 +156,7 @@ class Writer:
         return rule(name)
 
     def members(self, place: str | None) -> Grammar:
-        """The members of an object, one after the other."""
+        """Return the members of an object, one after the other."""
         if place is not ANYTHING:
             place = self.document.resolve(place)
         schema = True if place is ANYTHING else self.document.at(place)
@@ -243,7 +243,7 @@ class Writer:
     def _others(
         self, place: str, schema: dict[str, Any], declared: tuple[str, ...], names: Names
     ) -> Grammar | None:
-        """A member that is not declared, if there may be any.
+        """Return an undeclared member, if the schema allows any.
 
         A name that several patterns match does not come.
         """
@@ -281,7 +281,7 @@ class Writer:
         most: int | None,
         place: str,
     ) -> Grammar:
-        """Members as they are declared, of which there may have to be so many."""
+        """Return members in the declared order, with bounds on their number."""
         counted = least > 0 or most is not None
         # What follows once so many members were looked at and so many of them came.
         after: dict[int, Grammar | None] = {}
@@ -318,7 +318,7 @@ class Writer:
         return repeat(seq(self.space, other), max(least, 0), most)
 
     def _items(self, place: str | None) -> Grammar:
-        """The items of a list, one after the other."""
+        """Return the items of a list, one after the other."""
         schema = True if place is ANYTHING else self.document.at(place)
         if place is ANYTHING or isinstance(schema, bool):
             return repeat(self.element(None, ANYTHING))

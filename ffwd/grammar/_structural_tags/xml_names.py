@@ -15,7 +15,7 @@ from ffwd.grammar._structural_tags.xml_strings import CONSTRAINTS, string_text
 
 @dataclass(frozen=True)
 class Names:
-    """What names must be.
+    """The constraints on names.
 
     Attributes:
         text: What is said of them as texts.
@@ -37,18 +37,18 @@ class Names:
         return self.listed == ()
 
     def allows(self, name: str) -> bool:
-        """Whether a name is listed, where they are. What is said of its text is not looked at."""
+        """Return whether a list of names, if any, has this one, ignoring constraints."""
         return self.listed is None or name in self.listed
 
     def among(self, names: list[str]) -> Grammar:
-        """Those of some names that are allowed."""
+        """Return the allowed ones of some names."""
         texts = choice([lit(name) for name in names])
         return texts if self.is_free else intersection(texts, self.text)
 
     def but(
         self, declared: tuple[str, ...], excluding: tuple[str, ...], patterns: tuple[str, ...]
     ) -> Grammar:
-        """The allowed ones that are not declared, and that match these patterns as well."""
+        """Return the allowed names that are undeclared and match these patterns as well."""
         text = replace(
             self.text,
             other_than=declared,
@@ -64,10 +64,10 @@ ANY_NAME = Names()
 
 
 def read_names(document: Document, place: str, schema: dict[str, Any]) -> Names:
-    """What the `propertyNames` of an object say.
+    """Return the constraints of an object's `propertyNames`.
 
     Raises:
-        StructuralTagError: They say something that is not supported.
+        StructuralTagError: They are unsupported.
 
     """
     value = schema.get("propertyNames", True)
@@ -96,7 +96,7 @@ def read_names(document: Document, place: str, schema: dict[str, Any]) -> Names:
 
 
 def patterns_of(document: Document, place: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """The `patternProperties` of an object."""
+    """Return the `patternProperties` of an object."""
     patterns = schema.get("patternProperties", {})
     if not isinstance(patterns, dict):
         raise document.error(f"{place}/patternProperties", "this must be an object")
@@ -104,12 +104,12 @@ def patterns_of(document: Document, place: str, schema: dict[str, Any]) -> dict[
 
 
 def avoiding(pattern: str) -> str:
-    """A pattern of the texts in which another one matches nothing."""
+    """Return a pattern of the texts in which another one matches nothing."""
     return rf"^(?![\s\S]*(?:{pattern}))"
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a pattern matches in a name, as far as Python's dialect tells."""
+    """Return whether a pattern matches in a name, as far as Python's dialect tells."""
     try:
         return re.search(pattern, name) is not None
     except re.error:

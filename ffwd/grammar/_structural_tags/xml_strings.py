@@ -16,7 +16,7 @@ REFUSED = ("not", "if", "then", "else", "$dynamicRef", "$recursiveRef")
 
 
 def strings(document: Document, place: str, close: str, excluding: tuple[str, ...] = ()) -> Grammar:
-    """The strings at a place, without the text that closes them and without excluded texts.
+    """Return the strings at a position, without the closing text and excluded texts.
 
     Strings with a `pattern` or `format` may have excluded texts in them, as XGrammar has it.
 
@@ -61,7 +61,7 @@ def strings(document: Document, place: str, close: str, excluding: tuple[str, ..
 
 
 def _inner(document: Document, place: str, schema: dict[str, Any]) -> list[str]:
-    """The alternatives of which one says what strings there are."""
+    """Return the alternatives of the one keyword that describes strings."""
     found: list[str] = []
     for keyword in ("anyOf", "oneOf", "allOf"):
         places = [f"{place}/{one}" for one in branches(schema, keyword)]
@@ -82,7 +82,7 @@ def _inner(document: Document, place: str, schema: dict[str, Any]) -> list[str]:
 
 
 def _says(document: Document, place: str) -> bool:
-    """Whether anything is said of strings at a place."""
+    """Return whether anything is said of strings at a place."""
     schema = document.at(document.resolve(place))
     keywords = (*CONSTRAINTS, *REFUSED, "const", "enum", "anyOf", "oneOf", "allOf")
     return isinstance(schema, dict) and any(keyword in schema for keyword in keywords)
@@ -103,7 +103,7 @@ def _constrained(
 
 
 def string_text(document: Document, place: str, schema: dict[str, Any]) -> StringText:
-    """What `pattern`, `format` and the lengths at a place say of a text."""
+    """Return the constraints of `pattern`, `format` and the lengths at a position."""
     numbers = {}
     for keyword, name in (("minLength", "min_chars"), ("maxLength", "max_chars")):
         value = schema.get(keyword)

@@ -38,7 +38,7 @@ class Style:
     open_values: bool = True
 
     def escaped(self, name: str) -> str:
-        """A name as it is written."""
+        """Return a name in its written form."""
         for character, entity in self.escape:
             name = name.replace(character, entity)
         return name
@@ -54,7 +54,7 @@ def _any(bodies: Iterable[tuple[str, Grammar]]) -> Grammar:
 
 
 def _around(before: str, after: str) -> Callable[[Grammar | None, Bodies, Grammar], Grammar]:
-    """The name between two texts, then a value of any type."""
+    """Return the name between two texts, then a value of any type."""
 
     def write(name: Grammar | None, bodies: Bodies, space: Grammar) -> Grammar:
         return seq(_mark(before), name or "", _mark(after), _any(bodies))
@@ -68,7 +68,7 @@ def _glm(name: Grammar | None, bodies: Bodies, space: Grammar) -> Grammar:
 
 
 def _deepseek(before: str) -> Callable[[Grammar | None, Bodies, Grammar], Grammar]:
-    """Whether the value is a string is said."""
+    """Return whether the value is a string is said."""
 
     def write(name: Grammar | None, bodies: Bodies, space: Grammar) -> Grammar:
         strings = [body for body in bodies if body[0] == "string"]
@@ -84,13 +84,13 @@ def _deepseek(before: str) -> Callable[[Grammar | None, Bodies, Grammar], Gramma
 
 
 def _kimi_k3(name: Grammar | None, bodies: Bodies, space: Grammar) -> Grammar:
-    """The type of the value is said."""
+    """Return an element that states the type of the value."""
     ways = [seq(lit(f'" type="{kind}"'), _mark("<|sep|>"), body) for kind, body in bodies]
     return seq(_mark('<|open|>argument key="'), name or "", choice(ways))
 
 
 def _cohere(name: Grammar | None, bodies: Bodies, space: Grammar) -> Grammar:
-    """How the value is written is said."""
+    """Return how the value is written is said."""
     types = {"string": "raw", "object": "dict", "array": "list"}
     ways = [seq(lit(f' type="{types.get(kind, "json")}">'), body) for kind, body in bodies]
     named = seq(' name="', name, '"') if name is not None else seq()

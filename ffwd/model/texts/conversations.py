@@ -33,7 +33,7 @@ class Example:
 
 
 def compact(value: Any) -> str:
-    """A value as JSON without whitespace."""
+    """Return a value as JSON without whitespace."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -43,7 +43,7 @@ def _chat(system: str | None, user: str) -> list[Message]:
 
 
 def _object(facts: list[tuple[str, Fact]]) -> dict[str, Any]:
-    """The schema of records with these keys; one of two keys may stand for what is identified."""
+    """Return the schema of records with these keys; one of two keys may identify the record."""
 
     def closed(pairs: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         return {
@@ -121,7 +121,7 @@ SIMPLE_KINDS = ("order", "product", "person", "account", "event")
 
 
 def simple_extraction(words: Words, kind: str | None = None) -> Example:
-    """All facts of a record under their usual keys, which the prompt names in their order.
+    """Return all facts of a record under their usual keys, which the prompt names in their order.
 
     `kind` is one of `SIMPLE_KINDS`; None for any of them.
     """
@@ -131,7 +131,7 @@ def simple_extraction(words: Words, kind: str | None = None) -> Example:
 
 
 def _records(words: Words) -> Example:
-    """One record, and sometimes the user comes back for other keys of it."""
+    """Return one record, and sometimes a later request for its other keys."""
     source = words.source
     record = source.choice(list(KINDS.values()))(words)
     first = extraction(words, record)
@@ -148,7 +148,7 @@ def _records(words: Words) -> Example:
 
 
 def _names(words: Words) -> Example:
-    """A list of names: nothing but copying."""
+    """Return a list of names: plain copying."""
     source = words.source
     names = [words.name() for _ in range(source.randrange(2, 7))]
     *most, last = names
@@ -241,7 +241,7 @@ TOOLS: dict[str, dict[str, Any]] = {
 
 
 def _task_for(words: Words, name: str) -> tuple[str, dict[str, Any], dict[str, Any], str]:
-    """A request, the arguments, what the function returns, and the answer."""
+    """Return a request, the arguments, the function's result, and the answer."""
     source = words.source
     if name == "get_weather":
         city, degrees = words.city(), source.randrange(1, 35)
@@ -388,7 +388,7 @@ TASKS: dict[str, tuple[float, Callable[[Words], Example]]] = {
 
 
 def conversation(words: Words) -> Example:
-    """A conversation of any task."""
+    """Return a conversation of any task."""
     makers = list(TASKS.values())
     (chosen,) = words.source.choices(makers, [share for share, _ in makers])
     return chosen[1](words)

@@ -51,13 +51,13 @@ ORDER_STATES = {
 
 
 def _put(source: random.Random, first: str, others: list[str]) -> str:
-    """The sentences as a text, those after the first in any order."""
+    """Return the sentences as a text, those after the first in any order."""
     source.shuffle(others)
     return " ".join([first, *others])
 
 
 def _identity(words: Words, noun: str, named: Callable[[], str]) -> tuple[Fact, str]:
-    """What a record is known by, a number or a name, and how a sentence calls it."""
+    """Return the identity of a record, a number or a name, and its form in a sentence."""
     source = words.source
     number, name = words.number(source.choice((3, 4, 4, 5))), named()
     if source.random() < 0.5:
@@ -73,7 +73,7 @@ def _start(text: str) -> str:
 
 
 def order(words: Words) -> Record:
-    """An order in a shop."""
+    """Return an order in a shop."""
     source = words.source
     identity, subject = _identity(words, "order", words.thing)
     customer, state, total = words.name(), source.choice(list(ORDER_STATES)), words.amount()
@@ -98,7 +98,7 @@ def order(words: Words) -> Record:
 
 
 def person(words: Words) -> Record:
-    """A person."""
+    """Return a person."""
     source = words.source
     name, age, city, job = (
         words.name(), source.randrange(18, 90), words.city(), source.choice(JOBS),
@@ -129,7 +129,7 @@ def person(words: Words) -> Record:
 
 
 def event(words: Words) -> Record:
-    """Something that takes place."""
+    """Return an event."""
     source = words.source
     what, city, date, time = (
         source.choice(EVENTS), words.city(), words.date(), words.time(),
@@ -164,7 +164,7 @@ def event(words: Words) -> Record:
 
 
 def product(words: Words) -> Record:
-    """Something that is for sale."""
+    """Return an article for sale."""
     source = words.source
     identity, subject = _identity(words, "product", words.invented)
     color, price, stock = words.color(), words.amount(), source.random() < 0.5
@@ -186,7 +186,7 @@ def product(words: Words) -> Record:
 
 
 def invoice(words: Words) -> Record:
-    """A bill."""
+    """Return a bill."""
     source = words.source
     number, date, company = words.number(5), words.date(), words.company()
     amount, currency = words.amount(), source.choice(CURRENCIES)
@@ -214,7 +214,7 @@ def invoice(words: Words) -> Record:
 
 
 def trip(words: Words) -> Record:
-    """A journey."""
+    """Return a journey."""
     source = words.source
     name, start, end = words.name(), words.city(), words.city()
     date, count = words.date(), source.randrange(1, 10)
@@ -240,7 +240,7 @@ def trip(words: Words) -> Record:
 
 
 def account(words: Words) -> Record:
-    """A user of a service."""
+    """Return a user of a service."""
     source = words.source
     identity, subject = _identity(words, "user", words.first_name)
     plan, friends = (

@@ -33,13 +33,13 @@ CURRENCIES = ("EUR", "USD", "GBP", "CHF")
 
 
 class Words:
-    """What texts are filled with, from one source of random numbers."""
+    """Random words of texts, from one source of random numbers."""
 
     def __init__(self, source: random.Random) -> None:
         self.source = source
 
     def invented(self) -> str:
-        """A name of two or three syllables that hardly any other text has."""
+        """Return a name of two or three syllables that hardly any other text has."""
         count = self.source.choice((2, 2, 3))
         syllables = [
             self.source.choice(_ONSETS) + self.source.choice(_VOWELS) for _ in range(count)
@@ -48,48 +48,48 @@ class Words:
         return word.capitalize()
 
     def first_name(self) -> str:
-        """A given name, every other one of them invented."""
+        """Return a given name, every other one of them invented."""
         if self.source.random() < 0.5:
             return self.source.choice(FIRST_NAMES)
         return self.invented()
 
     def name(self) -> str:
-        """A person's name, with a family name or without."""
+        """Return a person's name, with a family name or without."""
         if self.source.random() < 0.6:
             return self.first_name()
         return f"{self.first_name()} {self.invented()}"
 
     def city(self) -> str:
-        """A place, more often invented than not."""
+        """Return a city, more often invented than not."""
         if self.source.random() < 0.35:
             return self.source.choice(CITIES)
         return self.invented()
 
     def company(self) -> str:
-        """A company's name."""
+        """Return a company's name."""
         return f"{self.invented()} {self.source.choice(('Ltd', 'Inc', 'AG', 'Group'))}"
 
     def color(self) -> str:
-        """A colour."""
+        """Return a colour."""
         return self.source.choice(COLORS)
 
     def thing(self) -> str:
-        """Something that is sold, such as `blue kettle`."""
+        """Return an article, such as `blue kettle`."""
         return f"{self.color()} {self.source.choice(THINGS)}"
 
     def number(self, digits: int) -> int:
-        """A number of exactly so many digits."""
+        """Return a number with exactly this many digits."""
         return self.source.randrange(10 ** (digits - 1), 10**digits)
 
     def amount(self) -> int | float:
-        """A sum of money, whole or with two places of which the last is not zero."""
+        """Return a sum of money, whole or with two places of which the last is not zero."""
         whole = self.number(self.source.choice((2, 3)))
         if self.source.random() < 0.5:
             return whole
         return float(f"{whole}.{self.source.randrange(10)}{self.source.randrange(1, 10)}")
 
     def date(self) -> str:
-        """A day, as RFC 3339 writes it."""
+        """Return a day, as RFC 3339 writes it."""
         source = self.source
         year, month, day = (
             source.randrange(2020, 2030),
@@ -99,5 +99,5 @@ class Words:
         return f"{year}-{month:02}-{day:02}"
 
     def time(self) -> str:
-        """A time of the day."""
+        """Return a time of the day."""
         return f"{self.source.randrange(7, 23):02}:{self.source.choice(('00', '15', '30', '45'))}"

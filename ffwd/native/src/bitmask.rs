@@ -108,7 +108,7 @@ impl<'py> Rows<'py> {
     }
 }
 
-/// Fills one row per matcher, in parallel, with the interpreter lock released.
+/// Fill one row per matcher, in parallel, without the interpreter lock.
 ///
 /// Args:
 ///     matchers: Any grammars and vocabularies.
@@ -117,9 +117,10 @@ impl<'py> Rows<'py> {
 ///     threads: How many threads may compute masks at once; by default one per processor.
 ///
 /// Raises:
-///     BitmaskError: As for `Matcher.fill_bitmask`, a row that is given twice, or less than one
-///         thread; then no row has been written.
-///     LimitExceededError: `rows` of it has those that were not written, in order. All others
+///     BitmaskError: As for `Matcher.fill_bitmask`, a duplicate row, or fewer than one thread; no
+///         row is written then.
+///     LimitExceededError: A matcher exceeded a limit. Its `rows` lists the rows that were not
+///         written, in order; all others were, and the error is that of the first.
 ///         were, and the error is that of the first.
 #[pyfunction]
 #[pyo3(signature = (matchers, bitmask, rows=None, *, threads=None))]

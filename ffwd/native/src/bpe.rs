@@ -24,7 +24,7 @@ pub fn token_list<'py>(py: Python<'py>, tokens: &[TokenId]) -> PyResult<Bound<'p
     PyList::new(py, tokens.iter().map(|token| token.0))
 }
 
-/// What special tokens in a text are: a word, or the names of those that are found.
+/// The treatment of special tokens in a text: a policy, or the names of those to find.
 pub struct SpecialArgument(pub SpecialPolicy);
 
 impl<'py> FromPyObject<'_, 'py> for SpecialArgument {
@@ -79,7 +79,7 @@ pub fn part_options(pretokenize: bool, normalize: bool, prefix_space: bool) -> P
     PartOptions { pretokenize, normalize, dummy_space: prefix_space }
 }
 
-/// Which tokens are canonical, and all tokens to choose from.
+/// The canonical token sequences, and the tokens they consist of.
 pub struct Sequences {
     pub canonicality: Arc<Canonicality>,
     trie: ByteTrie,
@@ -97,29 +97,29 @@ impl Sequences {
     }
 }
 
-/// A tokenizer: byte-pair encoding with everything around it.
+/// A byte-pair tokenizer with its pre-tokenizer, normalizer and special tokens.
 ///
-/// Texts are `str` or UTF-8 `bytes`; all offsets and lengths are in bytes of UTF-8. Safe to use
-/// from several threads, and long texts are encoded with the interpreter lock released.
+/// Texts are `str` or UTF-8 `bytes`; all offsets and lengths are in bytes of UTF-8. Threads may
+/// share it, and long texts are encoded without the interpreter lock.
 ///
 /// Args:
 ///     model: The pieces and merges.
 ///     stages: The pre-tokenizer's stages in order, as tokenizer.json writes them: `Split`,
-///         `ByteLevel` (its pattern), `Digits`, `Punctuation`, `Metaspace`. None: texts are not cut.
-///     added_tokens: Id, content and flags of each special token: `single_word`, `lstrip`,
-///         `rstrip` and `normalized` as in tokenizer.json; `text` for one that is found in every
-///         text.
-///     dummy_space: Where a space is written: "never", "text" (before the text), "first" (before the
-///         text, unless it begins with a special token) or "always" (before every stretch between
-///         special tokens).
-///     dummy_space_before_space: Also where the text begins with a space.
-///     compose: Texts are normalized to NFC.
-///     replaced: After that, what is replaced by what: `("▁", " ")`.
-///     limits: What is not exactly as in the original, by name.
-///     vocab_size: The number of ids; by default up to the largest.
+///         `ByteLevel` (its pattern), `Digits`, `Punctuation`, `Metaspace`. Without any, texts are
+///         not split.
+///     added_tokens: Id, content and flags of each special token: `single_word`, `lstrip`, `rstrip`
+///         and `normalized` as in tokenizer.json; `text` for one that is found in every text.
+///     dummy_space: The position of an added space: "never", "text" (before the text), "first"
+///         (before the text, unless it starts with a special token) or "always" (before each part
+///         between special tokens).
+///     dummy_space_before_space: Add it also if the text starts with a space.
+///     compose: Normalize texts to NFC.
+///     replaced: Replacements after that, in pairs: `("▁", " ")`.
+///     limits: Names of the differences from the original tokenizer.
+///     vocab_size: The number of ids; by default the largest id plus one.
 ///
 /// Raises:
-///     VocabularyError: Parts that are not supported or do not fit together.
+///     VocabularyError: The parts are unsupported or do not fit together.
 #[pyclass(name = "Bpe", module = "ffwd", frozen, subclass)]
 pub struct PyBpe {
     pub tokenizer: Arc<Tokenizer>,
@@ -136,7 +136,7 @@ impl PyBpe {
         }
     }
 
-    /// Which tokens are canonical, made when it is first asked for.
+    /// Returns the canonical sequences, which the first call makes.
     pub fn sequences(&self) -> Option<&Sequences> {
         self.sequences.get_or_init(|| Sequences::new(&self.tokenizer)).as_ref()
     }
@@ -220,19 +220,19 @@ impl PyBpe {
         self.tokenizer.vocab_size()
     }
 
-    /// Whether everything is as in the original tokenizer.
+    /// Whether every result equals that of the original tokenizer.
     #[getter]
     fn exact(&self) -> bool {
         self.tokenizer.limits().is_empty()
     }
 
-    /// What is not exactly as in the original tokenizer, by name.
+    /// The differences from the original tokenizer, by name.
     #[getter]
     fn limits(&self) -> Vec<String> {
         self.tokenizer.limits().to_vec()
     }
 
-    /// Special tokens by name.
+    /// The ids of special tokens by name.
     #[getter]
     fn special_tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let out = PyDict::new(py);
@@ -242,23 +242,24 @@ impl PyBpe {
         Ok(out)
     }
 
-    /// The token ids of a text.
+    /// Return the token ids of a text.
     ///
     /// Args:
-    ///     text: Bytes that are not UTF-8 are cut where each of them is a character of no class.
-    ///     special: What special tokens in the text are: "text", "forbidden", "allowed" (they are
-    ///         found), or a set of names to be found while the others are text.
-    ///     method: "backtracking", "table" and "heap" are exact and give the same; "greedy" (the
-    ///         longest token first) and "minimal" (the fewest tokens) are not how the model sees
-    ///         the text.
-    ///     pretokenize: Cut the text into pieces first; otherwise merges may cross their ends.
-    ///     normalize: Change the text as the tokenizer does.
-    ///     prefix_space: Write the space before the text that the tokenizer writes, if it does.
-    ///         False is for a stretch in the middle of a longer text.
+    ///     text: The text. Each byte that is not UTF-8 counts as a character without a class.
+    ///     special: The treatment of special tokens in the text: "text", "forbidden", "allowed"
+    ///         (they are found), or a set of names to find while the others are text.
+    ///     method: "backtracking", "table" and "heap" are exact and return the same ids. "greedy"
+    ///         (the longest token first) and "minimal" (the fewest tokens) differ from the
+    ///         tokenizer.
+    ///     pretokenize: Split the text into pieces first; otherwise merges may cross their
+    ///         boundaries.
+    ///     normalize: Normalize the text as the tokenizer does.
+    ///     prefix_space: Add the tokenizer's space before the text, if it has one. False is for a
+    ///         part in the middle of a longer text.
     ///
     /// Raises:
     ///     TextError: A forbidden special token, an unknown name, a lone surrogate, or bytes that
-    ///         are not UTF-8 and would have to be normalized.
+    ///         are not UTF-8 with a tokenizer that normalizes.
     #[pyo3(signature = (
         text,
         *,
@@ -290,9 +291,11 @@ impl PyBpe {
         token_list(py, &tokens)
     }
 
-    /// The ids of tokens that texts are not encoded with: those that no merges lead to (where whole
-    /// pieces are looked up, texts may have them even so), and those for which no text was found that
-    /// has them, by themselves or between some characters.
+    /// Return the ids of tokens that the tokenizer never produces, in two lists.
+    ///
+    /// The first has those that no merges produce (a tokenizer that looks up whole pieces may
+    /// produce them nevertheless). The second has those for which no text was found that contains
+    /// them, alone or between some characters.
     fn unused_tokens<'py>(
         &self,
         py: Python<'py>,
@@ -301,7 +304,7 @@ impl PyBpe {
         Ok((token_list(py, &unused.unmerged)?, token_list(py, &unused.unreachable)?))
     }
 
-    /// How many tokens a text has: the length of what `encode` returns.
+    /// Return the number of tokens of a text: the length of what `encode` returns.
     #[pyo3(signature = (
         text, *, special=SpecialArgument(SpecialPolicy::Text), pretokenize=true, normalize=true, prefix_space=true
     ))]
@@ -324,8 +327,9 @@ impl PyBpe {
             .map_err(|error| errors::text(py, &error))
     }
 
-    /// How many tokens a text has, or None if they are more than `limit`. Reads no more of the
-    /// text than it takes to know that.
+    /// Return the number of tokens of a text, or None if it exceeds `limit`.
+    ///
+    /// Reads no more of the text than this needs.
     #[pyo3(signature = (
         text, limit, *, special=SpecialArgument(SpecialPolicy::Text), pretokenize=true, normalize=true, prefix_space=true
     ))]
@@ -350,18 +354,18 @@ impl PyBpe {
             .map_err(|error| errors::text(py, &error))
     }
 
-    /// Cuts a text in two: the longest beginning that ends at a character boundary and has at most
-    /// `num_tokens` tokens when it is encoded on its own, and the rest. Reads little more than
-    /// that beginning.
+    /// Split a text after as many whole characters as `num_tokens` tokens can encode.
     ///
-    /// The first part is never empty, unless the text is: if not even the first character has so
-    /// few tokens, it is that character. Special tokens are text.
+    /// The first part is the longest one that ends at a character boundary and has at most
+    /// `num_tokens` tokens when it is encoded alone. It is never empty unless the text is: it has
+    /// at least one character, even if that has more tokens. Special tokens are text. Reads little
+    /// more than the first part.
     ///
     /// Returns:
-    ///     Two texts of the type that was given.
+    ///     The two parts, of the type of `text`.
     ///
     /// Raises:
-    ///     TextError: Not UTF-8, text that the tokenizer normalizes, or a tokenizer that cannot
+    ///     TextError: The text is not UTF-8, the tokenizer normalizes it, or the tokenizer cannot
     ///         encode parts of a text exactly.
     #[pyo3(signature = (text, num_tokens, *, pretokenize=true, normalize=true, prefix_space=true))]
     fn split_at<'py>(
@@ -386,7 +390,7 @@ impl PyBpe {
         }
     }
 
-    /// The bytes that tokens stand for, special tokens written by name.
+    /// Return the bytes of tokens; special tokens are written by name.
     ///
     /// Raises:
     ///     TokenError: An id outside the vocabulary.
@@ -396,7 +400,7 @@ impl PyBpe {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// What a token stands for; empty for an id that stands for no text.
+    /// Return the bytes of a token; empty for an id without text.
     ///
     /// Raises:
     ///     TokenError: An id outside the vocabulary.
@@ -405,7 +409,7 @@ impl PyBpe {
         Ok(PyBytes::new(py, bytes.map_err(|error| errors::text(py, &error))?))
     }
 
-    /// An empty text that grows at its end, and whose tokens can be counted at any time.
+    /// Return an encoder for a text that grows at its end, with a token count at any time.
     ///
     /// Raises:
     ///     TextError: A tokenizer that cannot encode parts of a text exactly.
@@ -422,7 +426,7 @@ impl PyBpe {
         Ok(PyAppendEncoder { encoder: encoder.map_err(|error| errors::text(py, &error))? })
     }
 
-    /// An empty text that grows at its beginning, and whose tokens can be counted at any time.
+    /// Return an encoder for a text that grows at its start, with a token count at any time.
     ///
     /// Raises:
     ///     TextError: A tokenizer that cannot encode parts of a text exactly.
@@ -439,14 +443,14 @@ impl PyBpe {
         Ok(PyPrependEncoder { encoder: encoder.map_err(|error| errors::text(py, &error))? })
     }
 
-    /// A text, prepared so that the tokens of any stretch of it can be counted.
+    /// Return a counter for the tokens of any part of a text.
     ///
-    /// Takes time and memory linear in the text's length. With `prefix_space` a stretch is counted
-    /// as a text of its own, with the space that the tokenizer writes before a text; without, as a
-    /// stretch in the middle of a longer text.
+    /// It takes time and memory linear in the text's length. With `prefix_space` a part is counted
+    /// as a text of its own, after the tokenizer's space; without, as a part in the middle of a
+    /// longer text.
     ///
     /// Raises:
-    ///     TextError: Not UTF-8, text that the tokenizer normalizes, or a tokenizer that cannot
+    ///     TextError: The text is not UTF-8, the tokenizer normalizes it, or the tokenizer cannot
     ///         encode parts of a text exactly.
     #[pyo3(signature = (text, *, pretokenize=true, normalize=true, prefix_space=true))]
     fn interval_counter<'py>(
@@ -464,10 +468,10 @@ impl PyBpe {
         Ok(PyIntervalCounter { counter: counter.map_err(|error| errors::text(py, &error))? })
     }
 
-    /// Whether the tokens are just those that their text is encoded into.
+    /// Return whether the tokens equal the tokenization of their text.
     ///
-    /// A special token ends the text before it, and a new one begins after it. Tokens are those of
-    /// a stretch in the middle of a text, so there is no space before it.
+    /// A special token ends the text before it, and another text starts after it. The text counts
+    /// as a part in the middle of a longer one, without a space before it.
     ///
     /// Raises:
     ///     TokenError: An id outside the vocabulary.
@@ -478,7 +482,7 @@ impl PyBpe {
         Ok(py.released(|| sequences.canonicality.is_canonical(&tokens)))
     }
 
-    /// Where the tokens stop being the beginning of any text's; None if they do not.
+    /// Return the index at which the tokens stop being a prefix of some text's tokens, or None.
     ///
     /// Raises:
     ///     As `is_canonical`.
@@ -488,7 +492,7 @@ impl PyBpe {
         Ok(py.released(|| sequences.canonicality.first_noncanonical(&tokens)))
     }
 
-    /// The longest beginning of the tokens that is the beginning of some text's tokens.
+    /// Return the longest prefix of the tokens that starts some text's tokens.
     ///
     /// Raises:
     ///     As `is_canonical`.
@@ -499,14 +503,14 @@ impl PyBpe {
         Ok(token_ids)
     }
 
-    /// The tokens with which a text begins however it goes on, or if it ends here.
+    /// Return the longest token sequence that starts every continuation of `data`.
     ///
     /// Args:
-    ///     data: The beginning of the text, in bytes; it may end within a character.
+    ///     data: The start of the text, in bytes; it may end within a character.
     ///     recent_tokens: The tokens before it, in the same text.
     ///
     /// Returns:
-    ///     The tokens, and the bytes at the end that may yet be cut in several ways.
+    ///     The tokens, and the remaining bytes, whose tokens depend on the text after them.
     ///
     /// Raises:
     ///     As `is_canonical`.
@@ -526,14 +530,14 @@ impl PyBpe {
         Ok((tokens, PyBytes::new(py, data.get(partial.bytes..).unwrap_or_default())))
     }
 
-    /// Takes back the tokens at the end of a prompt that would be others once the text goes on.
+    /// Remove the tokens at the end of a prompt that its continuation could change.
     ///
     /// Args:
-    ///     token_ids: The prompt, or its end from a special token on.
-    ///     max_rollback: The most tokens to take back.
+    ///     token_ids: The prompt, or its part after the last special token.
+    ///     max_rollback: The most tokens to remove.
     ///
     /// Returns:
-    ///     The tokens that stay, and the bytes of the others: `recent_tokens` and `prefix` of
+    ///     The remaining tokens, and the bytes of the others: `recent_tokens` and `prefix` of
     ///     `CompiledGrammar.matcher`.
     ///
     /// Raises:
@@ -553,7 +557,7 @@ impl PyBpe {
         Ok((token_ids, PyBytes::new(py, &healed.cut)))
     }
 
-    /// About how many bytes of memory the tokenizer holds.
+    /// The estimated memory of the tokenizer, in bytes.
     #[getter]
     fn memory_bytes(&self) -> usize {
         self.tokenizer.memory_bytes()

@@ -1,4 +1,4 @@
-//! Texts in progress whose tokens are counted: `AppendEncoder`, `PrependEncoder`,
+//! Encoders that count the tokens of a changing text: `AppendEncoder`, `PrependEncoder`,
 //! `IntervalCounter`.
 
 use pyo3::prelude::*;
@@ -10,10 +10,10 @@ use super::released::Released;
 use super::text_argument::{detached, TextArgument};
 use ffwd_tokenizer::tokenizer::{AppendEncoder, IntervalCounter, PrependEncoder};
 
-/// A text that grows at its end, and how many tokens it has at every moment.
+/// A text that grows at its end, with its token count.
 ///
-/// The count is that of encoding the text so far on its own. Bytes at its end that are not yet a
-/// whole character are left out until the character is complete. Made by `Bpe.append_encoder`.
+/// The count is that of encoding the current text alone. Bytes of an incomplete character at the
+/// end are not counted until the character is complete. `Bpe.append_encoder` makes it.
 #[pyclass(name = "AppendEncoder", module = "ffwd")]
 pub struct PyAppendEncoder {
     pub encoder: AppendEncoder,
@@ -21,11 +21,11 @@ pub struct PyAppendEncoder {
 
 #[pymethods]
 impl PyAppendEncoder {
-    /// Appends text; bytes may end within a character.
+    /// Append text; bytes may end within a character.
     ///
     /// Raises:
-    ///     TextError: Not UTF-8, or text that the tokenizer normalizes; `byte` is the place in the
-    ///         whole text. Then nothing has been appended.
+    ///     TextError: The text is not UTF-8, or the tokenizer normalizes it; `byte` is the offset
+    ///         in the whole text. Nothing is appended then.
     fn push(&mut self, py: Python<'_>, text: TextArgument<'_>) -> PyResult<()> {
         let before = self.encoder.len();
         let text = text.bytes_or(|error| error.shifted(before))?;
@@ -33,30 +33,30 @@ impl PyAppendEncoder {
         detached(py, text, || encoder.push(text)).map_err(|error| errors::text(py, &error))
     }
 
-    /// Rolls back to the first `length` bytes of the text; does nothing if it has no more.
+    /// Keep only the first `length` bytes of the text.
     fn truncate(&mut self, length: usize) {
         self.encoder.truncate(length);
     }
 
-    /// How many tokens the text has.
+    /// Return the number of tokens of the text.
     fn count(&mut self) -> usize {
         self.encoder.count()
     }
 
-    /// The tokens of the text. Encodes all of it.
+    /// Return the tokens of the text; encodes all of it.
     fn tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let tokens = detached(py, self.encoder.text(), || self.encoder.tokens())
             .map_err(|error| errors::text(py, &error))?;
         token_list(py, &tokens)
     }
 
-    /// The text, with what there is of a character that is not complete.
+    /// The text, including the bytes of an incomplete character.
     #[getter]
     fn text<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.encoder.text())
     }
 
-    /// The length of the text in bytes.
+    /// Return the length of the text in bytes.
     fn __len__(&self) -> usize {
         self.encoder.len()
     }
@@ -66,11 +66,10 @@ impl PyAppendEncoder {
     }
 }
 
-/// A text that grows at its beginning, and how many tokens it has at every moment.
+/// A text that grows at its start, with its token count.
 ///
-/// The count is that of encoding the text so far on its own. Bytes at its beginning that are the
-/// end of a character are left out until the character is complete. Made by
-/// `Bpe.prepend_encoder`.
+/// The count is that of encoding the current text alone. Bytes of an incomplete character at the
+/// start are not counted until the character is complete. `Bpe.prepend_encoder` makes it.
 #[pyclass(name = "PrependEncoder", module = "ffwd")]
 pub struct PyPrependEncoder {
     pub encoder: PrependEncoder,
@@ -78,41 +77,41 @@ pub struct PyPrependEncoder {
 
 #[pymethods]
 impl PyPrependEncoder {
-    /// Puts text in front; bytes may begin within a character.
+    /// Prepend text; bytes may start within a character.
     ///
     /// Raises:
-    ///     TextError: Not UTF-8, or text that the tokenizer normalizes; `byte` is the place in
-    ///         `text`. Then nothing has been put in front.
+    ///     TextError: The text is not UTF-8, or the tokenizer normalizes it; `byte` is the offset
+    ///         in `text`. Nothing is prepended then.
     fn push(&mut self, py: Python<'_>, text: TextArgument<'_>) -> PyResult<()> {
         let text = text.bytes()?;
         let encoder = &mut self.encoder;
         detached(py, text, || encoder.push(text)).map_err(|error| errors::text(py, &error))
     }
 
-    /// Rolls back to the last `length` bytes of the text; does nothing if it has no more.
+    /// Keep only the last `length` bytes of the text.
     fn truncate(&mut self, length: usize) {
         self.encoder.truncate(length);
     }
 
-    /// How many tokens the text has.
+    /// Return the number of tokens of the text.
     fn count(&mut self, py: Python<'_>) -> PyResult<usize> {
         self.encoder.count().map_err(|error| errors::text(py, &error))
     }
 
-    /// The tokens of the text. Encodes all of it.
+    /// Return the tokens of the text; encodes all of it.
     fn tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let tokens =
             py.released(|| self.encoder.tokens()).map_err(|error| errors::text(py, &error))?;
         token_list(py, &tokens)
     }
 
-    /// The text, with what there is of a character that is not complete.
+    /// The text, including the bytes of an incomplete character.
     #[getter]
     fn text<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.encoder.text())
     }
 
-    /// The length of the text in bytes.
+    /// Return the length of the text in bytes.
     fn __len__(&self) -> usize {
         self.encoder.len()
     }
@@ -122,9 +121,9 @@ impl PyPrependEncoder {
     }
 }
 
-/// A text, prepared so that the tokens of any stretch of it can be counted.
+/// A text whose parts' tokens can be counted quickly.
 ///
-/// The count is that of encoding the stretch on its own. Made by `Bpe.interval_counter`.
+/// The count is that of encoding the part alone. `Bpe.interval_counter` makes it.
 #[pyclass(name = "IntervalCounter", module = "ffwd", frozen)]
 pub struct PyIntervalCounter {
     pub counter: IntervalCounter,
@@ -132,17 +131,17 @@ pub struct PyIntervalCounter {
 
 #[pymethods]
 impl PyIntervalCounter {
-    /// How many tokens the bytes from `start` up to, and without, `end` have.
+    /// Return the number of tokens of the bytes from `start` to `end`, exclusive.
     ///
     /// Raises:
-    ///     TextError: A range outside of the text, or an end of it inside a character.
+    ///     TextError: The range is outside the text, or starts or ends within a character.
     #[pyo3(signature = (start=0, end=None))]
     fn count(&self, py: Python<'_>, start: usize, end: Option<usize>) -> PyResult<usize> {
         let end = end.unwrap_or(self.counter.text().len());
         self.counter.count(start..end).map_err(|error| errors::text(py, &error))
     }
 
-    /// The length of the text in bytes.
+    /// Return the length of the text in bytes.
     fn __len__(&self) -> usize {
         self.counter.text().len()
     }

@@ -12,14 +12,15 @@ use ffwd_tokenizer::bpe::{Base, BpeSpec, BpeTable, Merges};
 use ffwd_tokenizer::tokenizer::{read_model, TokenizerError, Writing};
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// The pieces of a byte-pair encoding, and which of them merge: a tokenizer without its special
-/// tokens, its pre-tokenizer and its normalizer.
+/// The pieces and merges of a byte-pair encoding.
+///
+/// A tokenizer adds special tokens, a pre-tokenizer and a normalizer.
 #[pyclass(name = "BpeModel", module = "ffwd", frozen)]
 pub struct PyBpeModel {
     pub table: Arc<BpeTable>,
 }
 
-/// Pairs of bytes and a number, from a mapping or a sequence of pairs.
+/// Reads pairs of bytes and a number from a mapping or a sequence of pairs.
 fn pairs<'py>(tokens: &Bound<'py, PyAny>) -> PyResult<Vec<(Bound<'py, PyBytes>, u32)>> {
     if let Ok(mapping) = tokens.cast::<PyDict>() {
         return mapping
@@ -47,17 +48,18 @@ fn too_large(number: u32) -> PyErr {
 
 #[pymethods]
 impl PyBpeModel {
-    /// A model in which any two adjacent tokens merge whose bytes together are a token.
+    /// Make a model in which two adjacent tokens merge if their joined bytes are a token.
     ///
     /// Args:
-    ///     tokens: The bytes that each token means, `▁` already written as a space, with a mapping
-    ///         to ranks (the rank plus `id_offset` is the id), or pairs of bytes and id in the order of rank.
-    ///     id_offset: What a mapping's ranks lack to be ids.
-    ///     characters: Texts begin as characters and not as bytes.
-    ///     byte_tokens: With `characters`, the ids of the 256 tokens for the bytes of a character
-    ///         that is no token.
-    ///     whole_pieces: A piece of text that is a token is that token, whether or not merges
-    ///         lead to it.
+    ///     tokens: The bytes of each token, with `▁` already replaced by a space: a mapping to
+    ///         ranks (the rank plus `id_offset` is the id), or pairs of bytes and id in the order
+    ///         of rank.
+    ///     id_offset: The difference between ids and the ranks of a mapping.
+    ///     characters: Start from characters instead of bytes.
+    ///     byte_tokens: With `characters`, the ids of the 256 byte tokens, for characters without a
+    ///         token.
+    ///     whole_pieces: Encode a piece that is a token as that token, even if no merges produce
+    ///         it.
     ///
     /// Raises:
     ///     VocabularyError: Tokens without bytes, bytes without a token, or too many of either.
@@ -107,20 +109,21 @@ impl PyBpeModel {
         Self::compile(py, move || Ok(spec))
     }
 
-    /// The model of a tokenizer.json, or that section alone.
+    /// Read the model of a tokenizer.json, or of that section alone.
     ///
     /// Args:
-    ///     text: The JSON text; only the model in it is read.
+    ///     text: The JSON text; only its model is read.
     ///     byte_level: Pieces are written in GPT-2's alphabet, one character for each byte.
-    ///     replacements: Otherwise, what pieces write and what it stands for: `("▁", " ")`.
+    ///     replacements: Otherwise, pairs of a text in pieces and its meaning: `("▁", " ")`.
     ///     exclude: Ids that are no pieces, such as special tokens of the vocabulary. Merges that
-    ///         need them are left out.
-    ///     missing_from: Bytes without a token are allowed: a text that has one cannot be encoded.
-    ///         The number of the vocabulary's ids; those from there on are not used otherwise.
+    ///         need them are dropped.
+    ///     missing_from: Allow bytes without a token; a text with such a byte cannot be encoded.
+    ///         The value is the number of the vocabulary's ids, and no id from there on is used
+    ///         otherwise.
     ///
     /// Raises:
-    ///     VocabularyError: No BPE model, one with features that are not supported, or a broken
-    ///         one; the message names what.
+    ///     VocabularyError: The model is no BPE, is broken, or has an unsupported feature; the
+    ///         message names it.
     #[staticmethod]
     #[pyo3(signature = (
         text, *, byte_level, replacements=Vec::new(), exclude=Vec::new(), missing_from=None
@@ -142,20 +145,24 @@ impl PyBpeModel {
         Self::compile(py, || read_model(json, &writing, &exclude, missing_from.map(TokenId)))
     }
 
-    /// What a token spells; empty for an id that is no token of the model.
+    /// Return the bytes of a token; empty for an id that is no token of the model.
     fn token_bytes<'py>(&self, py: Python<'py>, token_id: u32) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.table.text(TokenId(token_id)))
     }
 
-    /// Whether some text is encoded with a token, by merges alone.
+    /// Return whether merges alone encode some text with a token.
     fn is_reachable(&self, token_id: u32) -> bool {
         self.table.is_reachable(TokenId(token_id))
     }
 
-    /// About how many bytes of memory the model holds.
+    /// The estimated memory of the model, in bytes.
     #[getter]
     fn memory_bytes(&self) -> usize {
         self.table.memory_bytes()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("BpeModel(width={})", self.table.width())
     }
 }
 

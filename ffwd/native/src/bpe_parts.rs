@@ -1,4 +1,4 @@
-//! The parts of a tokenizer that are described in tokenizer.json's own words.
+//! The parts of a tokenizer that Python gives in the terms of tokenizer.json.
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -68,7 +68,7 @@ fn dialect(of: &Bound<'_, PyAny>) -> PyResult<Dialect> {
     }
 }
 
-/// What to split by: a pattern, or a text that stands for itself.
+/// Reads a separator: a pattern, or a verbatim text.
 fn split(of: &Bound<'_, PyAny>) -> PyResult<StageSpec> {
     let (behavior, invert) = (behavior(of)?, flag(of, "invert")?);
     let pattern = required(of, "pattern")?;

@@ -1,4 +1,4 @@
-//! What a `Bpe` does with many texts, with texts with tokens between them, and with places.
+//! Functions of a `Bpe` for batches, for texts with tokens between them, and for offsets.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,18 +15,18 @@ use ffwd_tokenizer::vocabulary::TokenId;
 
 type Places = Vec<(usize, usize)>;
 
-/// The token ids of each text, as `Bpe.encode` has them.
+/// Return the token ids of each text, as `Bpe.encode` does.
 ///
-/// Works with the interpreter lock released, on several threads where the texts are long.
+/// Works without the interpreter lock, on several threads if the texts are long.
 ///
 /// Args:
 ///     bpe: The tokenizer.
 ///     texts: `str` or UTF-8 `bytes`.
 ///     special: As in `Bpe.encode`.
-///     threads: The most threads to use; by default one a processor.
+///     threads: The most threads to use; by default one per processor.
 ///
 /// Raises:
-///     TextError: As `Bpe.encode`; the message says which text.
+///     TextError: As `Bpe.encode`; the message names the text.
 #[pyfunction]
 #[pyo3(signature = (bpe, texts, *, special=SpecialArgument(SpecialPolicy::Text), threads=None))]
 pub fn encode_batch<'py>(
@@ -52,7 +52,7 @@ pub fn encode_batch<'py>(
     PyList::new(py, lists)
 }
 
-/// The token ids of a text, and where each token lies in it: in bytes and in characters.
+/// Return the token ids of a text, with the offsets of each token in bytes and characters.
 ///
 /// Args:
 ///     bpe: The tokenizer.
@@ -60,8 +60,8 @@ pub fn encode_batch<'py>(
 ///     special: As in `Bpe.encode`.
 ///
 /// Returns:
-///     Ids, (start, end) in the text's UTF-8, and (start, end) in characters. A character that a
-///     token has only a part of counts as all of it.
+///     Ids, (start, end) in the text's UTF-8 bytes, and (start, end) in characters. A token with a
+///     part of a character covers the whole character.
 ///
 /// Raises:
 ///     TextError: As `Bpe.encode`.
@@ -101,8 +101,10 @@ impl<'py> FromPyObject<'_, 'py> for PartArgument<'py> {
     }
 }
 
-/// The token ids of texts with tokens between them, which are given as ids: no special token is
-/// found in a text. Otherwise as if the tokenizer had found just these tokens.
+/// Return the token ids of texts with tokens between them.
+///
+/// Tokens are given as ids: no special token is found in a text. Otherwise the result is as if the
+/// tokenizer had found just these tokens.
 ///
 /// Args:
 ///     bpe: The tokenizer.
@@ -110,7 +112,7 @@ impl<'py> FromPyObject<'_, 'py> for PartArgument<'py> {
 ///
 /// Raises:
 ///     TokenError: An id outside the vocabulary.
-///     TextError: As `Bpe.encode`; of a lone surrogate `byte` is the place in its part.
+///     TextError: As `Bpe.encode`; for a lone surrogate `byte` is the offset in its part.
 #[pyfunction]
 pub fn encode_parts<'py>(
     py: Python<'py>,

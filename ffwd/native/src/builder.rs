@@ -1,4 +1,4 @@
-//! `GrammarBuilder`: grammars that Python puts together, node by node.
+//! `GrammarBuilder`: grammars that Python assembles node by node.
 
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use ffwd_grammar::{
 };
 use ffwd_regular::regex::{ecma, formats, substring_of, Ast};
 
-/// A token: an id, the first and the last of some ids, or a name.
+/// A token: an id, an inclusive range of ids, or a name.
 #[derive(FromPyObject)]
 enum TokenArgument {
     Id(u32),
@@ -34,16 +34,17 @@ impl From<TokenArgument> for TokenItem {
     }
 }
 
-/// The name of a rule, what it is written in, and line and column where it is defined: none where it
-/// was put together in Python.
+/// The name of a rule, its notation, and the line and column of its definition; the last is missing
+/// for a rule assembled in Python.
 type Unused = (String, &'static str, Option<(usize, usize)>);
 
-/// A grammar in the making. Each method adds a node and returns its number; equal nodes have equal
-/// numbers.
+/// A grammar under construction.
+///
+/// Each method adds a node and returns its number; equal nodes have equal numbers.
 #[pyclass(name = "GrammarBuilder", module = "ffwd._native")]
 pub struct PyGrammarBuilder {
     pub grammar: Grammar,
-    /// What the whole compilation may use.
+    /// The budget of the whole compilation.
     meter: Py<PyCompileMeter>,
 }
 
@@ -59,7 +60,7 @@ impl PyGrammarBuilder {
         ids.into_iter().map(|id| self.node(id)).collect()
     }
 
-    /// The language of a node, which must be regular.
+    /// Returns the language of a node, which must be regular.
     pub fn language(&self, py: Python<'_>, id: u32) -> PyResult<Ast> {
         let id = self.node(id)?;
         let meter = self.meter.get();
@@ -67,7 +68,7 @@ impl PyGrammarBuilder {
         language.map_err(|error| errors::grammar(py, &error))
     }
 
-    /// Says that so many bytes of a text are read.
+    /// Counts the bytes of a text before it is read.
     fn read(&self, py: Python<'_>, bytes: usize) -> PyResult<()> {
         self.meter.get().read(py, bytes)
     }
@@ -81,14 +82,14 @@ impl PyGrammarBuilder {
 }
 
 impl PyGrammarBuilder {
-    /// The grammar, with a node as its start.
+    /// Returns the grammar with a node as its start.
     pub fn starting(&self, node: u32) -> PyResult<Grammar> {
         let mut grammar = self.grammar.clone();
         grammar.start = Some(self.node(node)?);
         Ok(grammar)
     }
 
-    /// Copies a grammar that is read here.
+    /// Copies the nodes of a grammar that was parsed from a text.
     fn included(
         &mut self,
         py: Python<'_>,
@@ -101,7 +102,7 @@ impl PyGrammarBuilder {
                 let read = parse()?;
                 Ok(match grammar.include(&read)? {
                     Some(node) => node,
-                    // What has no start has no text.
+                    // A grammar without a start accepts no text.
                     None => grammar.choice(Vec::new())?,
                 })
             })
@@ -123,20 +124,20 @@ impl PyGrammarBuilder {
         Ok(Self { grammar: Grammar::default(), meter })
     }
 
-    /// A text, verbatim.
+    /// Add a verbatim text.
     fn text(&mut self, py: Python<'_>, text: &str) -> PyResult<u32> {
         self.read(py, text.len())?;
         added(py, self.grammar.text(Ast::literal(text)))
     }
 
-    /// One of several texts.
+    /// Add a choice between texts.
     fn texts(&mut self, py: Python<'_>, texts: Vec<String>) -> PyResult<u32> {
         self.read(py, texts.iter().map(String::len).sum())?;
         let language = Ast::alternation(texts.iter().map(|text| Ast::literal(text)));
         added(py, self.grammar.text(language))
     }
 
-    /// A text that a pattern matches; see [`pattern::read`].
+    /// Add the texts that a pattern matches; see [`pattern::read`].
     #[pyo3(signature = (pattern, *, dialect="rust", flags="", search=false, characters=Vec::new()))]
     fn regex(
         &mut self,
@@ -152,27 +153,27 @@ impl PyGrammarBuilder {
         added(py, self.grammar.text(language))
     }
 
-    /// Any run of neighbouring chunks of a text.
+    /// Add any run of adjacent chunks of a text.
     fn substring(&mut self, py: Python<'_>, chunks: Vec<String>) -> PyResult<u32> {
         self.read(py, chunks.iter().map(String::len).sum())?;
         let language = py.released(|| substring_of(&chunks));
         added(py, self.grammar.text(language))
     }
 
-    /// What belongs to the languages of all of these nodes.
+    /// Add the intersection of the languages of nodes.
     fn intersection(&mut self, py: Python<'_>, parts: Vec<u32>) -> PyResult<u32> {
         let languages: Vec<Ast> =
             parts.into_iter().map(|part| self.language(py, part)).collect::<PyResult<_>>()?;
         added(py, self.grammar.text(Ast::intersection(languages)))
     }
 
-    /// Any text that does not belong to the language of a node.
+    /// Add the complement of a node's language.
     fn complement(&mut self, py: Python<'_>, inner: u32) -> PyResult<u32> {
         let language = self.language(py, inner)?;
         added(py, self.grammar.text(Ast::complement(language)))
     }
 
-    /// Any text in which none of these comes, and which ends so.
+    /// Add any text with this ending that contains none of the excluded texts.
     #[pyo3(signature = (excluding, *, ending="", max_chars=None))]
     fn any_text(
         &mut self,
@@ -184,7 +185,7 @@ impl PyGrammarBuilder {
         added(py, self.grammar.text(free_text::any_text(&excluding, ending, max_chars)))
     }
 
-    /// Any text up to the first place where a stop ends.
+    /// Add any text up to the first end of a stop.
     #[pyo3(signature = (stops, excluding, *, max_chars=None))]
     fn text_until(
         &mut self,
@@ -196,7 +197,7 @@ impl PyGrammarBuilder {
         added(py, self.grammar.text(free_text::text_until(&stops, &excluding, max_chars)))
     }
 
-    /// Any text up to a trigger, where it is the first of several.
+    /// Add any text up to a trigger that comes before the other triggers.
     fn up_to_trigger(
         &mut self,
         py: Python<'_>,
@@ -207,28 +208,30 @@ impl PyGrammarBuilder {
         added(py, self.grammar.text(free_text::up_to_trigger(trigger, &triggers, &excluding)))
     }
 
-    /// A grammar in Lark's notation.
+    /// Add a grammar in Lark's notation.
     fn lark(&mut self, py: Python<'_>, text: &str) -> PyResult<u32> {
         self.read(py, text.len())?;
         self.included(py, || lark::parse(text))
     }
 
-    /// A grammar in llama.cpp's notation.
+    /// Add a grammar in llama.cpp's notation (GBNF).
     #[pyo3(signature = (text, root="root"))]
     fn gbnf(&mut self, py: Python<'_>, text: &str, root: &str) -> PyResult<u32> {
         self.read(py, text.len())?;
         self.included(py, || gbnf::parse(text, root))
     }
 
-    /// A grammar in EBNF as XGrammar reads it.
+    /// Add a grammar in XGrammar's dialect of EBNF.
     #[pyo3(signature = (text, root="root"))]
     fn ebnf(&mut self, py: Python<'_>, text: &str, root: &str) -> PyResult<u32> {
         self.read(py, text.len())?;
         self.included(py, || ebnf::parse(text, root))
     }
 
-    /// A text as it is, with what JSON Schema says of strings: bounds of its characters, patterns
-    /// and formats; without some texts in it, and not one of others.
+    /// Add a verbatim text with JSON Schema's constraints on strings.
+    ///
+    /// These are bounds on its characters, patterns, formats, excluded substrings and excluded
+    /// texts.
     #[pyo3(signature = (*, excluding, other_than, patterns, formats, min_chars=0, max_chars=None))]
     #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
     fn string(
@@ -248,7 +251,7 @@ impl PyGrammarBuilder {
             let language = py.released(|| ecma::search(pattern));
             parts.push(language.map_err(|error| errors::pattern(py, pattern, &error))?);
         }
-        // A format that is not known says nothing, as in JSON Schema.
+        // JSON Schema ignores unknown formats.
         parts.extend(formats.iter().filter_map(|name| formats::format(name)));
         parts.push(free_text::characters(min_chars, max_chars));
         let others = other_than.iter().map(|text| Ast::literal(text));
@@ -256,9 +259,11 @@ impl PyGrammarBuilder {
         added(py, self.grammar.text(Ast::intersection(parts)))
     }
 
-    /// A JSON value that is valid against a schema, given as JSON text. `whitespace`, `max_whitespace`,
-    /// `separators` and `indent` say how it is written, as for `compile_json_schema`; without any of
-    /// them it is written as the whole grammar is.
+    /// Add the JSON values that are valid against a schema, given as JSON text.
+    ///
+    /// `whitespace`, `max_whitespace`, `separators` and `indent` are those of
+    /// `compile_json_schema`; without any of them the schema uses the white space of the whole
+    /// grammar.
     #[pyo3(signature = (schema, *, whitespace=None, max_whitespace=64, separators=None, indent=None))]
     fn json_schema(
         &mut self,
@@ -280,7 +285,7 @@ impl PyGrammarBuilder {
         added(py, self.grammar.json_with(schema, None, whitespace))
     }
 
-    /// One token of these, or, with `exclude`, any but these.
+    /// Add one of these tokens, or, with `exclude`, any other token.
     #[pyo3(signature = (items, *, exclude=false))]
     fn tokens(
         &mut self,
@@ -293,19 +298,19 @@ impl PyGrammarBuilder {
         added(py, self.grammar.add(Node::Tokens(tokens.into())))
     }
 
-    /// One after the other.
+    /// Add a sequence of nodes.
     fn seq(&mut self, py: Python<'_>, parts: Vec<u32>) -> PyResult<u32> {
         let parts = self.nodes(parts)?;
         added(py, self.grammar.seq(parts))
     }
 
-    /// Any of these.
+    /// Add a choice between nodes.
     fn choice(&mut self, py: Python<'_>, parts: Vec<u32>) -> PyResult<u32> {
         let parts = self.nodes(parts)?;
         added(py, self.grammar.choice(parts))
     }
 
-    /// From `min` to `max` times; without `max` any number of times.
+    /// Add a repetition of at least `min` and at most `max` times, or without an upper bound.
     #[pyo3(signature = (inner, min, max=None))]
     fn repeat(&mut self, py: Python<'_>, inner: u32, min: u32, max: Option<u32>) -> PyResult<u32> {
         if max.is_some_and(|max| max < min) {
@@ -315,25 +320,26 @@ impl PyGrammarBuilder {
         added(py, self.grammar.repeat(inner, min, max))
     }
 
-    /// The number of a new rule, whose body `define` gives.
+    /// Declare a rule and return its number; `define` sets its body.
     fn declare(&mut self, py: Python<'_>, name: &str) -> PyResult<u32> {
         let rule = self.grammar.declare(name, None);
         rule.map(|rule| rule.0).map_err(|limit| errors::limit(py, &limit))
     }
 
+    /// Set the body of a declared rule.
     fn define(&mut self, rule: u32, body: u32) -> PyResult<()> {
         let (rule, body) = (self.known_rule(rule)?, self.node(body)?);
         self.grammar.define(rule, body);
         Ok(())
     }
 
-    /// What a rule says.
+    /// Add a reference to a rule.
     fn rule(&mut self, py: Python<'_>, rule: u32) -> PyResult<u32> {
         let rule = self.known_rule(rule)?;
         added(py, self.grammar.rule(rule))
     }
 
-    /// What is inside, reported as `kind` under a name.
+    /// Add a span around a node, reported as `kind` under a name.
     fn span(&mut self, py: Python<'_>, kind: &str, name: &str, inner: u32) -> PyResult<u32> {
         let kind = match kind {
             "capture" => SpanKind::Capture,
@@ -349,13 +355,17 @@ impl PyGrammarBuilder {
         added(py, self.grammar.span(kind, name, inner))
     }
 
-    /// What is inside, in at most so many tokens.
+    /// Add a limit on the tokens of a node.
     fn limit(&mut self, py: Python<'_>, inner: u32, max_tokens: u32) -> PyResult<u32> {
         let inner = self.node(inner)?;
         added(py, self.grammar.limit(max_tokens, inner))
     }
 
-    /// The rules that a node does not need.
+    fn __repr__(&self) -> String {
+        format!("GrammarBuilder(nodes={})", self.grammar.num_nodes())
+    }
+
+    /// Return the rules that a node does not need.
     fn unused_rules(&self, py: Python<'_>, node: u32) -> PyResult<Vec<Unused>> {
         let node = self.node(node)?;
         let grammar = &self.grammar;

@@ -14,7 +14,7 @@ use super::released::Released;
 use ffwd_tokenizer::streaming::{Decoder, TextStart};
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// A token id; an integer that none can be is an error that names it.
+/// A token id; an integer outside the range of ids raises an error that names it.
 #[derive(Clone, Copy)]
 pub struct TokenArgument(pub TokenId);
 
@@ -58,11 +58,11 @@ impl<'py> FromPyObject<'_, 'py> for TokensArgument {
     }
 }
 
-/// So few tokens are decoded without releasing the interpreter lock, which would take longer than
+/// Fewer tokens are decoded with the interpreter lock held, because releasing it takes longer than
 /// the work.
 const FEW: usize = 512;
 
-/// Runs something with the interpreter lock released, if there are many tokens.
+/// Releases the interpreter lock if there are many tokens.
 pub fn detached<T: Send>(py: Python<'_>, tokens: &[TokenId], f: impl FnOnce() -> T + Send) -> T {
     if tokens.len() < FEW {
         f()
@@ -71,21 +71,23 @@ pub fn detached<T: Send>(py: Python<'_>, tokens: &[TokenId], f: impl FnOnce() ->
     }
 }
 
-/// The bytes of every token of a vocabulary. Immutable: any number of threads and streams share one.
+/// The bytes of every token of a vocabulary.
+///
+/// It is immutable: threads and streams may share it.
 ///
 /// Args:
-///     tokens: `tokens[i]` is what token `i` stands for, special tokens by name; None where there
-///         is no token with this id.
-///     special: The ids of the tokens that `skip_special_tokens` leaves out.
-///     strip_first_space: A space that a text begins with is not part of it, as in the tokenizers
-///         that write one before each text (SentencePiece, WordPiece).
-///     strip_every_first_space: If that leaves nothing of a token, the text begins with the next one.
-///     first_tokens: What tokens stand for that a text begins with, where that differs: nothing of
-///         it is dropped.
+///     tokens: `tokens[i]` is the text of token `i` in bytes, special tokens by name; None if no
+///         token has this id.
+///     special: The ids of the tokens that `skip_special_tokens` skips.
+///     strip_first_space: Drop a space at the start of a text, for tokenizers that add one before
+///         each text (SentencePiece, WordPiece).
+///     strip_every_first_space: If that leaves a token empty, drop the space of the next one too.
+///     first_tokens: The bytes of tokens that differ at the start of a text; no space of them is
+///         dropped.
 ///
 /// Raises:
-///     VocabularyError: A special id that is no token, a first token outside of the vocabulary, or
-///         4 GiB of tokens and more.
+///     VocabularyError: A special id without a token, a first token outside the vocabulary, or 4
+///         GiB of tokens and more.
 #[pyclass(name = "Decoder", module = "ffwd.streaming", frozen)]
 pub struct PyDecoder {
     pub decoder: Arc<Decoder>,
@@ -135,28 +137,29 @@ impl PyDecoder {
         self.decoder.vocab_size()
     }
 
-    /// Whether a space that a text begins with is not part of it.
+    /// Whether a space at the start of a text is dropped.
     #[getter]
     fn strip_first_space(&self) -> bool {
         self.decoder.start().strip_first_space
     }
 
-    /// How many bytes of memory the table takes.
+    /// The memory of the table, in bytes.
     #[getter]
     fn memory_bytes(&self) -> usize {
         self.decoder.memory_bytes()
     }
 
-    /// The text that tokens stand for. Malformed UTF-8 becomes U+FFFD as the Encoding Standard of
-    /// WHATWG says: one for each longest beginning of a character that does not go on, and one for
-    /// each byte that no character begins with.
+    /// Return the text of tokens.
+    ///
+    /// Malformed UTF-8 becomes U+FFFD as WHATWG's Encoding Standard says: one for each longest
+    /// prefix of a character that does not continue, and one for each byte that starts no
+    /// character.
     ///
     /// Args:
-    ///     skip_special_tokens: Whether special tokens are left out; otherwise they are written by
-    ///         name.
+    ///     skip_special_tokens: Skip special tokens; otherwise they are written by name.
     ///
     /// Raises:
-    ///     TokenError: An id that no token has.
+    ///     TokenError: An id without a token.
     #[pyo3(signature = (token_ids, *, skip_special_tokens=true))]
     fn decode<'py>(
         &self,
@@ -169,10 +172,10 @@ impl PyDecoder {
         Ok(PyString::new(py, &text.map_err(|error| errors::unknown_token(py, error))?))
     }
 
-    /// The bytes that tokens stand for, which need not be UTF-8.
+    /// Return the bytes of tokens, which need not be UTF-8.
     ///
     /// Raises:
-    ///     TokenError: An id that no token has.
+    ///     TokenError: An id without a token.
     #[pyo3(signature = (token_ids, *, skip_special_tokens=true))]
     fn decode_bytes<'py>(
         &self,

@@ -1,4 +1,4 @@
-//! The one place where errors of the core become Python exceptions.
+//! The conversion of the core's errors to Python exceptions.
 
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -17,85 +17,80 @@ use ffwd_regular::regex::{PatternError, PatternErrorKind};
 use ffwd_tokenizer::streaming::{StopError, UnknownToken};
 use ffwd_tokenizer::tokenizer::{self, TokenizerError};
 
-create_exception!(
-    ffwd._native,
-    FfwdError,
-    PyValueError,
-    "The base of every error that ffwd raises for bad input."
-);
+create_exception!(ffwd._native, FfwdError, PyValueError, "The base of ffwd's errors.");
 create_exception!(
     ffwd._native,
     VocabularyError,
     FfwdError,
-    "A vocabulary that cannot be used; the message names the token ids."
+    "An unusable vocabulary; the message names the token ids."
 );
-create_exception!(ffwd._native, GrammarError, FfwdError, "A regular expression or grammar that cannot be read.\n\n`line` and `column` count from 1, in characters.");
+create_exception!(ffwd._native, GrammarError, FfwdError, "A regular expression or grammar that cannot be parsed or compiled.\n\n`line` and `column` count from 1, in characters.");
 create_exception!(
     ffwd._native,
     SchemaError,
     FfwdError,
-    "Something is wrong at one place of a JSON Schema. `pointer` is its JSON pointer.\n\n\
-     `line` and `column` say where the schema stands in the text of a grammar, from 1, in \
-     characters; None where it is in no such text."
+    "An error in a JSON Schema, at the JSON pointer `pointer`.\n\n\
+     `line` and `column` locate the schema in the text of a grammar, from 1, in characters; None \
+     outside such a text."
 );
 create_exception!(
     ffwd._native,
     InvalidSchemaError,
     SchemaError,
-    "The text is not JSON, or a keyword has a value that it cannot have."
+    "A schema that is not JSON, or has a keyword with an invalid value."
 );
 create_exception!(
     ffwd._native,
     UnsupportedSchemaError,
     SchemaError,
-    "A keyword that is not supported. `keyword` names it."
+    "An unsupported keyword, named by `keyword`."
 );
 create_exception!(
     ffwd._native,
     UnsatisfiableSchemaError,
     SchemaError,
-    "No JSON value is valid against the schema."
+    "A schema without a valid JSON value."
 );
 create_exception!(
     ffwd._native,
     LimitExceededError,
     FfwdError,
-    "A budget ran out. Everything else works on, and nothing that was asked of has changed.\n\n\
-     `limit` names it, as the fields of `ffwd.Limits` are named or in a few words, and `maximum` is \
-     its value. `pointer` is the place in the schema; `line` and `column` are those in the text of a \
-     grammar, from 1, in characters; empty and None where no place is known. `is_temporary`: it says \
-     nothing of the input, and the same call may succeed later. `rows` is what `fill_bitmasks` has \
-     not written, and empty elsewhere."
+    "An exceeded limit; the objects of the call are unchanged.\n\n\
+     `limit` names it, often as a field of `ffwd.Limits`, and `maximum` its value. `pointer` \
+     is the position in the schema; `line` and `column` are the position in the text of a grammar, \
+     from 1, in characters; empty and None if unknown. `is_temporary`: the same call may succeed \
+     later, because the input is not the cause. `rows` lists the rows that `fill_bitmasks` has not \
+     written."
 );
 create_exception!(
     ffwd._native,
     DeadlineExceededError,
     LimitExceededError,
-    "The time for a call has passed: `maximum` seconds. `is_temporary` is True."
+    "A call that took longer than `maximum` seconds. `is_temporary` is True."
 );
 create_exception!(
     ffwd._native,
     CancellationError,
     LimitExceededError,
-    "A call was ended by `ffwd.Cancellation.cancel`. `is_temporary` is True."
+    "A call that `ffwd.Cancellation.cancel` cancelled. `is_temporary` is True."
 );
 create_exception!(
     ffwd._native,
     TokenError,
     FfwdError,
-    "A token id outside the vocabulary, or a token after the end. `token` is the id."
+    "A token id outside the vocabulary, or a token after the end; `token` is the id."
 );
 create_exception!(
     ffwd._native,
     TextError,
     FfwdError,
-    "A text that cannot be encoded as requested. `byte` is the place, if there is one."
+    "A text that cannot be encoded as requested; `byte` is the offset, if known."
 );
 create_exception!(
     ffwd._native,
     BudgetError,
     FfwdError,
-    "No text of the grammar ends within `max_tokens`; `needed` is how many tokens suffice."
+    "A `max_tokens` that is too small for every output; `needed` tokens suffice."
 );
 create_exception!(
     ffwd._native,
@@ -108,19 +103,19 @@ create_exception!(
     ffwd._native,
     StopSequenceError,
     FfwdError,
-    "A stop string that cannot be stopped at. `index` is its place in its list."
+    "An unusable stop string; `index` is its position in its list."
 );
 create_exception!(
     ffwd._native,
     SerializationError,
     FfwdError,
-    "Bytes that are not what was saved, or do not fit here. `reason` is one word for it."
+    "Bytes that cannot be loaded, or an object that cannot be saved; `reason` is one word."
 );
 create_exception!(
     ffwd._native,
     StreamInUseError,
     FfwdError,
-    "Two threads use one stream at the same time."
+    "A stream that two threads use at the same time."
 );
 
 /// Values of the attributes on exceptions that Python code raises itself.
@@ -206,7 +201,7 @@ pub fn engine(py: Python<'_>, error: &EngineError) -> PyErr {
     }
 }
 
-/// Of a batch of masks, of which these rows have not been written.
+/// Converts the error of a batch of masks; these rows were not written.
 pub fn rows(py: Python<'_>, error: &EngineError, rows: &[usize]) -> PyErr {
     let raised = engine(py, error);
     match PyTuple::new(py, rows) {
@@ -235,7 +230,8 @@ fn at_place(py: Python<'_>, error: PyErr, (line, column): (usize, usize)) -> PyE
     with(py, error, "column", column)
 }
 
-/// A grammar that cannot be read or used. The text has the line with a caret where there is one.
+/// Converts the error of a grammar. The message shows the line with a caret if the position is
+/// known.
 pub fn grammar(py: Python<'_>, error: &ffwd_grammar::GrammarError) -> PyErr {
     match &error.kind {
         GrammarErrorKind::Limit(limit) => {
@@ -252,7 +248,7 @@ pub fn grammar(py: Python<'_>, error: &ffwd_grammar::GrammarError) -> PyErr {
     }
 }
 
-/// A pattern that cannot be read.
+/// Converts the error of a pattern.
 pub fn pattern(py: Python<'_>, text: &str, error: &PatternError) -> PyErr {
     if let PatternErrorKind::TooLarge(passed) = &error.kind {
         return limit(py, passed);
@@ -324,12 +320,12 @@ pub fn unknown_token(py: Python<'_>, error: UnknownToken) -> PyErr {
     with(py, TokenError::new_err(error.to_string()), "token", error.token().0)
 }
 
-/// An integer that is negative or far too large for a token id.
+/// The error for an integer that is negative or far too large for a token id.
 pub fn not_a_token(py: Python<'_>, id: &Bound<'_, PyAny>) -> PyErr {
     with(py, TokenError::new_err(format!("no token has the id {id}")), "token", id)
 }
 
-/// What was read from bytes, or cannot be made bytes.
+/// Converts an error of saving or loading.
 pub fn saved(py: Python<'_>, error: &SavedError) -> PyErr {
     match error {
         SavedError::Limit(error) => limit(py, error),

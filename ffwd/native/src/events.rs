@@ -1,4 +1,4 @@
-//! `Matcher.events` and `Matcher.captures`: the data, for `ffwd._events` to make classes of.
+//! The data of `Matcher.events` and `Matcher.captures`; `ffwd._events` makes classes of it.
 
 use pyo3::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `Matcher.explain`: the data, for `ffwd._explain` to make classes of.
+//! The data of `Matcher.explain`; `ffwd._explain` makes classes of it.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -22,7 +22,7 @@ use ffwd_engine::saved;
 use ffwd_json_schema::{Policy, Registry, SchemaOptions};
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// What closes free text: a token id, several, or bytes.
+/// The end of free text: a token id, several, or bytes.
 struct CloseArgument(Close);
 
 impl<'py> FromPyObject<'_, 'py> for CloseArgument {
@@ -43,8 +43,9 @@ impl<'py> FromPyObject<'_, 'py> for CloseArgument {
     }
 }
 
-/// A grammar compiled for one vocabulary. Safe to share between threads: all its matchers share
-/// what any of them has built.
+/// A grammar compiled for one vocabulary.
+///
+/// Threads may share it. Its matchers share the states and masks that any of them has built.
 #[pyclass(name = "CompiledGrammar", module = "ffwd", frozen)]
 pub struct PyCompiledGrammar {
     pub compiled: Arc<Compiled>,
@@ -53,36 +54,38 @@ pub struct PyCompiledGrammar {
 
 #[pymethods]
 impl PyCompiledGrammar {
+    /// The vocabulary of its compilation.
     #[getter]
     fn vocabulary(&self, py: Python<'_>) -> Py<PyVocabulary> {
         self.vocabulary.clone_ref(py)
     }
 
-    /// The grammar as bytes, from which `from_bytes` makes it again: what it was compiled from, and
-    /// for which vocabulary. What was built of it is not among them.
+    /// Return the grammar as bytes for `from_bytes`.
+    ///
+    /// They hold the source and the fingerprint of the vocabulary, and no states or masks.
     ///
     /// Raises:
-    ///     SerializationError: It cannot be saved.
+    ///     SerializationError: The grammar cannot be saved.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.released(|| saved::save_grammar(&self.compiled));
         Ok(PyBytes::new(py, &bytes.map_err(|error| errors::saved(py, &error))?))
     }
 
-    /// The grammar of bytes from `to_bytes`, compiled for the same vocabulary.
+    /// Compile a grammar from the bytes that `to_bytes` returned.
     ///
-    /// The bytes may come from anybody: they are checked, and what they say is compiled with all
+    /// The bytes may be untrusted: they are checked, and their source is compiled within all
     /// limits.
     ///
     /// Args:
     ///     data: The bytes.
-    ///     vocabulary: The vocabulary that it was compiled for: with the same texts, end tokens and
-    ///         names of tokens.
+    ///     vocabulary: The vocabulary that the grammar was compiled for: the same token texts, end
+    ///         tokens and token names.
     ///     limits: An `ffwd.Limits`, as for `ffwd.compile`.
-    ///     cancellation: As there.
+    ///     cancellation: An `ffwd.Cancellation`, as for `ffwd.compile`.
     ///
     /// Raises:
-    ///     SerializationError: The bytes are something else, were changed, are of a version with
-    ///         another format, or of another vocabulary. `reason` is one of `"kind"`, `"length"`,
+    ///     SerializationError: The bytes are something else, were changed, have another version's
+    ///         format, or belong to another vocabulary. `reason` is one of `"kind"`, `"length"`,
     ///         `"version"`, `"checksum"`, `"vocabulary"`, `"malformed"` and `"refused"`.
     #[staticmethod]
     #[pyo3(signature = (data, vocabulary, *, limits=None, cancellation=None))]
@@ -102,7 +105,7 @@ impl PyCompiledGrammar {
         wrap(py, vocabulary, Ok(compiled), &limits)
     }
 
-    /// Itself, as nothing about it changes.
+    /// Return the object itself, because it is immutable.
     fn __copy__(slf: Py<Self>) -> Py<Self> {
         slf
     }
@@ -119,35 +122,35 @@ impl PyCompiledGrammar {
         ))
     }
 
-    /// A matcher at the beginning of a text.
+    /// Return a matcher at the start of a sequence.
     ///
     /// Args:
-    ///     canonical: Offer only tokens with which the text so far is one that the tokenizer itself
-    ///         would have cut so, unless that leaves none; then `canonical_fallbacks` counts.
+    ///     canonical: Allow only tokens that keep the output a tokenization of the tokenizer
+    ///         itself, unless none is left; `canonical_fallbacks` counts those masks.
     ///     recent_tokens: Tokens before the first, such as the last ones of the prompt. They decide
-    ///         what is canonical; the grammar knows nothing of them.
-    ///     prefix: Bytes that come before the text of the grammar, and that the first tokens have to
-    ///         spell: those that were taken back where a prompt was cut, see `Bpe.heal`.
-    ///     prefill: The beginning of the grammar's text, where the prompt has it already: the
-    ///         matcher goes on after it.
-    ///     free_until: Before all that comes free text, such as a model's reasoning, up to this
-    ///         token (one that is no text, such as `</think>` in most vocabularies), these tokens
-    ///         (the first of which is no text), or this text. End tokens are not offered in it.
-    ///     free_controls: Tokens that are no text and may come in the free text nevertheless, beside
-    ///         those of `free_until`.
-    ///     max_tokens: The text ends within so many tokens, free text and the end token included:
-    ///         masks leave out what would leave too few.
-    ///     cancellation: An `ffwd.Cancellation`, with which another thread ends calls on this text, and
-    ///         on those that are forked from it.
+    ///         which tokens are canonical; the grammar does not see them.
+    ///     prefix: Bytes before the grammar's text that the first tokens must encode: those that
+    ///         were removed from the end of a prompt, see `Bpe.heal`.
+    ///     prefill: The beginning of the grammar's text that the prompt already contains. The
+    ///         matcher starts after it.
+    ///     free_until: Start with free text, such as a model's reasoning, that ends with this token
+    ///         (one without text, such as `</think>` in most vocabularies), these tokens (the first
+    ///         of which has no text), or this text. End tokens are not allowed in it.
+    ///     free_controls: Tokens without text that the free text may contain, besides those of
+    ///         `free_until`.
+    ///     max_tokens: The most tokens of the output, free text and the end token included. Masks
+    ///         exclude tokens that would leave too few for a completion.
+    ///     cancellation: An `ffwd.Cancellation`: another thread ends calls of this matcher and its
+    ///         forks with it.
     ///
     /// Raises:
-    ///     VocabularyError: `canonical`, and the vocabulary has no exact `Bpe`.
-    ///     TextError: The grammar refuses the prefill, at `byte`; or `free_until` is empty.
-    ///     TokenError: A token of `free_until` or `free_controls` that cannot be one: it ends the
-    ///         output, is not in the vocabulary, or is text.
-    ///     BudgetError: No text ends within `max_tokens`, or so that its parts keep to their limits.
-    ///     ValueError: `free_controls` without `free_until`.
-    ///     LimitExceededError: The beginning takes more than the grammar's limits say.
+    ///     VocabularyError: `canonical` is set, and the vocabulary has no exact `Bpe`.
+    ///     TextError: The grammar rejects the prefill, at `byte`; or `free_until` is empty.
+    ///     TokenError: A token of `free_until` or `free_controls` ends the output, is outside the
+    ///         vocabulary, or has text.
+    ///     BudgetError: No output ends within `max_tokens`, or within the limits of its parts.
+    ///     ValueError: `free_controls` is given without `free_until`.
+    ///     LimitExceededError: The start needs more than the grammar's limits allow.
     #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None, prefill=None,
                         free_until=None, free_controls=Vec::new(), max_tokens=None, cancellation=None))]
     #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
@@ -193,12 +196,13 @@ impl PyCompiledGrammar {
         Ok(PyMatcher::new(matcher.cancelled_by(cancellation), slf.clone().unbind()))
     }
 
-    /// Tokens of a short text of the grammar, the end token included: see
-    /// `Matcher.shortest_completion`.
+    /// Return the tokens of a short accepted text, the end token included.
+    ///
+    /// `Matcher.shortest_completion` describes them.
     ///
     /// Raises:
     ///     BudgetError: Parts of the text have limits, and no text keeps to them.
-    ///     LimitExceededError: It takes too long to find.
+    ///     LimitExceededError: The search takes too many steps or too long.
     fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let compiled = self.compiled.clone();
         let mut meter = Meter::calling(compiled.limits(), None);
@@ -209,32 +213,41 @@ impl PyCompiledGrammar {
         Ok(tokens.iter().map(|token| token.0).collect())
     }
 
-    /// Counters since it was compiled, and what is held now.
+    /// Return counters since compilation, and current sizes.
     ///
-    /// What is held, in numbers: `states`, `stacks`, `lexemes`, `key_nodes`; in bytes, about:
-    /// `memory_bytes`, which is the sum of `state_bytes`, `stack_bytes`, `frame_bytes` (containers and
-    /// values), `key_bytes` (places in keys, and texts that are compared), `schema_bytes` (normal
-    /// forms), `lexeme_bytes` (lexemes in use, which other grammars may share), `mask_bytes`,
-    /// `transition_bytes` (where tokens lead) and `forced_bytes`. What matchers hold is theirs.
+    /// Entries in memory: `states`, `stacks`, `lexemes`, `key_nodes`. `memory_bytes` is the sum of
+    /// these estimates, without the memory of matchers:
     ///
-    /// Where masks came from: `mask_hits` were copied, `masks_computed` were not. Computing them
-    /// took `mask_nodes_walked` nodes of tries, in `exit_tries_walked` tries of what follows a
-    /// lexeme; `key_masks` of them had keys of objects, and `doubts_resolved` tokens were read byte
-    /// by byte, as what came before decides about them. `forced_hits`: forced tokens that were known.
+    /// - `state_bytes`, `stack_bytes`, and `frame_bytes` of containers and values
+    /// - `key_bytes` of positions in keys, and of texts that are compared
+    /// - `schema_bytes` of normal forms
+    /// - `lexeme_bytes` of lexemes in use, which other grammars may share
+    /// - `mask_bytes`, `transition_bytes` of the results of tokens, and `forced_bytes`
     ///
-    /// What was let go: `masks_cleared` times all masks, `evictions` times everything, after which
-    /// `matcher_moves` texts in progress were read again.
+    /// Masks: `mask_hits` were cached, `masks_computed` were not. Computing them visited
+    /// `mask_nodes_walked` trie nodes, in `exit_tries_walked` tries of continuations after a
+    /// lexeme. `key_masks` of them had object keys, and `doubts_resolved` tokens were matched byte
+    /// by byte because earlier output decides about them. `forced_hits` counts cached forced
+    /// tokens.
     ///
-    /// Of all grammars of the vocabulary: `shared_lexemes`; masks of their states, of which
-    /// `shared_lexeme_mask_hits` were known and `shared_lexeme_masks_made` were not, with
-    /// `shared_lexeme_walks` readings of the whole vocabulary (the others come from masks that were
-    /// known, or are of what follows in a few tokens); `shared_lexeme_mask_bytes`.
+    /// Eviction: all masks were cleared `masks_cleared` times, and everything `evictions` times,
+    /// after which `matcher_moves` matchers parsed their sequences again.
+    ///
+    /// Shared by all grammars of the vocabulary: `shared_lexemes` and their state masks.
+    /// `shared_lexeme_mask_hits` of these were cached and `shared_lexeme_masks_made` were not, with
+    /// `shared_lexeme_walks` walks over the whole vocabulary; the others were derived from cached
+    /// masks or from the continuations of a few tokens. `shared_lexeme_mask_bytes` is their size.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = PyDict::new(py);
         for (name, value) in self.compiled.stats() {
             stats.set_item(name, value)?;
         }
         Ok(stats)
+    }
+
+    fn __repr__(&self) -> String {
+        let width = self.compiled.engine.vocabulary().width();
+        format!("CompiledGrammar({}, vocab_size={width})", self.compiled.recipe().kind())
     }
 }
 
@@ -248,21 +261,20 @@ fn wrap(
     Ok(PyCompiledGrammar { compiled: Arc::new(compiled), vocabulary: vocabulary.clone().unbind() })
 }
 
-/// The meter of a compilation; without one, that of the default limits.
+/// Return the given meter, or one with the default limits.
 fn given(py: Python<'_>, meter: Option<Py<PyCompileMeter>>) -> PyResult<Py<PyCompileMeter>> {
     meter.map_or_else(|| Py::new(py, PyCompileMeter::default()), Ok)
 }
 
-/// Compiles a JSON Schema, given as JSON text.
+/// Compile a JSON Schema, given as JSON text.
 ///
-/// `whitespace` is `"consistent"` (as `json.dumps` writes, with the separators and the indentation
-/// that the text begins with), `"flexible"` (JSON white space where JSON allows it, each run at most
-/// `max_whitespace` characters), `"compact"` or `"single-space"`. Where `separators` are given
-/// (between items, and between a key and its value), they and `indent` say it all. With `any_order`
-/// properties come in any order, otherwise in that in which they are declared; with `any_numbers`
-/// numbers have all their spellings, otherwise plain ones. `registry` has
-/// the documents that references may lead to, by URI, as JSON text; `lenient` leaves out what is not
-/// supported. `meter` has the limits.
+/// `whitespace` is `"consistent"` (as `json.dumps` writes, with the separators and indentation that
+/// the text starts with), `"flexible"` (JSON white space wherever JSON allows it, each run at most
+/// `max_whitespace` characters), `"compact"` or `"single-space"`. `separators` (between items, and
+/// between a key and its value) and `indent` replace it. With `any_order` properties come in any
+/// order, otherwise in that of their declaration. With `any_numbers` numbers have every JSON form,
+/// otherwise the plain one. `registry` maps the URIs of referenced documents to JSON text.
+/// `lenient` ignores unsupported keywords. `meter` has the limits.
 #[pyfunction]
 #[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64,
                     separators=None, indent=None, any_order=false, any_numbers=false,
@@ -343,8 +355,10 @@ pub(super) fn whitespace_of(
     Ok(Whitespace { mode })
 }
 
-/// Compiles what a builder holds, from one of its nodes on. The options of JSON are those of
-/// [`compile_json_schema`], for all schemas in it; the white space, for those without their own.
+/// Compile a builder's grammar, with one of its nodes as the start.
+///
+/// The options are those of [`compile_json_schema`] and hold for all schemas of the grammar; the
+/// white space holds for those without their own.
 #[pyfunction]
 #[pyo3(signature = (builder, node, vocabulary, *, whitespace="flexible", max_whitespace=64,
                     separators=None, indent=None, any_order=false, any_numbers=false,
@@ -387,8 +401,10 @@ fn policy(lenient: bool) -> Policy {
     }
 }
 
-/// What becomes of each keyword of a schema: its JSON pointer, its name, `"enforced"`, `"ignored"`,
-/// `"widened"` or `"refused"`, and why.
+/// Return the fate of each keyword of a schema.
+///
+/// Each has its JSON pointer, its name, `"enforced"`, `"ignored"`, `"widened"` or `"refused"`, and
+/// the reason.
 #[pyfunction]
 #[pyo3(signature = (schema, *, registry=Vec::new(), lenient=false))]
 pub fn json_schema_fidelity(
@@ -413,7 +429,7 @@ pub fn json_schema_fidelity(
         .collect())
 }
 
-/// Compiles a regular expression; see [`pattern::read`].
+/// Compile a regular expression; see [`pattern::read`].
 #[pyfunction]
 #[pyo3(signature = (pattern, vocabulary, *, dialect="rust", flags="", search=false,
                     characters=Vec::new(), meter=None))]
@@ -437,7 +453,7 @@ pub fn compile_regex(
     wrap(py, vocabulary, compiled, &meter.limits)
 }
 
-/// Compiles a node of a builder that is a regular language.
+/// Compile a builder's node that is a regular language.
 #[pyfunction]
 #[pyo3(signature = (builder, node, vocabulary, *, meter=None))]
 pub fn compile_language(
@@ -455,7 +471,7 @@ pub fn compile_language(
     wrap(py, vocabulary, compiled, &meter.limits)
 }
 
-/// Compiles a choice between texts.
+/// Compile a choice between texts.
 #[pyfunction]
 #[pyo3(signature = (options, vocabulary, *, meter=None))]
 pub fn compile_choice(

@@ -27,11 +27,11 @@ use pyo3::prelude::*;
 
 use ffwd_bounds::meter::heap::Metered;
 
-// What a grammar builds lazily is many small values: the system's allocator takes a tenth of the time.
+// Grammars allocate many small values: the system's allocator takes a tenth of the time.
 #[global_allocator]
 static ALLOCATOR: Metered<mimalloc::MiMalloc> = Metered(mimalloc::MiMalloc);
 
-// An interpreter that can do without its lock must not: nothing here has been tried without one.
+// Interpreters without the lock are refused: nothing here was tested without it.
 #[pymodule(gil_used = true)]
 mod _native {
     use pyo3::prelude::*;

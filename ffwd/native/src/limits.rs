@@ -1,4 +1,4 @@
-//! Limits, the meters of compilations, and flags that end calls.
+//! Limits, the meters of compilations, and flags that cancel calls.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use ffwd_bounds::meter::heap;
 use ffwd_bounds::meter::{faults, Cancellation, Meter};
 use ffwd_engine::engine::Engine;
 
-/// What `ffwd.Limits` says; `None` for what is not limited.
+/// The values of an `ffwd.Limits`; `None` for what is unlimited.
 #[derive(FromPyObject)]
 pub struct LimitsArgument {
     source_bytes: Option<usize>,
@@ -53,7 +53,7 @@ impl From<LimitsArgument> for Limits {
     }
 }
 
-/// The limits that a grammar has which is compiled without any: see `ffwd.Limits`.
+/// Return the default limits of a grammar: see `ffwd.Limits`.
 #[pyfunction]
 pub fn default_limits(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let limits = Limits::default();
@@ -72,11 +72,11 @@ pub fn default_limits(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(values)
 }
 
-/// A flag with which one thread ends calls on others.
+/// A flag with which one thread cancels calls on others.
 ///
-/// A compilation, or a call of a matcher, that was given it ends with a `CancellationError` within
-/// some thousand steps after `cancel`, and one that begins later does at once, unless all that it
-/// asks for is known. Nothing else changes: after `reset` the same call goes on.
+/// After `cancel`, a compilation or a matcher's call that was given the flag raises
+/// `CancellationError` within some thousand steps. Later calls raise it at once, unless their
+/// result is cached. Nothing else changes: after `reset` the same call can be repeated.
 #[pyclass(name = "Cancellation", module = "ffwd", frozen)]
 pub struct PyCancellation {
     pub flag: Cancellation,
@@ -89,17 +89,17 @@ impl PyCancellation {
         Self { flag: Cancellation::default() }
     }
 
-    /// Ends the calls that were given it.
+    /// Cancel the calls that were given the flag.
     fn cancel(&self) {
         self.flag.cancel();
     }
 
-    /// Lets calls begin again.
+    /// Allow calls again.
     fn reset(&self) {
         self.flag.reset();
     }
 
-    /// Whether it has been cancelled, and not reset since.
+    /// Whether `cancel` was called, and `reset` was not called after it.
     #[getter]
     fn is_cancelled(&self) -> bool {
         self.flag.is_cancelled()
@@ -115,7 +115,9 @@ pub fn flag(cancellation: Option<&Bound<'_, PyCancellation>>) -> Option<Cancella
     cancellation.map(|cancellation| cancellation.get().flag.clone())
 }
 
-/// What one compilation may use, in however many calls it is done. Its time begins with it.
+/// The budget of one compilation, which may take several calls.
+///
+/// Its time starts when it is made.
 #[pyclass(name = "CompileMeter", module = "ffwd._native", frozen)]
 pub struct PyCompileMeter {
     pub limits: Limits,
@@ -133,7 +135,7 @@ impl PyCompileMeter {
         Self { limits, meter: Mutex::new(Meter::compiling(&limits, cancellation)) }
     }
 
-    /// Does a part of the work. Without the interpreter lock, for it may take long.
+    /// Does a part of the work without the interpreter lock, because it may take long.
     pub fn run<T, E: From<LimitExceeded>>(
         &self,
         work: impl FnOnce() -> Result<T, E>,
@@ -150,7 +152,7 @@ impl PyCompileMeter {
         engine.settle_after(self.run(work))
     }
 
-    /// Says that so many bytes of a text are read.
+    /// Counts the bytes of a text before it is read.
     pub fn read(&self, py: Python<'_>, bytes: usize) -> PyResult<()> {
         self.meter.lock().read(bytes).map_err(|error| errors::limit(py, &error))
     }
@@ -167,15 +169,21 @@ impl PyCompileMeter {
         Self::of(limits.map_or_else(Limits::default, Limits::from), flag(cancellation))
     }
 
-    /// How many steps were done.
+    /// The number of steps done.
     #[getter]
     fn steps(&self) -> u64 {
         self.meter.lock().spent()
     }
+
+    fn __repr__(&self) -> String {
+        format!("CompileMeter(steps={})", self.steps())
+    }
 }
 
-/// For tests: work on this thread comes to a deadline with this many more looks at its meter, over
-/// all calls that have one; `None` for no such fault. Returns how many were left of the last one.
+/// Inject a deadline on this thread after this many checks of a meter; for tests.
+///
+/// All calls with a meter count; `None` removes the fault. Returns how many checks were left of the
+/// previous one.
 #[pyfunction]
 #[pyo3(signature = (charges))]
 pub fn inject_fault(charges: Option<u64>) -> Option<u64> {
@@ -184,8 +192,10 @@ pub fn inject_fault(charges: Option<u64>) -> Option<u64> {
     left
 }
 
-/// For tests: the system is said to refuse the allocation with this number, counted over all calls on
-/// this thread that have a meter; `None` for no such fault. Returns how many were left of the last one.
+/// Inject a failing allocation on this thread, by its number; for tests.
+///
+/// Allocations of all calls with a meter count; `None` removes the fault. Returns how many were
+/// left of the previous one.
 #[pyfunction]
 #[pyo3(signature = (allocations))]
 pub fn inject_allocation_fault(allocations: Option<u64>) -> Option<u64> {

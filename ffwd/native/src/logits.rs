@@ -1,4 +1,4 @@
-//! Logits and bitmasks in memory that the caller owns, as numpy arrays.
+//! Masking of logits in numpy arrays that the caller owns.
 
 use std::num::NonZeroUsize;
 
@@ -18,7 +18,7 @@ fn error(message: impl ToString) -> PyErr {
     BitmaskError::new_err(message.to_string())
 }
 
-/// Checks that an array is rows of neighbouring numbers, none of which lies in two rows.
+/// Checks that an array consists of rows of adjacent numbers, and that rows do not overlap.
 fn check_rows(array: &Bound<'_, PyUntypedArray>, what: &str) -> PyResult<()> {
     let size = array.dtype().itemsize().max(1).cast_signed();
     let (rows, width, stride, step) = match (array.shape(), array.strides()) {
@@ -61,7 +61,7 @@ fn words_of<'a, T: Pod>(bitmask: &'a ArrayView2<'_, T>) -> PyResult<Vec<&'a [u32
     rows.collect::<Option<_>>().ok_or_else(|| error("the rows of the bitmask must be contiguous"))
 }
 
-/// What is to be done, with everything checked that does not depend on the type of the logits.
+/// A request whose arguments are checked, except for the type of the logits.
 struct Request<'a> {
     masks: &'a [&'a [u32]],
     pairs: Vec<(usize, usize)>,
@@ -91,19 +91,19 @@ impl Request<'_> {
     }
 }
 
-/// Masks logits in numpy arrays; `ffwd.apply_token_bitmask_inplace` says how.
+/// Mask logits in numpy arrays, as `ffwd.apply_token_bitmask_inplace` describes.
 ///
 /// Args:
-///     logits: float32 or float64, or uint16 with the bits of halves.
+///     logits: float32 or float64, or uint16 with the bits of 16-bit floats.
 ///     bitmask: int32 or uint32.
 ///     indices: Rows of the logits.
 ///     mask_rows: The rows of the bitmask for them.
-///     halves: "float16" or "bfloat16", what uint16 stands for.
-///     vocab_size: How many tokens there are.
-///     threads: How many threads may work at once.
+///     halves: "float16" or "bfloat16", the meaning of uint16.
+///     vocab_size: The number of tokens.
+///     threads: The most threads to use.
 ///
 /// Raises:
-///     BitmaskError: As there.
+///     BitmaskError: As `ffwd.apply_token_bitmask_inplace`.
 #[pyfunction]
 #[pyo3(signature = (
     logits, bitmask, *, indices=None, mask_rows=None, halves=None, vocab_size=None, threads=None
@@ -163,7 +163,7 @@ pub fn mask_logits(
     }
 }
 
-/// How many tokens there are: what the caller says, or all that both arrays have room for.
+/// Returns the number of tokens: the caller's, or as many as both arrays have room for.
 fn tokens(given: Option<i64>, width: usize, covered: usize) -> PyResult<usize> {
     let Some(given) = given else { return Ok(width.min(covered)) };
     match usize::try_from(given) {

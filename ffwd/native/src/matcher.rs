@@ -19,7 +19,9 @@ use ffwd_engine::matcher::{Fallbacks, Matcher};
 use ffwd_engine::saved;
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// One text in progress. Belongs to one request; not to be used by two threads at once.
+/// The state of one sequence in a compiled grammar.
+///
+/// It belongs to one request; two threads must not use it at once.
 #[pyclass(name = "Matcher", module = "ffwd")]
 pub struct PyMatcher {
     pub matcher: Matcher,
@@ -42,6 +44,7 @@ fn tokens(ids: Vec<u32>) -> Vec<TokenId> {
 
 #[pymethods]
 impl PyMatcher {
+    /// The grammar that it matches.
     #[getter]
     fn grammar(&self, py: Python<'_>) -> Py<PyCompiledGrammar> {
         self.grammar.clone_ref(py)
@@ -53,18 +56,19 @@ impl PyMatcher {
         ids(self.matcher.tokens())
     }
 
+    /// The number of tokens accepted so far, an end token included.
     #[getter]
     fn num_tokens(&self) -> usize {
         self.matcher.tokens().len()
     }
 
-    /// About how many bytes of memory the matcher holds, beside what it shares with others.
+    /// The estimated memory of the matcher in bytes, without what it shares with others.
     #[getter]
     fn memory_bytes(&self) -> usize {
         self.matcher.memory_bytes()
     }
 
-    /// Takes a token. `False`, with nothing changed, where the grammar refuses it.
+    /// Accept a token, or return `False` and change nothing if the grammar rejects it.
     ///
     /// Raises:
     ///     TokenError: An id outside the vocabulary, or any token after the end.
@@ -78,10 +82,10 @@ impl PyMatcher {
         accepted.map_err(|error| errors::matcher(py, &error))
     }
 
-    /// Takes all the tokens, or, where the grammar refuses one, none: then `False`.
+    /// Accept all the tokens, or return `False` and accept none if the grammar rejects one.
     ///
     /// Raises:
-    ///     TokenError: As `accept_token`; nothing is taken then either.
+    ///     TokenError: As `accept_token`; no token is accepted then.
     fn accept_tokens(&mut self, py: Python<'_>, token_ids: Vec<u32>) -> PyResult<bool> {
         let tokens = tokens(token_ids);
         let matcher = &mut self.matcher;
@@ -89,7 +93,7 @@ impl PyMatcher {
         accepted.map_err(|error| errors::matcher(py, &error))
     }
 
-    /// How many of the tokens, from the first on, would be accepted. Changes nothing.
+    /// Return how many of the tokens, counted from the first, the grammar accepts; change nothing.
     ///
     /// Raises:
     ///     TokenError: An id outside the vocabulary.
@@ -100,44 +104,46 @@ impl PyMatcher {
         valid.map_err(|error| errors::matcher(py, &error))
     }
 
-    /// Takes back the last tokens, an end token included.
+    /// Remove the last tokens, an end token included.
     ///
     /// Raises:
-    ///     IndexError: More tokens than have been accepted.
+    ///     IndexError: More tokens than were accepted.
     fn rollback(&mut self, py: Python<'_>, num_tokens: usize) -> PyResult<()> {
         let matcher = &mut self.matcher;
         let done = py.released(|| matcher.bounded_mut(|matcher| matcher.rollback(num_tokens)));
         done.map_err(|error| errors::matcher(py, &error))
     }
 
-    /// Back to the beginning of the text.
+    /// Return to the start of the sequence.
     fn reset(&mut self, py: Python<'_>) -> PyResult<()> {
         let matcher = &mut self.matcher;
         let done = py.released(|| matcher.bounded_mut(|matcher| matcher.reset()));
         done.map_err(|error| errors::matcher(py, &error))
     }
 
-    /// Where the text is, as bytes, from which `from_bytes` makes it again: how it began, and its
-    /// tokens. They can be given to another process.
+    /// Return the sequence as bytes for `from_bytes`, in this or another process.
+    ///
+    /// They hold how the sequence started, and its tokens.
     ///
     /// Raises:
-    ///     SerializationError: Its grammar cannot be saved.
+    ///     SerializationError: The grammar cannot be saved.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = saved::save_text(&self.matcher).map_err(|error| errors::saved(py, &error))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The matcher of bytes from `to_bytes`, which reads its tokens again. The bytes may come from
-    /// anybody.
+    /// Make a matcher from the bytes that `to_bytes` returned; its tokens are matched again.
+    ///
+    /// The bytes may be untrusted.
     ///
     /// Args:
     ///     data: The bytes.
-    ///     grammar: The grammar of the text, compiled for the same vocabulary.
+    ///     grammar: The grammar of the sequence, compiled for the same vocabulary.
     ///     cancellation: As for `CompiledGrammar.matcher`.
     ///
     /// Raises:
     ///     SerializationError: As `CompiledGrammar.from_bytes`, or, with the `reason` `"grammar"`,
-    ///         the text was in another grammar.
+    ///         the sequence belongs to another grammar.
     #[staticmethod]
     #[pyo3(signature = (data, grammar, *, cancellation=None))]
     fn from_bytes(
@@ -155,7 +161,7 @@ impl PyMatcher {
         Ok(Self::new(matcher.cancelled_by(cancellation), grammar.clone().unbind()))
     }
 
-    /// A second matcher at the same place; the two go on independently.
+    /// Return an independent matcher in the same state.
     fn fork(&self, py: Python<'_>) -> Self {
         Self { matcher: self.matcher.clone(), grammar: self.grammar.clone_ref(py) }
     }
@@ -175,19 +181,19 @@ impl PyMatcher {
         ))
     }
 
-    /// Whether the text may end here: then the end tokens are allowed.
+    /// Return whether the output may end here; end tokens are allowed then.
     fn is_accepting(&self) -> bool {
         self.matcher.is_accepting()
     }
 
-    /// Whether an end token has been accepted.
+    /// Return whether an end token was accepted.
     fn is_terminated(&self) -> bool {
         self.matcher.is_terminated()
     }
 
-    /// Overwrites one row with the tokens that may come next.
+    /// Overwrite one row with the allowed tokens.
     ///
-    /// After the end these are the end tokens, so that a finished row of a batch can be sampled.
+    /// After the end these are the end tokens, so a finished row of a batch can be sampled.
     ///
     /// Args:
     ///     bitmask: int32 or uint32, numpy or torch on the CPU, `[rows, words]` or `[words]` with
@@ -210,7 +216,7 @@ impl PyMatcher {
             .map_err(|error| errors::engine(py, &error))
     }
 
-    /// The tokens that may come next, sorted; none after the end.
+    /// Return the allowed tokens, sorted; none after the end.
     fn allowed_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let matcher = &self.matcher;
         let allowed = py
@@ -219,7 +225,7 @@ impl PyMatcher {
         Ok(ids(&allowed))
     }
 
-    /// The bytes that must come next whatever follows, up to a character boundary.
+    /// Return the longest bytes that start every continuation, up to a character boundary.
     #[pyo3(signature = (max_bytes=65536))]
     fn forced_bytes<'py>(
         &self,
@@ -233,24 +239,28 @@ impl PyMatcher {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The tokens that must come next, as the tokenizer itself cuts the finished text.
+    /// Return the longest token sequence that starts every continuation.
+    ///
+    /// They are tokenized as the tokenizer itself would tokenize the finished text.
     ///
     /// Args:
     ///     max_tokens: The most tokens to return.
-    ///     method: `"exact"`: what all canonical tokenizations of all texts that the grammar lets
-    ///         follow have in common. `"backoff"`: the forced bytes encoded, without those tokens
-    ///         at the end that could be cut otherwise once more text follows. By default exact,
-    ///         unless an option of the backoff is given or the vocabulary has no exact `Bpe`.
-    ///     look_ahead: Exact only, and by default true: leave aside tokens after which nothing
-    ///         canonical could follow. Forces a little more, and takes a little longer.
-    ///     backoff_tokens: Of how many tokens at the end, 4 by default, the longest suffix is left
-    ///         out that some longer token begins with and that the grammar lets go on so.
-    ///     backoff_bytes: Instead of tokens: of how many bytes.
-    ///     conservative: Whether or not the grammar lets it go on so.
+    ///     method: `"exact"` returns the longest token sequence shared by all canonical
+    ///         tokenizations of every continuation the grammar allows. `"backoff"` encodes the
+    ///         forced bytes and drops the tokens at the end that later text could change. The
+    ///         default is exact, unless an option of the backoff is given or the vocabulary has no
+    ///         exact `Bpe`.
+    ///     look_ahead: Exact only, true by default: ignore tokens that have no canonical
+    ///         continuation. This forces slightly more and takes slightly longer.
+    ///     backoff_tokens: The number of tokens at the end (4 by default) that are searched for the
+    ///         longest suffix to drop: one that starts some longer token with which the grammar can
+    ///         continue.
+    ///     backoff_bytes: The same as a number of bytes, instead of tokens.
+    ///     conservative: Drop the suffix even if the grammar cannot continue with that token.
     ///
     /// Raises:
-    ///     VocabularyError: The vocabulary has no encode function, or that function failed, or the
-    ///         exact method was asked for and the vocabulary has no exact `Bpe`.
+    ///     VocabularyError: The vocabulary has no encode function, that function failed, or the
+    ///         exact method was requested and the vocabulary has no exact `Bpe`.
     ///     ValueError: Another method, or options of both.
     #[pyo3(signature = (*, max_tokens=None, method=None, look_ahead=None, backoff_tokens=None,
                         backoff_bytes=None, conservative=false))]
@@ -303,25 +313,25 @@ impl PyMatcher {
         Ok(ids(&tokens))
     }
 
-    /// How many tokens the text may have, the end token included; `None` without a budget.
+    /// The most tokens of the output, the end token included; `None` without a budget.
     #[getter]
     fn max_tokens(&self) -> Option<usize> {
         self.matcher.max_tokens()
     }
 
-    /// How many more tokens may come; `None` without a budget.
+    /// How many tokens are left; `None` without a budget.
     #[getter]
     fn tokens_left(&self) -> Option<usize> {
         self.matcher.tokens_left()
     }
 
-    /// Tokens with which the text can end from here, the end token included; none after the end.
+    /// Return tokens that complete the output, the end token included; none after the end.
     ///
-    /// They are the fewest that spell a short text, which mostly is a shortest one. With a budget they
-    /// are never more than are left.
+    /// They are the fewest that encode a short completion, usually a shortest one. With a budget
+    /// they are never more than `tokens_left`.
     ///
     /// Raises:
-    ///     LimitExceededError: It takes too long to find.
+    ///     LimitExceededError: The search takes too many steps or too long.
     fn shortest_completion(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let matcher = &self.matcher;
         let tokens = py
@@ -330,13 +340,13 @@ impl PyMatcher {
         Ok(ids(&tokens))
     }
 
-    /// What may come next, and why something may not.
+    /// Return what is allowed next, and why a token or text is not.
     ///
-    /// It takes longer than a mask, and changes nothing.
+    /// This takes longer than a mask, and changes nothing.
     ///
     /// Args:
-    ///     token: Also whether this token is allowed, and if not, why.
-    ///     text: Instead of a token: the same of a text, whatever tokens would spell it.
+    ///     token: Also report whether this token is allowed, and if not, why.
+    ///     text: The same for a text, however it is tokenized. Not together with `token`.
     ///
     /// Raises:
     ///     TokenError: An id outside the vocabulary.
@@ -352,15 +362,15 @@ impl PyMatcher {
         explain::explained(py, &self.matcher, token, text.as_ref())
     }
 
-    /// What has become certain of the spans of the text since the last call.
+    /// Return the events of spans that became certain since the last call.
     ///
     /// Args:
-    ///     finish: The text ends here, as after an end token: what is open ends where the grammar
-    ///         lets the text end.
+    ///     finish: The output ends here, as after an end token: open spans end if the grammar
+    ///         accepts the output.
     ///
     /// Raises:
-    ///     LimitExceededError: The text has too many readings whose spans differ. The next call
-    ///         then begins anew.
+    ///     LimitExceededError: The output has too many parses whose spans differ. The next call
+    ///         starts again.
     #[pyo3(signature = (*, finish=false))]
     fn events<'py>(&mut self, py: Python<'py>, finish: bool) -> PyResult<Bound<'py, PyAny>> {
         let matcher = &mut self.matcher;
@@ -368,7 +378,7 @@ impl PyMatcher {
         events::listed(py, &found.map_err(|error| errors::matcher(py, &error))?)
     }
 
-    /// The texts of the captures that have ended, by name; of several of one name a list.
+    /// Return the texts of finished captures by name; a list if several have one name.
     ///
     /// Args:
     ///     finish: As in `events`.
@@ -382,9 +392,10 @@ impl PyMatcher {
         events::captured(py, found.map_err(|error| errors::matcher(py, &error))?)
     }
 
-    /// How often a mask could not be restricted to canonical tokens, by reason; all 0 unless
-    /// the matcher was made with `canonical=True`. `nothing_left`: no token of the grammar was
-    /// canonical. `lost`: the tokens so far could not be placed in the text.
+    /// How often a mask could not be restricted to canonical tokens, by reason.
+    ///
+    /// All are 0 unless the matcher was made with `canonical=True`. `nothing_left`: no token of the
+    /// grammar was canonical. `lost`: the tokens so far match no tokenization.
     #[getter]
     fn canonical_fallbacks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let Fallbacks { nothing_left, lost } = self.matcher.fallbacks();
@@ -394,19 +405,21 @@ impl PyMatcher {
         Ok(counts)
     }
 
-    /// How many of the tokens so far no tokenization of any text could have where they are; `None`
-    /// where the vocabulary has no exact `Bpe`, which could tell.
+    /// How many tokens so far are part of no text's tokenization at their position.
+    ///
+    /// `None` if the vocabulary has no exact `Bpe`.
     #[getter]
     fn num_noncanonical_tokens(&self) -> Option<usize> {
         self.matcher.strays()
     }
 
     fn __repr__(&self) -> String {
+        let python = |is| if is { "True" } else { "False" };
         format!(
             "Matcher(num_tokens={}, is_accepting={}, is_terminated={})",
             self.matcher.tokens().len(),
-            self.matcher.is_accepting(),
-            self.matcher.is_terminated()
+            python(self.matcher.is_accepting()),
+            python(self.matcher.is_terminated())
         )
     }
 }

@@ -7,8 +7,10 @@ use super::errors;
 use super::released::Released;
 use ffwd_regular::regex::{parse, Ast, Dialect, PatternOptions};
 
-/// The language of a pattern. `dialect` is `"rust"`, `"ecma"` or `"python"`; `flags` are letters; with
-/// `search` it is any text in which the pattern is found. `characters` are what `\N{..}` may name.
+/// Returns the language of a pattern.
+///
+/// `dialect` is `"rust"`, `"ecma"` or `"python"`; `flags` are letters. With `search` the language
+/// is every text that contains a match. `characters` are the names for `\N{..}`.
 pub fn read(
     py: Python<'_>,
     pattern: &str,
@@ -29,7 +31,7 @@ pub fn read(
     language.map_err(|error| errors::pattern(py, pattern, &error))
 }
 
-/// The pieces of a text: `"words"` or `"chars"`.
+/// Return the chunks of a text: `"words"` or `"chars"`.
 #[pyfunction]
 pub fn text_chunks(text: &str, by: &str) -> PyResult<Vec<String>> {
     let unit = match by {

@@ -1,4 +1,4 @@
-//! The interpreter lock released, and the process not forked meanwhile.
+//! Releases the interpreter lock, and keeps the process from forking meanwhile.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 
 use ffwd_bounds::section;
 
-/// How long a fork waits for what other threads have begun. Whatever has a limit ends before.
+/// The longest wait of a fork for work on other threads. Work with a limit ends earlier.
 const AT_MOST: Duration = Duration::from_secs(60);
 
 pub trait Released {
-    /// Runs something with the interpreter lock released. A thread that forks waits until it is done.
+    /// Runs work without the interpreter lock. A thread that forks waits until it is done.
     fn released<T, F>(self, work: F) -> T
     where
         F: Send + FnOnce() -> T,
@@ -24,7 +24,7 @@ impl Released for Python<'_> {
         F: Send + FnOnce() -> T,
         T: Send,
     {
-        // Nowhere else, so that there is no work that a fork could cut in two.
+        // Only here, so that a fork interrupts no work.
         #[allow(clippy::disallowed_methods)]
         self.detach(|| {
             let _section = section::enter();
@@ -33,12 +33,12 @@ impl Released for Python<'_> {
     }
 }
 
-/// Has `os.fork` wait for what other threads do here. What is done with the interpreter lock held is
-/// not going on while another thread forks.
+/// Makes `os.fork` wait for work on other threads. Work with the interpreter lock held cannot run
+/// while another thread forks.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let os = py.import("os")?;
-    // Where there is no fork there is no such function.
+    // Platforms without fork lack this function.
     let Some(register) = os.getattr_opt("register_at_fork")? else { return Ok(()) };
     let hooks = pyo3::types::PyDict::new(py);
     hooks.set_item("before", wrap_pyfunction!(before_fork, module)?)?;
@@ -49,7 +49,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 #[pyfunction]
 fn before_fork(py: Python<'_>) -> PyResult<()> {
-    // Released, for others may need it to come to an end: an `encode` function is Python's.
+    // Released, because other work may need it to finish: an `encode` function is Python code.
     #[allow(clippy::disallowed_methods)]
     let quiet = py.detach(|| section::before_fork(AT_MOST));
     if quiet {

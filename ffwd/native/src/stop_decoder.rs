@@ -1,4 +1,4 @@
-//! `StopSequenceDecoder`: text while its tokens come, up to where it is to stop.
+//! `StopSequenceDecoder`: text that is decoded token by token up to a stop.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ use ffwd_tokenizer::tokenizer::TextError;
 #[pyclass(name = "Text", module = "ffwd.streaming", frozen)]
 pub struct PyTextOutput(Py<PyString>);
 
-/// The text stops after this one.
+/// The last text before the stop.
 #[pyclass(name = "StoppedWithText", module = "ffwd.streaming", frozen)]
 pub struct PyStoppedWithText(Py<PyString>);
 
-/// Nothing that can be shown yet.
+/// No text can be shown yet.
 #[pyclass(name = "Held", module = "ffwd.streaming", frozen, eq)]
 #[derive(PartialEq)]
 pub struct PyHeld;
 
-/// The text has stopped, and nothing more is shown.
+/// The text has stopped, and no more of it is shown.
 #[pyclass(name = "Stopped", module = "ffwd.streaming", frozen, eq)]
 #[derive(PartialEq)]
 pub struct PyStopped;
@@ -70,7 +70,7 @@ macro_rules! with_text {
                 Self(text)
             }
 
-            /// What is to be shown; not empty.
+            /// The text to show; not empty.
             #[getter]
             fn text(&self, py: Python<'_>) -> Py<PyString> {
                 self.0.clone_ref(py)
@@ -98,7 +98,7 @@ macro_rules! without_text {
     ($class:ident, $name:literal, $stopped:literal) => {
         #[pymethods]
         impl $class {
-            /// Nothing.
+            /// The empty text.
             #[classattr]
             #[allow(non_upper_case_globals)]
             const text: &'static str = "";
@@ -146,29 +146,29 @@ fn converted(py: Python<'_>, output: Output<'_>) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// The text of tokens while they come, up to the first stop token or stop string.
+/// A decoder of one output, up to the first stop token or stop string.
 ///
-/// What may be the beginning of a stop string is held back, and no more: the longest end of the text
-/// that one begins with. Stop strings are found across tokens and within them. The first one wins:
-/// the one that ends first, so that it depends on the text alone and not on its tokens; of those that
-/// end together, the longest. A stop token stops where it begins, and its own text is not searched.
+/// It holds back only the longest suffix that starts a stop string. Stop strings are found across
+/// tokens and within them. The one that ends first wins, so the result depends on the text alone
+/// and not on its tokens; of those that end together, the longest wins. A stop token stops before
+/// its own text, which is not searched.
 ///
 /// A decoder belongs to one request, like a `DecodeStream`.
 ///
 /// Args:
-///     source: A `Decoder`, or a tokenizer that has one as its attribute `decoder`.
-///     stop_tokens: Ids that stop the text. They are not shown.
-///     stop_strings: Strings that stop the text. They are not shown. Where special tokens are left
-///         out, one that is the name of a special token stops at that token.
-///     visible_stop_tokens: Ids that stop the text and are its end, even if they are special.
-///     visible_stop_strings: Strings that stop the text and are its end.
+///     source: A `Decoder`, or a tokenizer with one as its attribute `decoder`.
+///     stop_tokens: Ids that stop the text and are hidden.
+///     stop_strings: Strings that stop the text and are hidden. If special tokens are skipped, the
+///         name of a special token stops at that token.
+///     visible_stop_tokens: Ids that stop the text and end it visibly, even if they are special.
+///     visible_stop_strings: Strings that stop the text and end it visibly.
 ///     prompt_ids: As for `DecodeStream`; the prompt is not searched.
-///     skip_special_tokens: Whether special tokens are left out.
+///     skip_special_tokens: Skip special tokens; otherwise they are written by name.
 ///
 /// Raises:
 ///     StopSequenceError: An empty stop string, or one that is both hidden and visible.
 ///     LimitExceededError: More than 65,536 bytes of stop strings.
-///     TokenError: An id that no token has.
+///     TokenError: An id without a token.
 #[pyclass(name = "StopSequenceDecoder", module = "ffwd.streaming", frozen)]
 pub struct PyStopDecoder {
     source: Py<PyAny>,
@@ -176,7 +176,7 @@ pub struct PyStopDecoder {
 }
 
 impl PyStopDecoder {
-    /// Converts what came, and tells of a stop that has just happened.
+    /// Converts an output, and reports a stop that has just happened.
     fn finished(
         &self,
         py: Python<'_>,
@@ -231,15 +231,15 @@ impl PyStopDecoder {
         Ok(Self { source: source.given, decoder })
     }
 
-    /// Reads a token.
+    /// Read a token.
     ///
     /// Returns:
     ///     `Text(text)`: text that can be shown. `Held()`: none yet. `StoppedWithText(text)`: the
-    ///     text stops after this. `Stopped()`: it has stopped, here or before. Each has `text`,
-    ///     which may be empty, and `stopped`.
+    ///     last text. `Stopped()`: the text has stopped, here or before. Each has `text`, which may
+    ///     be empty, and `stopped`.
     ///
     /// Raises:
-    ///     TokenError: An id that no token has. The decoder is as it was before.
+    ///     TokenError: An id without a token. The decoder is unchanged.
     ///     StreamInUseError: Another thread is using the decoder.
     #[pyo3(signature = (token_id, /))]
     fn step(&self, py: Python<'_>, token_id: TokenArgument) -> PyResult<Py<PyAny>> {
@@ -255,11 +255,12 @@ impl PyStopDecoder {
         self.finished(py, state, output)
     }
 
-    /// Reads tokens up to the one that stops the text; `num_tokens` tells how many that were. The
-    /// output is that of all of them together.
+    /// Read tokens up to the one that stops the text; the output covers all of them.
+    ///
+    /// `num_tokens` counts those that were read.
     ///
     /// Raises:
-    ///     TokenError: An id that no token has. The decoder is as it was before.
+    ///     TokenError: An id without a token. The decoder is unchanged.
     ///     StreamInUseError: Another thread is using the decoder.
     #[pyo3(signature = (token_ids, /))]
     fn step_batch(&self, py: Python<'_>, token_ids: TokensArgument) -> PyResult<Py<PyAny>> {
@@ -276,12 +277,13 @@ impl PyStopDecoder {
         self.finished(py, state, output)
     }
 
-    /// Ends the text: gives up what was held back. The decoder begins anew, at the start of a text;
-    /// after a stop it stays stopped.
+    /// End the text, and return the text that was held back.
+    ///
+    /// The decoder restarts at the start of a text; after a stop it stays stopped.
     ///
     /// Returns:
-    ///     `Text`, or `Held` if nothing was held back. If a character that does not go on ends a
-    ///     stop string, it stops.
+    ///     `Text`, or `Held` if nothing was held back. If an incomplete character ends a stop
+    ///     string, it stops.
     fn flush(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let mut state = self.decoder.get()?;
         let before = state.stopped().is_some();
@@ -296,13 +298,13 @@ impl PyStopDecoder {
         output
     }
 
-    /// A second decoder that goes on from here, for another answer to the same prompt.
+    /// Return an independent decoder in the same state, for another answer to the same prompt.
     fn fork(&self, py: Python<'_>) -> PyResult<Self> {
         let decoder = Exclusive::new(self.decoder.get()?.clone());
         Ok(Self { source: self.source.clone_ref(py), decoder })
     }
 
-    /// Begins anew, at the start of a text, with the same stops. What was held back is forgotten.
+    /// Restart at the start of a text with the same stops, and drop the text held back.
     fn reset(&self) -> PyResult<()> {
         self.decoder.get()?.reset();
         Ok(())
@@ -314,7 +316,7 @@ impl PyStopDecoder {
         Ok(self.decoder.get()?.stopped().is_some())
     }
 
-    /// What stopped the text: the id of a token, a string, or None.
+    /// The reason of the stop: the id of a token, a string, or None.
     #[getter]
     fn matched(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         match self.decoder.get()?.stopped() {
@@ -330,15 +332,21 @@ impl PyStopDecoder {
         Ok(PyString::new(py, self.decoder.get()?.held()))
     }
 
-    /// The bytes that are held back because they are the beginning of a character.
+    /// The bytes of an incomplete character, which are held back.
     #[getter]
     fn pending<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, self.decoder.get()?.unfinished()))
     }
 
-    /// How many tokens were read since the beginning, with the one that stopped the text.
+    /// The number of tokens read since the start, including the one that stopped the text.
     #[getter]
     fn num_tokens(&self) -> PyResult<usize> {
         Ok(self.decoder.get()?.num_tokens())
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        let decoder = self.decoder.get()?;
+        let stopped = if decoder.stopped().is_some() { "True" } else { "False" };
+        Ok(format!("StopSequenceDecoder(num_tokens={}, stopped={stopped})", decoder.num_tokens()))
     }
 }

@@ -1,4 +1,4 @@
-//! `DecodeStream` and `TokenSequence`: text while its tokens come.
+//! `DecodeStream` and `TokenSequence`: text that is decoded token by token.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::errors::{self, StreamInUseError};
 use super::stream_events;
 use ffwd_tokenizer::streaming::{DecodeStream, Decoder, Sequence};
 
-/// A decoder, or what has one as its attribute `decoder`: a tokenizer.
+/// A decoder, or an object with one as its attribute `decoder`: a tokenizer.
 pub struct Source {
     pub decoder: Arc<Decoder>,
-    /// What was given; whoever observes streams may ask it.
+    /// The given object; observers of streams receive it.
     pub given: Py<PyAny>,
 }
 
@@ -43,7 +43,7 @@ impl<'py> FromPyObject<'_, 'py> for Source {
     }
 }
 
-/// What a stream holds, for one caller at a time: whoever comes in between gets an error.
+/// The state of a stream, for one caller at a time: a concurrent call raises an error.
 pub struct Exclusive<T>(Mutex<T>);
 
 impl<T> Exclusive<T> {
@@ -62,24 +62,24 @@ impl<T> Exclusive<T> {
     }
 }
 
-/// The text of tokens while they come: together it is `decode` of all of them.
+/// A decoder of one output, token by token.
 ///
-/// Text is held back only while it ends within a character. Malformed UTF-8 becomes U+FFFD as soon
-/// as it is certainly malformed; a genuine U+FFFD is text like any other.
+/// The texts it returns join to the `decode` of all tokens. It holds back only the bytes of an
+/// incomplete character. Malformed UTF-8 becomes U+FFFD as soon as it is certainly malformed; a
+/// genuine U+FFFD is text like any other.
 ///
 /// A stream belongs to one request. Threads may share the decoder, and must not share a stream.
 ///
 /// Args:
-///     source: A `Decoder`, or a tokenizer that has one as its attribute `decoder`.
-///     prompt_ids: What stands before the first token. It decides whether the space is dropped that
-///         some tokenizers write before each text: only at the start of one, which is the start of
-///         the stream and behind a special token. A character that the prompt begins comes with the
-///         token that ends it.
-///     skip_special_tokens: Whether special tokens are left out; otherwise they are written by
-///         name.
+///     source: A `Decoder`, or a tokenizer with one as its attribute `decoder`.
+///     prompt_ids: The tokens before the first one. They decide whether the space is dropped that
+///         some tokenizers add before each text: only at the start of a text, which is the start of
+///         the stream or follows a special token. A character that starts in the prompt is returned
+///         with the token that ends it.
+///     skip_special_tokens: Skip special tokens; otherwise they are written by name.
 ///
 /// Raises:
-///     TokenError: An id in the prompt that no token has.
+///     TokenError: An id in the prompt without a token.
 ///     TypeError: A source without a decoder.
 #[pyclass(name = "DecodeStream", module = "ffwd.streaming", frozen)]
 pub struct PyDecodeStream {
@@ -103,11 +103,12 @@ impl PyDecodeStream {
         Ok(Self { source: source.given, stream: Exclusive::new(stream) })
     }
 
-    /// The text that a token adds, or None while there is none: the token ends within a character,
-    /// or is special and left out.
+    /// Return the text that a token adds, or None if it adds none.
+    ///
+    /// It adds none if it ends within a character, or is special and skipped.
     ///
     /// Raises:
-    ///     TokenError: An id that no token has. The stream is as it was before.
+    ///     TokenError: An id without a token. The stream is unchanged.
     ///     StreamInUseError: Another thread is using the stream.
     #[pyo3(signature = (token_id, /))]
     fn step<'py>(
@@ -123,10 +124,10 @@ impl PyDecodeStream {
         }
     }
 
-    /// The text that several tokens add; it may be empty.
+    /// Return the text that several tokens add; it may be empty.
     ///
     /// Raises:
-    ///     TokenError: An id that no token has. The stream is as it was before.
+    ///     TokenError: An id without a token. The stream is unchanged.
     ///     StreamInUseError: Another thread is using the stream.
     #[pyo3(signature = (token_ids, /))]
     fn step_batch<'py>(
@@ -140,8 +141,9 @@ impl PyDecodeStream {
         Ok(PyString::new(py, text.map_err(|error| errors::unknown_token(py, error))?))
     }
 
-    /// Ends the text: U+FFFD if it ends within a character, and otherwise nothing. The stream begins
-    /// anew, at the start of a text.
+    /// End the text, and return U+FFFD if it ends within a character, else an empty text.
+    ///
+    /// The stream restarts at the start of a text.
     ///
     /// Raises:
     ///     StreamInUseError: Another thread is using the stream.
@@ -155,16 +157,21 @@ impl PyDecodeStream {
         Ok(text)
     }
 
-    /// The bytes that are held back: the beginning of a character.
+    /// The bytes of an incomplete character, which are held back.
     #[getter]
     fn pending<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, self.stream.get()?.unfinished()))
     }
 
-    /// A second stream that goes on from here, for another answer to the same prompt.
+    /// Return an independent stream in the same state, for another answer to the same prompt.
     fn fork(&self, py: Python<'_>) -> PyResult<Self> {
         let stream = Exclusive::new(self.stream.get()?.clone());
         Ok(Self { source: self.source.clone_ref(py), stream })
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        let pending = self.stream.get()?.unfinished().len();
+        Ok(format!("DecodeStream(pending_bytes={pending})"))
     }
 }
 
@@ -179,16 +186,15 @@ pub fn stream_after(
     Ok(stream)
 }
 
-/// The tokens of a request so far, their text, and where each of them lies in it.
+/// The tokens of a request so far, with their text and offsets.
 ///
 /// Args:
-///     source: A `Decoder`, or a tokenizer that has one as its attribute `decoder`.
-///     prompt_ids: The tokens that it begins with, which are told apart from those that are
-///         appended.
-///     skip_special_tokens: Whether special tokens are no part of the text.
+///     source: A `Decoder`, or a tokenizer with one as its attribute `decoder`.
+///     prompt_ids: The tokens of the prompt, which are counted apart from those that are appended.
+///     skip_special_tokens: Exclude special tokens from the text.
 ///
 /// Raises:
-///     TokenError: An id in the prompt that no token has.
+///     TokenError: An id in the prompt without a token.
 #[pyclass(name = "TokenSequence", module = "ffwd.streaming", frozen, subclass)]
 pub struct PyTokenSequence {
     source: Py<PyAny>,
@@ -215,17 +221,18 @@ impl PyTokenSequence {
         Ok(Self { source: source.given, sequence: Exclusive::new(sequence) })
     }
 
-    /// What the sequence was made with.
+    /// The decoder or tokenizer of the sequence.
     #[getter]
     fn source(&self, py: Python<'_>) -> Py<PyAny> {
         self.source.clone_ref(py)
     }
 
-    /// Appends a token. Returns the text that has become certain by it, which is empty while the
-    /// text ends within a character.
+    /// Append a token, and return the text that it makes certain.
+    ///
+    /// The text is empty if the output ends within a character.
     ///
     /// Raises:
-    ///     TokenError: An id that no token has. Nothing was appended.
+    ///     TokenError: An id without a token. Nothing is appended.
     #[pyo3(signature = (token_id, /))]
     fn append_token<'py>(
         &self,
@@ -237,10 +244,10 @@ impl PyTokenSequence {
         Ok(PyString::new(py, text))
     }
 
-    /// Appends tokens. Returns the text that has become certain by them.
+    /// Append tokens, and return the text that they make certain.
     ///
     /// Raises:
-    ///     TokenError: An id that no token has. Nothing was appended.
+    ///     TokenError: An id without a token. Nothing is appended.
     #[pyo3(signature = (token_ids, /))]
     fn append_tokens<'py>(
         &self,
@@ -254,7 +261,7 @@ impl PyTokenSequence {
         Ok(PyString::new(py, text))
     }
 
-    /// Whether a text begins here: at the beginning, and after a special token.
+    /// Whether a text starts here: at the start, and after a special token.
     #[getter]
     fn at_text_start(&self) -> PyResult<bool> {
         Ok(self.sequence.get()?.at_text_start())
@@ -278,7 +285,7 @@ impl PyTokenSequence {
         token_list(py, self.sequence.get()?.generated_tokens())
     }
 
-    /// The text of all tokens, as `decode` gives it.
+    /// The text of all tokens, as `decode` returns it.
     #[getter]
     fn text(&self) -> PyResult<String> {
         Ok(self.sequence.get()?.text())
@@ -290,33 +297,35 @@ impl PyTokenSequence {
         Ok(PyString::new(py, self.sequence.get()?.prompt_text()))
     }
 
-    /// The text after that of the prompt. A character that the prompt begins belongs here.
+    /// The text after the prompt's, including a character that starts in the prompt.
     #[getter]
     fn generated_text(&self) -> PyResult<String> {
         Ok(self.sequence.get()?.generated_text())
     }
 
-    /// The bytes of all tokens: the text, where they are UTF-8.
+    /// The bytes of all tokens: the text, if they are UTF-8.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, self.sequence.get()?.bytes()))
     }
 
-    /// The bytes at the end that begin a character.
+    /// The bytes of an incomplete character at the end.
     #[getter]
     fn pending<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, self.sequence.get()?.unfinished()))
     }
 
-    /// Where each token lies in `data`: (start, end) in bytes. Empty for a token that is not shown.
+    /// The offsets of each token in `data`: (start, end) in bytes; empty for a skipped token.
     #[getter]
     fn byte_offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let sequence = self.sequence.get()?;
         PyList::new(py, sequence.byte_ranges().map(|range| (range.start, range.end)))
     }
 
-    /// Where each token lies in `text`: (start, end) in characters, of which it has at least one
-    /// byte each. Tokens that share a character overlap there.
+    /// The offsets of each token in `text`: (start, end) in characters.
+    ///
+    /// A token covers each character that it has a byte of; tokens with parts of one character
+    /// overlap.
     #[getter]
     fn character_offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let sequence = self.sequence.get()?;

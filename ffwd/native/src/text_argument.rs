@@ -1,4 +1,4 @@
-//! Texts as Python gives them: `str`, which may have lone surrogates, or UTF-8 bytes.
+//! Text arguments from Python: `str`, which may have lone surrogates, or UTF-8 bytes.
 
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
@@ -39,7 +39,7 @@ impl TextArgument<'_> {
         self.bytes_or(|error| error)
     }
 
-    /// The same; `tell` changes what is said of a lone surrogate, such as which text has it.
+    /// The same; `tell` adapts the error of a lone surrogate, for example to name the text.
     pub fn bytes_or(&self, tell: impl FnOnce(TextError) -> TextError) -> PyResult<&[u8]> {
         match self {
             Self::Text(text) => utf8_or(text, tell).map(str::as_bytes),
@@ -65,14 +65,14 @@ fn utf8_or<'t>(
     })
 }
 
-/// The surrogate that keeps a string from being UTF-8; `None` for an error of another kind.
+/// Returns the surrogate that keeps a string from being UTF-8; `None` for another error.
 pub fn lone_surrogate(text: &Bound<'_, PyString>, error: &PyErr) -> Option<TextError> {
     let py = text.py();
     if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
         return None;
     }
     let character: usize = error.value(py).getattr("start").ok()?.extract().ok()?;
-    // A surrogate in UTF-8's manner: three bytes that tell which one it is.
+    // A surrogate is encoded as three bytes, which identify it.
     let data = text.call_method1("encode", ("utf-8", "surrogatepass")).ok()?;
     let data = data.cast_into::<PyBytes>().ok()?;
     let before = text.get_item(PySlice::new(py, 0, character.try_into().ok()?, 1)).ok()?;
@@ -82,11 +82,11 @@ pub fn lone_surrogate(text: &Bound<'_, PyString>, error: &PyErr) -> Option<TextE
     Some(TextError::LoneSurrogate { character, code, at })
 }
 
-/// Texts shorter than this are encoded without releasing the interpreter lock, which would take
-/// longer than the work.
+/// Shorter texts are encoded with the interpreter lock held, because releasing it takes longer than
+/// the work.
 const SHORT: usize = 512;
 
-/// Runs something with the interpreter lock released, if the text is long.
+/// Releases the interpreter lock if the text is long.
 pub fn detached<T: Send>(py: Python<'_>, text: &[u8], f: impl FnOnce() -> T + Send) -> T {
     if text.len() < SHORT {
         f()

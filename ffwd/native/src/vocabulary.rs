@@ -29,8 +29,8 @@ impl Encoder for PyEncoder {
     }
 }
 
-/// Tokens that are text must be the same to both. The tokenizer may lack some: no text is ever
-/// encoded as them.
+/// Checks that tokens with text are the same in both. The tokenizer may lack some: no text is ever
+/// encoded with them.
 fn check_same(vocabulary: &Vocabulary, tokenizer: &Tokenizer) -> PyResult<()> {
     let table = tokenizer.table();
     for token in (0..vocabulary.width() as u32).map(TokenId) {
@@ -46,22 +46,22 @@ fn check_same(vocabulary: &Vocabulary, tokenizer: &Tokenizer) -> PyResult<()> {
     Ok(())
 }
 
-/// The tokens of a model, and everything that grammars compiled for it share.
+/// The tokens of a model, and what the grammars compiled for it share.
 ///
 /// Args:
-///     tokens: `tokens[i]` is what token `i` spells; `None` for tokens that are not text (control,
-///         padding, unused), which are never offered.
-///     eos_token_ids: The tokens that end a sequence; offered where the grammar accepts.
+///     tokens: `tokens[i]` is the text of token `i` in bytes; `None` for tokens without text
+///         (control, padding, unused), which masks never allow.
+///     eos_token_ids: The tokens that end a sequence; allowed when the grammar accepts.
 ///     width: The number of logits of the model; by default the number of tokens.
-///     encode: From UTF-8 bytes to the tokenizer's ids for them, without special tokens and as in
-///         the middle of a text. Needed for `fast_forward_tokens` only.
-///     token_names: Ids by the names that grammars may call tokens by, such as `<|im_end|>`.
-///     bpe: Instead of `encode`: the tokenizer itself, compiled. Where it is exact, forced tokens
-///         are exact too, and there are canonical masks.
+///     encode: A function from UTF-8 bytes to the tokenizer's ids, without special tokens and as in
+///         the middle of a text. Only `fast_forward_tokens` needs it.
+///     token_names: Ids by the names that grammars use for tokens, such as `<|im_end|>`.
+///     bpe: The compiled tokenizer, instead of `encode`. If it is exact, forced tokens are exact
+///         and canonical masks are available.
 ///
 /// Raises:
-///     VocabularyError: No end token, ids out of range, bytes that no token spells, or a `bpe` for
-///         which a token spells something else.
+///     VocabularyError: No end token, ids out of range, bytes without a token, or a `bpe` with
+///         other texts for the tokens.
 ///     ValueError: Both `encode` and `bpe`.
 #[pyclass(name = "Vocabulary", module = "ffwd", frozen)]
 pub struct PyVocabulary {
@@ -128,13 +128,13 @@ impl PyVocabulary {
         Ok(Self { engine, bpe, token_names })
     }
 
-    /// Ids by the names that grammars may call tokens by.
+    /// Ids by the names that grammars use for tokens.
     #[getter]
     fn token_names(&self) -> BTreeMap<String, u32> {
         self.token_names.clone()
     }
 
-    /// The compiled tokenizer that was given.
+    /// The compiled tokenizer of the vocabulary.
     #[getter]
     fn bpe(&self, py: Python<'_>) -> Option<Py<PyBpe>> {
         self.bpe.as_ref().map(|bpe| bpe.clone_ref(py))
@@ -158,20 +158,21 @@ impl PyVocabulary {
         self.engine.vocabulary().max_token_bytes()
     }
 
-    /// About how many bytes of memory the vocabulary and what grammars share hold.
+    /// The estimated memory, in bytes, of the vocabulary and of what grammars share.
     #[getter]
     fn memory_bytes(&self) -> usize {
         self.engine.memory_bytes()
     }
 
-    /// Sets how many bytes of memory may hold what all grammars of this vocabulary share; by default
-    /// 256 MiB and 128 MiB, beside what was made with the vocabulary itself. What has not been used
-    /// for long is let go; grammars in use keep what they hold, and the rest is built again where it
-    /// is needed.
+    /// Set the memory limits for what the grammars of this vocabulary share.
+    ///
+    /// The defaults are 256 MiB and 128 MiB, besides what was made with the vocabulary itself.
+    /// Entries that were not used recently are evicted and rebuilt on demand; grammars keep those
+    /// in use.
     ///
     /// Args:
-    ///     lexeme_bytes: For lexemes: patterns, strings and numbers as automata.
-    ///     lexeme_mask_bytes: For masks of their states.
+    ///     lexeme_bytes: The limit for lexemes: patterns, strings and numbers as automata.
+    ///     lexeme_mask_bytes: The limit for masks of their states.
     #[pyo3(signature = (*, lexeme_bytes=None, lexeme_mask_bytes=None))]
     fn limit_memory(
         &self,
@@ -182,7 +183,7 @@ impl PyVocabulary {
         py.released(|| self.engine.limit_memory(lexeme_bytes, lexeme_mask_bytes));
     }
 
-    /// What a token spells; `None` if it is not text.
+    /// Return the bytes of a token; `None` if it has no text.
     ///
     /// Raises:
     ///     TokenError: An id outside the vocabulary.
@@ -204,7 +205,7 @@ impl PyVocabulary {
         Ok((!text.is_empty()).then(|| PyBytes::new(py, text)))
     }
 
-    /// The tokenizer's own tokens of a UTF-8 text, as in the middle of a longer one.
+    /// Return the tokenizer's tokens of a UTF-8 text, as in the middle of a longer one.
     ///
     /// Raises:
     ///     VocabularyError: Bytes that are not UTF-8, or no encode function was given.
@@ -218,13 +219,15 @@ impl PyVocabulary {
         Ok(tokens.iter().map(|token| token.0).collect())
     }
 
-    /// Forgets what has been built for all grammars of this vocabulary, but not what was made with
-    /// the vocabulary itself. Compiled grammars go on working; what they need is built again.
+    /// Evict what was built for all grammars of this vocabulary.
+    ///
+    /// Entries that were made with the vocabulary itself stay. Compiled grammars remain usable and rebuild
+    /// on demand.
     fn clear_memos(&self, py: Python<'_>) {
         py.released(|| self.engine.clear_memos());
     }
 
-    /// Itself, as nothing about it changes.
+    /// Return the object itself, because it is immutable.
     fn __copy__(slf: Py<Self>) -> Py<Self> {
         slf
     }

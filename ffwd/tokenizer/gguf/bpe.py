@@ -16,7 +16,7 @@ _SPACE = "▁"
 
 
 def writing_of(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> PieceWriting:
-    """How the tokens that are neither control nor user-defined write bytes."""
+    """Return how the tokens that are neither control nor user-defined write bytes."""
     if pre is not None and pre.byte_level:
         return PieceWriting(byte_level=True)
     return PieceWriting(
@@ -25,7 +25,7 @@ def writing_of(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> PieceWri
 
 
 def token_bytes(vocabulary: GgufVocabulary, writing: PieceWriting) -> list[bytes | None]:
-    """What decoding gives for each id."""
+    """Return the decoding of each id."""
     data: list[bytes | None] = list(writing.to_bytes(vocabulary.tokens))
     spaces = not writing.byte_level
     for token_id, type_ in enumerate(vocabulary.types):
@@ -38,7 +38,7 @@ def token_bytes(vocabulary: GgufVocabulary, writing: PieceWriting) -> list[bytes
 
 
 def merged_parts(vocabulary: GgufVocabulary, pre: PreTokenizer) -> BpeParts:
-    """BPE by a list of merges.
+    """Return BPE by a list of merges.
 
     Raises `CorruptTokenizerError` for merges of what is no token.
     """
@@ -66,7 +66,7 @@ def merged_parts(vocabulary: GgufVocabulary, pre: PreTokenizer) -> BpeParts:
 
 
 def model_json(vocabulary: GgufVocabulary, pre: PreTokenizer) -> dict[str, object]:
-    """The model as a tokenizer.json writes it."""
+    """Return the model as a tokenizer.json writes it."""
     if vocabulary.merges is None:
         raise CorruptTokenizerError(f"{vocabulary.source} has no merges (tokenizer.ggml.merges)")
     return {
@@ -79,7 +79,7 @@ def model_json(vocabulary: GgufVocabulary, pre: PreTokenizer) -> dict[str, objec
 
 
 def _merges(lines: Sequence[str]) -> Sequence[str | Sequence[str]]:
-    """The merges as lines, or as pairs where a first part begins with the space that separates."""
+    """Return the merges as lines, or as pairs if a first part starts with the separating space."""
     if not any(line.startswith(" ") for line in lines):
         return lines
     cuts = ((line, line.find(" ", 1)) for line in lines)
@@ -87,7 +87,7 @@ def _merges(lines: Sequence[str]) -> Sequence[str | Sequence[str]]:
 
 
 def scored_parts(vocabulary: GgufVocabulary) -> BpeParts:
-    """BPE by scores, as SentencePiece has it.
+    """Return BPE by scores, as SentencePiece has it.
 
     Raises `UnsupportedTokenizerError` where scores leave open which merge comes first, and
     `CorruptTokenizerError` where a byte token or the scores are missing.
@@ -122,13 +122,13 @@ def _found(vocabulary: GgufVocabulary) -> list[FoundToken]:
 
 
 def _not_pieces(vocabulary: GgufVocabulary) -> Iterator[int]:
-    """What no merge of text may make: what is not text, and what is found before merges are."""
+    """Return the tokens that no merge produces: control tokens, and those found before merges."""
     kinds, found = vocabulary.kinds, vocabulary.found
     text = TokenKind.TEXT
     return (i for i, kind in enumerate(kinds) if kind is not text or i in found)
 
 
 def _never_written(vocabulary: GgufVocabulary, writing: PieceWriting) -> Iterator[int]:
-    """Tokens with a space, which no text is written with where it has `▁` for one."""
+    """Return tokens with a space that texts write as `▁`."""
     if not writing.byte_level:
         yield from (i for i, token in enumerate(vocabulary.tokens) if " " in token)

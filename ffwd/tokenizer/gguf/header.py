@@ -1,12 +1,12 @@
-"""The header of a GGUF file: its keys and values, and none of its tensors.
+"""The header of a GGUF file: its keys and values, without its tensors.
 
 The file begins with `GGUF`, a version, the number of tensors and the number of keys; each key is
-followed by the type of its value and the value. Numbers are of one byte order, which the version
-tells. The tensors, nearly all of a model's file, come after the keys and are not read.
+followed by the type of its value and the value. The version shows the byte order of numbers. The
+tensors, nearly all of a model's file, come after the keys and are not read.
 
-A file says itself how long its strings and arrays are, so each number is compared with what is
-left of the file before anything is read or kept, and with a limit where much of the file might be
-left: a broken or hostile file costs an error with the place in the file, not the memory.
+The file declares the lengths of its strings and arrays. Each length is compared with the rest of
+the file before anything is read or stored, and with a limit if the rest is long. A broken or
+hostile file causes an error with the offset in the file, and takes no memory.
 """
 
 import os
@@ -53,7 +53,7 @@ Source: TypeAlias = "str | os.PathLike[str] | bytes"
 
 @dataclass(frozen=True, kw_only=True)
 class GgufHeader:
-    """What a GGUF file says about itself."""
+    """The information in a GGUF file's header."""
 
     version: int
     byte_order: Literal["little", "big"]
@@ -65,7 +65,7 @@ class GgufHeader:
 
 
 def read_header(source: Source, wanted: Callable[[str], bool] = lambda _: True) -> GgufHeader:
-    """Reads the header of a file, given by its path, or of the bytes that a file begins with.
+    """Read the header of a file, given by its path, or of the first bytes of a file.
 
     `wanted`: the keys whose values are kept; the others are passed over.
 
@@ -78,7 +78,7 @@ def read_header(source: Source, wanted: Callable[[str], bool] = lambda _: True) 
 
 
 def is_gguf(source: Source) -> bool:
-    """Whether the file begins as a GGUF file does."""
+    """Return whether the file begins as a GGUF file does."""
     with _opened(source) as (file, _):
         return file.read(len(MAGIC)) == MAGIC
 
@@ -125,7 +125,7 @@ class _Reader:
         return CorruptTokenizerError(f"{self.name}, byte {place} of {self.size}: {what}")
 
     def need(self, length: int, what: str) -> None:
-        """Sees to it that the block has the next `length` bytes."""
+        """Ensure that the block has the next `length` bytes."""
         if length <= len(self.block) - self.at:
             return
         left = self.size - self.offset
@@ -237,7 +237,7 @@ class _Reader:
         )
 
     def array_head(self, key: str) -> tuple[int, int]:
-        """Type and number of the elements, of which there may be as many."""
+        """Return type and number of the elements, of which there may be as many."""
         start = self.offset
         kind = self.number("I", f"the type of {key}")
         count = self.number("Q", f"the length of {key}")
@@ -260,14 +260,14 @@ class _Reader:
         return numbers.astype(numbers.dtype.newbyteorder("="))
 
     def width(self, kind: int, key: str, start: int) -> int:
-        """How many bytes a number takes."""
+        """Return how many bytes a number takes."""
         code = _NUMBERS.get(kind)
         if code is None:
             raise self.corrupt(f"{key} is of type {kind}, which is not defined", start)
         return int(code[1])
 
     def strings(self, count: int, key: str, *, keep: bool = True) -> list[str]:
-        """The loop over hundreds of thousands of strings: each is a length and that many bytes."""
+        """Read hundreds of thousands of strings quickly: each is a length and that many bytes."""
         strings: list[str] = []
         unpack = struct.Struct(self.order + "Q").unpack_from
         done = 0
@@ -300,7 +300,7 @@ class _Reader:
         return strings
 
     def pass_over(self, key: str) -> None:
-        """A value that nobody asked for."""
+        """Skip a value."""
         start = self.offset
         kind = self.number("I", f"the type of {key}")
         if kind == _STRING:

@@ -20,7 +20,7 @@ _SPACE = "▁"
 
 
 def tokenizers_library(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> TokenizersLibrary:
-    """The tokenizer, followed by the library. `pre`: of BPE, how text is cut.
+    """Return the tokenizer, followed by the library; `pre`: the pre-tokenizer of a BPE.
 
     Raises `CorruptTokenizerError` for a vocabulary that the library does not take.
     """
@@ -34,7 +34,7 @@ def tokenizers_library(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> 
 
 
 def _tokenizer(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> "Tokenizer":
-    """The tokenizer without its added tokens."""
+    """Return the tokenizer without its added tokens."""
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
@@ -54,7 +54,7 @@ def _tokenizer(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> "Tokeniz
 
 
 def _wordpiece(vocabulary: GgufVocabulary) -> dict[str, Any]:
-    """BERT's. The file writes `▁the` and `ing` where BERT writes `the` and `##ing`."""
+    """Return BERT's model. The file writes `▁the` and `ing` for `the` and `##ing`."""
     pieces: dict[str, int] = {}
     for token_id, (token, type_) in enumerate(
         zip(vocabulary.tokens, vocabulary.types, strict=True)

@@ -1,12 +1,12 @@
-"""What the names of pre-tokenizers in GGUF files stand for.
+"""The meaning of pre-tokenizer names in GGUF files.
 
-A GGUF file does not say how a text is cut into pieces before merges are made; it has a name for it
-(`tokenizer.ggml.pre`), which a reader has to know. The names are those of llama.cpp's
-`llama-vocab.cpp`, and the patterns those of the tokenizers that the files were made from.
+A GGUF file does not contain the rule that splits a text into pieces before merges. It has a name
+for it (`tokenizer.ggml.pre`), which a reader must know. The names are those of llama.cpp's
+`llama-vocab.cpp`, and the patterns those of the original tokenizers.
 
-llama.cpp writes some of them in another way, because its regular expressions know neither
-upper and lower case beyond ASCII nor flags; what that changes is listed in docs/tokenizer.md. The
-model was trained on what the original gives, and so are the ids that are expected here.
+llama.cpp writes some of them differently, because its regular expressions support neither upper and
+lower case beyond ASCII nor flags; docs/tokenizer.md lists the effects. The model was trained with
+the original, so this module produces the original's ids.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class PreTokenizer:
 
 
 def _split(*patterns: str) -> tuple[Stage, ...]:
-    """Each pattern's matches are pieces, and so is what is between them."""
+    """Return a stage whose pieces are each pattern's matches, and the parts between them."""
     return tuple(
         {"type": "Split", "pattern": {"Regex": p}, "behavior": "Isolated", "invert": False}
         for p in patterns
@@ -53,12 +53,12 @@ _LETTERS = r"[^\r\n\p{L}\p{N}]?\p{L}+"
 
 
 def _cl100k(digits: str) -> tuple[Stage, ...]:
-    """The pattern of cl100k as Llama 3 and Qwen write it."""
+    """Return the pattern of cl100k as Llama 3 and Qwen write it."""
     return _split("|".join((_CONTRACTION, _LETTERS, digits, _SYMBOLS, _SPACES)))
 
 
 def _cased(upper: str, lower: str, contraction: str) -> str:
-    """Words whose capitals come first."""
+    """Return a pattern for words whose capitals come first."""
     return (
         rf"[^\r\n\p{{L}}\p{{N}}]?[{upper}]*[{lower}]+{contraction}"
         rf"|[^\r\n\p{{L}}\p{{N}}]?[{upper}]+[{lower}]*{contraction}"
@@ -311,7 +311,7 @@ NAMES = tuple(sorted(_BY_NAME))
 
 
 def pre_tokenizer(name: str) -> PreTokenizer:
-    """What a name stands for.
+    """Return the meaning of a name.
 
     Raises `UnsupportedTokenizerError` for a name that is not known: with another pattern most of
     the ids would be right and some would not.

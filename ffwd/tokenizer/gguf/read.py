@@ -21,14 +21,13 @@ _MODELS: dict[str, Model] = {"bert": "wordpiece", "t5": "unigram"}
 
 
 def read_gguf(source: Source, *, pre: str | None = None) -> TokenizerParts:
-    """The tokenizer in a GGUF file, given by its path, or by the bytes that the file begins with.
+    """Return the tokenizer in a GGUF file, given by its path, or by the file's first bytes.
 
-    Of the file, only the header is read. `pre`: the name of the pre-tokenizer, instead of the one
-    that the file has (tokenizer.ggml.pre).
+    Only the header is read. `pre`: the name of the pre-tokenizer, instead of the file's
+    (tokenizer.ggml.pre).
 
     Raises `TokenizerNotFoundError`, `UnsupportedTokenizerError` for a file without a tokenizer and
-    for models and pre-tokenizers that are not known, and `CorruptTokenizerError` for what cannot
-    be in such a file.
+    for unknown models and pre-tokenizers, and `CorruptTokenizerError` for invalid contents.
     """
     name = "the GGUF data" if isinstance(source, bytes) else os.fspath(Path(source))
     vocabulary = read_vocabulary(read_header(source, _concerns_the_tokenizer), name)
@@ -90,7 +89,7 @@ def _pre_tokenizer(vocabulary: GgufVocabulary, given: str | None) -> PreTokenize
 def _encoder(
     vocabulary: GgufVocabulary, pre: PreTokenizer | None
 ) -> tuple[Bpe | None, Library | None, list[str]]:
-    """Natively where that is exact, otherwise a library, and why."""
+    """Return the native encoder if it is exact, otherwise a library, and why."""
     if vocabulary.model == "bert":
         limits = ["upper case, accents and spaces are lost, and words without pieces"]
         return None, tokenizers_library(vocabulary, None), limits
@@ -117,7 +116,7 @@ def _encoder(
 
 
 def _around(vocabulary: GgufVocabulary, pre: PreTokenizer | None) -> tuple[list[int], list[int]]:
-    """What the model wants before and after a text."""
+    """Return the ids that the model expects before and after a text."""
     special = vocabulary.special_tokens
     if vocabulary.model == "bert":
         first, last = special.bos or special.cls, special.sep

@@ -18,7 +18,7 @@ _UNIGRAM, _BPE = 1, 2
 
 
 def sentencepiece_library(vocabulary: GgufVocabulary) -> SentencePieceLibrary:
-    """The tokenizer, followed by SentencePiece.
+    """Return the tokenizer, followed by SentencePiece.
 
     Raises `CorruptTokenizerError` for a vocabulary that it does not take.
     """
@@ -31,7 +31,7 @@ def sentencepiece_library(vocabulary: GgufVocabulary) -> SentencePieceLibrary:
 
 
 def _model_file(vocabulary: GgufVocabulary) -> bytes:
-    """The contents of a model's file, a protocol buffer."""
+    """Return the contents of a model's file, a protocol buffer."""
     scores = vocabulary.scores
     if scores is None:
         raise CorruptTokenizerError(f"{vocabulary.source} has no scores (tokenizer.ggml.scores)")
@@ -82,7 +82,7 @@ def _text(field: int, data: bytes) -> bytes:
 
 
 def _charsmap(charsmap: Any, source: str) -> bytes:
-    """SentencePiece's table of replacements, if all of it stays within itself.
+    """Return SentencePiece's table of replacements, if it is consistent.
 
     It is the length of a double array, the array, and the texts that its leaves point to, each
     with a zero byte behind it. SentencePiece does not look where the array leads.

@@ -1,4 +1,4 @@
-"""What a GGUF file says of its tokenizer, checked, and what each of its tokens is."""
+"""The checked settings and tokens of a GGUF file's tokenizer."""
 
 import logging
 import re
@@ -99,7 +99,7 @@ class GgufVocabulary:
     eos_token_ids: tuple[int, ...]
 
     def flag(self, name: str, default: bool) -> bool:
-        """A key of tokenizer.ggml that is true or false."""
+        """Return a boolean key of tokenizer.ggml."""
         value = self.values.get(f"tokenizer.ggml.{name}", default)
         if not isinstance(value, bool):
             raise CorruptTokenizerError(f"{self.source}: tokenizer.ggml.{name} is {value!r}")
@@ -107,7 +107,7 @@ class GgufVocabulary:
 
     @property
     def special_ids(self) -> list[int]:
-        """What is left out of decoded text: control and unknown tokens and padding."""
+        """The ids that decoding skips: control and unknown tokens and padding."""
         types, kinds = (UNKNOWN, CONTROL, UNUSED), (TokenKind.SPECIAL, TokenKind.UNUSED)
         pairs = zip(self.types, self.kinds, strict=True)
         return [i for i, (type_, kind) in enumerate(pairs) if type_ in types or kind in kinds]
@@ -132,7 +132,7 @@ class GgufVocabulary:
 
 
 def read_vocabulary(header: GgufHeader, source: str) -> GgufVocabulary:
-    """The tokenizer in a header.
+    """Return the tokenizer in a header.
 
     Raises `UnsupportedTokenizerError` for a file without a tokenizer or with a model that is not
     read, and `CorruptTokenizerError` for keys that contradict each other.
@@ -179,7 +179,7 @@ def read_vocabulary(header: GgufHeader, source: str) -> GgufVocabulary:
 
 
 def check_model(values: Mapping[str, Value], source: str) -> str:
-    """The value of tokenizer.ggml.model; refuses what is not read."""
+    """Return the value of tokenizer.ggml.model, or raise an error for an unsupported one."""
     model = values.get("tokenizer.ggml.model")
     if model is None:
         part = values.get("split.no")
@@ -207,7 +207,7 @@ def _get(values: Mapping[str, Value], name: str, kind: type[Any], source: str) -
 
 
 def _array(values: Mapping[str, Value], name: str, least: int, source: str) -> "np.ndarray | None":
-    """An array of numbers with one for each token, or None."""
+    """Return an array of numbers with one for each token, or None."""
     if f"tokenizer.ggml.{name}" not in values:
         return None
     array: np.ndarray = _get(values, name, np.ndarray, source)
@@ -230,7 +230,7 @@ def _repeated(tokens: Sequence[str]) -> str:
 def _roles(
     values: Mapping[str, Value], model: str, tokens: Sequence[str], source: str
 ) -> dict[str, int]:
-    """The ids that have a role, by its name; those without one in `SpecialTokens` by their key."""
+    """Return the ids with a role, by name; roles outside `SpecialTokens` by their key."""
     defaults = _DEFAULT_ROLES.get(model, {})
     roles = {role: i for role, i in defaults.items() if i < len(tokens)}
     names = {key: role for role, key in _ROLES.items()}
@@ -261,7 +261,7 @@ def _ends(roles: Mapping[str, int], tokens: Sequence[str], types: Sequence[int])
 
 
 def _strips(values: Mapping[str, Value]) -> str:
-    """Whose special tokens swallow spaces, which no key of a file tells: `phi-3`, or a token."""
+    """Return whose special tokens consume spaces, which no key shows: `phi-3`, or a token."""
     name = str(values.get("general.name", "")).lower()
     if "phi-3" in name or "phi3" in name:
         return "phi-3"

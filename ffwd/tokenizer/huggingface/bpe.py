@@ -14,7 +14,7 @@ _CONTROL_CHARACTER = re.compile(r"[\x00-\x20\x7f]")
 
 
 def huggingface_parts(read: Source, tokens: Tokens) -> BpeParts:
-    """The parts of a tokenizer and its tokens.
+    """Return the parts of a tokenizer and its tokens.
 
     Raises `VocabularyError` for a normalizer or pre-tokenizer that is not supported.
     """
@@ -40,7 +40,7 @@ def huggingface_parts(read: Source, tokens: Tokens) -> BpeParts:
 
 
 def _spells_all_text(tokens: Tokens) -> bool:
-    """Whether the only bytes without a token are those that no text has.
+    """Return whether the only bytes without a token are those that no text has.
 
     Many vocabularies lack them; for others, a library has an unknown token, or drops the byte.
     """
@@ -50,13 +50,13 @@ def _spells_all_text(tokens: Tokens) -> bool:
 
 
 def _not_text(tokens: Tokens) -> Iterator[int]:
-    """The model's pieces that are special or control tokens: no merge of text may make them."""
+    """Return the model's special and control pieces, which no merge of text may produce."""
     text = TokenKind.TEXT
     return (i for i in tokens.pieces.values() if tokens.kinds[i] is not text)
 
 
 def _never_written(tokens: Tokens) -> Iterator[int]:
-    """The model's pieces that no text is written as, such as ` the` where it has `▁the`."""
+    """Return the model's pieces that no text produces, such as ` the` beside `▁the`."""
     if tokens.writing.byte_level:
         # One character per byte, so what has another number of them is not in that writing.
         for piece, token_id in tokens.pieces.items():

@@ -33,7 +33,7 @@ NAMES = frozenset(_MODELS)
 
 
 def huggingface_tokenizer(read: Source) -> TokenizerParts:
-    """Everything about a tokenizer that was read with one of `NAMES` as its model.
+    """Return everything about a tokenizer that was read with one of `NAMES` as its model.
 
     Raises `VocabularyError` for a decoder under which tokens have no bytes.
     """
@@ -80,7 +80,7 @@ def huggingface_tokenizer(read: Source) -> TokenizerParts:
 def _encoder(
     read: Source, tokens: Tokens
 ) -> tuple[Bpe | None, TokenizersLibrary | None, list[str]]:
-    """Natively where that is possible, otherwise the tokenizers library, and why."""
+    """Return the native encoder if possible, otherwise the tokenizers library, and why."""
     kind = type(read.tokenizer.model).__name__
     reason = f"the tokenizer's model is {kind}, which only the tokenizers library encodes with"
     if kind == "BPE":
@@ -99,7 +99,7 @@ def _encoder(
 
 
 def losses(tokenizer: "LibraryTokenizer", unknown_id: int | None) -> Iterator[str]:
-    """What of a text a tokenizer loses, in words."""
+    """Return descriptions of the text that a tokenizer loses."""
     state = component_state(tokenizer.normalizer, "normalizer")
     for step in steps(state, "normalizers"):
         name = step.get("type")
@@ -137,7 +137,7 @@ def _first_tokens(
     *,
     strips: bool,
 ) -> dict[int, bytes]:
-    """What the decoder makes of a token at the beginning of a text, where it is something else."""
+    """Return the decoding of tokens at the start of a text, where it differs."""
     decoder = tokenizer.decoder
     state = component_state(decoder, "decoder") or {}
     if decoder is None or state.get("type") not in ("WordPiece", "Metaspace"):
@@ -155,7 +155,7 @@ def _first_tokens(
 
 
 def special_tokens(read: Source, tokens: Tokens) -> SpecialTokens:
-    """The tokens with a role, and all others that are no text."""
+    """Return the tokens with a role, and all other tokens without text."""
     roles = dict(read.roles)
     unknown_id = tokens.unknown_id
     unknown = None if unknown_id is None else read.tokenizer.id_to_token(unknown_id)
@@ -181,7 +181,7 @@ def special_tokens(read: Source, tokens: Tokens) -> SpecialTokens:
 
 
 def _around(tokenizer: "LibraryTokenizer") -> tuple[list[int], list[int]]:
-    """The ids that the tokenizer's post-processor puts before and after a text."""
+    """Return the ids that the tokenizer's post-processor adds before and after a text."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
 
@@ -201,7 +201,7 @@ def _corrupt_post_processor(message: str) -> CorruptTokenizerError:
 
 
 def _strips_first_space(tokenizer: "LibraryTokenizer") -> bool:
-    """Whether the decoder leaves out a space at the beginning of a text."""
+    """Return whether the decoder leaves out a space at the beginning of a text."""
     state = component_state(tokenizer.decoder, "decoder")
     if state is None:
         return False

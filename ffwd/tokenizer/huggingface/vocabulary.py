@@ -29,7 +29,7 @@ def from_huggingface(
     vocab_size: int | None = None,
     eos_token_ids: Sequence[int] | None = None,
 ) -> Vocabulary:
-    """The vocabulary of a Hugging Face fast tokenizer.
+    """Return the vocabulary of a Hugging Face fast tokenizer.
 
     `source`: a fast tokenizer of transformers, a `tokenizers.Tokenizer`, a directory with a
     tokenizer.json in it, or the path of a tokenizer.json. Supported are byte-level BPE (GPT-2,
@@ -39,14 +39,13 @@ def from_huggingface(
     in a directory, otherwise the tokenizer's own; give it if the model's logits are wider.
 
     `eos_token_ids`: the tokens that end the output. By default, in a directory: those of
-    generation_config.json (where that is missing, config.json) and the tokenizer's eos token; of a
-    transformers tokenizer: its eos token. Where nothing names any: the added tokens with a
-    well-known name, such as `</s>` or `<|im_end|>`.
+    generation_config.json (or, without it, config.json) and the tokenizer's eos token; of a
+    transformers tokenizer: its eos token. If nothing names any: the added tokens with a well-known
+    name, such as `</s>` or `<|im_end|>`.
 
-    Which tokens are text, and so may be offered at all, is decided as `ffwd.tokenizer.kinds` says;
-    `token_table` shows the result.
+    `ffwd.tokenizer.kinds` decides which tokens are text; `token_table` shows the result.
 
-    Raises `VocabularyError`, saying what is wrong and what to pass instead.
+    Raises `VocabularyError`, with the argument that would help.
     """
     read = read_source(source)
     text = read_tokens(read)
@@ -70,13 +69,13 @@ def token_table(
     vocab_size: int | None = None,
     eos_token_ids: Sequence[int] | None = None,
 ) -> TokenTable:
-    """Bytes and kind of every token; the parameters and errors are those of `from_huggingface`."""
+    """Return bytes and kind of every token; parameters are those of `from_huggingface`."""
     read = read_source(source)
     return _table(read, read_tokens(read), vocab_size=vocab_size, eos_token_ids=eos_token_ids)
 
 
 def text_encoder(source: Any) -> TextEncoder:
-    """The tokenizer's own encoding of text; `source` is as for `from_huggingface`."""
+    """Return the tokenizer's own encoder of text; `source` is as for `from_huggingface`."""
     read = read_source(source)
     return _encoder(read, read_tokens(read))
 
@@ -88,7 +87,7 @@ def vocabulary(
     bpe: Bpe | None = None,
     token_names: Mapping[str, int] | None = None,
 ) -> Vocabulary:
-    """The engine's vocabulary from a table.
+    """Return the engine's vocabulary for a table.
 
     `bpe`: the tokenizer, with the same ids; where it is exact, so are forced tokens. `encode`:
     instead of it, bytes -> token ids, as `text_encoder` gives it. Without either there are no
@@ -137,7 +136,7 @@ def _encoder(read: Source, text: Tokens) -> TextEncoder:
 
 
 def _bpe(read: Source, text: Tokens) -> Bpe | None:
-    """None for a tokenizer that only the library that it comes from can follow."""
+    """Return the native tokenizer, or None if only its own library can follow it."""
     try:
         bpe = Bpe(**huggingface_parts(read, text))
     except VocabularyError as error:
@@ -149,5 +148,5 @@ def _bpe(read: Source, text: Tokens) -> Bpe | None:
 
 
 def _within_a_text(bpe: Bpe) -> Callable[[bytes], list[int]]:
-    """The encoding of a stretch of text in the middle of an output, as `TextEncoder` has it."""
+    """Return an encoder for text in the middle of an output, such as a `TextEncoder`."""
     return partial(bpe.encode, normalize=False, prefix_space=False)

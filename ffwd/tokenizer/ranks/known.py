@@ -1,8 +1,8 @@
-"""Files of ranks that are known by their contents.
+"""Files of ranks that are recognized by their contents.
 
-Such a file has neither the pattern nor the special tokens. What is said of each here is what its
-publisher's own code adds to it: tiktoken's `openai_public`, `tokenizer.py` of llama-models,
-`tokenization_qwen.py` of Qwen.
+Such a file has neither the pattern nor the special tokens. Those listed here come from the code of
+its publisher: tiktoken's `openai_public`, `tokenizer.py` of llama-models, `tokenization_qwen.py` of
+Qwen.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _R50K = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s
 
 @dataclass(frozen=True, kw_only=True)
 class KnownRanks:
-    """What belongs to a file of ranks."""
+    """The pattern and special tokens of a file of ranks."""
 
     name: str
     pattern: str
@@ -39,13 +39,13 @@ class KnownRanks:
 
 
 def known_ranks(sha256: str) -> KnownRanks | None:
-    """What belongs to the file with this hash, in hexadecimal; None for an unknown one."""
+    """Return the entry of the file with this hash, in hexadecimal; None for an unknown one."""
     make = _KNOWN.get(sha256)
     return None if make is None else make()
 
 
 def known_names() -> list[str]:
-    """What the files that are known belong to, for messages."""
+    """Return the names of the known files, for messages."""
     return [make().name for make in _KNOWN.values()]
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def encoding_name(name: str, encodings: Mapping[str, str] | None = None) -> str | None:
-    """The encoding that a name stands for; None where it stands for none.
+    """Return the encoding of a name; None for an unknown one.
 
     `name`: of an encoding, or of a model, as tiktoken knows them. `encodings`: further models, or
     others for the same: a model's name, or the beginning of one and `*`, and its encoding. The
@@ -34,7 +34,7 @@ def encoding_name(name: str, encodings: Mapping[str, str] | None = None) -> str 
 
 
 def read_encoding(name: str) -> "Encoding":
-    """An encoding of tiktoken, which downloads it or has it in its cache.
+    """Return an encoding of tiktoken, which downloads it or has it in its cache.
 
     Raises `TokenizerNotFoundError` where neither can be done.
     """

@@ -37,7 +37,7 @@ class Ranks:
 
 
 def rank_parts(given: Ranks) -> BpeParts:
-    """The parts of a `Bpe` from ranks.
+    """Return the parts of a `Bpe` from ranks.
 
     Raises `VocabularyError` for ids that contradict each other.
     """
@@ -84,12 +84,12 @@ def rank_parts(given: Ranks) -> BpeParts:
 
 
 def read_ranks(path: str | os.PathLike[str]) -> dict[bytes, int]:
-    """A file of ranks as tiktoken writes it."""
+    """Read a file of ranks as tiktoken writes it."""
     return parse_ranks(read_file(path), str(path))
 
 
 def parse_ranks(data: bytes, name: str) -> dict[bytes, int]:
-    """The contents of such a file: on each line a text in base64 and its rank."""
+    """Parse the contents of such a file: on each line a text in base64 and its rank."""
     ranks: dict[bytes, int] = {}
     for number, line in enumerate(data.splitlines(), 1):
         if not line:
@@ -107,7 +107,7 @@ def parse_ranks(data: bytes, name: str) -> dict[bytes, int]:
 
 
 def is_rank_line(line: bytes) -> bool:
-    """Whether this is how each line of a file of ranks is written."""
+    """Return whether this is how each line of a file of ranks is written."""
     try:
         text, rank = line.split()
         base64.b64decode(text, validate=True)
@@ -117,7 +117,7 @@ def is_rank_line(line: bytes) -> bool:
 
 
 def tiktoken_ranks(encoding: "Encoding") -> Ranks:
-    """Those of an encoding of tiktoken, which has them in private attributes only."""
+    """Return the ranks of an encoding of tiktoken, which are in private attributes."""
     try:
         return Ranks(
             ranks=encoding._mergeable_ranks,
@@ -131,7 +131,7 @@ def tiktoken_ranks(encoding: "Encoding") -> Ranks:
 
 
 def read_tekken(path: str | os.PathLike[str]) -> Ranks:
-    """A tekken.json: the special tokens have the first ids, the texts follow."""
+    """Read a tekken.json: the special tokens have the first ids, and the texts follow."""
     try:
         file = json.loads(read_file(path))
     except (ValueError, RecursionError) as error:
@@ -140,7 +140,7 @@ def read_tekken(path: str | os.PathLike[str]) -> Ranks:
 
 
 def parse_tekken(file: Any, name: str) -> Ranks:
-    """The value of such a file."""
+    """Parse the contents of such a file."""
     try:
         config = file["config"]
         pattern, first_id = config["pattern"], config["default_num_special_tokens"]
@@ -169,7 +169,7 @@ def parse_tekken(file: Any, name: str) -> Ranks:
 
 
 def _named_by_mistral_common(name: str) -> list[dict[str, Any]]:
-    """The special tokens of a file that does not list them, which only that library knows."""
+    """Return the special tokens that a file does not list and only that library knows."""
     try:
         from mistral_common.tokens.tokenizers.tekken import Tekkenizer
     except ImportError as error:
@@ -180,7 +180,7 @@ def _named_by_mistral_common(name: str) -> list[dict[str, Any]]:
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
-    """A file's contents.
+    """Return a file's contents.
 
     Raises `TokenizerNotFoundError` where there is none, `CorruptTokenizerError` where it cannot be
     read.

@@ -18,7 +18,7 @@ TEKKEN_ROLES = {"bos": "<s>", "eos": "</s>", "unk": "<unk>", "pad": "<pad>"}
 def rank_tokenizer(
     given: Ranks, *, kind: Kind, source: str, roles: Mapping[str, str] | None = None
 ) -> TokenizerParts:
-    """Everything about a tokenizer with these ranks.
+    """Return everything about a tokenizer with these ranks.
 
     `roles`: the content of the token with each of `ROLES` that is known.
 

@@ -21,7 +21,7 @@ class SentencePieceLibrary:
     """
 
     def __init__(self, data: bytes, *, control: dict[str, int], name: str) -> None:
-        """Takes the contents of a model file.
+        """Take the contents of a model file.
 
         `control`: the user-defined pieces that are found only where they are allowed, and their
         ids; `name`: for messages.
@@ -32,13 +32,13 @@ class SentencePieceLibrary:
         self._text = self._processor(control.values())
 
     def encode(self, text: str, *, special: Special, first: bool) -> list[int]:
-        """The ids of a text; `first` is false for one in the middle of a longer text."""
+        """Return the ids of a text; `first` is false for one in the middle of a longer text."""
         processor = self._for(text, special) if first else self._middle
         ids: list[int] = processor.encode(text)
         return ids
 
     def encode_batch(self, texts: Sequence[str], *, special: Special) -> list[list[int]]:
-        """The ids of each text, on the library's own threads."""
+        """Return the ids of each text, encoded on the library's own threads."""
         if special == "forbidden":
             return [self.encode(text, special=special, first=True) for text in texts]
         ids: list[list[int]] = self._for("", special).encode(list(texts))
@@ -47,7 +47,7 @@ class SentencePieceLibrary:
     def encode_with_offsets(
         self, text: str, *, special: Special
     ) -> tuple[list[int], list[tuple[int, int]]]:
-        """The ids and where each lies in the text, in characters."""
+        """Return the ids and the range of each in the text, in characters."""
         processor: Any = self._for(text, special)
         if hasattr(processor, "encode_as_offset_mapping"):
             mapping = processor.encode_as_offset_mapping(text)
@@ -56,7 +56,7 @@ class SentencePieceLibrary:
         return [piece.id for piece in pieces], [(piece.begin, piece.end) for piece in pieces]
 
     def encode_exactly(self, data: bytes, *, tokens: Sequence[bytes | None]) -> list[int]:
-        """The ids of a stretch in the middle of a text, which have just these bytes.
+        """Return ids with exactly these bytes, for a stretch in the middle of a text.
 
         Raises `VocabularyError` for what the model cannot express.
         """

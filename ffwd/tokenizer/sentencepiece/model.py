@@ -31,7 +31,7 @@ _SPACE = "▁"
 
 @dataclass(frozen=True, kw_only=True)
 class SentencePieceModel:
-    """What a model file states, in so far as it is of use here."""
+    """The relevant contents of a model file."""
 
     pieces: tuple[tuple[str, float, int], ...]
     """Piece, score and type (1 to 6) by id."""
@@ -59,7 +59,7 @@ class SentencePieceModel:
 
 
 def parse_sentencepiece(data: bytes, name: str = "the model") -> SentencePieceModel:
-    """Reads the contents of a model file; `name` is for messages.
+    """Parse the contents of a model file; `name` is for messages.
 
     Raises `CorruptTokenizerError` for what is not such a file.
     """
@@ -101,7 +101,7 @@ def parse_sentencepiece(data: bytes, name: str = "the model") -> SentencePieceMo
 
 
 def begins_like_sentencepiece(data: bytes) -> bool:
-    """Whether this begins with a piece, as a model file does."""
+    """Return whether this begins with a piece, as a model file does."""
     try:
         number, value = next(_fields(data))
         fields = dict(_fields(value))
@@ -111,7 +111,7 @@ def begins_like_sentencepiece(data: bytes) -> bool:
 
 
 def count_pieces(data: bytes, name: str) -> tuple[str, int]:
-    """The algorithm and the number of pieces, of a file whose pieces are not looked at."""
+    """Return the algorithm and the number of pieces of a file, without reading the pieces."""
     pieces = 0
     algorithm = 1
     try:
@@ -130,12 +130,12 @@ def count_pieces(data: bytes, name: str) -> tuple[str, int]:
 def read_sentencepiece(
     source: "str | os.PathLike[str] | bytes | SentencePieceProcessor",
 ) -> SentencePieceModel:
-    """Reads a model, given as the path of its file, its bytes, or a processor."""
+    """Read a model, given as the path of its file, its bytes, or a processor."""
     return parse_sentencepiece(model_bytes(source))
 
 
 def sentencepiece_parts(model: SentencePieceModel) -> BpeParts:
-    """The parts of a `Bpe` from a model.
+    """Return the parts of a `Bpe` from a model.
 
     Raises `UnsupportedTokenizerError` for one that is not BPE or that normalizes text.
     """
@@ -144,7 +144,7 @@ def sentencepiece_parts(model: SentencePieceModel) -> BpeParts:
 
 
 def _check(model: SentencePieceModel) -> None:
-    """Refuses models that are not BPE or that change text."""
+    """Refuse models that are not BPE or that change text."""
     if model.algorithm != _BPE:
         raise UnsupportedTokenizerError(
             f"the SentencePiece model is {model.algorithm_name}: supported is BPE"
@@ -171,7 +171,7 @@ def _check(model: SentencePieceModel) -> None:
 def piece_parts(
     pieces: Sequence[tuple[str, float, int]], *, escapes: bool, dummy_prefix: bool
 ) -> BpeParts:
-    """The parts of a BPE model with these pieces: text, score and type of each, by id.
+    """Return the parts of a BPE model with these pieces: text, score and type of each, by id.
 
     `escapes`: a space is written as `▁`; `dummy_prefix`: one is put before a text.
 
@@ -211,13 +211,13 @@ def piece_parts(
 
 
 def without_dummy_prefix(data: bytes) -> bytes:
-    """A model file that puts no space before a text."""
+    """Return a model file that adds no space before a text."""
     # Of a message that is given twice, the parts are merged, and the last value of a field counts.
     return data + bytes((3 << 3 | 2, 2, 3 << 3, 0))
 
 
 def with_control_pieces(data: bytes, ids: Container[int]) -> bytes:
-    """A model file in which these pieces are control pieces, which are found in no text."""
+    """Return a model file in which these pieces are control pieces, which no text produces."""
     out = bytearray()
     token_id = 0
     for number, value in _fields(data):
@@ -242,7 +242,7 @@ def _varint(value: int) -> bytes:
 
 
 def model_bytes(source: Any) -> bytes:
-    """The contents of a model file, given as its path, its bytes or a processor."""
+    """Return the contents of a model file, given as its path, its bytes or a processor."""
     if isinstance(source, bytes):
         return source
     if hasattr(source, "serialized_model_proto"):
@@ -256,7 +256,7 @@ def model_bytes(source: Any) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The (number, value) pairs of a protocol buffer message; ends early in no valid one."""
+    """Yield the (number, value) pairs of a protocol buffer message; a valid one has no rest."""
     at = 0
 
     def varint() -> int:

@@ -26,7 +26,7 @@ _MODELS: dict[int, Model] = {1: "unigram", 2: "bpe"}
 
 
 def sentencepiece_tokenizer(data: bytes, *, source: str) -> TokenizerParts:
-    """Everything about the contents of a SentencePiece model's file.
+    """Return everything about the contents of a SentencePiece model's file.
 
     Raises `VocabularyError` for one that cannot be read, or that is neither BPE nor Unigram.
     """
@@ -80,7 +80,7 @@ def sentencepiece_tokenizer(data: bytes, *, source: str) -> TokenizerParts:
 def _encoder(
     model: SentencePieceModel, data: bytes, kinds: Sequence[TokenKind], source: str
 ) -> tuple[Bpe | None, Library | None, list[str]]:
-    """Natively where that is exact, otherwise SentencePiece itself, and why."""
+    """Return the native encoder if it is exact, otherwise SentencePiece itself, and why."""
     if model.algorithm not in _MODELS:
         raise UnsupportedTokenizerError(
             f"{source}: the SentencePiece model is {model.algorithm_name}: supported are BPE and "
@@ -110,7 +110,7 @@ def _encoder(
 def _token(
     model: SentencePieceModel, piece: str, _score: float, kind: int
 ) -> tuple[bytes, TokenKind]:
-    """What is decoded for a piece, and what it is."""
+    """Return the decoding and the kind of a piece."""
     text = (piece.replace("▁", " ") if model.escapes else piece).encode()
     if kind == NORMAL:
         # No text is written with a space in it where spaces are written otherwise.

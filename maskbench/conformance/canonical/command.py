@@ -30,7 +30,7 @@ _FORCING = tuple(name for name in NAMES if variant(name).engine == FFWD)
 
 @dataclass(frozen=True)
 class _Work:
-    """What both commands are given."""
+    """The arguments of both commands."""
 
     tokenizer: TokenizerSpec
     modes: tuple[Mode, ...]
@@ -39,7 +39,7 @@ class _Work:
 
 
 def _common(command: options.Command) -> options.Command:
-    """The options of both commands, before their own."""
+    """Add the options of both commands, before their own."""
     mode = click.option(
         "--mode",
         "mode_names",
@@ -82,7 +82,7 @@ def continuations_command(
     name: str,
     compared: int,
 ) -> None:
-    """Compares forced tokens with the encodings of texts that go on at random."""
+    """Compare forced tokens with the encodings of random continuations."""
     from maskbench.conformance.canonical.continuations import (
         Checked,
         ContinuationGate,
@@ -131,7 +131,7 @@ def canonical_walks_command(
     out: Path | None,
     walks: int,
 ) -> None:
-    """Walks at random under canonical masks: texts must be encoded into the tokens of the walk."""
+    """Walk at random under canonical masks: texts must encode to the tokens of the walk."""
     from maskbench.conformance.canonical.walks import CanonicalWalks, SchemaWalks, WalkSetup
 
     lost = []
@@ -190,7 +190,7 @@ def _work(
     seed: int,
     part: Slice | None,
 ) -> Iterator[_Work]:
-    """What is to be done; what is wrong with it, or what ends it, is explained."""
+    """Provide the work, and explain errors and interrupts."""
     modes = tuple(Mode(name) for name in mode_names) or tuple(Mode)
     with commands.workplace() as scratch:
         sources = choose(read_sources(data), sample=sample, seed=seed, part=part)
@@ -204,7 +204,7 @@ def _plain(found: Wrong | Astray) -> dict[str, Any]:
 def _finish(
     failures: list[dict[str, Any]], lost: list[str], out: Path | None, figures: dict[str, Any]
 ) -> None:
-    """Prints failures and writes everything; ends with 1 if there is a failure."""
+    """Print failures and write everything; exit with 1 if there is a failure."""
     for line in lost:
         click.echo(f"lost: {line}")
     click.echo(f"failures: {len(failures)}")

@@ -1,9 +1,9 @@
-"""Forced tokens against the encodings of texts that go on in other ways than the document.
+"""A comparison of forced tokens with the encodings of random continuations.
 
-At places of a document where tokens are forced, the text goes on at random as the grammar allows,
-and the finished text is encoded by the tokenizer. Forced tokens that are not in this encoding are
-wrong. Where the encoding already differs in the tokens before them, the random continuation has cut
-these anew, and nothing is to be learned of the forced ones: such texts are left out, and counted.
+At positions of a document with forced tokens, the text continues at random as the grammar allows,
+and the tokenizer encodes the finished text. Forced tokens outside this encoding are wrong. If the
+encoding already differs before them, the random continuation has changed earlier tokens, and the
+text says nothing about the forced ones: such texts are skipped and counted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SUFFIX = 12
 
 
 class Verdict(str, Enum):
-    """What became of one continuation."""
+    """The verdict on one continuation."""
 
     RIGHT = "right"
     """The forced tokens are those of the finished text."""
@@ -69,7 +69,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class ContinuationSetup:
-    """What a process is started with."""
+    """The arguments of a process."""
 
     tokenizer: TokenizerSpec
     modes: tuple[Mode, ...]
@@ -94,7 +94,7 @@ class ContinuationGate:
         self._options = dict(setup.variant.options)
 
     def __call__(self, source: Source) -> Checked:
-        """All modes of one case."""
+        """Return all modes of one case."""
         result = Checked()
         try:
             case = parse_case(source)
@@ -115,7 +115,7 @@ class ContinuationGate:
     def _check(
         self, grammar: ffwd.CompiledGrammar, document: _Document, randomly: random.Random
     ) -> Checked:
-        """Some of the places of one document where tokens are forced."""
+        """Check some of the positions of one document with forced tokens."""
         result = Checked()
         forcing = self._forcing_places(grammar, document.tokens)
         for place in randomly.sample(forcing, min(self._setup.places, len(forcing))):
@@ -177,11 +177,11 @@ class ContinuationGate:
         return places
 
     def _by_tokens(self, matcher: ffwd.Matcher, text: bytes, randomly: random.Random) -> list[int]:
-        """Nothing: the masks decide how the text goes on."""
+        """Return no bytes: the masks decide the continuation."""
         return []
 
     def _by_bytes(self, matcher: ffwd.Matcher, text: bytes, randomly: random.Random) -> list[int]:
-        """Some single bytes, each of those that may come being equally likely."""
+        """Return some single bytes, each allowed one being equally likely."""
         begun: list[int] = []
         for _ in range(randomly.randrange(1, 8)):
             bits = self._wanderer.allowed(matcher)
@@ -193,7 +193,7 @@ class ContinuationGate:
         return begun
 
     def _across(self, matcher: ffwd.Matcher, text: bytes, randomly: random.Random) -> list[int]:
-        """What makes a token of the vocabulary out of the last bytes, if the grammar takes it."""
+        """Return the bytes that complete the last ones to a token, if the grammar accepts it."""
         lengths = list(range(1, min(_SUFFIX, len(text)) + 1))
         randomly.shuffle(lengths)
         for length in lengths:
@@ -206,7 +206,7 @@ class ContinuationGate:
         return self._by_bytes(matcher, text, randomly)
 
     def _longer(self, suffix: bytes) -> list[bytes]:
-        """What follows the suffix in the tokens that begin with it."""
+        """Return the rests of the tokens that start with the suffix."""
         start = bisect.bisect_right(self._sorted, suffix)
         stop = bisect.bisect_left(self._sorted, suffix + b"\xff" * 4, start)
         return [text[len(suffix) :] for text in self._sorted[start:stop]]

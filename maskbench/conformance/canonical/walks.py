@@ -62,7 +62,7 @@ class SchemaWalks:
     ways: dict[str, Walked] = field(default_factory=lambda: {way: Walked() for way in WAYS})
 
     def add(self, other: SchemaWalks) -> None:
-        """Adds what another schema had."""
+        """Add the counts of another schema."""
         self.schemas += other.schemas
         self.refused += other.refused
         for way, walked in other.ways.items():
@@ -71,7 +71,7 @@ class SchemaWalks:
 
 @dataclass(frozen=True)
 class WalkSetup:
-    """What a process is started with."""
+    """The arguments of a process."""
 
     tokenizer: TokenizerSpec
     modes: tuple[Mode, ...]
@@ -91,7 +91,7 @@ class CanonicalWalks:
         self._wanderer = Wanderer(self._tokens)
 
     def __call__(self, source: Source) -> SchemaWalks:
-        """All modes of one schema."""
+        """Return all modes of one schema."""
         result = SchemaWalks()
         try:
             case = parse_case(source)

@@ -1,4 +1,4 @@
-"""Going on at random with a text in progress, and to its end, token by token.
+"""Random continuations of a sequence to its end, token by token.
 
 As `maskbench.conformance.gates.walks`, but with tokens of any length, for canonical masks seldom
 allow single bytes.
@@ -58,7 +58,7 @@ class Wanderer:
         *,
         forced: bool = False,
     ) -> Wandered:
-        """Goes on after `text`: some steps uniformly at random, then towards the end.
+        """Continue `text`: some steps uniformly at random, then towards the end.
 
         `forced`: takes fast-forward tokens where there are any, as a generation loop does.
         """
@@ -98,7 +98,7 @@ class Wanderer:
             place.append(self._tokens.texts[token] or b"")
 
     def allowed(self, matcher: ffwd.Matcher) -> NDArray[np.bool_]:
-        """Whether each token may come next."""
+        """Return whether each token is allowed."""
         matcher.fill_bitmask(self._tokens.rows)
         words = self._tokens.rows[0].view(np.uint8)
         return np.unpackbits(words, bitorder="little").astype(np.bool_)
@@ -106,7 +106,7 @@ class Wanderer:
     def _towards_the_end(
         self, bits: NDArray[np.bool_], place: Place, plan: bytes
     ) -> tuple[int | None, bytes]:
-        """A token that leads to the end, and what is then left of the plan."""
+        """Return a token that leads to the end, and the rest of the plan."""
         # A quote alone is seldom the token that ends a string: what can end it is looked for below.
         if place.in_string and plan != b'"':
             for length in range(min(len(plan), self._longest), 0, -1):
@@ -126,6 +126,6 @@ class Wanderer:
 
 
 def _cost(text: bytes) -> tuple[int, int, int]:
-    """Less for what closes more, then for what is nearer to an end, then for longer tokens."""
+    """Return less for what closes more, then for a nearer end, then for longer tokens."""
     depth = sum(byte in _OPENING for byte in text) - sum(byte in _CLOSING for byte in text)
     return depth, _FIRST.index(text[0]), -len(text)

@@ -1,4 +1,4 @@
-"""What the cases of every family share: walks through two masks, endings, and findings."""
+"""The common parts of every family's cases: walks through two masks, endings, and findings."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Case:
     def look(
         self, subject: Contestant, peer: Contestant, prefix: bytes, token: bytes | None
     ) -> None:
-        """Examines one token, or the end, behind a text in single bytes."""
+        """Examine one token, or the end, after a text in single bytes."""
         self._subject = subject
         self._peer = peer
         self._examine(spot_at(subject, peer, prefix, token))
 
     def _examine(self, spot: Spot) -> None:
-        """Says who is right about a token."""
+        """State who is right about a token."""
         raise NotImplementedError
 
     def _side_by_side(
         self, subject: Contestant, peer: Contestant | None, drawn: int = 0
     ) -> SideBySide:
-        """Walks that examine what differs, and so many drawn tokens at each place."""
+        """Walk, and examine the differences and some random tokens at each position."""
         self._subject = subject
         self._peer = peer
         return SideBySide(
@@ -55,7 +55,7 @@ class Case:
         )
 
     def _completed(self, taken: Sequence[int]) -> bytes | None:
-        """The text with a short ending that the subject finds; None if it finds none."""
+        """Return the text with a short ending that the subject finds, or None."""
         session = self._subject.compiled.session()
         for token in taken:
             session.accept(token)
@@ -76,7 +76,7 @@ class Case:
         return prefix + b"".join(texts[token] or b"" for token in rest)
 
     def _completed_otherwise(self, taken: Sequence[int], prefix: bytes) -> bytes | None:
-        """The text with an ending where looking for a short one passes a limit."""
+        """Return the text with an ending if the search for a short one exceeds a limit."""
         return None
 
     def _contradicted(self, spot: Spot, detail: str) -> None:

@@ -58,7 +58,7 @@ class CaseTask:
 
 
 def case_seed(seed: int, number: int) -> int:
-    """The seed of a run's case."""
+    """Return the seed of a run's case."""
     return random.Random(f"differential {seed} {number}").getrandbits(48)
 
 
@@ -73,7 +73,7 @@ class Engines:
     def contestant(
         self, name: str, whitespace: Whitespace, kind: str, text: str
     ) -> Contestant | str:
-        """The engine with the grammar, or why it does not take it."""
+        """Return the engine with the grammar, or the reason of its refusal."""
         if (name, whitespace) not in self.made:
             engine = find(name)(EngineSetup(self.tokenizer, whitespace))
             tokens = Tokens(self.texts, self.tokenizer.eos_token_ids, engine.bitmask)
@@ -99,7 +99,7 @@ class Cases:
     """Lives in a process of its own, with both engines and the judges."""
 
     def __init__(self, settings: CaseSettings) -> None:
-        """Raises `DataError` if the schemas cannot be read."""
+        """Read the schemas. Raises `DataError` if that fails."""
         self._settings = settings
         self._engines = Engines(settings.tokenizer, token_texts(settings.tokenizer))
         self._bytes = byte_tokens()
@@ -110,7 +110,7 @@ class Cases:
         self._comparison: Comparison | None = None
 
     def __call__(self, task: CaseTask) -> CaseReport:
-        """Runs a case. What is not an engine's refusal or a documented limit is a finding."""
+        """Run a case. Everything except a refusal or a documented limit is a finding."""
         try:
             return self._case(task)
         except Exception:
@@ -208,7 +208,7 @@ class Cases:
             self._raised(report, "lark", text, error)
 
     def _corpus(self, report: CaseReport, source: random.Random, alone: bool) -> None:
-        """A grammar of the corpus, with other walks than its own test has."""
+        """Return a grammar of the corpus, with other walks than its own test has."""
         if alone:
             return
         peers = dict.fromkeys(("lark", "regex"), PEER)

@@ -68,10 +68,10 @@ def differential_command(
     as_json: bool,
     out: Path | None,
 ) -> None:
-    """Compares ffwd's masks with llguidance's, and its verdicts with two validators, at random.
+    """Compare ffwd's masks with llguidance's, and its verdicts with two validators, at random.
 
-    What differs is decided by validators, or by recognisers of the grammars. What is ffwd's fault,
-    or nobody's that is known, is a finding, and the command ends with status 1.
+    Validators, or recognizers of the grammars, decide about differences. A difference that is
+    ffwd's fault, or that no rule explains, is a finding, and the command ends with status 1.
     """
     from maskbench.conformance.differential.cases import PEER, SUBJECT
     from maskbench.conformance.differential.journal import Journal
@@ -104,7 +104,7 @@ def differential_command(
 
 
 def _seeds(seed: int, wanted: int | None, cases: int | None, done: int) -> Iterator[int]:
-    """The seeds of the cases that are left."""
+    """Return the seeds of the remaining cases."""
     from maskbench.conformance.differential.cases import case_seed
 
     if wanted is not None:
@@ -127,7 +127,7 @@ def _run(
     time_limit: float,
     scratch: Path,
 ) -> None:
-    """Runs cases until the deadline. A case that is lost is run once more without the peer."""
+    """Run cases until the deadline. A case that is lost is run once more without the peer."""
     from maskbench.conformance.differential.cases import Cases, CaseSettings, CaseTask
 
     lost: dict[int, str] = {}
@@ -158,7 +158,7 @@ def _run(
 
 
 def _settled(task: CaseTask, answer: CaseReport | Lost, why: str | None) -> CaseReport:
-    """The report of a case, also of one that was lost with the peer or without it."""
+    """Return the report of a case, also of one that was lost with the peer or without it."""
     from maskbench.conformance.differential.reports import CaseReport, Finding
 
     if isinstance(answer, Lost):

@@ -16,7 +16,7 @@ NARROWER_FORMATS = frozenset(("hostname", "email", "idn-hostname", "idn-email", 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the court says of a document."""
+    """The judgement on a document."""
 
     valid: bool | None
     """None if the validators differ or cannot be asked."""
@@ -37,7 +37,7 @@ class Court:
         self._without_formats: Any = None
 
     def judge(self, text: bytes) -> Judgement:
-        """The verdict on a document."""
+        """Return the verdict on a document."""
         walk = judged(Walk(Ending.VALID, text), self.judges)
         ending = walk.ending
         if ending is Ending.INVALID_RUST and self._is_about_formats(text):
@@ -62,7 +62,7 @@ class Court:
 
 
 def without_narrower_formats(schema: Any) -> Any:
-    """The schema without the formats of which ffwd has less than is valid."""
+    """Return the schema without the formats that ffwd restricts more than validity does."""
     if isinstance(schema, list):
         return [without_narrower_formats(item) for item in schema]
     if not isinstance(schema, dict):

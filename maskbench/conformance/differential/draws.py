@@ -51,7 +51,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Both:
-    """What belongs to both; of regular languages."""
+    """The intersection of two regular languages."""
 
     left: Node
     right: Node
@@ -59,7 +59,7 @@ class Both:
 
 @dataclass(frozen=True)
 class Not:
-    """What does not belong to a regular language."""
+    """The complement of a regular language."""
 
     inner: Node
 
@@ -82,12 +82,12 @@ Node = Terminal | Text | Chars | Sequence | Choice | Repeat | Both | Not | Rule
 
 
 def draw_regular(source: random.Random, depth: int = 4) -> Node:
-    """A regular language without `Both` and `Not`."""
+    """Return a regular language without `Both` and `Not`."""
     return _Draw(source, rules=0).node(depth)
 
 
 def draw_terminal(source: random.Random) -> Node:
-    """A regular language with `Both` and `Not`, as a terminal of Lark may be."""
+    """Return a regular language with `Both` and `Not`, as a terminal of Lark may be."""
     match source.randrange(4):
         case 0:
             return Both(draw_regular(source, 3), draw_regular(source, 3))
@@ -101,7 +101,7 @@ def draw_terminal(source: random.Random) -> Node:
 
 
 def draw_rules(source: random.Random) -> tuple[Node, ...]:
-    """Rules that may contain each other, of which the first is the whole text; each has a text.
+    """Return rules that may contain each other, each with a text; the first is the start.
 
     Lexemes are of one character, so that it does not matter how a lexer finds them.
     """
@@ -128,7 +128,7 @@ class Lexed:
 
 
 def draw_lexed(source: random.Random) -> Lexed:
-    """Terminals that begin alike, hold each other, or are empty, and rules over them."""
+    """Return terminals with overlaps, nesting or empty texts, and rules over them."""
     terminals = source.randint(1, 3)
     count = source.randint(1, 3)
     draw = _Draw(source, rules=count, terminals=terminals)
@@ -194,7 +194,7 @@ class _Draw:
 
 
 def listed(node: Node) -> frozenset[str]:
-    """The characters that a language names; all others are alike to it."""
+    """Return the characters that a language names; it treats all others equally."""
     match node:
         case Text(text):
             return frozenset(text)

@@ -37,7 +37,7 @@ class DrawnGrammar:
 
 
 def draw(source: random.Random, family: str) -> DrawnGrammar:
-    """A grammar of a family: `regex`, `terminal` or `rules`."""
+    """Return a grammar of a family: `regex`, `terminal` or `rules`."""
     if family == "rules":
         rules = draw_rules(source)
         kind = source.choice(("lark", "gbnf"))
@@ -63,7 +63,7 @@ class GrammarCase(Case):
         self._drawn = drawn
 
     def walks(self, subject: Contestant, peer: Contestant | None, count: int) -> None:
-        """Walks through the masks of both; the recogniser is asked where they differ, and beside.
+        """Walk through both masks; the recognizer decides differences, and checks samples.
 
         Each walk is brought to its end in the subject.
         """
@@ -75,7 +75,7 @@ class GrammarCase(Case):
             self._finish(taken)
 
     def _finish(self, taken: list[int]) -> None:
-        """The place where a walk ended leads to a text of the grammar."""
+        """Check that the end of a walk leads to an accepted text."""
         text = self._completed(taken)
         if text is None:
             return

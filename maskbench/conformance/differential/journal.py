@@ -16,14 +16,14 @@ FORMAT = "maskbench-differential-1"
 
 
 class JournalError(InputError, ValueError):
-    """A file that cannot be gone on with; the message says why and what would work."""
+    """A file that a run cannot continue; the message says why and what would work."""
 
 
 class Journal:
     """A file of JSON lines: first what the run is, then its cases by tokenizer and number."""
 
     def __init__(self, file: Path | None, about: Mapping[str, Any]) -> None:
-        """Reads what is there already. Without a file nothing is kept. Raises `JournalError`."""
+        """Read the existing records. Nothing is written without a file. Raises `JournalError`."""
         self.done: dict[str, list[CaseReport]] = {}
         """By tokenizer; the number of a case is its position."""
 
@@ -49,7 +49,7 @@ class Journal:
             self._write(head)
 
     def add(self, tokenizer: str, report: CaseReport) -> None:
-        """Keeps the next case."""
+        """Append the next case."""
         self.done.setdefault(tokenizer, []).append(report)
         if self._file is not None:
             self._write(json.dumps({"tokenizer": tokenizer, "case": plain(report)}))
@@ -61,7 +61,7 @@ class Journal:
 
 
 def plain(report: CaseReport) -> dict[str, Any]:
-    """A report as JSON has it."""
+    """Return a report as JSON values."""
     found = {field.name: getattr(report, field.name) for field in fields(report)}
     found["findings"] = [finding.plain() for finding in report.findings]
     return found

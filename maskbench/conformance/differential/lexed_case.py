@@ -1,4 +1,4 @@
-"""A case about a drawn Lark grammar with a lexer: nobody decides, so both must agree.
+"""A case about a random Lark grammar with a lexer: without a recognizer, both must agree.
 
 By the longest match a text has one way to be cut into lexemes, which no parser but these two
 knows. A difference counts where it shows in a whole text: one accepts it and the other does not.
@@ -24,7 +24,7 @@ _TRY_STEPS = 60
 
 
 def draw(source: random.Random) -> str:
-    """A grammar in Lark."""
+    """Return a grammar in Lark."""
     return LarkWriter().lexed(draw_lexed(source))
 
 
@@ -37,7 +37,7 @@ class LexedCase(Case):
         super().__init__("lark", text, report, source)
 
     def walks(self, subject: Contestant, peer: Contestant | None, count: int) -> None:
-        """Walks through the masks of both."""
+        """Walk through both masks."""
         together = self._side_by_side(subject, peer)
         guide = Guide(True, subject.tokens.single)
         for _ in range(count):
@@ -61,7 +61,7 @@ class LexedCase(Case):
             self._find("unexplained", spot.prefix, token, f"only {who} accepts {text!r}")
 
     def _ended(self, spot: Spot) -> bytes | None:
-        """A text of ffwd's with the token."""
+        """Return a text of ffwd's with the token."""
         tokens = [*spot.taken] if spot.is_end else [*spot.taken, spot.token]
         session = self._subject.compiled.session()
         for token in tokens:
@@ -80,7 +80,7 @@ class LexedCase(Case):
         return b"".join(texts[token] or b"" for token in tokens)
 
     def _ended_by_peer(self, spot: Spot, peer: Contestant) -> bytes | None:
-        """A text of the peer's with the token; None if none is found."""
+        """Return a text of the peer's with the token, or None."""
         if spot.is_end:
             return spot.prefix
         walker = Walker(True, peer.compiled.session, peer.tokens, _TRY_STEPS)

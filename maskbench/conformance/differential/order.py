@@ -33,7 +33,7 @@ class UnclearOrderError(ValueError):
 
 
 def in_declared_order(schema: Any, instance: Any, root: Any) -> Any:
-    """The instance with declared properties first, as declared, and then all others as they are.
+    """Return the instance with declared properties first, in order, and then all others.
 
     Raises `UnclearOrderError`.
     """
@@ -63,7 +63,7 @@ def in_declared_order(schema: Any, instance: Any, root: Any) -> Any:
 
 
 def _target(schema: dict[str, Any], root: Any) -> Any:
-    """Of a reference that stands alone and points into the root."""
+    """Return the target of a reference without siblings that points into the root."""
     reference = schema["$ref"]
     if len(schema) > 1 or not isinstance(reference, str) or not reference.startswith("#/"):
         raise UnclearOrderError

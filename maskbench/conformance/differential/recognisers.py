@@ -1,4 +1,4 @@
-"""Who says which texts a drawn grammar has: interegular's automata, and Lark's Earley parser."""
+"""Recognizers of random grammars: interegular's automata, and Lark's Earley parser."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Recogniser(abc.ABC):
 
     @abc.abstractmethod
     def accepts(self, text: str) -> bool:
-        """Whether it is a text of the grammar."""
+        """Return whether it is a text of the grammar."""
 
     @abc.abstractmethod
     def leads_on(self, text: str) -> bool:
-        """Whether some text of the grammar begins with it."""
+        """Return whether some text of the grammar begins with it."""
 
     def allows(self, text: bytes) -> bool:
-        """Whether some text of the grammar begins with these bytes."""
+        """Return whether some text of the grammar begins with these bytes."""
         whole, rest = _cut(text)
         if whole is None:
             return False
@@ -49,7 +49,7 @@ class Recogniser(abc.ABC):
         return any(self.leads_on(whole + char) for char in self._completing(rest))
 
     def _completing(self, rest: bytes) -> Iterator[str]:
-        """Every named character that begins so, and one that is not named."""
+        """Return every named character that begins so, and one that is not named."""
         yield from (char for char in self._named if char.encode().startswith(rest))
         for point in _points(rest):
             if chr(point) not in self._named:
@@ -58,7 +58,7 @@ class Recogniser(abc.ABC):
 
 
 class AutomatonRecogniser(Recogniser):
-    """Of a regular language."""
+    """A recognizer of a regular language."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(listed(node))
@@ -70,11 +70,11 @@ class AutomatonRecogniser(Recogniser):
         return bool(self._fsm.empty())
 
     def accepts(self, text: str) -> bool:
-        """As in `Recogniser`."""
+        """Return whether it is accepted, as in `Recogniser`."""
         return self._state(text) in self._fsm.finals
 
     def leads_on(self, text: str) -> bool:
-        """As in `Recogniser`."""
+        """Return whether an accepted text starts with it, as in `Recogniser`."""
         state = self._state(text)
         return state is not None and bool(self._fsm.islive(state))
 
@@ -88,7 +88,7 @@ class AutomatonRecogniser(Recogniser):
 
 
 class EarleyRecogniser(Recogniser):
-    """Of rules whose lexemes are single characters, each rule of which has a text."""
+    """A recognizer of rules that all accept a text and whose lexemes are single characters."""
 
     is_slow = True
 
@@ -112,7 +112,7 @@ class EarleyRecogniser(Recogniser):
         return self._parse(text) is not None
 
     def _parse(self, text: str) -> bool | None:
-        """Whether it is a text; None if none begins so."""
+        """Return whether it is a text; None if none begins so."""
         if text not in self._known:
             try:
                 self._parser.parse(text)
@@ -154,12 +154,12 @@ def _has_operators(node: Node) -> bool:
 
 
 def is_utf8(text: bytes) -> bool:
-    """Whether it is text, or text that ends within a character."""
+    """Return whether it is text, or text that ends within a character."""
     return _cut(text)[0] is not None
 
 
 def _cut(text: bytes) -> tuple[str | None, bytes]:
-    """The whole characters, and the beginning of one more; None if it is no UTF-8."""
+    """Return the whole characters, and the prefix of one more; None for invalid UTF-8."""
     try:
         return text.decode(), b""
     except UnicodeDecodeError as error:
@@ -171,7 +171,7 @@ def _cut(text: bytes) -> tuple[str | None, bytes]:
 
 
 def _points(rest: bytes) -> Iterator[int]:
-    """The code points whose UTF-8 begins so and has more."""
+    """Return the code points whose UTF-8 has this prefix and is longer."""
     if not 0xC2 <= rest[0] <= 0xF4:
         return
     length = 2 if rest[0] < 0xE0 else 3 if rest[0] < 0xF0 else 4

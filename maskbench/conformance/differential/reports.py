@@ -1,4 +1,4 @@
-"""What came of a case, and the names of what can come of it."""
+"""The results of a case, and their names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from maskbench.sums import added
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is the subject's fault, or nobody's that is known, with all to repeat it."""
+    """A difference that is the subject's fault or unexplained, with all data to repeat it."""
 
     what: str
     """One of `FINDINGS`."""
@@ -39,7 +39,7 @@ class Finding:
         assert self.what in FINDINGS, self.what
 
     def plain(self) -> dict[str, Any]:
-        """As JSON has it; bytes are text in which those that are not UTF-8 are lone surrogates."""
+        """Return JSON values; bytes become text, with lone surrogates for invalid UTF-8."""
         found = asdict(self)
         found["prefix"] = self.prefix.decode(errors="surrogateescape")
         if self.token is not None:
@@ -78,7 +78,7 @@ class CaseReport:
     lost: str | None = None
 
     def add(self, rule: str, about: str = "") -> None:
-        """Counts a difference that a rule explains."""
+        """Count a difference that a rule explains."""
         assert rule in RULES, rule
         self.classes[f"{rule} ({about})" if about else rule] += 1
 
@@ -88,7 +88,7 @@ OF_ONE = frozenset(("seed", "family", "name", "refused", "lost"))
 
 
 def merged(reports: list[CaseReport]) -> CaseReport:
-    """The sums of many cases."""
+    """Return the sums of many cases."""
     total = CaseReport(0, "all")
     for report in reports:
         total = added(total, report, OF_ONE)

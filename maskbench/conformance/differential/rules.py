@@ -1,7 +1,7 @@
-"""The names of what cases are about, of differences that are known, with whose, and of findings.
+"""The names of subjects of cases, of known differences and their owners, and of findings.
 
-Which rule holds is never taken on faith: validators, or a recogniser of the grammar, have said who
-is right before a rule is asked for, and a rule that excuses the subject has been tried on the text.
+A rule never decides alone: validators, or a recognizer of the grammar, have judged before a rule is
+looked up, and a rule that excuses the subject is tested on the text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rule:
-    """Whose a difference is, and the reason."""
+    """The owner of a difference, and the reason."""
 
     owner: str
     """`peer`, `ffwd` (and then it is documented) or `judges`."""

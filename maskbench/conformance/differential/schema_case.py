@@ -65,7 +65,7 @@ class SchemaCase(Case):
         count: int,
         encode: Callable[[str], list[int]],
     ) -> None:
-        """Walks through the masks of both, each to its end in the subject."""
+        """Walk through both masks, each to its end in the subject."""
         together = self._side_by_side(subject, peer)
         guide = Guide(self._drawn.schema, subject.tokens.single)
         valid = self._valid_texts()
@@ -84,7 +84,7 @@ class SchemaCase(Case):
         return [text for text in texts if text and self._judged(text.encode()).valid]
 
     def _finish(self, taken: list[int]) -> None:
-        """The place where a walk ended leads to a valid document."""
+        """Check that the end of a walk leads to a valid document."""
         text = self._completed(taken)
         if text is None:
             return
@@ -96,7 +96,7 @@ class SchemaCase(Case):
             self._undecided(judgement)
 
     def _completed_otherwise(self, taken: Sequence[int], prefix: bytes) -> bytes | None:
-        """The text as a walk through the subject's masks ends it."""
+        """Return the text as a walk through the subject's masks ends it."""
         subject = self._subject
         walker = Walker(self._drawn.schema, subject.compiled.session, subject.tokens)
         for _ in range(_TRIES):
@@ -118,7 +118,7 @@ class SchemaCase(Case):
             self._examine_peer(spot)
 
     def _examine_subject(self, spot: Spot) -> None:
-        """A token that only ffwd allows: its text must be valid."""
+        """Examine a token that only ffwd allows: its text must be valid."""
         token = self._subject.tokens.texts[spot.token]
         if token is None and not spot.is_end:
             self._find("ffwd contradicts itself", spot.prefix, None, f"token {spot.token}: no text")
@@ -143,7 +143,7 @@ class SchemaCase(Case):
                 self._report.add(f"peer lacks: {_LACKS[change]}")
 
     def _examine_peer(self, spot: Spot) -> None:
-        """A token that only the peer allows: no text that it leads to may be valid."""
+        """Examine a token that only the peer allows: none of its texts may be valid."""
         assert self._peer is not None
         token = self._peer.tokens.texts[spot.token]
         if token is None and not spot.is_end:
@@ -189,7 +189,7 @@ class SchemaCase(Case):
     # ------------------------------------------------------------------------------- documented
 
     def _explain_refusal(self, text: bytes, prefix: bytes, token: bytes | None) -> None:
-        """Why ffwd does not take a valid document: a documented reason, or a finding."""
+        """Return why ffwd rejects a valid document: a documented reason, or a finding."""
         written = text.decode()
         changes = explaining(written, self._whitespace, self._accepts_declared)
         if changes is not None and not changes:
@@ -237,7 +237,7 @@ class SchemaCase(Case):
     def _compiled(
         self, schema: Any, order: Literal["declared", "any"]
     ) -> ffwd.CompiledGrammar | None:
-        """With one token a byte, so that only the grammar is asked."""
+        """Return the schema compiled with one token per byte, to check only the grammar."""
         grammar = ffwd.json_schema(
             schema,
             property_order=order,
@@ -252,7 +252,7 @@ class SchemaCase(Case):
     # --------------------------------------------------------------------------------- verdicts
 
     def verdicts(self, texts: list[str]) -> None:
-        """Drawn and edited documents, and these, beside both validators; in any order."""
+        """Compare verdicts on generated and edited documents, and these, with both validators."""
         report = fuzz.FuzzReport()
         fuzz.compare(
             report, self._drawn.schema, self._court.judges, self._bytes, self._source, texts
@@ -275,7 +275,7 @@ class SchemaCase(Case):
             self._find(what, text, None, failure.detail, options=options)
 
     def declared_order(self, texts: list[str]) -> None:
-        """Valid documents must be accepted when their properties come as they are declared."""
+        """Check that valid documents are accepted with properties in the declared order."""
         schema = self._drawn.schema
         for text in texts:
             try:
@@ -296,7 +296,7 @@ class SchemaCase(Case):
         return fuzz.compile_schema(without_narrower_formats(self._drawn.schema), self._bytes)
 
     def texts_of_peer(self, peer: Contestant, count: int) -> list[str]:
-        """Documents that the peer's masks lead to, written without whitespace."""
+        """Return documents that the peer's masks lead to, written without whitespace."""
         walker = Walker(self._drawn.schema, peer.compiled.session, peer.tokens, _TRY_STEPS)
         found = []
         for _ in range(count):
@@ -330,7 +330,7 @@ class SchemaCase(Case):
 
 
 def written(instance: object, whitespace: Whitespace) -> str | None:
-    """The text of an instance; None if it has a lone surrogate, or a number that is none."""
+    """Return the text of an instance; None for a lone surrogate or a number that is NaN."""
     try:
         return write_instance(instance, whitespace)
     except ValueError:

@@ -39,7 +39,7 @@ class DrawnSchema:
 
 
 def draw(source: random.Random, corpus: Sequence[Source]) -> DrawnSchema:
-    """A schema of any sort."""
+    """Return a schema of any sort."""
     chance = source.random()
     if chance < 0.35:
         return DrawnSchema("all keywords", draw_schema(source))
@@ -49,7 +49,7 @@ def draw(source: random.Random, corpus: Sequence[Source]) -> DrawnSchema:
 
 
 def _of_corpus(source: random.Random, corpus: Sequence[Source]) -> DrawnSchema:
-    """One of the corpus, as it is or with some keywords changed."""
+    """Return one of the corpus, as it is or with some keywords changed."""
     while True:
         chosen = source.choice(corpus)
         # Large ones take a case's whole time.
@@ -69,7 +69,7 @@ def _of_corpus(source: random.Random, corpus: Sequence[Source]) -> DrawnSchema:
 
 
 def _change(source: random.Random, schema: Any) -> None:
-    """Takes away a keyword somewhere, moves a bound, or forbids or allows what is not named."""
+    """Remove a keyword somewhere, move a bound, or forbid or allow undeclared members."""
     places = [place for place in _schemas(schema) if place]
     if not places:
         return
@@ -94,7 +94,7 @@ def _change(source: random.Random, schema: Any) -> None:
 
 
 def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
-    """The schemas within a schema, as far as the usual keywords lead there."""
+    """Yield the schemas within a schema, as far as the usual keywords lead."""
     if isinstance(schema, dict):
         yield schema
         for key, value in schema.items():
@@ -109,7 +109,7 @@ def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def draw_usual(source: random.Random) -> dict[str, Any]:
-    """A schema with the keywords that most have, and references of every sort."""
+    """Return a schema with the most frequent keywords, and references of every sort."""
     return _Usual(source).root()
 
 

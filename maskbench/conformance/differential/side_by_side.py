@@ -49,12 +49,12 @@ class Contestant:
     tokens: Tokens
 
     def mask(self, session: Session) -> Bits:
-        """The mask of a session at its place, one number a token."""
+        """Return the current mask of a session, one number per token."""
         session.fill()
         return self.tokens.allowed()
 
     def accepts(self, text: bytes) -> bool:
-        """Whether a whole text is accepted, in tokens of one byte."""
+        """Return whether a whole text is accepted, in tokens of one byte."""
         session = self.compiled.session()
         if not all(session.accept(self.tokens.single[bytes([byte])]) for byte in text):
             return False
@@ -78,7 +78,7 @@ class Spot:
 
 
 def spot_at(subject: Contestant, peer: Contestant, prefix: bytes, token: bytes | None) -> Spot:
-    """The place behind a text, in tokens of one byte, and a token there; None is the end.
+    """Return the position after a text, in byte tokens, and a token there; None is the end.
 
     Raises `ValueError` if an engine does not get there.
     """
@@ -137,7 +137,7 @@ class SideBySide:
         *,
         free: int,
     ) -> list[int]:
-        """One walk: along `follow` while both allow it, then by chance; the tokens that it took.
+        """Walk along `follow` while both allow it, then at random; return the tokens.
 
         After `free` steps by chance it goes for the end.
         """
@@ -199,7 +199,7 @@ class SideBySide:
         taken: Sequence[int],
         guide: Guide,
     ) -> None:
-        """Whether `validate_tokens` says of single tokens what the mask says."""
+        """Return whether `validate_tokens` says of single tokens what the mask says."""
         if session.validate is None:
             return
         allowed = np.flatnonzero(bits)
@@ -240,7 +240,7 @@ class SideBySide:
     def _interesting(
         self, source: random.Random, only: str, found: npt.NDArray[np.intp], place: Place
     ) -> list[int]:
-        """Few tokens of many: of every sort some, and now and then one of a sort that is known."""
+        """Return few tokens of many: some of every sort, and sometimes of a known sort."""
         some = found.tolist()
         if len(some) > _LOOKED_AT:
             some = source.sample(some, _LOOKED_AT)

@@ -1,4 +1,4 @@
-"""The same JSON value spelled in another way: which change makes an engine accept a text."""
+"""Other forms of the same JSON value: the change that makes an engine accept a text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_DIGITS = 400
 
 
 def respelled(text: str, changes: frozenset[str], whitespace: Whitespace) -> str:
-    """A JSON text with some things in their usual spelling.
+    """Return a JSON text with some parts in their usual form.
 
     `NUMBERS`: no exponents. `PLAIN`: moreover, integers as digits only. `STRINGS`: characters are
     themselves where JSON has that. `SPACE`: no whitespace but what the mode writes.
@@ -44,7 +44,7 @@ def respelled(text: str, changes: frozenset[str], whitespace: Whitespace) -> str
 def explaining(
     text: str, whitespace: Whitespace, accepts: Callable[[str], bool]
 ) -> frozenset[str] | None:
-    """The fewest changes by which the text is accepted, none if it is as it stands; or None."""
+    """Return the fewest changes that make the text accepted, possibly none; or None."""
     tried = set()
     for changes in _subsets():
         try:

@@ -54,23 +54,23 @@ class LarkWriter:
     """Rules in llguidance's variant of Lark."""
 
     def rules(self, rules: Rules[Node]) -> str:
-        """All of them; the first is the start."""
+        """Return all of them; the first is the start."""
         lines = [f"r{number}: {self.write(node)}" for number, node in enumerate(rules)]
         return "\n".join(["start: r0", *lines]) + "\n"
 
     def terminal(self, node: Node) -> str:
-        """A grammar that is one terminal."""
+        """Return a grammar that is one terminal."""
         return f"start: T\nT: {self.write(node)}\n"
 
     def lexed(self, drawn: Lexed) -> str:
-        """Rules and terminals, and what is ignored."""
+        """Return rules and terminals, and what is ignored."""
         lines = [f"T{number}: {self.write(node)}" for number, node in enumerate(drawn.terminals)]
         if drawn.ignored:
             lines.append("%ignore / +/")
         return self.rules(drawn.rules) + "\n".join(lines) + "\n"
 
     def write(self, node: Node) -> str:
-        """One expression."""
+        """Return one expression."""
         match node:
             case Text(text):
                 return json.dumps(text, ensure_ascii=False)
@@ -99,7 +99,7 @@ class ParserWriter(LarkWriter):
     """The same for Lark itself: each terminal is one character, and nothing is an empty string."""
 
     def write(self, node: Node) -> str:
-        """One expression."""
+        """Return one expression."""
         match node:
             case Text(text):
                 return " ".join(json.dumps(char, ensure_ascii=False) for char in text) or "()"
@@ -117,12 +117,12 @@ class GbnfWriter:
     _ESCAPES: ClassVar[dict[str, str]] = {'"': '\\"', "\\": "\\\\", "\n": "\\n"}
 
     def rules(self, rules: Rules[Node]) -> str:
-        """All of them; the first is the root."""
+        """Return all of them; the first is the root."""
         lines = [f"r{number} ::= {self.write(node)}" for number, node in enumerate(rules)]
         return "\n".join(["root ::= r0", *lines]) + "\n"
 
     def write(self, node: Node) -> str:
-        """One expression."""
+        """Return one expression."""
         match node:
             case Text(text):
                 return '"' + "".join(self._ESCAPES.get(char, char) for char in text) + '"'

@@ -35,13 +35,13 @@ class Late:
 
     @property
     def text(self) -> str:
-        """What the walk was allowed."""
+        """Return the allowed sequence as text."""
         return f"{self.max_tokens} tokens"
 
 
 @dataclass
 class BudgetReport(DrawnReport):
-    """What was walked, and what went wrong."""
+    """The walks, and their failures."""
 
     walks: int = 0
     tokens: int = 0
@@ -50,7 +50,7 @@ class BudgetReport(DrawnReport):
 
 
 def random_schemas(seed: int) -> Iterator[Any]:
-    """Every schema of the corpus, then schemas of all keywords, without end."""
+    """Return every schema of the corpus, then schemas of all keywords, without end."""
     for case in builtin_cases():
         yield case.schema
     number = 0
@@ -65,7 +65,7 @@ def run(
     vocabulary: ffwd.Vocabulary,
     advance: Callable[[BudgetReport], None] = lambda report: None,
 ) -> BudgetReport:
-    """Walks through so many schemas that can be satisfied, each with a few budgets."""
+    """Walk through this many satisfiable schemas, each with a few budgets."""
     report = BudgetReport()
     tokens = VocabularyTokens(vocabulary)
     drawn = random_schemas(seed)
@@ -98,7 +98,7 @@ def walk_all(
     seed: str,
     more: Sequence[int] = MORE,
 ) -> None:
-    """Walks once for each budget. The smallest one must be what the error says.
+    """Walk once for each budget. The smallest one must be that of the error.
 
     Raises:
         FfwdError: The schema uses what is not supported, or passes a limit.
@@ -126,7 +126,7 @@ def walk_all(
 
 
 def walk(matcher: ffwd.Matcher, tokens: VocabularyTokens, source: random.Random) -> str | None:
-    """Chooses at random, mostly not the end, and now and then goes back; what went wrong, if so."""
+    """Choose at random, mostly not the end, and now and then goes back; what went wrong, if so."""
     steps = 0
     while not matcher.is_terminated():
         matcher.fill_bitmask(tokens.rows)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--shrink", default=20, show_default=True, help="How many failures to make small.")
 @options.out("Failures, as JSON.")
 def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
-    """Compares ffwd's verdicts on generated schemas with those of two validators."""
+    """Compare ffwd's verdicts on generated schemas with those of two validators."""
     from maskbench.conformance.gates import fuzz
     from maskbench.conformance.gates.walks import byte_tokens
 
@@ -46,7 +46,7 @@ def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
 @options.seed()
 @click.option("--show", default=20, show_default=True, help="How many failures to print.")
 def finite_command(schemas: int, seed: int, show: int) -> None:
-    """Compares ffwd's masks with all texts of generated schemas that have few values."""
+    """Compare ffwd's masks with all texts of generated schemas that have few values."""
     from maskbench.conformance.gates import finite
 
     report = finite.run(schemas, seed, finite.joined_tokens())
@@ -64,7 +64,7 @@ def finite_command(schemas: int, seed: int, show: int) -> None:
 @options.tokenizer("bytes")
 @options.out("All failures, as JSON.")
 def budgets_command(schemas: int, seed: int, tokenizer: str, out: Path | None) -> None:
-    """Walks at random with budgets from the shortest completion on: all must end in time."""
+    """Walk at random with budgets from the shortest completion on: all must end in time."""
     import ffwd
     from maskbench.conformance.gates import budgets
 
@@ -84,7 +84,7 @@ def budgets_command(schemas: int, seed: int, tokenizer: str, out: Path | None) -
 @click.command("keywords")
 @options.engine_list("ffwd,llguidance,xgrammar,outlines-core")
 def keywords_command(engine_list: str) -> None:
-    """Prints a table of keywords and engines: exact, refused, widened or too narrow."""
+    """Print a table of keywords and engines: exact, refused, widened or too narrow."""
     from maskbench.conformance.gates import keywords
 
     names = options.names(engine_list)

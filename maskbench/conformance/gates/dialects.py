@@ -1,4 +1,4 @@
-"""ECMA-262 patterns as Python's `re` spells them, for a validator that uses it."""
+"""ECMA-262 patterns in the dialect of Python's `re`, for a validator that uses it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VALUES = frozenset(("const", "enum", "default", "examples"))
 
 
 def python_pattern(pattern: str) -> str:
-    """The pattern with what Python reads in another way spelled out."""
+    """Return the pattern in a form that Python reads in the same way."""
     written = []
     in_class = False
     for piece in _PIECE.findall(pattern):
@@ -46,7 +46,7 @@ def python_pattern(pattern: str) -> str:
 
 
 def for_python(schema: Any) -> Any:
-    """The schema with its patterns in Python's spelling."""
+    """Return the schema with its patterns in Python's dialect."""
     if not isinstance(schema, dict):
         return [for_python(item) for item in schema] if isinstance(schema, list) else schema
     return {key: _member(key, value) for key, value in schema.items()}

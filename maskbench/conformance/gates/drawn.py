@@ -1,4 +1,4 @@
-"""What every gate on drawn schemas counts, and how its command says it."""
+"""The counts of every gate on generated schemas, and their output."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class DrawnReport:
     """Of each gate's kind, with `schema`, `text` and `detail`."""
 
     def refuse(self, error: ffwd.FfwdError) -> None:
-        """Counts a schema that ffwd refuses, by the reason."""
+        """Count a schema that ffwd refuses, by the reason."""
         self.refused[f"{type(error).__name__}: {str(error)[:60]}"] += 1
 
     def conclude(self, show: int, out: Path | None = None) -> None:
-        """Prints reasons and failures, and writes these; ends with 1 if there are any."""
+        """Print reasons and failures, and write these; exit with 1 if there are any."""
         click.echo(f"schemas refused: {self.refused.total()}")
         for reason, count in self.refused.most_common():
             click.echo(f"  {count:6} {reason}")
@@ -55,5 +55,5 @@ class DrawnReport:
             raise SystemExit(1)
 
     def as_json(self) -> Any:
-        """What is written: all of it."""
+        """Return all counts for the output file."""
         return vars(self) | {"failures": [asdict(failure) for failure in self.failures]}

@@ -1,8 +1,8 @@
-"""Schemas with few values: masks compared byte by byte with all texts, which are found by trying.
+"""Schemas with few values: masks are compared byte by byte with all texts, found by trial.
 
-What depends on how many values there are comes up here: `uniqueItems`, `contains` with its counts,
-lengths, `not`, `enum` of containers, and recursion. A schema is drawn together with what makes a
-list of candidates; `holds`, which is as slow and plain as the standard's text, picks the values.
+They exercise keywords that depend on the number of values: `uniqueItems`, `contains` with its
+counts, lengths, `not`, `enum` of containers, and recursion. A schema is generated together with a
+list of candidates; `holds`, which is as slow and plain as the standard's text, selects the values.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ JOINED = (
 
 
 def joined_tokens() -> VocabularyTokens:
-    """Single bytes, token b being byte b, an end, and tokens of several bytes."""
+    """Return single bytes, token b being byte b, an end, and tokens of several bytes."""
     texts = [*(bytes([byte]) for byte in range(256)), None, *map(str.encode, JOINED)]
     return VocabularyTokens(ffwd.Vocabulary(texts, eos_token_ids=[256]))
 
 
 @dataclass
 class FiniteReport(DrawnReport):
-    """What was compared."""
+    """The number of comparisons and the failures."""
 
     exact: int = 0
     """Those of which all texts are known, so that masks are compared bit by bit."""
@@ -66,12 +66,12 @@ class FiniteReport(DrawnReport):
 
 
 def key(value: Any) -> str:
-    """What equal values share, and no others."""
+    """Return a key that equal values share, and no others."""
     return json.dumps(value, sort_keys=True)
 
 
 def draw(source: random.Random) -> Any:
-    """A schema, of which a definition may contain itself."""
+    """Return a schema, one of whose definitions may contain itself."""
     schema = _draw_document(source)
     # A number has many texts, so that only without numbers all are known.
     return schema if source.random() < 0.3 else _without_numbers(schema)
@@ -197,7 +197,7 @@ class Values:
     """The values of a document, found by trying."""
 
     def __init__(self, document: Any) -> None:
-        """Raises `TooManyError`."""
+        """List the candidates. Raises `TooManyError`."""
         self._document = document
         self.complete = True
         self._recursive: list[Any] = []
@@ -272,7 +272,7 @@ class Values:
         return found
 
     def holds(self, schema: Any, value: Any) -> bool:
-        """Whether a value satisfies a subschema."""
+        """Return whether a value satisfies a subschema."""
         if isinstance(schema, bool):
             return schema
         if "$ref" in schema and not self.holds(self._document["$defs"]["r"], value):
@@ -329,7 +329,7 @@ def _is_of(kind: str, value: Any) -> bool:
 
 
 def texts(value: Any) -> Iterator[str]:
-    """All compact texts of a value, the properties in any order."""
+    """Return all compact texts of a value, the properties in any order."""
     if isinstance(value, list):
         for items in itertools.product(*(list(texts(item)) for item in value)):
             yield "[" + ",".join(items) + "]"
@@ -351,7 +351,7 @@ def _has_number(value: Any) -> bool:
 
 
 def run(schemas: int, seed: int, tokens: VocabularyTokens) -> FiniteReport:
-    """Compares so many schemas."""
+    """Compare this many schemas."""
     report = FiniteReport()
     number = 0
     while report.schemas < schemas:
@@ -373,7 +373,7 @@ def compare(
     tokens: VocabularyTokens,
     source: random.Random,
 ) -> None:
-    """Compares masks with the texts, along walks."""
+    """Compare masks with the texts, along walks."""
     report.schemas += 1
 
     def fail(text: str | bytes, detail: str) -> None:
@@ -435,7 +435,7 @@ def _allowed(matcher: ffwd.Matcher, tokens: VocabularyTokens) -> list[int]:
 def _contradiction(
     matcher: ffwd.Matcher, tokens: VocabularyTokens, allowed: list[int]
 ) -> str | None:
-    """What is wrong where a token of the mask is refused."""
+    """Return the error if a token of the mask is refused."""
     for token in allowed:
         if matcher.validate_tokens([token]) != 1:
             return f"the mask has {tokens.texts[token]!r}, which is refused"
@@ -449,7 +449,7 @@ def _exact_walk(
     tokens: VocabularyTokens,
     source: random.Random,
 ) -> tuple[bytes, str] | None:
-    """Along a text that is drawn byte by byte: each mask has what the texts go on with."""
+    """Walk along a random text byte by byte: each mask has exactly the bytes of the texts."""
     (end,) = tokens.ends
     matcher = compiled.matcher()
     before = b""
@@ -485,7 +485,7 @@ def _judged_walk(
     tokens: VocabularyTokens,
     source: random.Random,
 ) -> tuple[bytes, str] | None:
-    """Any allowed tokens, then the shortest way to the end, which must be valid."""
+    """Take any allowed tokens, then the shortest way to the end, which must be valid."""
     (end,) = tokens.ends
     matcher = compiled.matcher()
     before = b""

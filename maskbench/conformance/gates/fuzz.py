@@ -31,7 +31,7 @@ WALKS_PER_SCHEMA = 4
 
 @dataclass
 class FuzzReport(DrawnReport):
-    """What was compared, and what was left out."""
+    """The number of comparisons, and of skipped ones."""
 
     pairs: int = 0
     valid: int = 0
@@ -43,7 +43,7 @@ class FuzzReport(DrawnReport):
     """Instances on which the two validators differ, or one gives up."""
 
     def as_json(self) -> Any:
-        """Failures alone."""
+        """Return the failures alone."""
         return [
             {"schema": f.schema, "instance": f.text, "valid": f.expected, "detail": f.detail}
             for f in self.failures
@@ -51,7 +51,7 @@ class FuzzReport(DrawnReport):
 
 
 def compile_schema(schema: Any, tokens: VocabularyTokens) -> ffwd.CompiledGrammar | None:
-    """The schema with properties in any order; None if nothing is valid against it."""
+    """Compile the schema with properties in any order; None if nothing is valid against it."""
     grammar = ffwd.json_schema(schema, property_order="any", numbers="any", whitespace="compact")
     try:
         return ffwd.compile(grammar, tokens.vocabulary)
@@ -60,7 +60,7 @@ def compile_schema(schema: Any, tokens: VocabularyTokens) -> ffwd.CompiledGramma
 
 
 def accepts(compiled: ffwd.CompiledGrammar | None, text: str) -> bool:
-    """Whether the whole text is let through, token b being byte b."""
+    """Return whether the whole text is accepted, token b being byte b."""
     if compiled is None:
         return False
     matcher = compiled.matcher()
@@ -68,12 +68,12 @@ def accepts(compiled: ffwd.CompiledGrammar | None, text: str) -> bool:
 
 
 def write(instance: Any) -> str:
-    """The text of an instance."""
+    """Return the text of an instance."""
     return json.dumps(instance, ensure_ascii=False, separators=(",", ":"))
 
 
 def run(pairs: int, seed: int, tokens: VocabularyTokens) -> FuzzReport:
-    """Draws schemas until so many pairs of a schema and an instance were compared."""
+    """Generate schemas until this many pairs of a schema and an instance are compared."""
     report = FuzzReport()
     number = 0
     while report.pairs < pairs:
@@ -101,7 +101,7 @@ def compare(
     source: random.Random,
     others: Iterable[str] = (),
 ) -> None:
-    """Compares verdicts on walks, drawn instances, edits of both, and `others`.
+    """Compare verdicts on walks, generated instances, edits of both, and `others`.
 
     Raises what compiling the schema raises.
     """
@@ -147,7 +147,7 @@ def compare(
 
 
 def _edits(source: random.Random, text: str) -> Iterator[str]:
-    """What becomes of a walk's document, as long as its numbers are plain."""
+    """Compare edits of a walk's document, as long as its numbers are plain."""
     if _is_plain(text):
         instance = json.loads(text)
         for _ in range(3):
@@ -155,7 +155,7 @@ def _edits(source: random.Random, text: str) -> Iterator[str]:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether no number has an exponent or more digits than a float."""
+    """Return whether no number has an exponent or more digits than a float."""
 
     def plain(number: str) -> float:
         if repr(float(number)) != number:
@@ -176,7 +176,7 @@ def _is_plain(text: str) -> bool:
 
 
 def with_a_key_twice(text: str) -> Iterator[str]:
-    """A text whose root has its first member again at the end."""
+    """Return a text whose root repeats its first member at the end."""
     members = json.loads(text)
     if isinstance(members, dict) and members:
         key, value = next(iter(members.items()))
@@ -184,14 +184,14 @@ def with_a_key_twice(text: str) -> Iterator[str]:
 
 
 def shrink(failure: Failure, tokens: VocabularyTokens) -> Failure:
-    """The smallest schema and instance found on which the verdict still differs."""
+    """Return the smallest schema and instance found on which the verdict still differs."""
     if failure.expected is None or failure.detail == "a key twice":
         return failure
     schema, instance = failure.schema, failure.text
     expected = failure.expected
 
     def fails(schema: Any, text: str) -> bool | None:
-        """The validators' verdict where ffwd's is another."""
+        """Return the validators' verdict if ffwd's is another."""
         try:
             verdict = Judges(schema).verdict(parse(text))
             if verdict is None or accepts(compile_schema(schema, tokens), text) == verdict:
@@ -219,7 +219,7 @@ def shrink(failure: Failure, tokens: VocabularyTokens) -> Failure:
 
 
 def _smaller(value: Any) -> Iterator[Any]:
-    """Copies of a value with one part left out or made simple."""
+    """Yield copies of a value with one part removed or simplified."""
     if isinstance(value, dict):
         for key in value:
             if key != "$schema":

@@ -1,4 +1,4 @@
-"""What random walks spell when they go for the end: how values close, and texts of the schema."""
+"""The tokens of random walks towards the end: closing values, and texts of the schema."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Guide:
         self._plan = b""
 
     def start(self) -> None:
-        """Begins a walk."""
+        """Begin a walk."""
         self.place = Place()
         self._plan = b""
         self._plans.start()
 
     def append(self, text: bytes) -> None:
-        """Goes on with the text of a token."""
+        """Append the text of a token."""
         self.place.append(text)
 
     def next(
@@ -44,7 +44,7 @@ class Guide:
         *,
         ending: bool,
     ) -> int:
-        """One of the tokens that are `allowed`; `bits` has them as a number a token, 0 or 1."""
+        """Return one of the `allowed` tokens; `bits` has them as a number per token, 0 or 1."""
         place = self.place
         token = int(allowed[source.randrange(len(allowed))])
         # Not always, for a way out can go in circles, such as ever more digits.
@@ -56,7 +56,7 @@ class Guide:
         return token
 
     def _towards_the_end(self, source: random.Random, bits: npt.NDArray[np.uint8]) -> int | None:
-        """A token of one byte; what is left of the plan goes if it is none of it."""
+        """Return a token of one byte, and drop the rest of the plan if it deviates."""
         single = self._single
         plan, self._plan = self._plan, b""
         if self.place.in_string:
@@ -77,7 +77,7 @@ class Guide:
 
 
 class Plans:
-    """Texts to spell in strings: names that objects need, and what the schema mentions."""
+    """Texts for strings: names that objects need, and those in the schema."""
 
     def __init__(self, schema: Any) -> None:
         self._required = required_names(schema)
@@ -86,11 +86,11 @@ class Plans:
         self._patterns = sorted(set(_patterns(schema)))
 
     def start(self) -> None:
-        """Forgets which names were spelled."""
+        """Forget which names were written."""
         self._next_required = {}
 
     def next(self, source: random.Random, place: Place) -> bytes:
-        """A text to spell from here on: one of the schema's, or what its patterns search for."""
+        """Return a text to write next: one of the schema's, or one that its patterns match."""
         names = self._required.get(place.owner) if place.opened and place.in_key else None
         if names and source.random() < 0.9:
             # Each in turn, for an object may need them all.
@@ -137,7 +137,7 @@ class Place:
         self._open += bytes([byte])
 
     def append(self, text: bytes) -> None:
-        """Goes on with the text."""
+        """Append the text."""
         for byte in text:
             self.text.append(byte)
             self.opened = False
@@ -164,7 +164,7 @@ class Place:
 
 
 def required_names(schema: Any) -> dict[str | None, list[str]]:
-    """What objects need, by the name of the property whose value they are; None at the root."""
+    """Return the required names of objects, by their property; None at the root."""
     found: dict[str | None, set[str]] = {None: set(_required_here(schema, schema, 8))}
 
     def visit(value: Any) -> None:
@@ -184,7 +184,7 @@ def required_names(schema: Any) -> dict[str | None, list[str]]:
 
 
 def _required_here(schema: Any, root: Any, depth: int) -> Iterator[str]:
-    """Names in the `required` of a schema, of those that apply in place, and of its items."""
+    """Return the names in `required` of a schema, of those in place, and of its items."""
     if not isinstance(schema, dict) or depth == 0:
         return
     required = schema.get("required")
@@ -204,7 +204,7 @@ def _required_here(schema: Any, root: Any, depth: int) -> Iterator[str]:
 
 
 def _patterns(value: Any) -> Iterator[str]:
-    """Every pattern of a schema."""
+    """Return every pattern of a schema."""
     if isinstance(value, dict):
         for key, member in value.items():
             if key == "pattern" and isinstance(member, str):
@@ -218,7 +218,7 @@ def _patterns(value: Any) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every string of a schema and every name in it."""
+    """Return every string of a schema and every name in it."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -13,7 +13,7 @@ Path = tuple[str | int, ...]
 
 
 def draw_instance(source: random.Random, schema: Any, root: Any, depth: int = 4) -> Any:
-    """A value that follows some of the schema's keywords, so that it is valid now and then."""
+    """Return a value that follows some of the schema's keywords, so that it is sometimes valid."""
     if not isinstance(schema, dict) or depth <= 0:
         return draw_value(source, 1)
     schema = _with_hints(source, schema, root)
@@ -41,7 +41,7 @@ def draw_instance(source: random.Random, schema: Any, root: Any, depth: int = 4)
 
 
 def _with_hints(source: random.Random, schema: dict[str, Any], root: Any) -> dict[str, Any]:
-    """The schema with the keywords of one that applies in place."""
+    """Return the schema with the keywords of one that applies in place."""
     applied: list[Any] = []
     for keyword in ("allOf", "anyOf", "oneOf"):
         applied += schema.get(keyword, [])
@@ -113,7 +113,7 @@ def _draw_array(source: random.Random, schema: dict[str, Any], root: Any, depth:
 
 
 def edited(source: random.Random, instance: Any) -> Any:
-    """The instance with one place changed."""
+    """Return the instance with one position changed."""
     path, value = source.choice(list(_places(instance)))
     return _replaced(instance, path, _edit(source, value))
 

@@ -25,11 +25,11 @@ class RepeatedKeyError(ValueError):
 
 
 class UnjudgeableError(ValueError):
-    """A text that is JSON, and that the validators cannot be asked about."""
+    """A JSON text that the validators cannot judge."""
 
 
 def parse(text: str, *, exactly: bool = True) -> Any:
-    """A JSON text: no key twice, no NaN; numbers with a point or an exponent are decimals.
+    """Parse a JSON text without duplicate keys or NaN; numbers that are no integers are decimals.
 
     Astronomic numbers are brought nearer unless `exactly`, which makes no difference to bounds.
 
@@ -53,7 +53,7 @@ class Judges:
     """Both validators for one schema, with formats asserted as jsonschema-rs has them."""
 
     def __init__(self, schema: Any) -> None:
-        """Raises `ValueError` if one of them does not take the schema."""
+        """Compile the schema. Raises `ValueError` if one validator rejects it."""
         text = json.dumps(schema, ensure_ascii=False)
         # Whether numbers may be brought nearer.
         self.exactly = any(f'"{word}"' in text for word in ("multipleOf", "uniqueItems"))
@@ -86,13 +86,13 @@ class Judges:
         return rust if rust == python else None
 
     def refusals(self, instance: Any) -> tuple[list[str], list[str]]:
-        """The reasons for which jsonschema-rs, and jsonschema, refuse the instance."""
+        """Return the reasons for which jsonschema-rs, and jsonschema, reject the instance."""
         rust = [f"jsonschema-rs: {error.message}" for error in self._rust.iter_errors(instance)]
         python = [f"jsonschema: {error.message}" for error in self._python.iter_errors(instance)]
         return rust, python
 
     def refusing_keywords(self, instance: Any) -> list[str]:
-        """The keywords of the root's schemas for which jsonschema refuses the instance."""
+        """Return the keywords of the root's schemas for which jsonschema rejects the instance."""
         errors = self._python.iter_errors(instance)
         # The schema `false` has no keyword.
         return sorted({str(error.validator or "false") for error in errors})

@@ -1,8 +1,11 @@
-"""A table of keywords and engines: what each engine makes of a keyword, found out by probes.
+"""A table of keywords and engines: the support of each keyword, found by probes.
 
-A probe is a schema with instances that are valid and instances that are not. An engine is *exact*
-if it lets all of the former through and none of the latter; *refused* if it does not take the
-schema; *widened* if an invalid instance gets through; *too narrow* if a valid one does not.
+A probe is a schema with valid and invalid instances. An engine's result is one of these:
+
+- *exact*: it accepts all valid instances and no invalid one
+- *refused*: it rejects the schema
+- *widened*: it accepts an invalid instance
+- *too narrow*: it rejects a valid instance
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ PROBES = tuple(map(_read, _FILE.read_text(encoding="utf-8").splitlines()))
 
 
 def jobs(encoder: Encoder, property_order: str) -> list[Job]:
-    """The probes of a property order, as what engines are given."""
+    """Return the probes of a property order as jobs for engines."""
     return [
         Job(
             index,
@@ -60,7 +63,7 @@ def jobs(encoder: Encoder, property_order: str) -> list[Job]:
 
 
 def cell(record: SchemaRecord) -> str:
-    """What an engine makes of a probe, in a word."""
+    """Return an engine's result for a probe, in a word."""
     if record.verdict is not Verdict.WRONG:
         return "exact" if record.verdict is Verdict.PASSED else record.verdict.value
     found = {"widened": record.wrong_accepts, "too narrow": record.wrong_rejects}
@@ -68,7 +71,7 @@ def cell(record: SchemaRecord) -> str:
 
 
 def table(records: dict[str, dict[int, SchemaRecord]]) -> str:
-    """Markdown: a row for each probe, a column for each engine, whose records are by probe."""
+    """Return Markdown: a row for each probe, a column for each engine."""
     lines = [
         f"| keyword | {' | '.join(records)} |",
         f"| --- |{' --- |' * len(records)}",

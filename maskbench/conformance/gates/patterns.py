@@ -12,7 +12,7 @@ _GROUP_KIND = re.compile(r"\?(?::|<[^>]*>|P<[^>]*>)")
 
 
 def likely_match(source: random.Random, pattern: str) -> str:
-    """A text that the pattern likely matches; no more than a guess."""
+    """Return a text that the pattern probably matches; it is a guess."""
     return _Guess(source, pattern).alternatives()
 
 

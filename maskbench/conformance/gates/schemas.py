@@ -114,7 +114,7 @@ _UNKNOWN_TO = {
 
 
 def draw_schema(source: random.Random) -> dict[str, Any]:
-    """A schema with a `$schema`, in any dialect."""
+    """Return a schema with a `$schema`, in any dialect."""
     dialect = source.choice(tuple(DIALECTS))
     schema = _Draw(source, dialect).root()
     return {"$schema": DIALECTS[dialect], **schema}
@@ -139,7 +139,7 @@ class _Draw:
         return drawn
 
     def _schema(self, depth: int, *, first: int | None) -> Any:
-        """A schema that holds at most `depth` levels.
+        """Return a schema of at most `depth` levels.
 
         In place, only definitions from `first` on may be referred to, so that no reference leads
         back without progress; with None, inside a container, all may be.
@@ -295,7 +295,7 @@ class _Draw:
 
 
 def draw_value(source: random.Random, depth: int) -> Any:
-    """Any small value."""
+    """Return any small value."""
     kinds: tuple[str, ...] = ("number", "string")
     if source.random() < 0.7:
         kinds = ("null", "boolean", "number", "string", "array", "object") if depth else ("number",)

@@ -74,7 +74,7 @@ def walk_command(
     strict: bool,
     out: Path | None,
 ) -> None:
-    """Walks at random through engines' masks: each walk must end in a valid document."""
+    """Walk at random through engines' masks: each walk must end in a valid document."""
     from maskbench.conformance.gates.walk_runs import WalkSettings, judge_all, walk_all
 
     engines = options.names(engine_list)
@@ -126,9 +126,9 @@ def walk_command(
 
 
 def not_as_they_should(walks: EngineWalks) -> bool:
-    """Whether a walk was lost, failed, was too long, had no way on or ended in what is not valid.
+    """Return whether a walk was lost, failed, was too long, had a dead end or an invalid document.
 
-    What only one validator refuses, and what they cannot be asked about, is not held against it.
+    A document that only one validator rejects, or that they cannot judge, does not count.
     """
     from maskbench.conformance.gates.walks import DISPUTED, Ending
 
@@ -139,7 +139,7 @@ def not_as_they_should(walks: EngineWalks) -> bool:
 
 
 def counts(walks: EngineWalks) -> dict[str, int]:
-    """The rows of the table, from above, for one engine."""
+    """Return the rows of the table, from the top, for one engine."""
     from maskbench.conformance.gates.walks import DEAD_ENDS, Ending
 
     endings = Counter(walk.ending for walk in walks.walks.values())
@@ -163,7 +163,7 @@ def counts(walks: EngineWalks) -> dict[str, int]:
 
 
 def table(done: dict[str, EngineWalks]) -> Table:
-    """A row for each way to end, a column for each engine."""
+    """Return a table with a row for each way to end and a column for each engine."""
     shown = Table(title="random mask walks")
     shown.add_column("")
     columns = [counts(walks) for walks in done.values()]

@@ -43,7 +43,7 @@ class WalkSettings:
 
 @dataclass
 class EngineWalks:
-    """What came of the walks of one engine, by the schema's id and the walk's number."""
+    """The walks of one engine, by the schema's id and the walk's number."""
 
     versions: dict[str, str] = field(default_factory=dict)
     walks: dict[tuple[str, int], Walk] = field(default_factory=dict)
@@ -140,7 +140,7 @@ def walk_all(
     scratch: Path,
     advance: Callable[[], None] = lambda: None,
 ) -> EngineWalks:
-    """The walks of one engine, not judged. Raises `PoolStartError`.
+    """Run the walks of one engine, without judging them. Raises `PoolStartError`.
 
     After a schema that is refused, or in whose first walk the process is lost, the next one comes.
     """
@@ -215,7 +215,7 @@ class _Judging:
 def judge_all(
     done: EngineWalks, schemas: Sequence[Schema], settings: WalkSettings, scratch: Path
 ) -> None:
-    """Replaces the walks that came to an end by what the validators say of them."""
+    """Replace the finished walks by the validators' verdicts."""
     by_id = {schema.id: schema for schema in schemas}
     documents = [
         _Document(by_id[schema_id], number, walk)

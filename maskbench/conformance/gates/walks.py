@@ -1,8 +1,8 @@
 """Random walks through the masks of an engine: each must end in a valid document.
 
-A walk takes any token that its mask allows, uniformly, for some steps. Then it goes for the end: it
-closes what it can, prefers short values, and spells names and texts that the schema mentions, since
-a required name would hardly come up by chance among all the keys that may come.
+A walk takes any token that its mask allows, uniformly, for some steps. Then it heads for the end:
+it closes open values, prefers short ones, and writes names and texts of the schema, because chance
+would rarely choose a required name among all allowed keys.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Tokens:
         self._bytes = bitmask.view(np.uint8)
 
     def allowed(self) -> npt.NDArray[np.uint8]:
-        """The mask as one number a token, 0 or 1."""
+        """Return the mask as one number per token, 0 or 1."""
         bits = np.unpackbits(self._bytes, bitorder="little")
         return bits[: len(self.texts)]
 
@@ -113,13 +113,13 @@ class VocabularyTokens(Tokens):
 
 
 def byte_tokens() -> VocabularyTokens:
-    """Single bytes, token b being byte b, and an end."""
+    """Return single bytes, token b being byte b, and an end."""
     texts = [*(bytes([byte]) for byte in range(256)), None]
     return VocabularyTokens(ffwd.Vocabulary(texts, eos_token_ids=[256]))
 
 
 def start_of(compiled: ffwd.CompiledGrammar, tokens: VocabularyTokens) -> Callable[[], Session]:
-    """What begins a walk of ffwd's without an engine around it."""
+    """Return the start of an ffwd walk without an engine around it."""
 
     def start() -> Session:
         matcher = compiled.matcher()
@@ -134,7 +134,7 @@ def start_of(compiled: ffwd.CompiledGrammar, tokens: VocabularyTokens) -> Callab
 
 
 def judged(walk: Walk, judges: Judges) -> Walk:
-    """The walk with the verdict of both validators, if it had come to its end."""
+    """Return the walk with the verdict of both validators, if it has reached its end."""
     if walk.ending is not Ending.VALID:
         return walk
     try:
@@ -176,7 +176,7 @@ class Walker:
         self._max_steps = max_steps
 
     def walk(self, source: random.Random) -> Walk:
-        """One walk, not judged. What the engine raises is not caught."""
+        """Return one walk, not judged. Errors of the engine are not caught."""
         walk = self._free_walk(source, source.randint(0, MAX_FREE_STEPS))
         for _ in range(RETRIES):
             if walk.ending is not Ending.ENDLESS:
@@ -185,7 +185,7 @@ class Walker:
         return walk
 
     def finish(self, source: random.Random, taken: Sequence[int]) -> Walk:
-        """A walk that begins with these tokens and then goes for the end."""
+        """Return a walk that starts with these tokens and then heads for the end."""
         return self._free_walk(source, 0, taken)
 
     def _free_walk(
@@ -242,7 +242,7 @@ class Walker:
         allowed: npt.NDArray[np.intp],
         step: int,
     ) -> tuple[Ending, str] | None:
-        """How the mask differs from what is accepted, for some tokens.
+        """Return how the mask differs from what is accepted, for some tokens.
 
         None also where the engine cannot be asked without going on.
         """

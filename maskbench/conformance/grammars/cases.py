@@ -43,7 +43,7 @@ class GrammarCase:
 
 
 def read_corpus(folder: Path = CORPUS) -> list[GrammarCase]:
-    """All cases, by file and then in their order. Raises `CorpusError`."""
+    """Return all cases, by file and then in their order. Raises `CorpusError`."""
     found: dict[str, GrammarCase] = {}
     for file in sorted(path for path in folder.iterdir() if path.suffix[1:] in KINDS):
         for case in parse_cases(file.read_text(encoding="utf-8"), file.suffix[1:], file.name):
@@ -54,7 +54,7 @@ def read_corpus(folder: Path = CORPUS) -> list[GrammarCase]:
 
 
 def parse_cases(text: str, kind: str, place: str) -> Iterator[GrammarCase]:
-    """The cases of one file. Raises `CorpusError`."""
+    """Return the cases of one file. Raises `CorpusError`."""
     head: str | None = None
     lines: list[str] = []
     examples: list[tuple[bool, str]] = []

@@ -59,7 +59,7 @@ def grammars_command(
     strict: bool,
     out: Path | None,
 ) -> None:
-    """Compares masks of engines on a corpus of Lark, GBNF, EBNF and regular expressions."""
+    """Compare masks of engines on a corpus of Lark, GBNF, EBNF and regular expressions."""
     console = options.console()
     peers = {kind: peer or default for kind, default in default_peers().items()}
     documents = []
@@ -104,7 +104,7 @@ def grammars_command(
 
 
 def verdict(report: CaseReport, expected: Expected | None, subject: str) -> str:
-    """What came of a case, in a word or two; `is_bad` of it says whether that is a failure."""
+    """Return the result of a case, in a word or two; its `is_bad` marks a failure."""
     if report.skipped is not None:
         return "skipped"
     wrong = [wrong for wrong in report.wrong_examples if wrong.startswith(f"{subject} ")]
@@ -127,7 +127,7 @@ def verdict(report: CaseReport, expected: Expected | None, subject: str) -> str:
 
 
 def is_bad(what: str) -> bool:
-    """Whether a verdict is in capitals."""
+    """Return whether a verdict is in capitals."""
     return what[:3].isupper()
 
 

@@ -58,7 +58,7 @@ class Difference:
 
 @dataclass
 class CaseReport:
-    """What came of one case."""
+    """The result of one case."""
 
     name: str
     kind: str
@@ -91,7 +91,7 @@ class Comparison:
         self._is_text = np.array(texts, dtype=np.uint8)
 
     def __call__(self, case: GrammarCase, seed: int | None = None) -> CaseReport:
-        """Compiles the case for both and walks; ends with the first difference.
+        """Compile the case for both and walks; ends with the first difference.
 
         `seed` takes the place of that of the settings.
         """
@@ -220,7 +220,7 @@ class Comparison:
         return np.unpackbits(words, bitorder="little")[: len(self._texts)]
 
     def _forgive_surrogates(self, taken: Sequence[int], masks: Sequence[Bits]) -> None:
-        """XGrammar reads surrogates as characters, which UTF-8 cannot have."""
+        """Excuse surrogates, which XGrammar reads as characters and UTF-8 cannot have."""
         before = b"".join(self._texts[t] or b"" for t in taken[-3:])[-2:]
         for token in np.flatnonzero(masks[1] & ~masks[0] & 1):
             if _SURROGATE.search(before + (self._texts[token] or b"")):
@@ -258,7 +258,7 @@ class _Follower:
         self._left = iter(tokens)
 
     def next(self, mask: Bits, ends: frozenset[int]) -> int | None:
-        """The next token, whether it is allowed or not."""
+        """Return the next token, allowed or not."""
         return next(self._left, None)
 
 
@@ -271,7 +271,7 @@ class _Wanderer:
         self.taken: list[int] = []
 
     def next(self, mask: Bits, ends: frozenset[int]) -> int | None:
-        """A token that goes on, if there is one."""
+        """Return a token that continues the text, if any."""
         allowed: list[int] = []
         if self._source.random() < 0.6:
             allowed = [token for token in self._likely if mask[token]]
@@ -285,7 +285,7 @@ class _Wanderer:
 
 
 def default_peers() -> dict[str, str]:
-    """By format, who reads it and has masks."""
+    """Return the peers with masks that read each format."""
     lark = "llguidance-unforced"
     return {"lark": lark, "regex": lark, "gbnf": "xgrammar", "ebnf": "xgrammar"}
 

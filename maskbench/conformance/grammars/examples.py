@@ -39,12 +39,12 @@ class Encoder:
         self._special = _special_tokens(spec.directory)
 
     def knows(self, case: GrammarCase) -> bool:
-        """Whether the vocabulary has the special tokens of the case."""
+        """Return whether the vocabulary has the special tokens of the case."""
         used = {ord(char) for text in case.accepted for char in text} & set(_PLACEHOLDERS)
         return SPECIAL not in case.tags or all(_PLACEHOLDERS[u] in self._special for u in used)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, placeholders included."""
+        """Return the ids of a text, placeholders included."""
         ids: list[int] = []
         start = 0
         for at, char in enumerate(text):
@@ -56,7 +56,7 @@ class Encoder:
 
 
 def mutated(source: random.Random, texts: Sequence[str]) -> str:
-    """A text with one to three changes: characters go, come, change places, or another's come."""
+    """Return a text with one to three changes: characters removed, added, swapped or replaced."""
     text = source.choice(texts)
     for _ in range(source.randint(1, 3)):
         other = source.choice(texts)

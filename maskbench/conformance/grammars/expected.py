@@ -13,7 +13,7 @@ DIFFERENCES = CORPUS / "differences.json"
 
 @dataclass(frozen=True)
 class Expected:
-    """Where a case is known to differ from a peer, and why."""
+    """A known difference between a case and a peer, with the reason."""
 
     case: str
     peer: str
@@ -24,7 +24,7 @@ class Expected:
 
 
 def read_expected(file: Path = DIFFERENCES) -> dict[str, Expected]:
-    """By the name of the case. Raises `CorpusError`."""
+    """Read the expected differences by the name of the case. Raises `CorpusError`."""
     found: dict[str, Expected] = {}
     for entry in json.loads(file.read_text(encoding="utf-8")):
         expected = Expected(**entry)

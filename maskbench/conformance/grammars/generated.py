@@ -11,7 +11,7 @@ _SYLLABLES = ("ba", "ce", "di", "fo", "gu", "lam", "mer", "nil", "pos", "rut", "
 
 
 def words(count: int, seed: str) -> list[str]:
-    """So many different words, of which many begin alike."""
+    """Return this many different words, many with common prefixes."""
     source = random.Random(seed)
     found: dict[str, None] = {}
     while len(found) < count:
@@ -20,7 +20,7 @@ def words(count: int, seed: str) -> list[str]:
 
 
 def generated() -> Iterator[GrammarCase]:
-    """Large alternations, long chains, and many rules."""
+    """Return large alternations, long chains, and many rules."""
     keywords = words(1000, "keywords")
     quoted = " | ".join(f'"{word}"' for word in keywords)
     some = keywords[17], keywords[500], keywords[999]

@@ -29,7 +29,7 @@ class RealGrammar:
 
 
 def read_real(name: str) -> RealGrammar:
-    """One of `NAMES`."""
+    """Return one of `NAMES`."""
     forms = {
         format: (FOLDER / f"{name}.{format}").read_text(encoding="utf-8") for format in FORMATS
     }
@@ -46,7 +46,7 @@ def _texts(name: str) -> list[tuple[str, str]]:
 
 
 def _json() -> list[tuple[str, str]]:
-    """The longest valid instances of the built-in corpus of schemas, at most one a schema."""
+    """Return the longest valid instances of the built-in corpus, at most one per schema."""
     found = []
     for case in builtin_cases():
         texts = [

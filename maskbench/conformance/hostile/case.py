@@ -1,4 +1,4 @@
-"""What a hostile case is."""
+"""The form of a hostile case."""
 
 from __future__ import annotations
 

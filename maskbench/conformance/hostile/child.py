@@ -50,7 +50,7 @@ class Clock:
 
 
 def walk(matcher: Matcher, begin: list[int], width: int, clock: Clock) -> None:
-    """Masks and tokens, and what else is asked of a text in progress."""
+    """Compute masks, accept tokens, and call the other methods of a matcher."""
     bitmask = ffwd.allocate_bitmask(1, width)
     source = random.Random(1)
     end = time.monotonic() + WALK_SECONDS
@@ -73,7 +73,7 @@ def walk(matcher: Matcher, begin: list[int], width: int, clock: Clock) -> None:
 
 
 def measure(name: str, vocabulary: Vocabulary) -> dict[str, Any]:
-    """What one case costs, as plain data."""
+    """Return the cost of one case, as plain data."""
     case = CASES[name]
     tokens = vocabulary_tokens(vocabulary, case.begin)
     bare = memory.resident_bytes(os.getpid())
@@ -106,7 +106,7 @@ def measure(name: str, vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def vocabulary_tokens(vocabulary: Vocabulary, text: bytes) -> list[int]:
-    """Tokens that spell a text, the longest that fits each time."""
+    """Return the tokens of a text, always the longest that fits."""
     spelled = ((vocabulary.token_bytes(token), token) for token in range(vocabulary.vocab_size))
     texts = {text: token for text, token in spelled if text}
     longest = max(map(len, texts), default=0)

@@ -36,7 +36,7 @@ def hostile_command(
     markdown: bool,
     out: Path | None,
 ) -> None:
-    """Measures what hostile grammars cost under ffwd's default limits."""
+    """Measure what hostile grammars cost under ffwd's default limits."""
     names = [name for name in CASES if not wanted or any(part in name for part in wanted)]
     started = results.utc_now()
     console = options.console(140)
@@ -84,7 +84,7 @@ def _show(console: Console, found: list[Cost]) -> None:
 
 
 def as_markdown(found: list[Cost]) -> str:
-    """One row a case, in the order of the list."""
+    """Return one row a case, in the order of the list."""
     lines = [
         "| case | | outcome | compile s | slowest call s | peak MB |",
         "| --- | --- | --- | --: | --: | --: |",

@@ -29,7 +29,7 @@ def _made(name: str, what: str, grammar: Callable[[], Grammar], begin: bytes = b
 
 
 def _left(count: int) -> str:
-    """Rules each of which begins with all others."""
+    """Return rules that each start with all others."""
     rules = [
         f'r{n} ::= "y" | ' + " | ".join(f'r{m} "{WORDS[n]}"' for m in range(count))
         for n in range(count)
@@ -38,7 +38,7 @@ def _left(count: int) -> str:
 
 
 def _operators(levels: int) -> str:
-    """Expressions with an operator for each level, left associative."""
+    """Return expressions with an operator for each level, left associative."""
     rules = [f'e{n}: e{n} "{_LETTERS[n]}" e{n + 1} | e{n + 1}' for n in range(levels)]
     return "\n".join(["start: e0", *rules, f'e{levels}: /[0-9]+/ | "(" start ")"'])
 

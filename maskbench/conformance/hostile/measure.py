@@ -18,7 +18,7 @@ ADDRESS_SPACE = 16 << 30
 
 @dataclass(frozen=True)
 class Cost:
-    """What became of one case."""
+    """The result of one case."""
 
     name: str
     outcome: str
@@ -41,7 +41,7 @@ class Cost:
 
     @property
     def fault(self) -> str | None:
-        """What is too much; None if all is within bounds."""
+        """Return the exceeded bound; None if all are kept."""
         if self.outcome.startswith("process"):
             return self.outcome
         if self.slowest_s > MAX_SECONDS:
@@ -54,7 +54,7 @@ class Cost:
 
 
 def measure(names: Sequence[str], spec: TokenizerSpec, time_limit: float) -> Iterator[Cost]:
-    """The costs of these cases, one after the other."""
+    """Return the costs of these cases, one after the other."""
     for name in names:
         yield _measure_one(name, spec, time_limit)
 

@@ -28,7 +28,7 @@ def _nested(opening: str, inner: str, closing: str, levels: int) -> str:
 
 
 def _fibonacci(levels: int) -> dict[str, Any]:
-    """Each definition asks for the one before it twice."""
+    """Return definitions that each refer to the one before twice."""
     definitions: dict[str, Any] = {"d0": {"type": "integer"}}
     for n in range(1, levels):
         below = {"$ref": f"#/$defs/d{n - 1}"}
@@ -41,7 +41,7 @@ def _fibonacci(levels: int) -> dict[str, Any]:
 
 
 def _products(count: int, keyword: str = "anyOf") -> dict[str, Any]:
-    """A conjunction of choices: 2 ** count alternatives when it is multiplied out."""
+    """Return a conjunction of choices: 2 ** count alternatives when it is multiplied out."""
     return {
         "allOf": [
             {
@@ -56,7 +56,7 @@ def _products(count: int, keyword: str = "anyOf") -> dict[str, Any]:
 
 
 def _fan(levels: int, width: int) -> dict[str, Any]:
-    """Each definition is any of several references to the next."""
+    """Return definitions that are each any of several references to the next."""
     definitions = {
         f"d{n}": {
             "anyOf": [
@@ -73,7 +73,7 @@ def _fan(levels: int, width: int) -> dict[str, Any]:
 
 
 def _one_of(count: int) -> dict[str, Any]:
-    """Objects that may all be the same one."""
+    """Return objects that may all be the same one."""
     return {
         "oneOf": [
             {
@@ -87,7 +87,7 @@ def _one_of(count: int) -> dict[str, Any]:
 
 
 def _unevaluated(count: int) -> dict[str, Any]:
-    """What is evaluated depends on each of the conditions."""
+    """Return a schema whose evaluated properties depend on each of the conditions."""
     return {
         "type": "object",
         "allOf": [
@@ -103,7 +103,7 @@ def _unevaluated(count: int) -> dict[str, Any]:
 
 
 def _dependent(count: int) -> dict[str, Any]:
-    """Each property asks for the next ones, and changes what they may be."""
+    """Return properties that each require the next ones, and change their values."""
     return {
         "type": "object",
         "dependentSchemas": {
@@ -117,7 +117,7 @@ def _dependent(count: int) -> dict[str, Any]:
 
 
 def _crossword(letters: str) -> dict[str, Any]:
-    """Strings that hold each pair of letters in this order."""
+    """Return strings that hold each pair of letters in this order."""
     return {
         "type": "string",
         "allOf": [{"pattern": f"{a}.*{b}"} for a in letters for b in reversed(letters)],
@@ -125,7 +125,7 @@ def _crossword(letters: str) -> dict[str, Any]:
 
 
 def _keys(count: int) -> dict[str, Any]:
-    """Patterns of keys that overlap in every way."""
+    """Return patterns of keys that overlap in every way."""
     return {
         "type": "object",
         "patternProperties": {

@@ -59,11 +59,11 @@ def soak_command(
     out: Path | None,
     plot: Path | None,
 ) -> None:
-    """Shows whether this process grows over many tokens, matchers and grammars.
+    """Measure whether this process grows over many tokens, matchers and grammars.
 
-    Exits with 1 where the resident size grew: where it is larger at any time in the last quarter
-    of a part than it ever was in the second, by more than 2% and 8 MiB. Also says what is resident
-    when everything that was built is let go of: after a first, short round, and at the end.
+    Exits with 1 if the resident size grew: if at any time in the last quarter of a part it exceeds
+    the maximum of the second by more than 2% and 8 MiB. Also prints the resident size after
+    everything was freed: after a first, short round, and at the end.
     """
     started = results.utc_now()
     console = options.console(100)

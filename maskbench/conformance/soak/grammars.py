@@ -33,7 +33,7 @@ class Text:
 
 
 def document(source: random.Random) -> Text:
-    """A document of the built-in corpus, or one whose values are drawn anew."""
+    """Return a document of the built-in corpus, or one with random values."""
     if source.random() < 0.5:
         case = source.choice(_CASES)
         data = source.choice([test.data for test in case.tests if test.valid])
@@ -46,12 +46,12 @@ def document(source: random.Random) -> Text:
 
 
 def fixed() -> list[GrammarRequest]:
-    """The grammars that texts are written with at random; one of each kind."""
+    """Return the grammars for random texts; one of each kind."""
     return [different(number) for number in range(_KINDS)]
 
 
 def different(number: int) -> GrammarRequest:
-    """A grammar that no other number has; kinds take turns."""
+    """Return a grammar that no other number has; kinds alternate."""
     source = random.Random(f"grammar {number}")
     kind = number % _KINDS
     word = f"{source.choice('abcdefgh')}{number}"

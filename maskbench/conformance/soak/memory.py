@@ -51,24 +51,24 @@ class Curve:
     seconds: float = 0.0
 
     def verdict(self) -> Verdict:
-        """What the samples say. There must be one in the second quarter and one in the last."""
+        """Return the verdict on samples; the second and the last quarter need at least one each."""
         second = max(s.resident_bytes for s in self.samples if 1 < 4 * s.done / self.total <= 2)
         last = max(s.resident_bytes for s in self.samples if 4 * s.done / self.total > 3)
         return Verdict(second, last, allowed(second))
 
 
 def allowed(resident_bytes: int) -> int:
-    """How much may be resident where so much was."""
+    """Return the allowed resident size after this one."""
     return resident_bytes + max(TOLERANCE_BYTES, int(resident_bytes * TOLERANCE_SHARE))
 
 
 def resident() -> int:
-    """Bytes of this process that are resident."""
+    """Return bytes of this process that are resident."""
     return int(psutil.Process().memory_info().rss)
 
 
 def record(name: str, total: int, looks: int, step: Callable[[int], int]) -> Curve:
-    """Does `total` steps, and looks at the resident size `looks` times.
+    """Do `total` steps, and measure the resident size `looks` times.
 
     `step` is given the number of those that are done, and returns how many more it did.
     """

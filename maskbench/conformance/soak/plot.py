@@ -13,7 +13,7 @@ _MIB = 1 << 20
 
 
 def svg(curves: Sequence[Curve]) -> str:
-    """A picture of all curves, side by side."""
+    """Return a picture of all curves in a row."""
     largest = max(sample.resident_bytes for curve in curves for sample in curve.samples)
     step = next(s for s in (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10**9)
                 if largest / _MIB / s <= 6)  # fmt: skip

@@ -30,7 +30,7 @@ class SoakError(RuntimeError):
 
 
 class Soak:
-    """What the parts of the work share.
+    """The shared state of the parts of the work.
 
     Args:
         vocabulary: Of the tokenizer; its shared memory is bounded by the caller.
@@ -74,7 +74,7 @@ class Soak:
         return record("accepts", total, self._looks, step)
 
     def let_go(self) -> int:
-        """Lets go of all grammars and of what the vocabulary has built; resident bytes then."""
+        """Free all grammars and what the vocabulary has built; return the resident bytes then."""
         self.cache.clear()
         for turn in range(4):
             # What has been free for a while goes back to the system when more is asked for.
@@ -87,7 +87,7 @@ class Soak:
         return resident()
 
     def _tokens(self, source: random.Random) -> Iterator[None]:
-        """Accepts one token after the other, of one text after the other."""
+        """Accept one token after the other, of one text after the other."""
         fixed = grammars.fixed()
         while True:
             if source.random() < 0.5:
@@ -112,7 +112,7 @@ class Soak:
                     matcher.rollback(source.randint(0, min(9, matcher.num_tokens)))
 
     def _go_on(self, matcher: Matcher, source: random.Random) -> None:
-        """Accepts a token that its mask allows."""
+        """Accept a token that its mask allows."""
         matcher.fill_bitmask(self._bitmask)
         token = _some_token(self._bitmask[0], source)
         if not matcher.accept_token(token):
@@ -159,7 +159,7 @@ class Soak:
 
 
 def _some_token(row: NDArray[np.int32], source: random.Random) -> int:
-    """One of the tokens of a row; one of the last words at times, where end tokens are."""
+    """Return one of the tokens of a row; one of the last words at times, where end tokens are."""
     words = np.flatnonzero(row)
     at = int(words[source.randrange(len(words))])
     word = int(row[at]) & 0xFFFFFFFF

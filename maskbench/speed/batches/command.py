@@ -38,7 +38,7 @@ def batches_command(
     seconds: float,
     out: Path | None,
 ) -> None:
-    """Times `fill_bitmasks` with one thread to one per processor, and threads beside each other."""
+    """Time `fill_bitmasks` with one thread to one per processor, and with concurrent threads."""
     import ffwd
     from maskbench.speed.batches import measure
 

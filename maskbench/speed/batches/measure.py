@@ -32,7 +32,7 @@ class Place:
 
 
 def places(jobs: list[Job], vocabulary: ffwd.Vocabulary) -> list[Place]:
-    """Every eighth place of documents that ffwd takes, those of one schema together."""
+    """Return every eighth place of documents that ffwd takes, those of one schema together."""
     found = []
     for job in jobs:
         try:
@@ -57,7 +57,7 @@ def _cycle(found: list[Place], shared: bool) -> Iterator[Place]:
 def matchers(
     found: list[Place], vocabulary: ffwd.Vocabulary, rows: int, shared: bool
 ) -> list[ffwd.Matcher]:
-    """A matcher for each row, on grammars that have computed no mask yet."""
+    """Return a matcher for each row, on grammars without cached masks."""
     grammars: dict[tuple[str, int], ffwd.CompiledGrammar] = {}
     made = []
     for row, place in enumerate(itertools.islice(_cycle(found, shared), rows)):
@@ -82,7 +82,7 @@ def _seconds(call: Callable[[], object]) -> float:
 def hits(
     rows: list[ffwd.Matcher], bitmask: Bitmask, threads: list[int], rounds: int
 ) -> list[float]:
-    """Seconds of one call by number of threads, these in turns: medians."""
+    """Return seconds of one call by number of threads, these in turns: medians."""
     times: dict[int, list[float]] = {count: [] for count in threads}
     ffwd.fill_bitmasks(rows, bitmask, threads=1)
     for _ in range(rounds):
@@ -99,7 +99,7 @@ def _fill(rows: list[ffwd.Matcher], bitmask: Bitmask, threads: int) -> Callable[
 def misses(
     fresh: Callable[[], list[ffwd.Matcher]], bitmask: Bitmask, threads: list[int], rounds: int
 ) -> list[float]:
-    """As `hits`, each call on new grammars. Raises `ValueError` if threads make a difference."""
+    """Measure as `hits`, each call on fresh grammars. Raises `ValueError` on differences."""
     times: dict[int, list[float]] = {count: [] for count in threads}
     expected: Bitmask | None = None
     for _ in range(rounds):

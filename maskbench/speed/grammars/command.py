@@ -47,7 +47,7 @@ def grammars_speed_command(
     markdown: bool,
     out: Path | None,
 ) -> None:
-    """Measures engines on grammars of JSON, Python expressions, SQL and C, in turns."""
+    """Measure engines on grammars of JSON, Python expressions, SQL and C, in turns."""
     try:
         contestants = [Contestant.parse(part) for part in options.names(engine_list)]
     except ValueError as error:
@@ -97,7 +97,7 @@ def grammars_speed_command(
 
 
 def _rows(found: dict[str, dict[Contestant, Figures]]) -> list[list[str]]:
-    """A row for each grammar and contestant; ratios are to the first contestant."""
+    """Return a row for each grammar and contestant; ratios are to the first contestant."""
     rows = []
     for grammar, by_engine in found.items():
         own = next(iter(by_engine.values()))
@@ -146,7 +146,7 @@ def _show(
 
 
 def as_markdown(spec: TokenizerSpec, found: dict[str, dict[Contestant, Figures]]) -> str:
-    """The same as a table of Markdown."""
+    """Return the same as a table of Markdown."""
     lines = [f"{spec.name}", "", f"| {' | '.join(_TITLES)} |", f"|{' --- |' * len(_TITLES)}"]
     lines += [f"| {' | '.join(row)} |" for row in _rows(found)]
     return "\n".join(lines)

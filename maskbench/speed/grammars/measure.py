@@ -33,7 +33,7 @@ class Contestant:
 
     @classmethod
     def parse(cls, text: str) -> Contestant:
-        """Reads `engine:format`; raises `ValueError`."""
+        """Parse `engine:format`; raises `ValueError`."""
         engine, _, format = text.rpartition(":")
         if not engine or not format:
             raise ValueError(f"{text!r} is not engine:format")
@@ -79,7 +79,7 @@ def measure(
     rounds: int,
     advance: Callable[[], None],
 ) -> dict[str, dict[Contestant, Figures]]:
-    """By the grammar's name. Raises `MissingEngineError`."""
+    """Measure by the grammar's name. Raises `MissingEngineError`."""
     encoder = OutputEncoder(setup.tokenizer)
     engines = {contestant: find(contestant.engine)(setup) for contestant in contestants}
     found: dict[str, dict[Contestant, Figures]] = {}

@@ -62,7 +62,7 @@ def growth_command(
     pin: int | None,
     out: Path | None,
 ) -> None:
-    """Shows how time grows with the length of an output and with the size of a schema."""
+    """Measure the growth of time with the length of an output and with the size of a schema."""
     from maskbench.speed.growth.measure import memory_use, output_growth, schema_growth
 
     outputs = [o for o in OUTPUTS if not wanted or any(w in o.name for w in wanted)]

@@ -1,6 +1,6 @@
 """Measuring growth, in this process and on one thread.
 
-What is compared over minutes is processor time, which has nothing of what else the machine does.
+Comparisons over minutes use processor time, which other work on the machine does not affect.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OutputGrowth:
     readings, tenth by tenth, so that what else the machine does is not in it."""
 
     def ratio(self, times: Sequence[float]) -> float:
-        """The last tenth against the first."""
+        """Return the last tenth divided by the first."""
         return times[-1] / times[0]
 
 
@@ -73,7 +73,7 @@ class SchemaGrowth:
     costs: tuple[SizeCost, ...]
 
     def per_tenfold(self) -> tuple[float, ...]:
-        """How many times longer ten times the size takes, from each size to the next."""
+        """Return how many times longer ten times the size takes, from each size to the next."""
         done = [cost.first_mask for cost in self.costs if cost.problem is None]
         return tuple(larger / smaller for smaller, larger in pairwise(done))
 
@@ -81,7 +81,7 @@ class SchemaGrowth:
 def output_growth(
     engine: Engine, encoder: Encoder, outputs: Sequence[Output], count: int
 ) -> Iterator[OutputGrowth]:
-    """Reads each output token by token, first with nothing known, then three times more.
+    """Match each output token by token, first with an empty cache, then three times more.
 
     Raises `FailedError` if the engine does not take a document.
     """
@@ -98,7 +98,7 @@ def output_growth(
 def schema_growth(
     engine: Engine, encoder: Encoder, families: Sequence[Family], largest: int | None = None
 ) -> Iterator[SchemaGrowth]:
-    """Compiles each family's schemas, up to the `largest`, and reads each one's document."""
+    """Compile each family's schemas, up to the `largest`, and reads each one's document."""
     for family in families:
         sizes = [size for size in family.sizes if largest is None or size <= largest]
         yield SchemaGrowth(family.name, tuple(_cost(engine, encoder, family, s) for s in sizes))
@@ -129,7 +129,7 @@ def _cost(engine: Engine, encoder: Encoder, family: Family, size: int) -> SizeCo
 
 
 def _read(session: Session, tokens: array[int], what: str) -> NDArray[np.float64]:
-    """The time of mask + accept for each token. Raises `FailedError` if one is refused."""
+    """Return the time of mask + accept for each token. Raises `FailedError` if one is refused."""
     fill, accept, now = session.fill, session.accept, perf_counter_ns
     times = np.empty(len(tokens))
     for position, token in enumerate(tokens):
@@ -143,7 +143,7 @@ def _read(session: Session, tokens: array[int], what: str) -> NDArray[np.float64
 
 
 def _tenths(session: Session, tokens: array[int], what: str) -> tuple[float, ...]:
-    """The average time of mask + accept in each tenth. Raises `FailedError` if one is refused."""
+    """Return the average time of mask + accept in each tenth. Raises `FailedError`."""
     fill, accept = session.fill, session.accept
     averages = []
     for part in np.array_split(np.asarray(tokens), TENTHS):
@@ -159,7 +159,7 @@ def _tenths(session: Session, tokens: array[int], what: str) -> tuple[float, ...
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """What ffwd holds after a long output, in bytes."""
+    """The memory of ffwd after a long output, in bytes."""
 
     name: str
     tokens: int
@@ -171,7 +171,7 @@ class MemoryUse:
 def memory_use(
     vocabulary: Vocabulary, encoder: Encoder, outputs: Sequence[Output], count: int
 ) -> Iterator[MemoryUse]:
-    """The memory of a matcher that can roll back to its beginning, and of its grammar."""
+    """Return the memory of a matcher that can roll back to its start, and of its grammar."""
     for output in outputs:
         grammar = ffwd.compile(
             ffwd.grammar.json_schema(output.schema, whitespace="flexible"), vocabulary

@@ -26,10 +26,10 @@ class Output:
     last: str
 
     def tokens(self, encoder: Encoder, count: int) -> array[int]:
-        """A document of at least `count` tokens, and not many more.
+        """Return a document of at least `count` tokens, and not many more.
 
-        It is encoded in parts, so where two of them meet its tokens may be others than those of
-        the whole text. They spell the same bytes.
+        Its parts are encoded separately, so tokens at their boundaries may differ from those of the
+        whole text. They have the same bytes.
         """
         tokens = array("i", encoder.encode(self.first))
         part: list[str] = []

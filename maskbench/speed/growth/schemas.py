@@ -29,7 +29,7 @@ _VALUES: tuple[Any, ...] = ("a text", 12, True, ["b"], "auto")
 
 
 def name_of(number: int) -> str:
-    """A name of a few syllables, another one for each number."""
+    """Return a name of a few syllables, a different one for each number."""
     syllables = ("ka", "lo", "mi", "ne", "pu", "ra", "so", "ti", "va", "ze")
     return (
         "".join(syllables[int(digit)] for digit in str(number)) + ("Rate", "Id", "Of")[number % 3]
@@ -73,7 +73,7 @@ def _constants(keyword: str) -> Callable[[int], tuple[Schema, Any]]:
 
 
 def _kinds(keyword: str) -> Callable[[int], tuple[Schema, Any]]:
-    """A union of objects that are told apart by the value of one property."""
+    """Return a union of objects that differ in the value of one property."""
 
     def make(size: int) -> tuple[Schema, Any]:
         branches = [
@@ -106,7 +106,7 @@ def _all_of_references(size: int) -> tuple[Schema, Any]:
 
 
 def _definitions(size: int) -> tuple[Schema, Any]:
-    """Each definition is used by one property."""
+    """Return definitions that one property each refers to."""
     definitions = {
         f"type{i}": {
             "type": "object",
@@ -121,7 +121,7 @@ def _definitions(size: int) -> tuple[Schema, Any]:
 
 
 def _chain(size: int) -> tuple[Schema, Any]:
-    """Each definition leads to the next one, and the last to the first."""
+    """Return definitions that refer to the next one, and the last to the first."""
     definitions = {
         f"node{i}": {
             "type": "object",
@@ -136,7 +136,7 @@ def _chain(size: int) -> tuple[Schema, Any]:
 
 
 def _recursive_union(size: int) -> tuple[Schema, Any]:
-    """A syntax tree: every node may hold any kind of node."""
+    """Return a syntax tree: every node may hold any kind of node."""
     definitions: Schema = {
         f"node{i}": {
             "type": "object",

@@ -1,4 +1,4 @@
-"""What a hard case is."""
+"""The form of a hard case."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class HardCase:
     """MaskBench's schemas of this kind, by their ids."""
 
     def case(self) -> Case:
-        """As a run takes it."""
+        """Return the case in the form of a run."""
         tests = tuple(Test(valid=True, data=document) for document in self.documents)
         return Case(self.name, self.schema, tests)
 
 
 def describe(draw: Draw, words: int) -> str:
-    """Prose of so many words, for a `description`."""
+    """Return prose of this many words, for a `description`."""
     return " ".join(draw.word() for _ in range(words)).capitalize() + "."

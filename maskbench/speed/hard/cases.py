@@ -8,7 +8,7 @@ from maskbench.speed.hard.values import VALUES
 
 
 def generate() -> list[HardCase]:
-    """Every case, always the same."""
+    """Return every case, always the same."""
     return [make() for make in (*STRUCTURES, *VALUES)]
 
 
@@ -17,5 +17,5 @@ _OTHERS = ("JsonSchemaStore---cluster", "Handwritten---allany13", "Handwritten--
 
 
 def real() -> tuple[str, ...]:
-    """Of MaskBench, by id: what the cases are modelled on, and others."""
+    """Return cases of MaskBench, by id: the models of the hard cases, and others."""
     return (*(id for case in generate() for id in case.like), *_OTHERS)

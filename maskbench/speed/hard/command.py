@@ -59,7 +59,7 @@ def hard_command(
     markdown: bool,
     out: Path | None,
 ) -> None:
-    """Measures schemas that make engines slow, by name."""
+    """Measure schemas that make engines slow, by name."""
     engines = options.names(engine_list)
     if ids is not None and data is None:
         raise click.UsageError("--ids are of schemas in --data")
@@ -103,7 +103,7 @@ def hard_command(
 
 
 def _real(console: Console, data: Path, ids: tuple[str, ...]) -> list[Case]:
-    """The cases with these ids, in their order."""
+    """Return the cases with these ids, in their order."""
     found = {}
     for source in read_sources(data):
         # Parsing all of them would take longer than measuring some.
@@ -136,7 +136,7 @@ def _show(console: Console, found: list[Measured], engines: list[str]) -> None:
 
 
 def as_markdown(found: list[Measured], engines: list[str]) -> str:
-    """One row a case, with the engines' times beside each other."""
+    """Return one row a case, with the engines' times beside each other."""
     titles = [f"{title}: {', '.join(engines)}" for title, _ in COLUMNS]
     lines = [f"| case | {' | '.join(titles)} |", f"|{' --- |' * (1 + len(titles))}"]
     for case in found:

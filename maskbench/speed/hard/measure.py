@@ -38,7 +38,7 @@ class Column:
     statistic: str | None
 
     def __call__(self, figures: Figures) -> float | None:
-        """The time in microseconds, if there is one."""
+        """Return the time in microseconds, if there is one."""
         if self.statistic is None:
             return figures.first_mask
         return None if figures.mask_us is None else figures.mask_us[self.statistic]
@@ -54,7 +54,7 @@ class Measured:
     engines: dict[str, Figures]
 
     def ratio(self, subject: str, peer: str, of: Column) -> float | None:
-        """How many times longer the peer takes, if both pass."""
+        """Return how many times longer the peer takes, if both pass."""
         own, other = self.engines[subject], self.engines[peer]
         if own.verdict != "passed" or other.verdict != "passed":
             return None
@@ -75,7 +75,7 @@ def measure(
     rounds: int,
     progress: Callable[[str], None],
 ) -> list[Measured]:
-    """Runs every case `rounds` times on every engine. Raises `EngineStartError`."""
+    """Run every case `rounds` times on every engine. Raises `EngineStartError`."""
     jobs = [
         prepare(case, number, encoder, Whitespace.FLEXIBLE).job
         for number, (case, _) in enumerate(cases)

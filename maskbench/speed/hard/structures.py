@@ -11,7 +11,7 @@ from maskbench.speed.hard.case import HardCase, describe
 
 
 def all_of_references() -> HardCase:
-    """A release tool's configuration: objects that extend others by `allOf`."""
+    """Return a release tool's configuration: objects that extend others by `allOf`."""
     draw = Draw(Random(1))
     number = iter(range(10_000))
     definitions: Schema = {
@@ -58,7 +58,7 @@ def all_of_references() -> HardCase:
 
 
 def resources() -> HardCase:
-    """Resources of a cluster: hundreds of definitions with long descriptions."""
+    """Return resources of a cluster: hundreds of definitions with long descriptions."""
     draw = Draw(Random(2))
     definitions: Schema = {}
     for i in range(360):
@@ -99,7 +99,7 @@ def resources() -> HardCase:
 
 
 def many_all_ofs() -> HardCase:
-    """Rules of a linter: each is the common object and properties of its own."""
+    """Return a linter's rules: each is the common object with properties of its own."""
     draw = Draw(Random(3))
     common: Schema = {
         "type": "object",
@@ -138,7 +138,7 @@ def many_all_ofs() -> HardCase:
 
 
 def many_optional() -> HardCase:
-    """A schema of schemas: any of 112 keywords may be there."""
+    """Return a schema of schemas with 112 optional keywords."""
     kinds: tuple[Schema, ...] = (
         {"$ref": "#"},
         {"type": "array", "items": {"$ref": "#"}},
@@ -160,7 +160,7 @@ def many_optional() -> HardCase:
 
 
 def recursive_unions() -> HardCase:
-    """A grammar of graphics: unions of unions, closed objects, all recursive."""
+    """Return a grammar of graphics: unions of unions, closed objects, all recursive."""
     draw = Draw(Random(5))
     count = 104
     definitions: Schema = {}
@@ -208,7 +208,7 @@ def recursive_unions() -> HardCase:
 
 
 def _scalar(definitions: Schema, number: int, member: int) -> Any:
-    """A value of an object's member that is no union."""
+    """Return a value of an object's member that is no union."""
     kind = definitions[f"Object{number}"]["properties"][name_of(11 * number + member)]
     if "enum" in kind:
         return kind["enum"][2]
@@ -216,7 +216,7 @@ def _scalar(definitions: Schema, number: int, member: int) -> Any:
 
 
 def one_of_forty() -> HardCase:
-    """Values that may be left empty: each is `oneOf` null and an object."""
+    """Return values that may be left empty: each is `oneOf` null and an object."""
     definitions: Schema = {}
     for i in range(41):
         following = [{"$ref": f"#/definitions/Config{k}"} for k in (2 * i + 1, 2 * i + 2) if k < 41]
@@ -247,7 +247,7 @@ def one_of_forty() -> HardCase:
 
 
 def same_reference_twice() -> HardCase:
-    """One reference under `allOf` and again under `anyOf`."""
+    """Return a reference under `allOf` and again under `anyOf`."""
     text_or_null = {"anyOf": [{"type": "string"}, {"type": "null"}]}
     run: Schema = {
         "type": "object",
@@ -282,7 +282,7 @@ def same_reference_twice() -> HardCase:
 
 
 def optional_rules() -> HardCase:
-    """A linter's rules: 97 names, each of which is a number, a word, or a list that begins so."""
+    """Return a linter's rules: 97 names with a number, a word, or a list that starts with one."""
     severity: list[Schema] = [
         {"type": "integer", "minimum": 0, "maximum": 2},
         {"type": "string", "enum": ["off", "warn", "error"]},
@@ -314,7 +314,7 @@ def optional_rules() -> HardCase:
 
 
 def excluded_keys() -> HardCase:
-    """Maps that take any key but those of other kinds."""
+    """Return maps with any key except those of other kinds."""
     names = "|".join(name_of(i) for i in range(60))
     steps = {
         "type": "object",

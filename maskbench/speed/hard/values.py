@@ -10,7 +10,7 @@ from maskbench.speed.hard.case import HardCase
 
 
 def long_enum() -> HardCase:
-    """The countries, services and categories of a catalogue."""
+    """Return the countries, services and categories of a catalogue."""
     lists = {
         "processor": [f"{name_of(i)} {i % 97}" for i in range(20_000)],
         "category": [f"{name_of(i)}-{name_of(i * 3)}" for i in range(7_000)],
@@ -32,7 +32,7 @@ def long_enum() -> HardCase:
 
 
 def counted_words(words: int, length: int | None) -> HardCase:
-    """Answers to a form, counted in words."""
+    """Return answers to a form, counted in words."""
     answer: Schema = {"type": "string", "pattern": rf"^(?:\S+\s+){{0,{words - 1}}}\S+$"}
     if length is not None:
         answer["maxLength"] = length
@@ -57,7 +57,7 @@ def counted_words(words: int, length: int | None) -> HardCase:
 
 
 def searched_class() -> HardCase:
-    """Names in which one letter must be found somewhere."""
+    """Return names in which one letter must be found somewhere."""
     name = {"type": "string", "minLength": 3, "maxLength": 255, "pattern": "[a-zA-Z0-9_.-]+"}
     schema = {
         "type": "object",
@@ -78,7 +78,7 @@ def searched_class() -> HardCase:
 
 
 def instant_with_pattern() -> HardCase:
-    """A time that is also described by a pattern without anchors."""
+    """Return a time that an unanchored pattern describes as well."""
     instant = {
         "type": "string",
         "format": "date-time",
@@ -101,7 +101,7 @@ def instant_with_pattern() -> HardCase:
 
 
 def lookaheads() -> HardCase:
-    """Host names by one pattern with lookaheads in it."""
+    """Return host names by one pattern with lookaheads in it."""
     host = r"^(?!.*://)(?=.{1,255}$)((.{1,63}\.){1,127}(?![0-9]*$)[a-z0-9-]+\.?)$"
     schema = {
         "type": "object",
@@ -121,7 +121,7 @@ def lookaheads() -> HardCase:
 
 
 def unique_items() -> HardCase:
-    """Categories that may each be chosen once, of many."""
+    """Return categories that may each be chosen once, of many."""
     options = [f"{name_of(i).capitalize()} {name_of(i * 13)}" for i in range(600)]
     schema = {
         "type": "object",
@@ -145,7 +145,7 @@ def unique_items() -> HardCase:
 
 
 def unions_of_constants() -> HardCase:
-    """Icons and events that are listed one by one, each with its description."""
+    """Return icons and events that are listed one by one, each with its description."""
     texts = [{"const": f"{name_of(i)}:{name_of(i * 11)}", "title": f"Icon {i}"} for i in range(700)]
     codes = [{"const": 13 * i + 100, "description": f"Code {i}"} for i in range(300)]
     schema = {

@@ -56,7 +56,7 @@ def logits_command(
     compiled: bool,
     out: Path | None,
 ) -> None:
-    """Compares how fast masks are put onto logits, and that all write the same."""
+    """Compare the speed of masking logits, and check that all results are equal."""
     import torch
 
     from maskbench.speed.logits import masks as made

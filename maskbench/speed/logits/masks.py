@@ -21,7 +21,7 @@ Bitmasks = npt.NDArray[np.int32]
 
 
 def random_masks(rows: int, width: int, density: float, seed: int = 0) -> Bitmasks:
-    """Each bit is set with a probability of `density`, whatever its neighbours are."""
+    """Return masks whose bits are set independently, with a probability of `density`."""
     generator = np.random.default_rng(seed)
     words = -(-width // 32)
     masks = np.empty((rows, words), dtype=np.int32)
@@ -35,7 +35,7 @@ def random_masks(rows: int, width: int, density: float, seed: int = 0) -> Bitmas
 def grammar_masks(
     spec: TokenizerSpec, data: Path, *, schemas: int, count: int, seed: int = 0
 ) -> Bitmasks:
-    """Masks at random places of documents, as a server with many requests meets them.
+    """Return masks at random positions of documents, as in a busy server.
 
     Args:
         spec: The tokenizer.
@@ -77,6 +77,6 @@ def grammar_masks(
 
 
 def share(masks: Bitmasks, width: int) -> float:
-    """The share of tokens that are allowed."""
+    """Return the share of tokens that are allowed."""
     allowed: int = int.from_bytes(masks.tobytes(), "little").bit_count()
     return allowed / (len(masks) * width)

@@ -100,7 +100,7 @@ def _clock(call: Callable[[], object]) -> float:
 
 
 def _cuda_clock(call: Callable[[], object]) -> float:
-    """Until the device is done, with what the host needs to start it."""
+    """Measure until the device is done, including the host's time to start it."""
     torch.cuda.synchronize()
     start = time.perf_counter_ns()
     call()

@@ -19,10 +19,10 @@ _WORD_BITS = 32
 
 @dataclass(frozen=True)
 class Way:
-    """One way, made ready for a problem.
+    """One way, prepared for a problem.
 
-    `call` masks the logits that it was made with; it returns them, or new ones. What it is compared
-    with must hold all the time; `same` says whether its result must be that of `torch.where`.
+    `call` masks the logits that it was made with; it returns them, or a copy. The reference's
+    result must stay valid; `same` says whether the result must equal that of `torch.where`.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Way:
 def ways(
     logits: torch.Tensor, masks: Bitmasks, *, threads: int, compiled: bool
 ) -> tuple[list[Way], dict[str, str]]:
-    """All ways for one problem, ffwd's first; and which are missing, with the reason.
+    """Return all ways for one problem, ffwd's first; and which are missing, with the reason.
 
     Args:
         logits: [rows, width] on any device; the ways that work in place write to it.

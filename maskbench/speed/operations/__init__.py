@@ -1,1 +1,1 @@
-"""What a text in progress costs beside its masks: accept, rollback, fork, validate, forced."""
+"""The cost of a matcher's operations besides masks: accept, rollback, fork, validate, forced."""

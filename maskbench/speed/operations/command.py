@@ -27,7 +27,7 @@ FORMAT = "maskbench-operations-1"
 def operations_command(
     engine_list: str, data: Path, tokenizer: str, sample: int | None, seed: int, out: Path | None
 ) -> None:
-    """Times accept, rollback, fork, validate and forced tokens, one call at a time."""
+    """Time accept, rollback, fork, validate and forced tokens, one call at a time."""
     names = options.names(engine_list)
     with commands.workplace() as scratch:
         spec = resolve(tokenizer, scratch)
@@ -68,7 +68,7 @@ def operations_command(
 
 
 def _figures(times: Nanoseconds) -> dict[str, list[float]]:
-    """By operation: average, p50 and p99 in microseconds; nothing where there are no calls."""
+    """Return by operation: average, p50 and p99 in microseconds; nothing without calls."""
     described = {
         operation: describe_times(np.array(values, dtype=np.float32) / np.float32(1000))
         for operation, values in times.items()

@@ -34,21 +34,21 @@ def _fresh() -> Nanoseconds:
 class Samples:
     """The times of one engine by operation.
 
-    Of the first walk through each document, and of the second on the same grammar.
+    They are those of the first walk through each document, and of the second on the same grammar.
     """
 
     first: Nanoseconds = field(default_factory=_fresh)
     later: Nanoseconds = field(default_factory=_fresh)
 
     def add(self, first: Nanoseconds, later: Nanoseconds) -> None:
-        """Takes in the times of one document."""
+        """Add the times of one document."""
         for operation in OPERATIONS:
             self.first[operation] += first[operation]
             self.later[operation] += later[operation]
 
 
 def clock_cost(rounds: int = 2001) -> int:
-    """What timing takes where nothing is timed."""
+    """Return the time of timing itself."""
     clock = time.perf_counter_ns
     costs = []
     for _ in range(rounds):
@@ -58,7 +58,7 @@ def clock_cost(rounds: int = 2001) -> int:
 
 
 def walk(session: Session, tokens: list[int], cost: int) -> Nanoseconds | None:
-    """One document, back and forth; None where the engine refuses a token of it."""
+    """Return one document, back and forth; None where the engine refuses a token of it."""
     clock = time.perf_counter_ns
     times = _fresh()
     accept, fill = session.accept, session.fill
@@ -97,7 +97,7 @@ def _others(session: Session, tokens: list[int], read: int, times: Nanoseconds, 
 
 
 def compare(engines: dict[str, Engine], jobs: list[Job]) -> tuple[dict[str, Samples], int]:
-    """Times by engine, and of how many documents: those that every engine takes."""
+    """Return times by engine, and the number of documents that every engine accepts."""
     samples = {name: Samples() for name in engines}
     cost = clock_cost()
     documents = 0

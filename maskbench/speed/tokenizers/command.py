@@ -28,7 +28,7 @@ from maskbench.tokenizer import resolve
 def tokenizers_command(
     names: tuple[str, ...], paths: tuple[Path, ...], rounds: int, adversarial: bool
 ) -> None:
-    """Compares how fast tokenizers encode text, on one thread."""
+    """Compare the speed of encoding by tokenizers, on one thread."""
     # Before the peers are loaded: some start threads of their own, whatever they are told.
     os.environ["RAYON_NUM_THREADS"] = "1"
     os.environ["TOKENIZERS_PARALLELISM"] = "false"

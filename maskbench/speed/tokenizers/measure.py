@@ -20,7 +20,7 @@ from maskbench.speed.tokenizers.peers import PEERS
 
 
 def timed(f: Callable[[], Any]) -> float:
-    """Seconds that one call takes."""
+    """Return seconds that one call takes."""
     start = time.process_time()
     f()
     return time.process_time() - start
@@ -38,7 +38,7 @@ class Throughput:
 def throughput(
     file: Path, names: list[str], texts: dict[str, str], rounds: int
 ) -> dict[tuple[str, str], Throughput]:
-    """By peer and text.
+    """Return the throughput by peer and text.
 
     Every round begins with new tokenizers, which have seen no text but a short one.
     """
@@ -68,7 +68,7 @@ def throughput(
 
 @dataclass(frozen=True)
 class Incremental:
-    """Costs of texts in progress, in ns per byte unless it says otherwise."""
+    """Costs of incremental encoding, in ns per byte unless stated otherwise."""
 
     encode: float
     append: float
@@ -125,14 +125,14 @@ def incremental(bpe: Bpe, text: str, seed: int = 0) -> Incremental:
 
 
 def _boundary(data: bytes, at: int) -> int:
-    """The next place that is not within a character."""
+    """Return the next offset that is not within a character."""
     while at < len(data) and data[at] & 0xC0 == 0x80:
         at += 1
     return at
 
 
 def growth(bpe: Bpe, small: str, large: str) -> dict[str, float]:
-    """How many times longer the larger text takes, by operation."""
+    """Return how many times longer the larger text takes, by operation."""
 
     def append(text: str) -> None:
         bpe.append_encoder(normalize=False).push(text)

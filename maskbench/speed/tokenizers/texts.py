@@ -26,7 +26,7 @@ _LANGUAGES = Path(__file__).with_name("languages.txt")
 
 
 def builtin(size: int = MEGABYTE) -> dict[str, str]:
-    """Prose, code and text in many languages, about `size` bytes of each."""
+    """Return prose, code and text in many languages, about `size` bytes of each."""
     return {
         "prose": _take(_prose(), size),
         "code": _take(_code(), size),
@@ -35,13 +35,13 @@ def builtin(size: int = MEGABYTE) -> dict[str, str]:
 
 
 def read(path: Path, size: int = MEGABYTE) -> str:
-    """The beginning of a file; bytes that are not UTF-8 are left out."""
+    """Return the start of a file without bytes that are not UTF-8."""
     with path.open("rb") as file:
         return file.read(size).decode(errors="ignore")
 
 
 def adversarial(size: int) -> dict[str, str]:
-    """Texts on which a careless implementation takes quadratic time or overflows its stack."""
+    """Return texts that make careless implementations quadratic or overflow their stack."""
     return {
         "a": "a" * size,
         "spaces, a letter": " " * (size - 1) + "a",
@@ -80,7 +80,7 @@ def _code() -> Iterator[str]:
 
 
 def _languages() -> Iterator[str]:
-    """Paragraphs of a few dozen words of one language, in random order."""
+    """Return paragraphs of a few dozen words of one language, in random order."""
     generator = random.Random(0)
     articles = _LANGUAGES.read_text(encoding="utf-8").splitlines()
     while True:

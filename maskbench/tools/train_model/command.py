@@ -77,7 +77,7 @@ def train_model_command(
 
 
 def _train(process: int, settings: Settings, folder: Path, place: str) -> None:
-    """One process of the training; the first one writes the model."""
+    """Return one process of the training; the first one writes the model."""
     import torch
     from transformers import AutoTokenizer
 

@@ -1,13 +1,13 @@
-"""First weights with which the model copies before it has learned anything.
+"""Initial weights with which the model copies before it has learned anything.
 
-To go on with a name that has begun, a model finds where its last token was before, and takes the
-token after that one. Transformers find this by themselves ("induction heads"; Olsson et al.,
-"In-context Learning and Induction Heads", 2022), but not in the little time that there is. So half
-of the heads of the first two layers begin with it; training goes on from there.
+To continue a name, a model finds the earlier position of its last token, and takes the token after
+that one. Transformers learn this by themselves ("induction heads"; Olsson et al., "In-context
+Learning and Induction Heads", 2022), but the training here is too short for it. Half of the heads
+of the first two layers therefore start with it, and training continues from there.
 
-In the first layer two heads look at the place before, and add what token is there. In the second
-layer two heads look for a place that says of the one before it what the current place is, and take
-over its token.
+In the first layer two heads attend to the previous position, and add its token. In the second layer
+two heads attend to a position whose predecessor has the current token, and copy the position's
+token.
 """
 
 from __future__ import annotations

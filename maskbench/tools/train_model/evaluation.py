@@ -37,7 +37,7 @@ def evaluate(
 ) -> list[Score]:
     """Answer conversations greedily, without a grammar and under the masks of their schemas.
 
-    `simple`: only such extractions as training begins with.
+    `simple`: only the extractions of early training.
     """
     words = Words(random.Random(f"held out {seed}"))
     by_task: dict[str, list[Example]] = defaultdict(list)
@@ -99,7 +99,7 @@ def _right(examples: list[Example], answers: list[str]) -> int:
 
 
 def _value(example: Example, text: str) -> Any:
-    """What an answer says; a text that should be JSON and is not says itself."""
+    """Return the value of an answer; a text that should be JSON and is not stays a text."""
     if example.schema is None or example.task == "reasoning":
         return text
     try:

@@ -79,7 +79,7 @@ class _NoNames(Words):
 
 
 def texts(seed: int) -> Iterator[str]:
-    """What the tokenizer learns its merges from.
+    """Return the texts from which the tokenizer learns its merges.
 
     Names stand by themselves, and more often than anything else. So their syllables are merged
     before a space could be merged with a capital letter, and a name has the same tokens after a
@@ -101,7 +101,7 @@ def texts(seed: int) -> Iterator[str]:
 
 
 def train_tokenizer(seed: int) -> Any:
-    """The tokenizer, as transformers has it."""
+    """Return the tokenizer as an object of transformers."""
     core = Tokenizer(models.BPE(byte_fallback=False))
     core.pre_tokenizer = pre_tokenizers.Sequence(
         [

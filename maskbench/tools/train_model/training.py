@@ -51,7 +51,7 @@ class Batch:
 
 
 def encode(tokenizer: Any, words: Words, *, simple: bool) -> tuple[list[int], list[int]]:
-    """One conversation as ids, and the same with `IGNORED` wherever the model does not speak."""
+    """Return a conversation as ids, and with `IGNORED` outside the model's messages."""
     example = simple_extraction(words) if simple else conversation(words)
     text = tokenizer.apply_chat_template(
         [*example.messages, {"role": "assistant", "content": example.answer}],
@@ -73,7 +73,7 @@ def encode(tokenizer: Any, words: Words, *, simple: bool) -> tuple[list[int], li
 
 
 def batches(tokenizer: Any, settings: Settings, process: int = 0) -> Iterator[Batch]:
-    """Batches without end. Those in one batch are about as long as each other."""
+    """Return batches without end. Those in one batch are about as long as each other."""
     words = Words(random.Random(f"training {settings.seed} {process}"))
     pad = tokenizer.pad_token_id
     step = 0
@@ -99,7 +99,7 @@ def batches(tokenizer: Any, settings: Settings, process: int = 0) -> Iterator[Ba
 
 
 def new_model(tokenizer: Any, settings: Settings) -> Any:
-    """A model that knows nothing yet."""
+    """Return an untrained model."""
     torch.manual_seed(settings.seed)
     # The attention that is written out is the faster one here, by far, for bfloat16 on a CPU.
     model = LlamaForCausalLM._from_config(
@@ -124,7 +124,7 @@ def new_model(tokenizer: Any, settings: Settings) -> Any:
 
 
 def loss_of(model: Any, batch: Batch) -> Tensor:
-    """The mean loss in nats of the tokens of the answers."""
+    """Return the mean loss in nats of the tokens of the answers."""
     wanted = batch.labels != IGNORED
     # The output layer sees only the places that count: it is a good part of the work.
     hidden = model.model(input_ids=batch.ids, use_cache=False).last_hidden_state[wanted]
@@ -132,7 +132,7 @@ def loss_of(model: Any, batch: Batch) -> Tensor:
 
 
 def rate_at(step: int, settings: Settings) -> float:
-    """The share of the highest learning rate: up, level, and down again."""
+    """Return the share of the highest learning rate: up, level, and down again."""
     up, down = (step + 1) / settings.warm_up, (settings.steps - step) / settings.decay
     return max(min(up, 1.0, down), 0.0)
 

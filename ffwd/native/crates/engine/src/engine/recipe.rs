@@ -17,6 +17,17 @@ pub enum Recipe {
     Rules { grammar: Arc<Grammar>, options: GrammarOptions },
 }
 
+impl Recipe {
+    /// The name of the kind of grammar, for people.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Language(_) => "regular_language",
+            Self::Json { .. } => "json_schema",
+            Self::Rules { .. } => "rules",
+        }
+    }
+}
+
 impl Engine {
     /// Compiles what a grammar was compiled from.
     pub fn compile_recipe(self: &Arc<Self>, recipe: &Recipe) -> Result<Compiled, CompileError> {
