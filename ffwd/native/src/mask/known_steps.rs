@@ -7,7 +7,7 @@ use crate::automaton::{Automaton, EngineError, Thread, Threads};
 use crate::meter;
 use crate::vocabulary::{ByteTrie, NodeId, TokenId};
 
-/// Sets of threads that are told apart; nodes below others are read without.
+/// The most distinct sets of threads; nodes below others are matched without the cache.
 const MAX_SETS: usize = 1 << 14;
 
 /// A set of threads, by its number.

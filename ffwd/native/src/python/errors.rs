@@ -17,12 +17,7 @@ use crate::saved::SavedError;
 use crate::streaming::{StopError, UnknownToken};
 use crate::tokenizer::{self, TokenizerError};
 
-create_exception!(
-    ffwd._native,
-    FfwdError,
-    PyValueError,
-    "The base of ffwd's errors."
-);
+create_exception!(ffwd._native, FfwdError, PyValueError, "The base of ffwd's errors.");
 create_exception!(
     ffwd._native,
     VocabularyError,
