@@ -143,7 +143,7 @@ def _run(document: Document) -> dict[str, Any]:
 
 
 def _canonicality(document: Document) -> dict[str, Any]:
-    """Return forced shares and non-canonical sequences over common documents, by mode and variant."""
+    """Return forced shares and non-canonical sequences over common documents, by mode."""
     return {
         "data": {"schemas": document["data"]["schemas"], "chosen": document["data"]["chosen"]},
         "modes": {
@@ -179,7 +179,7 @@ def _batches(document: Document) -> dict[str, Any]:
 
 
 def _growth(document: Document) -> dict[str, Any]:
-    """Return the first and the last tenth of each output, and what ten times a schema's size costs."""
+    """Return the tenths of each output, first and last, and what a schema of ten times the size costs."""
     return {
         "outputs": {
             output["name"]: {

@@ -1,9 +1,9 @@
-//! Arrays: the array alternatives of a query run side by side as *monitors*, and count their items
-//! together.
+//! Arrays.
 //!
-//! What `contains` counts and what must differ is kept in the state between two items. An item is
-//! asked for what leads to a state from which the array can still be completed
-//! (`items`), and observed for what tells the next state.
+//! The array alternatives of a query run side by side as *monitors* and count their items together.
+//! The state between two items holds the counts of `contains` and the items that later ones must
+//! differ from. An item's query asks for a state from which the array can be completed
+//! (`items`), and observes the schemas that determine the next state.
 
 use std::sync::{Arc, OnceLock};
 
@@ -29,8 +29,8 @@ pub struct ArrayStateId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ArrayPendingId(pub u32);
 
-/// After so many items that are arrays or objects, and must differ from those to come, no further
-/// item may come where the array may close: each makes the next one more costly to check.
+/// The most items that are arrays or objects and must differ from later ones; after these the array
+/// must close if it may. Each one makes the next more expensive to check.
 const MAX_DISTINCT_CONTAINERS: u32 = 100;
 
 #[derive(Debug)]
@@ -57,20 +57,19 @@ struct Progress {
     monitor: u32,
     /// For each `contains`, how many items it has counted, as far as that makes a difference.
     counts: Box<[u64]>,
-    /// Whether some two items are equal, where that is asked for.
+    /// Whether two items are equal, if that matters.
     repeated: bool,
 }
 
-/// Where an array stands between its items.
+/// The state of an array between its items.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArrayState {
     group: ArrayGroupId,
     live: Box<[Progress]>,
     /// Items so far, at most the cap.
     count: u64,
-    /// The items so far, where it matters whether later ones differ from them: as the schemas of
-    /// what equals them, sorted. Where they lie beside the schema, only those that the array may
-    /// miss.
+    /// The items so far, if later ones must differ from them: sorted schemas of the equal values.
+    /// If they are stored beside the schema, only those that the array may lack.
     came: Arc<[SchemaId]>,
     /// The items so far, where they lie beside the schema.
     history: Option<UsedId>,
@@ -79,14 +78,14 @@ pub struct ArrayState {
     containers: u32,
 }
 
-/// What an item is asked on behalf of a monitor, as bits of the query.
+/// The bits of the query that belong to a monitor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Entry {
     before: Progress,
     item: u8,
     /// For each `contains` that counts here its place in the specification, and its bit.
     contains: Box<[(u8, u8)]>,
-    /// The bit of "equals an earlier item", where that is asked for.
+    /// The bit of "equals an earlier item", if that matters.
     repeats: Option<u8>,
 }
 
@@ -122,7 +121,7 @@ impl Progress {
 
 impl Held for ArrayState {
     fn held_bytes(&self) -> usize {
-        // What came is shared by both copies of a state.
+        // Both copies of a state share the items.
         let came = std::mem::size_of_val(&*self.came) / 2 + 8;
         came + self.live.iter().map(Progress::bytes).sum::<usize>()
     }
@@ -166,8 +165,8 @@ impl Monitor {
         Ok(contested.as_ref().is_none_or(|values| values.binary_search(&value).is_ok()))
     }
 
-    /// The items that are left when so many have come, and how many must and may come; of values
-    /// those that came are not left out.
+    /// Returns the rest of the array after this many items, and how many items must and may follow.
+    /// The schemas do not exclude earlier values.
     fn rest(&self, state: &ArrayState, progress: &Progress) -> Result<ArraySpec, EngineError> {
         let spec = &self.spec;
         meter::charge(1 + spec.prefix.len() / 4)?;
@@ -196,7 +195,7 @@ impl Monitor {
             && (progress.repeated || !self.spec.repeats)
     }
 
-    /// Whether it matters which items came when so many have.
+    /// Returns whether the earlier items matter after this many.
     fn compares(&self, count: u64, progress: &Progress) -> bool {
         let more = self.spec.max_items.is_none_or(|max| count < max);
         more && (self.spec.unique || self.spec.repeats && !progress.repeated)
@@ -217,7 +216,7 @@ impl Automaton {
     ) -> Result<ArrayGroupId, EngineError> {
         let mut monitors: Vec<Monitor> = Vec::with_capacity(arrays.len());
         for (spec, owners) in arrays {
-            // What is observed does not depend on the order of properties in the items.
+            // The order of properties in the items does not affect observation.
             let same = |known: &&mut Monitor| {
                 known.spec == spec && (known.owners & required == 0) == (owners & required == 0)
             };
@@ -341,8 +340,8 @@ impl Automaton {
         Ok(spare)
     }
 
-    /// Whether whatever the last item was, the array can go on as if it were none of those that the
-    /// next ones must differ from. It may say no where that is hard to tell.
+    /// Returns whether the array can continue after any last item as if the next ones need not
+    /// differ from it. Returns false if that is hard to decide.
     fn has_spare_item(&self, json: &JsonParts, id: ArrayStateId) -> Result<bool, EngineError> {
         let state = json.array_states.get(id.0);
         let group = self.monitors(json, state);
@@ -408,7 +407,7 @@ impl Automaton {
             return Ok(None);
         }
         if let Some(history) = state.history.filter(|&history| history != ANY_HISTORY) {
-            // What an item is asked does not depend on those that lie beside the schema.
+            // The items beside the schema do not affect the query of an item.
             let same = self.array_with_history(json, id, ANY_HISTORY)?;
             let Some(pending) = self.known_item(json, same)? else { return Ok(None) };
             let pending = json.array_pendings.get(pending.0);
@@ -452,7 +451,7 @@ impl Automaton {
                         let whole = demand.whole(set)?;
                         schemas.require(whole);
                         if only {
-                            // What is not so leads nowhere.
+                            // Other items have no completion.
                             schema = whole;
                         }
                     }
@@ -580,7 +579,7 @@ impl Automaton {
         } else if pending.compared && live.iter().any(compares) {
             next.came = from.came.clone();
             next.containers = from.containers;
-            // Where masks are computed for all texts at once the item is not known.
+            // Masks for all texts do not know the item.
             if text != TextId::ANY {
                 let bytes = json.keys.texts.bytes(text);
                 let item = items::last_value(&bytes);
@@ -683,7 +682,7 @@ impl Automaton {
         Ok(ArrayPendingId(json.array_pendings.intern(pending)?))
     }
 
-    /// Where there are items without end, whether strings are such.
+    /// Returns whether the items with infinitely many values include strings.
     fn spare_beside(&self, json: &JsonParts, id: ArrayStateId) -> Result<Spare, EngineError> {
         let Some(pending) = self.next_item(json, id)? else { return Ok(Spare::String) };
         for scalar in &self.value_starts(json, self.item_query(json, pending))?.scalars {
@@ -733,7 +732,7 @@ impl Automaton {
 /// About how long an item is, with its comma.
 const LEAST_ITEM: u32 = 2;
 
-/// What an array still needs, about; see [`super::estimate`].
+/// The estimated rest of an array; see [`super::estimate`].
 impl Automaton {
     /// The array before the item that is being written.
     pub(super) fn item_of(&self, json: &JsonParts, id: ArrayPendingId) -> ArrayStateId {
@@ -753,8 +752,8 @@ impl Automaton {
         }
     }
 
-    /// About how many bytes an array still needs after so many items more, the closing bracket
-    /// included.
+    /// Returns the estimated bytes of the rest of an array after this many more items, including
+    /// the closing bracket.
     pub(super) fn array_left(
         &self,
         json: &JsonParts,

@@ -1,5 +1,5 @@
-//! What may begin on a stack with marks: [`super::rules`] once more, but in groups by what lies
-//! between what has ended and what begins.
+//! The lexemes that may begin on a stack with marks: as in [`super::rules`], but grouped by the
+//! marks between the ended part and the next one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ use ffwd_regular::expr::lexeme::{Ends, MAX_LANGUAGES};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 
-/// What may begin on a stack after certain marks.
+/// The threads that may begin on a stack after certain marks.
 #[derive(Clone, Debug)]
 pub struct Beginning {
     pub marks: Box<[Mark]>,
     pub threads: Threads,
 }
 
-/// What may begin on stacks that have been met, by these.
+/// The beginnings of stacks, cached by stack.
 pub(super) type Beginnings = FxHashMap<StackId, Arc<[Beginning]>>;
 
 /// The marks of something that is found, by number.
@@ -76,7 +76,7 @@ impl Labels {
 /// Symbols, by their ranks, with the stacks after them.
 type Expanding = BTreeMap<(u32, SymbolId, Label), SmallVec<[StackId; 2]>>;
 
-/// What may begin on a stack, before it is made into threads.
+/// The lexemes that may begin on a stack, before they become threads.
 #[derive(Default)]
 struct Found {
     labels: Labels,
@@ -135,7 +135,7 @@ fn marks_of_empty(rules: &Rules, symbol: SymbolId) -> Result<SmallVec<[Mark; 4]>
     Ok(marks)
 }
 
-/// Where a lexeme stands among those that compete with it.
+/// The position of a lexeme among its competitors.
 type Place = (Label, StackId, Longest);
 
 impl Automaton {
@@ -149,7 +149,7 @@ impl Automaton {
         self.rules()?.program.unreported()
     }
 
-    /// What may begin where the grammar's text does.
+    /// Returns the beginnings at the start of the grammar's text.
     pub fn marked_start(&self) -> Result<Arc<[Beginning]>, EngineError> {
         match self.rules() {
             Some(rules) => {
@@ -163,7 +163,7 @@ impl Automaton {
         }
     }
 
-    /// What may begin on a stack.
+    /// Returns the beginnings on a stack.
     pub(super) fn beginnings(&self, stack: StackId) -> Result<Arc<[Beginning]>, EngineError> {
         if let Some(known) = self.marked.lock().get(&stack) {
             return Ok(known.clone());

@@ -1,8 +1,8 @@
-//! Rows that do not know yet what follows them.
+//! Rows whose exits are not yet computed.
 //!
-//! Where all that may begin on a stack ends at its longest match, a row needs no more than which
-//! lexemes these are: the state of their family. What follows is looked for when some have ended,
-//! and for these alone. Most tokens end no lexeme, or one.
+//! If every lexeme that may begin on a stack ends at its longest match, a row only needs the set of
+//! these lexemes: the state of their family. Exits are computed when some have ended, and for these
+//! alone. Most tokens end no lexeme, or one.
 
 use parking_lot::RwLock;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,7 +22,7 @@ use ffwd_regular::expr::{LexState, Verdict};
 /// In grammars of more symbols rows always know what follows.
 const MAX_SYMBOLS: usize = 1 << 20;
 
-/// What a symbol can begin with.
+/// The lexemes that a symbol can start with.
 #[derive(Clone, Copy, Debug, Default)]
 struct First {
     /// Lexemes of the family.
@@ -31,7 +31,7 @@ struct First {
     others: bool,
 }
 
-/// What the symbols of a grammar with one family begin with.
+/// The first lexemes of the symbols of a grammar with one family.
 #[derive(Debug)]
 pub(super) struct Firsts {
     of_symbols: Vec<First>,
@@ -92,8 +92,8 @@ impl Firsts {
 }
 
 impl Automaton {
-    /// What may begin on a stack, as a row that does not know what follows; `None` where something
-    /// else may, too.
+    /// Returns the lexemes that may begin on a stack as a row without exits; `None` if other
+    /// threads may begin as well.
     pub(super) fn begin_unfollowed(
         &self,
         rules: &Rules,
@@ -165,7 +165,7 @@ impl Automaton {
         self.cell(thread.stack).frame == Frame::Begun && self.is_safe(thread)
     }
 
-    /// What follows a row that has begun on a stack, where languages of it have ended.
+    /// Returns the exit of a row that began on a stack, after languages of it have ended.
     pub(super) fn begun_exit(
         &self,
         rules: &Rules,
@@ -176,7 +176,7 @@ impl Automaton {
         self.after_ended(rules, &found, ended)
     }
 
-    /// What begins on a stack with one of some languages.
+    /// Returns the threads on a stack that begin with one of some languages.
     fn beginnings_of(
         &self,
         rules: &Rules,
@@ -206,8 +206,8 @@ impl Automaton {
         self.union(rules, &stacks)
     }
 
-    /// Finds what follows a row that does not know it yet, for all of these verdicts in one go: asked
-    /// one by one, what is on the stack would be looked through for each of them.
+    /// Computes the exits of a row without exits, for all of these verdicts at once: separate calls
+    /// would search the stack for each of them.
     pub fn find_exits(
         &self,
         thread: &Thread,

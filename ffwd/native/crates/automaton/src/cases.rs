@@ -1,9 +1,9 @@
-//! Names of an object whose values many exclusions tell apart by constants.
+//! Names whose values many exclusions distinguish by constants.
 //!
-//! Each constant is a class, and all other values are one more: which exclusions a member suits
-//! depends on the class of its value alone. So instead of asking the value for each exclusion, it
-//! is asked for the digits of the number of its class, and ways to complete the object are looked
-//! for class by class, as only these can come about.
+//! Each constant is a class, and all other values form one more: the class of a member's value
+//! determines which exclusions it satisfies. The query therefore asks for the digits of the class's
+//! number instead of one schema per exclusion, and completions of the object are searched class by
+//! class.
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,7 @@ use ffwd_json_schema::{SchemaId, SchemaSet, ValueId};
 /// From how many exclusions on that tell a name's values apart by constants it has a table.
 const MIN_TOLD_APART: usize = 12;
 
-/// What one exclusion asks of the name.
+/// The demand of one exclusion on the name.
 #[derive(Debug)]
 struct Told {
     exclusion: u32,

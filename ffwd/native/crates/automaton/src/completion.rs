@@ -1,15 +1,14 @@
-//! How a text can end: for a configuration, bytes after which the text is complete.
+//! Completions: for a configuration, bytes after which the text is complete.
 //!
-//! From a stack the text goes on with each lexeme that may begin there, in the short texts that the
-//! lexeme knows ([`ffwd_regular::expr::Lexeme::endings`]), to the stack that [`Automaton::exit`] says. A search,
-//! best first, goes on so until something is off the stack, and then anew from there. An estimate of
-//! what each frame still needs ([`super::estimate`]) leads it. What it finds are texts of the grammar,
-//! for it goes where texts go. They are mostly shortest ones, as far as the estimates are exact, and
-//! short ones otherwise.
+//! From a stack the search follows each lexeme that may begin there, in the short texts that the
+//! lexeme knows ([`ffwd_regular::expr::Lexeme::endings`]), to the stack of [`Automaton::exit`]. This
+//! best-first search ends when something is popped off the stack, and then restarts from there. An
+//! estimate of the rest of each frame ([`super::estimate`]) guides it. The results are texts of the
+//! grammar, because the search uses the automaton's own transitions. They are shortest texts if the
+//! estimates are exact, and short ones otherwise. A result depends on the stack alone, not on
+//! earlier searches, so a sequence that is parsed again elsewhere is completed in the same way.
 //!
-//! What is found from a stack depends on the stack alone, not on what has been looked for before: so
-//! a text that is read again elsewhere is completed in the same way. A new kind of frame needs an
-//! estimate, or has none: then it is searched like anything else.
+//! A new kind of frame needs an estimate; without one it is searched like any other.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,12 +30,11 @@ use ffwd_bounds::meter;
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::{LexState, Lexeme, Verdict};
 
-/// A lexeme that has ended, if it may only end where it cannot go on: what follows must not go on
-/// with it.
+/// A lexeme that has ended and must not continue; the text after it must not continue it.
 type Ended = Option<(u32, LexState)>;
 
-/// Where a text stands between two lexemes: what must follow, the item so far that later ones are
-/// compared with, and the lexeme that has just ended.
+/// The state of a text between two lexemes: the stack, the current item if later ones are compared
+/// with it, and the lexeme that has just ended.
 pub(super) type Between = (StackId, TextId, Ended);
 
 /// A text with which something ends, and tokens that are taken as a whole, each with the place in the
@@ -48,7 +46,7 @@ pub struct EndingText {
 }
 
 impl EndingText {
-    /// Of its bytes and its tokens.
+    /// Returns the length in bytes and in tokens.
     pub fn len(&self) -> usize {
         self.text.len() + self.tokens.len()
     }
@@ -71,7 +69,7 @@ pub(super) struct Edge {
     /// As in [`EndingText`].
     pub tokens: SmallVec<[(usize, u32); 1]>,
     pub to: Between,
-    /// What it writes that must differ from what came.
+    /// The parts of it that must differ from earlier ones.
     pub distinct: Distinct,
 }
 
@@ -85,8 +83,8 @@ impl Edge {
     }
 }
 
-/// What a text writes that must differ from what stands beside it: keys without a name, with their
-/// quotes, and items of an array. Most write none.
+/// The parts of a text that must differ from their neighbours: keys without a name, with their
+/// quotes, and items of an array. Most texts have none.
 pub(super) type Distinct = Option<Arc<[Arc<[u8]>]>>;
 
 /// How a text goes on that is between two lexemes.
@@ -94,16 +92,16 @@ pub(super) type Distinct = Option<Arc<[Arc<[u8]>]>>;
 struct Known {
     /// To where something is off the stack. `None` where that was not found.
     edge: Option<Edge>,
-    /// Of all that follows, once it has been asked for.
+    /// The cached length of the rest.
     length: Option<Option<u32>>,
 }
 
-/// What is known of how texts end.
+/// The cached completions.
 #[derive(Debug, Default)]
 pub(super) struct Completions {
     known: Mutex<FxHashMap<Between, Known>>,
     pub estimates: Mutex<Estimates>,
-    /// Of the symbols of rules.
+    /// The estimates of the symbols of rules.
     pub symbols: OnceLock<Box<[u32]>>,
     pub held: Bytes,
 }
@@ -112,7 +110,7 @@ pub(super) struct Completions {
 pub const MAX_COMPLETION_STEPS: usize = 20_000;
 /// About how long a text may be that is looked for at all, in bytes.
 const MAX_COMPLETION_BYTES: u32 = 1 << 18;
-/// If more items or repeats than these must still come, one after the other is looked for.
+/// Above this many required items or repeats, the search takes one after the other.
 const MANY: u64 = 64;
 /// How many keys of one object are tried at one place.
 const MAX_KEYS: usize = 32;
@@ -175,7 +173,7 @@ impl Automaton {
             written.ending.push(&edge);
             at = edge.to;
         }
-        // Of rules, lexemes side by side may have read what follows otherwise.
+        // Adjacent lexemes of rules may parse the rest differently.
         if self.rules().is_some() {
             let ends = self.is_ended_by(threads, &written.ending)?;
             return Ok(ends.then_some(written));
@@ -306,7 +304,7 @@ impl Automaton {
 
     fn search(&self, start: Between) -> Result<Option<Edge>, EngineError> {
         let &Cell { height, parent, .. } = self.cell(start.0);
-        // Where very much must still come, one step of it.
+        // If very much is required, take one step of it.
         let left = self.left_of(start.0).filter(|&left| left > MANY);
         let mut shortest: FxHashMap<Between, usize> = FxHashMap::from_iter([(start, 0)]);
         let (text, tokens) = (Arc::from([]), SmallVec::new());
@@ -339,7 +337,7 @@ impl Automaton {
             }
             for thread in &self.following(at.0, at.1)? {
                 if thread.lexeme == ThreadLexeme::End {
-                    // What is left on the stack may be empty.
+                    // The rest of the stack may be empty.
                     edges.push(Edge::of(Arc::from([]), (StackId::END, TextId::NONE, None)));
                 } else {
                     self.edges(thread, &mut edges)?;
@@ -369,7 +367,7 @@ impl Automaton {
                     continue;
                 }
                 let left = u64::from(self.estimate(to.0)?);
-                // Where estimates are too small, rather on than aside.
+                // If estimates are too small, prefer depth to breadth.
                 let whole = u64::from(length) + left + left / 4;
                 shortest.insert(to, visits.len());
                 queue.push(Reverse((whole, left, Reverse(visits.len()))));
@@ -533,7 +531,7 @@ impl Automaton {
         Ok(())
     }
 
-    /// Where a lexeme's text leads that ends with a verdict.
+    /// Returns the state after a lexeme's text that ends with a verdict.
     fn ended(
         &self,
         thread: &Thread,
@@ -543,7 +541,7 @@ impl Automaton {
     ) -> Result<Edge, EngineError> {
         let mut ended = *thread;
         if let Some(json) = self.json() {
-            // Of a key the closing quote is no part.
+            // The closing quote is no part of a key.
             let key = &text[..text.len() - usize::from(is_final && !text.is_empty())];
             let texts = &json.keys.texts;
             ended.text = key.iter().try_fold(thread.text, |id, &byte| texts.append(id, byte))?;
@@ -620,7 +618,7 @@ impl Automaton {
         Ok(None)
     }
 
-    /// Where a key leads, if it may come: to its colon.
+    /// Returns the state at a key's colon, if the key is allowed.
     fn after_key(&self, thread: &Thread, text: &[u8]) -> Result<Option<Between>, EngineError> {
         let Some(threads) = self.walk(&[*thread], text)? else { return Ok(None) };
         let is_colon = |thread: &&Thread| self.cell(thread.stack).frame == Frame::Colon;

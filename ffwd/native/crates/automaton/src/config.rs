@@ -44,11 +44,11 @@ pub(super) struct Config {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RootValue {
     pub query: QueryId,
-    /// Where not all values are laid out in the same way.
+    /// The layout, if values have different ones.
     layout: Option<LayoutId>,
 }
 
-/// What only a JSON grammar has.
+/// The parts of the automaton that only JSON grammars have.
 #[derive(Debug)]
 pub struct JsonParts {
     pub schema: Box<SchemaSet>,
@@ -95,7 +95,7 @@ pub struct Automaton {
     pub(super) flow_bytes: Bytes,
     pub(super) lexeme_bytes: LexemeBytes,
     pub(super) completions: Completions,
-    /// What begins on stacks with marks; see [`super::beginnings`].
+    /// The beginnings on stacks with marks; see [`super::beginnings`].
     pub(super) marked: Mutex<Beginnings>,
 }
 
@@ -369,7 +369,7 @@ impl Automaton {
         Ok(cell.starts.get_or_init(|| starts.into_vec().into_boxed_slice()))
     }
 
-    /// The lexemes that may begin on a stack, going on with a transcript.
+    /// Returns the lexemes that may begin on a stack, with a transcript to continue.
     pub fn following(&self, stack: StackId, transcript: TextId) -> Result<Threads, EngineError> {
         let mut threads: Threads = self.starts(stack)?.iter().copied().collect();
         if transcript != TextId::NONE {
@@ -395,9 +395,8 @@ impl Automaton {
         }
     }
 
-    /// The stack after a lexeme has been accepted on one. `accept` says which of its languages
-    /// hold, `text` is the key where the lexeme was a key, and what was written where an item ends
-    /// that later ones are compared with.
+    /// Returns the stack after an accepted lexeme. `accept` has the languages that hold. `text` is
+    /// the key if the lexeme was a key, or the item's text if later items are compared with it.
     pub fn exit(
         &self,
         stack: StackId,
@@ -427,7 +426,7 @@ impl Automaton {
         }
     }
 
-    /// What follows a thread whose lexeme ends here.
+    /// Returns the exit of a thread whose lexeme ends here.
     pub fn exit_thread(&self, thread: &Thread, accept: Verdict) -> Result<StackId, EngineError> {
         let text = match thread.transcript {
             TextId::NONE => thread.text,

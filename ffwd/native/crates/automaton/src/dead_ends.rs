@@ -1,18 +1,21 @@
-//! Texts that a longest match has led to where nothing may come, seen beforehand.
+//! Dead ends after a longest match, found in advance.
 //!
-//! Only lexemes for which [`swallowed`](super::swallowed) cannot rule it out come here. A row of
-//! lexemes (see [`rules`](super::rules)) with the stacks after them is looked at as a whole: from
-//! which of its states it can end so that something follows that it does not take itself. What
-//! follows is other rows, so this is a search in a graph of rows, backwards from the end of the text.
+//! Only lexemes for which [`swallowed`](super::swallowed) cannot exclude a dead end are examined
+//! here. A row of lexemes (see [`rules`](super::rules)) is examined with the stacks after them:
+//! from which of its states can it end so that something follows that it does not consume itself?
+//! The successors are other rows, so this is a search in a graph of rows, backwards from the end of
+//! the text.
 //!
-//! A row within a part that has a limit of tokens has a second way out: where the limit is met its lexemes
-//! end wherever they can, and what follows the part may begin with any byte. Rows know nothing of how
-//! many tokens came, so the search takes that to be possible at any time; the matcher looks at when.
+//! A row within a part that has a limit of tokens has a second exit: at the limit its lexemes end
+//! wherever they can, and the text after the part may begin with any byte. Rows do not know the
+//! number of tokens, so the search assumes that the limit may be met at any time; the matcher
+//! checks when it is.
 //!
-//! The graph may be infinite. Of at most [`MAX_ROWS`] rows it is exact: a state is dead if and only if
-//! no text goes on from it to an end, or to a lexeme of which that is ruled out. Beyond these, in what follows a lexeme that ends anywhere, in
-//! JSON, behind sets of tokens and with very large lexemes, a row is taken to be alive: then a dead
-//! end may be found only when the text comes nearer to it.
+//! The graph may be infinite. For at most [`MAX_ROWS`] rows the search is exact: a state is dead if
+//! and only if no text leads from it to an end, or to a lexeme whose dead ends are excluded. Other
+//! rows count as alive: those beyond the limit, after a lexeme that ends anywhere, in JSON, after
+//! token sets, and with very large lexemes. Their dead ends may be found only when the text is
+//! closer to them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,7 +36,7 @@ use ffwd_bounds::meter;
 use ffwd_grammar::NodeId;
 use ffwd_regular::expr::{ByteSet, LexState, Lexeme, Verdict};
 
-/// How many rows one search looks into.
+/// The most rows that one search examines.
 const MAX_ROWS: usize = 256;
 /// How many states of a lexeme are looked at.
 const MAX_STATES: usize = 4_096;
@@ -41,7 +44,7 @@ const MAX_STATES: usize = 4_096;
 /// A state of a lexeme, and the stack of what follows it.
 type Place = (u32, StackId, LexState);
 
-/// What is known of a place.
+/// The known fate of a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Fate {
     /// No text goes on from it to an end.
@@ -53,7 +56,7 @@ struct Fate {
 /// By lexeme and state; `None` where there are too many states.
 type Shapes = FxHashMap<(u32, LexState), Option<Arc<Shape>>>;
 
-/// What has been found of one grammar.
+/// The results for one grammar.
 #[derive(Debug, Default)]
 pub(super) struct DeadEnds {
     shapes: Mutex<Shapes>,
@@ -162,10 +165,10 @@ struct Exit {
 struct Search {
     keys: Vec<Place>,
     places: FxHashMap<Place, usize>,
-    /// Those that are to be looked into, the shortest stacks first.
+    /// Rows to examine, the shortest stacks first.
     pending: BinaryHeap<Reverse<(u32, usize)>>,
     looked_into: usize,
-    /// Of those that were looked into.
+    /// The shapes of examined rows.
     shapes: FxHashMap<usize, Arc<Shape>>,
     exits: Vec<(usize, Exit)>,
     /// Lexemes and the languages of them that ended where they take what could follow; and whether
@@ -236,7 +239,7 @@ impl Automaton {
         matches!(self.cell(stack).frame, Frame::Row(_) | Frame::Begun)
     }
 
-    /// What is known of a thread; of one that is in no row, nothing bad.
+    /// Returns the fate of a thread; a thread without a row counts as alive.
     fn fate(&self, thread: &Thread) -> Result<Fate, EngineError> {
         let (ThreadLexeme::Lexeme(lexeme), Some(rules)) = (thread.lexeme, self.rules()) else {
             return Ok(Fate::default());
@@ -250,8 +253,8 @@ impl Automaton {
         }
         let mut search = Search::default();
         self.add_row(rules, &mut search, key);
-        // What is known of the rows that were looked into; and what would be no other if nothing
-        // beyond them were alive. Of most rows a few others tell all.
+        // The fates of examined rows, and the fates if no row beyond them were alive. A few others
+        // determine those of most rows.
         let (mut fates, mut surely);
         let mut enough = 1;
         loop {
@@ -320,7 +323,7 @@ impl Automaton {
                 search.taking.push((lexeme, *verdict, exit.to.is_empty()));
             }
             search.exits.push((row, exit));
-            // Where a limit is met the lexemes below it end, whatever they could go on with.
+            // At a limit the inner lexemes end, even if they could continue.
             for below in self.below_limits(rules, ended) {
                 let starts = self.starts(below)?;
                 let mut exit = self.exit_to(rules, search, starts, &ByteSet::EMPTY)?;
@@ -331,7 +334,7 @@ impl Automaton {
         Ok(())
     }
 
-    /// Where a row leads if the threads follow it that begin with none of some bytes.
+    /// Returns the exit of a row for threads that begin with none of some bytes.
     fn exit_to(
         &self,
         rules: &Rules,
@@ -405,7 +408,7 @@ impl Automaton {
                 self.add_row(rules, &mut search, (lexeme, thread.stack, thread.lex_state()));
             }
         }
-        // What has been found already leads nowhere without saying why.
+        // Results from earlier searches lack their reasons.
         rules.dead_ends.known.lock().clear();
         while let Some(Reverse((_, row))) = search.pending.pop() {
             if search.looked_into >= MAX_ROWS {
@@ -439,7 +442,7 @@ impl Automaton {
 }
 
 impl Search {
-    /// What is known of the states of each row that was looked into. `beyond`: whether the others are
+    /// Returns the fates of the states of each examined row. `beyond`: whether the others are
     /// alive.
     fn fates(&self, beyond: bool) -> FxHashMap<usize, Vec<Fate>> {
         let mut alive: FxHashMap<usize, Vec<bool>> = FxHashMap::default();

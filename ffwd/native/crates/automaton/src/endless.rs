@@ -13,7 +13,7 @@ use ffwd_regular::expr::lower::Spelling;
 use ffwd_regular::expr::texts::MAX_STEPS as MAX_COUNTED;
 use ffwd_regular::expr::LexState;
 
-/// How far below a frame values without end are looked for.
+/// The depth below a frame to which infinitely many values are searched.
 pub(super) const MAX_DEPTH: usize = 4;
 /// How many names of an object are tried for a member that has values without end.
 const MAX_NAMES: usize = 64;
@@ -109,7 +109,7 @@ impl Automaton {
         self.is_endless_from(json, stack, level)
     }
 
-    /// Whether a string goes on with any characters, also after its opening quote.
+    /// Returns whether any characters continue a string, even after its opening quote.
     fn takes_anything(&self, lexeme: u32, state: LexState) -> Result<bool, EngineError> {
         let lexeme = self.lexeme(lexeme);
         if lexeme.spec().spelling != Spelling::JsonString {

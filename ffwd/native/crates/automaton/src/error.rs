@@ -1,4 +1,4 @@
-//! What can go wrong while an automaton grows.
+//! Errors of a growing automaton.
 
 use thiserror::Error;
 

@@ -1,9 +1,10 @@
-//! About how many bytes the frames of a stack still need: what leads the search for a completion.
+//! Estimates of the bytes that the frames of a stack still need, which guide the search for a
+//! completion.
 //!
-//! An estimate for a schema is the length of a shortest value, as far as that is plain: what its
-//! alternatives require, each in its shortest form, found as a least fixpoint, so recursion is no
-//! special case. What an object must not meet, and that items must differ, is left aside, so an
-//! estimate can be too small. A search that it leads finds texts all the same, only not as fast.
+//! The estimate for a schema is the length of a shortest value as far as its keywords show it: the
+//! required parts of its alternatives, each in its shortest form. It is a least fixpoint, so
+//! recursion is no special case. Exclusions of objects and distinct items are ignored, so an
+//! estimate can be too small. The search still finds completions then, but more slowly.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -41,8 +42,8 @@ struct Fixpoint<'a> {
     automaton: &'a Automaton,
     json: &'a JsonParts,
     known: &'a mut FxHashMap<SchemaId, u32>,
-    /// The shortest text of a scalar, by schema, and the schemas in the order in which they were
-    /// asked for.
+    /// The length of the shortest text of a scalar, by schema, and the schemas in the order of
+    /// their requests.
     scalars: FxHashMap<SchemaId, u32>,
     order: Vec<SchemaId>,
     asked: FxHashSet<SchemaId>,
@@ -76,7 +77,7 @@ impl Automaton {
         Ok(sum)
     }
 
-    /// Of the frame on top alone. A frame that waits for a value counts what comes after it.
+    /// Estimates the top frame alone. A frame that waits for a value counts the text after it.
     fn estimate_frame(&self, stack: StackId, depth: usize) -> Result<u32, EngineError> {
         let &Cell { frame, .. } = self.cell(stack);
         if let Frame::Lexeme(lexeme) = frame {
@@ -119,7 +120,7 @@ impl Automaton {
         }
     }
 
-    /// Of a frame of rules.
+    /// Estimates a frame of rules.
     fn estimate_rule(&self, frame: Frame, depth: usize) -> Result<u32, EngineError> {
         let Some(rules) = self.rules() else { return Ok(0) };
         let symbols = &rules.symbols;
@@ -155,8 +156,8 @@ impl Automaton {
             let mut shortest = vec![UNKNOWN; symbols.len()];
             let mut changed = true;
             let mut round = 0;
-            // What is written downwards settles in one direction, what is written upwards in the
-            // other; an estimate need not be the last word on what is neither.
+            // Dependencies downwards settle in one pass direction, those upwards in the other; an
+            // estimate need not be exact for the rest.
             while std::mem::take(&mut changed) && round < MAX_ROUNDS {
                 round += 1;
                 for place in 0..symbols.len() as u32 {
@@ -215,7 +216,7 @@ impl Automaton {
         let found = fixpoint.of(schema);
         let (order, failed) = (fixpoint.order, found.is_err());
         if failed {
-            // What has not settled is not known.
+            // Unsettled estimates are unknown.
             for schema in &order {
                 estimates.schemas.remove(schema);
             }
@@ -231,7 +232,7 @@ impl Fixpoint<'_> {
         loop {
             let mut changed = false;
             let mut at = 0;
-            // What is asked for on the way comes last, and what it needs even later.
+            // Schemas requested by others come last, and their own requests later still.
             while at < self.order.len() {
                 meter::charge(4)?;
                 at += 1;
@@ -350,12 +351,12 @@ impl Members {
     }
 }
 
-/// Of a name with its quotes and the colon.
+/// Returns the length of a name with its quotes and the colon.
 pub(super) fn name_length(name: &str) -> u32 {
     spell(name, Spelling::JsonString).len() as u32 + 3
 }
 
-/// About how long the items are that must still come after so many, with their commas.
+/// Returns the estimated length of the required items after this many, with their commas.
 pub(super) fn array_length(
     spec: &ArraySpec,
     came: u64,

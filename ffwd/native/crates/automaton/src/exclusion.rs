@@ -1,5 +1,5 @@
-//! What a monitor asks of the next member, so that the object can still be completed without
-//! meeting an alternative that is excluded.
+//! A monitor's demands on the next member, so that the object can be completed without satisfying
+//! an excluded alternative.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ const MAX_REMEMBERED: usize = 1 << 18;
 /// How many sets of exclusions are tried for one member.
 const MAX_WAYS: usize = 4096;
 
-/// What [`Automaton::is_feasible`] was asked.
+/// The arguments of [`Automaton::is_feasible`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Feasibility {
     group: ObjectGroupId,
@@ -34,10 +34,10 @@ pub struct Feasibility {
     count: u64,
 }
 
-/// What a monitor asks of a member's value.
+/// A monitor's demands on a member's value.
 #[derive(Clone, Debug)]
 pub struct Demand {
-    /// What the alternative itself asks.
+    /// The demand of the alternative itself.
     pub schema: SchemaId,
     /// How far the monitor has come after the member.
     pub ordered: u32,
@@ -53,7 +53,7 @@ pub struct Demand {
 }
 
 impl Automaton {
-    /// What a monitor asks of the value of a key; `None` if the key may not come.
+    /// Returns a monitor's demand on the value of a key; `None` if the key is not allowed.
     pub(super) fn demand(
         &self,
         json: &JsonParts,
@@ -172,8 +172,8 @@ impl Automaton {
         Ok(feasible)
     }
 
-    /// The schemas of which a member's value must satisfy one, so that the object can still be
-    /// completed: what the alternative asks, and in addition that the member does not suit certain
+    /// Returns schemas, one of which a member's value must satisfy so that the object can be
+    /// completed: the alternative's demand, and in addition that the member violates certain
     /// exclusions, as few as possible.
     fn ways(
         &self,

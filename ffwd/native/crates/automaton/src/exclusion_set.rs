@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 pub struct ExclusionSet(SmallVec<[u64; 2]>);
 
 impl ExclusionSet {
-    /// All of so many.
+    /// Returns a full set of this size.
     pub fn all(count: usize) -> Self {
         let mut words = SmallVec::from_elem(u64::MAX, count.div_ceil(64));
         if let Some(last) = words.last_mut().filter(|_| !count.is_multiple_of(64)) {
@@ -16,7 +16,7 @@ impl ExclusionSet {
         Self(words)
     }
 
-    /// None of as many as this set is of.
+    /// Returns an empty set of the same size.
     pub fn none(&self) -> Self {
         Self(SmallVec::from_elem(0, self.0.len()))
     }

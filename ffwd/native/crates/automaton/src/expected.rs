@@ -1,7 +1,7 @@
-//! What a text may go on with, for people: not as fast as a mask, and bounded.
+//! The allowed continuations of a text, for people: slower than a mask, and bounded.
 //!
-//! A thread knows the lexeme that it is in and what must follow. From that come back the terminals of
-//! the grammar that the lexeme was put together from, and the schemas that ask for a JSON value.
+//! A thread has its current lexeme and the stack after it. These lead back to the terminals of the
+//! grammar that the lexeme consists of, and to the schemas that require a JSON value.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use ffwd_json_schema::{Normal, SchemaId};
 use ffwd_regular::expr::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 
-/// What may come at some place.
+/// The kind of a continuation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// The end of the text.
@@ -49,7 +49,7 @@ pub struct Types {
     pub more_values: usize,
 }
 
-/// What may come, and who asks for it.
+/// An allowed continuation, with its rules and schemas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     pub what: What,
@@ -57,7 +57,7 @@ pub struct Expected {
     pub begun: bool,
     /// The schemas of which the JSON value around must satisfy one.
     pub schemas: Vec<SchemaId>,
-    /// Bytes that it may go on with up to its end.
+    /// Bytes that complete it.
     pub example: Option<Arc<[u8]>>,
 }
 
@@ -69,11 +69,11 @@ const FEW_ENDINGS: usize = 64;
 pub const TAIL: usize = 4_096;
 
 impl Automaton {
-    /// What may come after threads, at most `most` of it, and how much is left out. `tail` are the last
-    /// bytes before, of which [`TAIL`] are looked at.
+    /// Returns the continuations of threads, at most `most`, and how many more there are. `tail`
+    /// has the last bytes of the text, of which [`TAIL`] are examined.
     ///
     /// # Errors
-    /// A limit of what is built on the way is passed.
+    /// A limit of the automaton is exceeded.
     pub fn expected(
         &self,
         threads: &[Thread],
@@ -165,7 +165,7 @@ impl Automaton {
                 (Some(rules), Frame::Row(_) | Frame::Begun) => {
                     let endings = lexeme.endings(thread.lex_state())?.len();
                     for (place, language) in lexeme.spec().languages.iter().enumerate() {
-                        // Where a row is in parts, each has the others as well, and leads nowhere.
+                        // Parts of a divided row contain the others too, and have no exit for them.
                         if self.leads_nowhere(self.exit_thread(thread, 1 << place)?) {
                             continue;
                         }
@@ -235,8 +235,8 @@ impl Automaton {
         Ok(())
     }
 
-    /// The nodes of the grammar from which a language of a lexeme has been put together, but for those
-    /// that cannot go on with what has come. `None` where that rules out all of them.
+    /// Returns the nodes of the grammar that a language of a lexeme consists of, except those that
+    /// the text so far excludes. `None` if it excludes all of them.
     fn terminals(
         &self,
         rules: &Rules,
@@ -294,7 +294,7 @@ impl Automaton {
         Ok(Some(Expected { what, begun: !node.is_before_quote(), schemas, example }))
     }
 
-    /// The types of the scalars of a query that a lexeme is one of.
+    /// Returns the types of a query's scalars that a lexeme may be.
     fn scalar_types(
         &self,
         json: &JsonParts,
@@ -400,8 +400,8 @@ impl Automaton {
         Ok(true)
     }
 
-    /// The schemas of which the value on top of a stack, or the container that it goes on with, must
-    /// satisfy one.
+    /// Returns schemas, one of which the value on top of a stack, or its current container, must
+    /// satisfy.
     pub(super) fn asking(&self, json: &JsonParts, stack: StackId) -> Vec<SchemaId> {
         let mut stack = stack;
         loop {
@@ -500,7 +500,7 @@ fn shortest(
     Ok(best.map(|ending| ending.text.clone()))
 }
 
-/// Where a lexeme is after a text.
+/// Returns the state of a lexeme after a text.
 fn run(lexeme: &Lexeme, text: &[u8]) -> Result<Option<LexState>, EngineError> {
     if !lexeme.is_alive() {
         return Ok(None);
@@ -525,7 +525,7 @@ fn since_start<'t>(
     if state == lexeme.start() || !lexeme.is_alive() {
         return Ok(None);
     }
-    // Where the lexeme is if it has begun at any of the places so far, and the first of these.
+    // The states of the lexeme for each start so far, with the first start of each state.
     let mut begun: FxHashMap<LexState, usize> = FxHashMap::default();
     for (at, &byte) in tail.iter().enumerate() {
         begun.entry(lexeme.start()).or_insert(at);

@@ -1,4 +1,4 @@
-//! What may begin on a stack, and what is left of the stack when it has ended.
+//! The lexemes that may begin on a stack, and the rest of the stack after them.
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;

@@ -21,7 +21,7 @@ impl StackId {
     pub const END: Self = Self(0);
 }
 
-/// What the top of a stack waits for.
+/// The kind of the top of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Frame {
     /// The end of the text.
@@ -30,7 +30,7 @@ pub enum Frame {
     Lexeme(u32),
     /// A symbol of a grammar of rules.
     Symbol(SymbolId),
-    /// A symbol so many times.
+    /// A number of repetitions of a symbol.
     Count(u32),
     /// Any of several stacks.
     Union(u32),
@@ -40,10 +40,9 @@ pub enum Frame {
     Begun,
     /// A token of a set.
     Tokens(NodeId),
-    /// Where a part of a grammar ends that is reported: only on stacks that are followed for that,
-    /// see [`super::marks`].
+    /// The end of a reported part of a grammar; only on stacks for events, see [`super::marks`].
     Mark(NodeId),
-    /// What is above belongs to a part with a limit.
+    /// The part above has a limit.
     Limit(u32),
     /// How the JSON value above is laid out.
     Layout(LayoutId),
@@ -98,7 +97,7 @@ impl Frame {
 /// that ends with it, where that matters.
 pub type ExitKey = (ThreadLexeme, Verdict, TextId);
 
-/// Where the first few exits of a stack lead: appended to by any thread, read without a lock.
+/// The first few exits of a stack: any thread appends to them, and reads them without a lock.
 #[derive(Debug, Default)]
 pub struct FirstExits(OnceLock<Box<(ExitKey, StackId, FirstExits)>>);
 

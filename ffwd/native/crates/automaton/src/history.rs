@@ -23,7 +23,7 @@ pub const ANY_HISTORY: UsedId = UsedId(u32::MAX);
 /// With what the entries begin that say which containers have a member.
 const MEMBER: u8 = b'.';
 
-/// How many containers are told apart of which an item may become one.
+/// The most containers to distinguish that an item may become.
 const MAX_RIVALS: usize = 64;
 
 /// Containers that came, and that an item that is being written may still equal.
@@ -31,7 +31,7 @@ const MAX_RIVALS: usize = 64;
 pub(super) enum Agreeing {
     None,
     Few(Vec<SchemaId>),
-    /// At most so many.
+    /// At most this many.
     Many(u32),
 }
 
@@ -111,7 +111,7 @@ impl Histories {
         Ok(items)
     }
 
-    /// What goes on with some bytes.
+    /// Returns the values that start with some bytes.
     pub(super) fn find(&self, from: UsedId, bytes: &[u8]) -> Option<UsedId> {
         bytes.iter().try_fold(from, |node, &byte| self.sets.child(node, byte))
     }
@@ -319,7 +319,7 @@ fn read_members(text: &[u8]) -> (Vec<Member>, Option<Member>) {
     }
 }
 
-/// Where the value ends that begins somewhere in a text, if it does.
+/// Returns the end of the value that starts somewhere in a text, if it ends.
 fn value_end(text: &[u8], at: usize) -> Option<usize> {
     match text.get(at)? {
         b'"' => string_end(text, at),
@@ -360,7 +360,7 @@ fn string_end(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Where the value begins that is being written within so many containers that have not ended.
+/// Returns the start of the current value within this many open containers.
 pub(super) fn open_value(text: &[u8], depth: usize) -> usize {
     if depth == 0 {
         return 0;

@@ -33,7 +33,7 @@ impl ShortHash {
 pub struct Ids(HashTable<(ShortHash, u32)>);
 
 impl Ids {
-    /// What an id takes, about: see [`super::memory::map_entry`].
+    /// The estimated memory of an id: see [`super::memory::map_entry`].
     pub const ENTRY_BYTES: usize = super::memory::map_entry::<ShortHash, u32>();
 
     /// The id of the value with this hash that `is` confirms.

@@ -1,4 +1,4 @@
-//! What the next item of an array must satisfy so that the array can still be completed.
+//! The demands on the next item of an array, so that the array can be completed.
 
 use super::error::EngineError;
 use ffwd_bounds::error::LimitExceeded;
@@ -8,7 +8,7 @@ use ffwd_json_schema::{ArraySpec, Contains, SchemaId, SchemaSet};
 /// How many `contains` may count at once in one array.
 const MAX_COUNTING: usize = 8;
 
-/// What equals none of the values that came.
+/// Returns the schema of values that equal none of the earlier ones.
 pub fn differs(set: &SchemaSet, came: &[SchemaId]) -> Result<SchemaId, EngineError> {
     // The conjunction is kept in order, by values that take long to compare.
     meter::charge(1 + 56 * came.len())?;
@@ -19,7 +19,7 @@ pub fn differs(set: &SchemaSet, came: &[SchemaId]) -> Result<SchemaId, EngineErr
     Ok(set.conjunction(&others)?)
 }
 
-/// Whether it matters if the item at a place satisfies a `contains` that has counted so many.
+/// Returns whether an item affects a `contains` with this count at this position.
 pub fn counts(contains: &Contains, count: u64, place: u64) -> bool {
     contains.from <= place && (count < contains.min || contains.max.is_some())
 }
@@ -27,10 +27,10 @@ pub fn counts(contains: &Contains, count: u64, place: u64) -> bool {
 /// One way for the next item to leave an array that can be completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// What the item must satisfy.
+    /// The schema that the item must satisfy.
     pub schema: SchemaId,
-    /// What it must not equal, as schemas of what does: the items that came, where all must differ,
-    /// and the values that the items after it cannot do without. Sorted.
+    /// Sorted schemas of the values that it must not equal: the earlier items, if all must differ,
+    /// and the values that later items need.
     pub avoided: Vec<SchemaId>,
 }
 
@@ -64,7 +64,7 @@ pub fn is_satisfiable(
     }
 }
 
-/// What may be found out about an item: a schema, and what the rest of the array is if it holds.
+/// A test of an item: a schema, and the rest of the array if it holds.
 enum Test {
     /// The `contains` at this place counts it.
     Contains(usize),
@@ -77,7 +77,7 @@ struct NextItem<'a> {
     set: &'a SchemaSet,
     rest: &'a ArraySpec,
     came: &'a [SchemaId],
-    /// What it must satisfy in any case.
+    /// The unconditional demand.
     base: SchemaId,
     tests: Vec<(Test, SchemaId)>,
 }
@@ -118,7 +118,7 @@ pub fn demands(
 }
 
 impl NextItem<'_> {
-    /// What is left after the item, if exactly the tests of `holding` hold.
+    /// Returns the rest after the item, if exactly the tests of `holding` hold.
     fn after(&self, holding: u32) -> Option<ArraySpec> {
         let mut after = self.rest.clone();
         if !after.prefix.is_empty() {

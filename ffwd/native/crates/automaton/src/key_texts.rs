@@ -1,5 +1,4 @@
-//! What has been written, where it is to be remembered: keys that must not come again, and items
-//! that later ones are compared with.
+//! Recorded texts: keys that must not repeat, and items that later ones are compared with.
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -64,7 +63,7 @@ impl Texts {
         Ok(id)
     }
 
-    /// How many texts there are, all their beginnings among them.
+    /// Returns the number of texts, including all prefixes.
     pub fn len(&self) -> usize {
         self.texts.count()
     }

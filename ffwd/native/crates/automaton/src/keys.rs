@@ -1,11 +1,11 @@
-//! The keys that may come in an object: declared names, and the lexeme of all other keys.
+//! The keys of an object: declared names, and the lexeme of all other keys.
 //!
-//! The names of an object are sorted by their spelling, so those that begin with some bytes are a
-//! range of them. A *node* is such a range together with the place in the lexeme of the other keys,
-//! and the keys without a name that came already. Nodes are made where a text gets to.
+//! The names of an object are sorted by their text, so those with a common prefix are a range. A
+//! *node* is such a range together with the state of the lexeme of other keys, and the earlier keys
+//! without a name. Nodes are made as a text reaches them.
 //!
-//! Where patterns restrict the other keys, all that are left at a node may be names, or have come.
-//! Such a node has no base: it is *dead* unless some name in its range may come.
+//! If patterns restrict the other keys, all that are left at a node may be names or earlier keys.
+//! Such a node has no base: it is *dead* unless some name in its range is allowed.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -31,7 +31,7 @@ pub struct KeyNodeId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeySetId(u32);
 
-/// What a name that ends at a node is.
+/// A name that ends at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Terminal {
     /// No declared name.
@@ -153,7 +153,7 @@ pub struct KeyNode {
     depth: u32,
     /// Keys without a name that came already.
     used: UsedId,
-    /// Where other keys are allowed.
+    /// The state of other keys, if they are allowed.
     pub base: Option<KeyBase>,
 }
 
@@ -178,7 +178,7 @@ pub struct PlainNames<'k> {
     pub names: &'k [Box<[u8]>],
     /// The place of the first among all names.
     pub first: u32,
-    /// How many bytes the node stands for.
+    /// The number of bytes up to the node.
     pub depth: usize,
     allowed: &'k NameSet,
 }
@@ -311,7 +311,7 @@ impl Keys {
         (node.from..node.to).filter(|&name| allowed.contains(name))
     }
 
-    /// What is left to write of a name of a node, with its closing quote.
+    /// Returns the rest of a name after a node, with its closing quote.
     pub fn rest_of_name(&self, node: &KeyNode, name: u32) -> Vec<u8> {
         let name = &self.set(node).names[name as usize];
         name[node.depth as usize..].iter().copied().chain([b'"']).collect()
@@ -334,7 +334,7 @@ impl Keys {
         })
     }
 
-    /// What ends here.
+    /// Returns the name that ends here.
     pub fn terminal(&self, node: &KeyNode) -> Terminal {
         match self.names(node).first() {
             Some(name) if name.len() == node.depth as usize => {
@@ -353,8 +353,8 @@ impl Keys {
         node.base.is_none() && !self.set(node).allowed.has_any(node.from, node.to)
     }
 
-    /// The declared names, and the keys that came, which go on with a byte; `None` if only other
-    /// keys do.
+    /// Returns the declared names, and the earlier keys, that continue with a byte; `None` if only
+    /// other keys do.
     pub fn child(&self, node: &KeyNode, byte: u8) -> Result<Option<KeyNode>, LimitExceeded> {
         let names = self.names(node);
         let depth = node.depth as usize;
@@ -420,8 +420,8 @@ impl Keys {
         }
     }
 
-    /// The names of a node as they are, and which of all names may come, where these are all that
-    /// there is to know: no keys have come, and other keys go on everywhere or nowhere.
+    /// Returns the names of a node, and the allowed ones of all names, if nothing else matters:
+    /// there are no earlier keys, and other keys continue everywhere or nowhere.
     pub fn plain_names(&self, node: &KeyNode) -> Option<PlainNames<'_>> {
         let is_plain = node.used == UsedId::EMPTY
             && node.base.is_none_or(|base| base.lexeme == index::ANY_STRING);
@@ -434,7 +434,7 @@ impl Keys {
         })
     }
 
-    /// The texts of a lexeme, spelled, if they are few.
+    /// Returns the texts of a lexeme, as JSON strings, if they are few.
     pub fn texts(
         &self,
         lexeme: &Lexeme,

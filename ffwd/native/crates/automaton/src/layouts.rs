@@ -1,10 +1,10 @@
-//! How the values of a grammar are written: the lexemes between their parts, by value and by depth.
+//! The layouts of a grammar's values: the lexemes between their parts, by value and by depth.
 //!
-//! A value that is written in one of several ways has a frame below it that says which
-//! ([`super::frame::Frame::Layout`]); every cell above knows it. Where a text decides between
-//! layouts, that frame is exchanged, so that from there on all is as if there had been no choice.
-//! A consistent layout is decided in at most two places: whether lines are broken right after the
-//! first bracket, and whether separators have blanks at the first separator.
+//! A value with one of several layouts has a frame below it that names the layout
+//! ([`super::frame::Frame::Layout`]); every cell above has access to it. When the text chooses a
+//! layout, that frame is replaced, and from there on the stack equals one without a choice. A
+//! consistent layout is decided at two positions at most: by a line break after the first bracket,
+//! and by blanks at the first separator.
 
 use parking_lot::Mutex;
 
@@ -22,10 +22,10 @@ use ffwd_regular::regex::Ast;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LayoutId(pub u16);
 
-/// What one level may be indented by in a consistent layout: so many blanks, or a tab.
+/// The largest indent of one level in a consistent layout: this many blanks, or a tab.
 pub const MAX_BLANKS: u32 = 8;
 
-/// How many layouts one grammar may have, counting those that a text may yet decide for.
+/// The most layouts of one grammar, including those that a text may choose.
 const MAX_LAYOUTS: usize = 1 << 16;
 
 /// The lexemes between the members or items of a container.
@@ -40,7 +40,7 @@ pub struct Marks {
     pub close_array: u32,
 }
 
-/// What a text may yet decide for.
+/// A choice that the text makes.
 #[derive(Clone, Copy, Debug)]
 enum Choice {
     Made,
@@ -74,7 +74,7 @@ struct Entry {
 struct Indentation {
     item_separator: Box<str>,
     indent: Box<str>,
-    /// Of the containers in no other, in one other, and so on.
+    /// The marks of containers by depth.
     levels: Mutex<Vec<Marks>>,
 }
 
@@ -111,7 +111,7 @@ impl Indentation {
         Ok(levels[depth as usize])
     }
 
-    /// A line break and the indentation of what is in so many containers.
+    /// Returns a line break and the indentation within this many containers.
     fn line(&self, depth: u32) -> Ast {
         let indent = Ast::literal(&self.indent);
         Ast::concat([Ast::literal("\n"), Ast::repeat(indent, depth, Some(depth))])
@@ -122,13 +122,13 @@ impl Indentation {
 #[derive(Debug, Default)]
 pub struct Layouts {
     entries: Vec<Entry>,
-    /// The kinds of white space, and the layout that each begins with.
+    /// The kinds of white space, each with its initial layout.
     roots: Vec<(Whitespace, LayoutId)>,
 }
 
 impl Layouts {
-    /// The layout that values with this white space begin with. `first` is the first of the lexemes
-    /// of the white space, and `add_lexeme` interns another one.
+    /// Returns the initial layout of values with this white space. `first` is the first of the
+    /// lexemes of the white space, and `add_lexeme` interns another one.
     pub fn add(
         &mut self,
         whitespace: &Whitespace,
@@ -301,7 +301,7 @@ impl Automaton {
         Ok(relaid)
     }
 
-    /// Whether two stacks are one but for the layout that the second has decided for.
+    /// Returns whether two stacks differ only in the layout that the second has chosen.
     pub(super) fn is_relaid(&self, stack: StackId, other: StackId) -> Result<bool, EngineError> {
         let (own, layout) = (self.cell(stack).layout, self.cell(other).layout);
         Ok(stack == other || own != layout && self.relaid(stack, layout)? == other)

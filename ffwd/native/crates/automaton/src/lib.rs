@@ -1,13 +1,13 @@
 //! A compiled grammar: a lazily built automaton over bytes with interned states.
 //!
-//! A [`StateId`] stands for a *configuration*: a set of [`Thread`]s, each a state of a lexeme and
-//! the interned stack of what must follow it. JSON's own syntax is deterministic, so a JSON
-//! grammar mostly has one thread; several stand side by side where different lexemes may begin.
-//! Stacks are hash-consed lists of frames ([`frame`]); the frames of JSON containers
-//! ([`mod@object`], [`mod@array`]) run every alternative of a schema at once, and the value inside hands
-//! back a verdict: one bit for each schema that was asked.
+//! A [`StateId`] identifies a *configuration*: a set of [`Thread`]s, each a state of a lexeme and
+//! the interned stack after it. JSON's own syntax is deterministic, so a JSON grammar usually has
+//! one thread; there are several where different lexemes may begin.
 //!
-//! Every configuration that is kept is alive: some completion is accepted.
+//! Stacks are hash-consed lists of frames ([`frame`]). The frames of JSON containers ([`mod@object`],
+//! [`mod@array`]) run every alternative of a schema at once, and the value inside returns a verdict:
+//! one bit for each schema of its query. Every stored configuration is alive: some completion is
+//! accepted.
 
 pub mod array;
 mod beginnings;
@@ -70,7 +70,7 @@ pub use pointer::Rivals;
 pub use thread::{Thread, ThreadLexeme, Threads};
 pub use used_keys::UsedId;
 
-/// What to compile.
+/// The source of an automaton.
 #[derive(Debug)]
 pub enum Grammar {
     /// A whole text of a regular language.

@@ -1,8 +1,8 @@
-//! How many bytes end a part of a text at most, wherever in it the text stands.
+//! Upper bounds on the bytes that complete a part with a limit, from any position in it.
 //!
-//! Where a limit leaves more tokens than that, no token of the part need be looked at. It is known of
-//! parts that do not nest: of regular languages, and of what is put together from them. A token is
-//! at least a byte, so bytes are a bound on tokens.
+//! While a limit leaves more tokens than that, no token of the part needs a check. The bound exists
+//! for parts without nesting: regular languages and their compositions. A token has at least one
+//! byte, so bytes bound tokens.
 
 use rustc_hash::FxHashMap;
 
@@ -34,7 +34,7 @@ pub(super) struct Bounds {
     all_are_roomy: bool,
 }
 
-/// Of a symbol.
+/// The bound of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Bound {
     /// Bytes of a text of it that is not empty.
@@ -55,10 +55,10 @@ impl Automaton {
         Ok(bounds.parts.get(&part).copied().filter(|&bytes| bytes < UNKNOWN))
     }
 
-    /// Whether every part with a limit can be ended in time after any token that it begins with.
+    /// Returns whether every part with a limit can be completed in time after any first token.
     ///
     /// # Errors
-    /// A limit of a lexeme is passed.
+    /// A limit of a lexeme is exceeded.
     pub fn limits_are_roomy(&self) -> Result<bool, EngineError> {
         Ok(self.bounds()?.is_some_and(|bounds| bounds.all_are_roomy))
     }
@@ -86,7 +86,7 @@ impl Automaton {
         }
         let ids = || (0..symbols.len() as u32).map(SymbolId);
         let mut bounds = vec![Bound { whole: UNKNOWN, inside: 0, longest: false }; symbols.len()];
-        // Only what is in such a part is asked for.
+        // Only the symbols in such a part are needed.
         let mut wanted = vec![false; symbols.len()];
         let mut pending: Vec<SymbolId> = ids()
             .filter(|&id| matches!(symbols.get(id), Symbol::Marked(node, _) if limits.contains_key(node)))
@@ -155,10 +155,10 @@ impl Automaton {
         Ok(Bounds { parts, all_are_roomy })
     }
 
-    /// Of a lexeme alone.
+    /// Returns the bound of a lexeme alone.
     fn bound_of(&self, language: &Ast) -> Result<Bound, EngineError> {
-        // At most so many characters beside another language: where they do not suffice for what ends
-        // that one, something with as few as are left does.
+        // An intersection with a bound on characters: if they do not suffice for a completion of
+        // the other language, one with as few as are left does.
         if let Ast::Intersection(parts) = language {
             let counts = |part: &Ast| matches!(part, Ast::Repeat { inner, min: 0, .. } if matches!(**inner, Ast::Class(_)));
             let rest: Vec<Ast> = parts.iter().filter(|part| !counts(part)).cloned().collect();
@@ -182,7 +182,7 @@ fn bound(program: &Program, bounds: &[Bound], id: SymbolId) -> Bound {
     let symbols = &program.symbols;
     let of = |id: SymbolId| bounds[id.0 as usize];
     let needed = |id: SymbolId| if symbols.is_nullable(id) { 0 } else { of(id).whole };
-    // Where a lexeme ends at its longest match, what follows decides whether it may end.
+    // The text after a longest match decides whether the lexeme may end.
     let alone = |bound: Bound| if bound.longest { UNKNOWN } else { bound.inside };
     match symbols.get(id) {
         Symbol::Empty => Bound { whole: UNKNOWN, inside: 0, longest: false },

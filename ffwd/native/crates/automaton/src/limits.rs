@@ -1,17 +1,17 @@
-//! Parts of a text that have at most so many tokens.
+//! Parts of a text with a limited number of tokens.
 //!
-//! A part with a limit pushes a frame below what is inside of it, which is transparent: where the
-//! inside has ended, what is below goes on. How many tokens a part has had is not said by the stack,
-//! so that stacks and masks are shared by all texts. The frame has an *age* instead: the parts that
-//! are open began with so many different tokens, and the age is the number of that token among them,
-//! the oldest first. Whoever follows a text knows which tokens these are (`matcher::sections`).
+//! A part with a limit pushes a frame below its content. The frame is transparent: after the
+//! content, the stack below continues. The stack does not hold the number of tokens of a part, so
+//! that all texts share stacks and masks. The frame has an *age* instead. Open parts started at
+//! different tokens, and the age is the rank of a part's first token among these, the oldest first.
+//! The caller that follows a text has these tokens (`matcher::sections`).
 //!
-//! A part begins with its first byte, or with a token that is taken as a whole. Until then its frame
-//! is *unopened*; with that byte it is *fresh*, and after the token it gets an age
-//! ([`Automaton::aged`]). Masks know nothing of ages, for they ask only for the next token.
+//! A part starts with its first byte, or with a token that is taken as a whole. Until then its
+//! frame is *unopened*; with that byte it is *fresh*, and after the token it gets an age
+//! ([`Automaton::aged`]). Masks ignore ages, because they concern only the next token.
 //!
-//! A part within one that may have no more tokens than it needs no frame of its own. So as many ages
-//! are told apart at most as there are different limits, but where texts are ambiguous.
+//! A part within one that may have no more tokens than it needs no frame of its own. The number of
+//! ages is therefore at most the number of different limits, except in ambiguous texts.
 
 mod ages;
 
@@ -48,16 +48,16 @@ pub(super) struct Limit {
 
 impl Held for Limit {}
 
-/// What is known of a stack.
+/// The limits of a stack.
 #[derive(Clone, Debug)]
 struct OnStack {
     /// The limits that are on it, or on one of the stacks that it stands for; sorted.
     limits: Arc<[u32]>,
-    /// However the text goes on from it, it is within a part of at most so many tokens.
+    /// The tightest limit of the parts that contain every continuation.
     tightest: u32,
 }
 
-/// What only a grammar with limits has.
+/// The parts of the automaton that only grammars with limits have.
 #[derive(Debug)]
 pub(super) struct Limits {
     frames: Interner<Limit>,
@@ -96,7 +96,7 @@ impl Limits {
 pub struct OpenPart {
     pub node: NodeId,
     pub max_tokens: u32,
-    /// With which of the tokens it began that parts which are open began with.
+    /// The rank of its first token among those of the open parts.
     pub age: u32,
 }
 
@@ -110,7 +110,7 @@ pub struct Aged {
     pub fresh: bool,
 }
 
-/// What becomes of a limit on a stack.
+/// A change of a limit on a stack.
 enum Change {
     Keep,
     Age(u32),

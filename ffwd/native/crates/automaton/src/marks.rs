@@ -1,12 +1,12 @@
-//! What a text's readings say beside its bytes: where the parts of a grammar that are reported begin
-//! and end, and the values and keys of JSON.
+//! The structure of a text besides its bytes: the start and end of reported parts of a grammar, and
+//! the values and keys of JSON.
 //!
-//! A text is followed for this with stacks of their own, on which a frame stands where each such part
-//! ends ([`Frame::Mark`]). Everything else is the automaton's: symbols, lexemes, containers, unions,
-//! and how they are left. So configurations and masks know nothing of marks.
+//! A text is followed for this with separate stacks, which have a frame at the end of each such
+//! part ([`Frame::Mark`]). Everything else is the automaton's: symbols, lexemes, containers,
+//! unions, and exits. Configurations and masks are independent of marks.
 //!
-//! What begins on a stack comes in groups, one for each sequence of marks that lies between what has
-//! ended and what begins (`Beginning`). Within a group readings are one, as they are in
+//! The threads that begin on a stack come in groups, one for each sequence of marks between the
+//! ended part and the next one (`Beginning`). Within a group parses are merged, as they are in
 //! configurations.
 
 use smallvec::SmallVec;
@@ -67,7 +67,7 @@ enum Edge {
 type Following<'o> = dyn FnMut(&[Mark], &[Thread]) -> Result<(), EngineError> + 'o;
 
 impl Automaton {
-    /// What follows a thread whose lexeme ends here: the marks of that, and what may begin.
+    /// Returns the exit of a thread whose lexeme ends here: its marks, and the beginnings.
     fn leave(
         &self,
         thread: &Thread,
@@ -97,7 +97,7 @@ impl Automaton {
         Ok(())
     }
 
-    /// What a lexeme of JSON says where it ends.
+    /// Returns the mark at the end of a lexeme of JSON.
     fn mark_of_exit(&self, thread: &Thread) -> Result<Option<Mark>, EngineError> {
         let Some(json) = self.json() else { return Ok(None) };
         let goes_on = |mark: u32| self.goes_on(json, thread.stack, mark);
@@ -124,7 +124,7 @@ impl Automaton {
         })
     }
 
-    /// What a thread says of where it begins, if it begins with the next byte.
+    /// Returns the mark at the start of a thread, if it begins with the next byte.
     fn mark_of_start(&self, thread: &Thread) -> Result<Option<Mark>, EngineError> {
         let Some(json) = self.json() else { return Ok(None) };
         let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(None) };

@@ -11,7 +11,7 @@ use super::key_texts::MAX_TEXTS;
 
 use ffwd_regular::expr::Lexeme;
 
-/// What a value holds beside itself.
+/// The memory of a value besides itself.
 pub trait Held {
     fn held_bytes(&self) -> usize {
         0
@@ -26,8 +26,8 @@ impl Held for String {
     }
 }
 
-/// About what an entry of a hash map takes: it has been seen to be less than half full on average,
-/// as it doubles when it is, and what it was before stays with the allocator for a while.
+/// The estimated memory of a hash map's entry. Maps double and are therefore less than half full on
+/// average, and the allocator keeps the previous table for a while.
 pub const fn map_entry<K, V>() -> usize {
     (std::mem::size_of::<(K, V)>() + 1) * 9 / 4
 }
@@ -74,8 +74,8 @@ impl AutomatonBytes {
     }
 }
 
-/// The bytes of the lexemes of one automaton. Lexemes grow by themselves, so they are weighed anew
-/// after so many questions as there are lexemes, which costs little beside what was asked for.
+/// The bytes of the lexemes of one automaton. Lexemes grow by themselves, so they are measured
+/// again after as many calls as there are lexemes, which is cheap compared with the calls.
 #[derive(Debug, Default)]
 pub struct LexemeBytes {
     asked: AtomicUsize,
@@ -110,8 +110,8 @@ impl Automaton {
         self.lexeme_bytes.weigh(&self.lexemes);
     }
 
-    /// Whether more has been built than leaves room for much else, so that a limit on numbers may be
-    /// passed before one on bytes: that of the grammar on states or stacks, or a fixed one.
+    /// Returns whether little room is left, so that a limit on counts may be exceeded before the
+    /// one on bytes: the grammar's on states or stacks, or a fixed one.
     pub fn is_crowded(&self, max_states: usize, max_stacks: usize) -> bool {
         let texts = self.json().map_or(0, |json| json.keys.texts.len());
         let most = |limit: usize, maximum: usize| limit.min(maximum) / 4 * 3;

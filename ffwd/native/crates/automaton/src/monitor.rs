@@ -31,7 +31,7 @@ impl Satisfiable {
     }
 }
 
-/// What a name of the group is to a monitor.
+/// The role of a name of the group in a monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It may not come.
@@ -42,7 +42,7 @@ pub enum Role {
     Class(u32),
 }
 
-/// What an excluded alternative says of a key.
+/// The demand of an excluded alternative on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// An object with the key is none of it.
@@ -69,7 +69,7 @@ impl Unnamed {
     }
 }
 
-/// What an excluded alternative asks of the names of the group.
+/// The demands of an excluded alternative on the names of the group.
 #[derive(Debug)]
 pub enum Asks {
     /// It asks nothing of names but these, which are sorted.
@@ -126,7 +126,7 @@ pub enum Key {
     Unnamed(u32),
 }
 
-/// Where a monitor stands between the members of an object.
+/// The state of a monitor between the members of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// How far it has come in the properties that have an order.
@@ -155,7 +155,7 @@ fn without(
 pub struct Monitor {
     pub spec: Arc<ObjectSpec>,
     pub owners: Verdict,
-    /// The first so many properties come in the order in which they are declared.
+    /// The number of properties that come first in the order of their declaration.
     ordered: u32,
     /// For each name of the group.
     roles: Vec<Role>,
@@ -178,7 +178,7 @@ pub struct Monitor {
     satisfiable: Vec<Satisfiable>,
 }
 
-/// What a specification says of the names of a group.
+/// The statements of a specification about the names of a group.
 pub struct Claims<'a> {
     pub roles: Vec<Role>,
     /// The name of each property.
@@ -188,7 +188,7 @@ pub struct Claims<'a> {
 }
 
 impl Monitor {
-    /// Beside what it shares with the schema, about.
+    /// Returns the estimated memory besides what it shares with the schema.
     pub fn memory_bytes(&self) -> usize {
         let asks = self.unnamed.iter().map(|class| std::mem::size_of_val(&*class.asks));
         let exclusions = self.exclusions.iter().map(|exclusion| {
@@ -337,7 +337,7 @@ impl Monitor {
         Ok(satisfiable.get(set, schema)?.then_some((schema, next)))
     }
 
-    /// What an exclusion says of a key.
+    /// Returns the demand of an exclusion on a key.
     pub fn ask(&self, exclusion: usize, key: Key) -> Ask {
         match key {
             Key::Name(name) => self.exclusions[exclusion].asks.of(name),
@@ -345,7 +345,7 @@ impl Monitor {
         }
     }
 
-    /// Of the pending exclusions those that ask something of a key, and the others.
+    /// Splits the pending exclusions into those with a demand on the key, and the others.
     pub fn split(&self, pending: &ExclusionSet, key: Key) -> (ExclusionSet, ExclusionSet) {
         match key {
             Key::Name(name) => match self.touching.get(&name) {
@@ -460,8 +460,8 @@ impl Monitor {
         (pending, without)
     }
 
-    /// What the rest of an object must be, its exclusions included, that the monitor accepts.
-    /// `decoded` has the names of the group.
+    /// Returns the rest of an object that the monitor accepts, including its exclusions. `decoded`
+    /// has the names of the group.
     pub fn left(
         &self,
         place: &Place,

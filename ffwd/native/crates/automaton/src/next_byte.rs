@@ -1,4 +1,4 @@
-//! Which bytes may come next, without stepping through all of them.
+//! The allowed next bytes, without stepping through all of them.
 
 use smallvec::SmallVec;
 
@@ -26,8 +26,8 @@ impl Automaton {
         }
     }
 
-    /// Adds the bytes that may come next; `false` if there are too many to list, or the end may, or
-    /// items that came may rule some out.
+    /// Adds the allowed next bytes. Returns `false` if they are too many to list, if the end is
+    /// allowed, or if earlier items may exclude some.
     pub fn list_bytes(
         &self,
         threads: &[Thread],
@@ -62,10 +62,10 @@ impl Automaton {
         Ok(true)
     }
 
-    /// Whether a byte may come next, though where a lexeme ends with it nothing may follow: then what
-    /// has been compared with earlier items rules it out.
+    /// Returns whether a byte is allowed next. After a lexeme that it ends, comparison with earlier
+    /// items may still exclude every continuation.
     pub fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool, EngineError> {
-        // Whatever a lexeme or a name goes on with is alive, and cheaper to see than where it leads.
+        // Every continuation of a lexeme or a name is alive, and cheaper to check than its target.
         for thread in threads.iter().filter(|thread| !self.is_rivalled(thread)) {
             let (lexeme, state) = match (thread.lexeme, self.json()) {
                 (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),

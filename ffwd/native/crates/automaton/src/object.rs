@@ -40,7 +40,7 @@ pub struct Live {
 /// The members so far, as far as they still matter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Members {
-    /// Names of the group that came, but for those that the places of all monitors tell of.
+    /// Earlier names of the group, except those that the monitors' states imply.
     pub seen: NameSet,
     /// How many, at most the cap of the group.
     pub count: u64,
@@ -48,7 +48,7 @@ pub struct Members {
     used: UsedId,
 }
 
-/// Where an object stands between its members. What follows from the first three is kept with them.
+/// The state of an object between its members, with cached consequences of the first three fields.
 #[derive(Clone, Debug)]
 pub struct ObjectState {
     group: ObjectGroupId,
@@ -251,9 +251,9 @@ impl Automaton {
         !json.keys.is_dead(&json.keys.node(json.object_states.get(id.0).keys))
     }
 
-    /// After a key: the stack that expects the colon and the value; `parent` lies below the object.
-    /// `accept` is the verdict of the lexeme of the keys without a name, if it was one, and `key` is
-    /// what it wrote; else it is the name, by its place among the sorted names of the group.
+    /// Returns the stack after a key, which expects the colon and the value; `parent` is below the
+    /// object. For a key without a name, `accept` is the verdict of its lexeme and `key` its text;
+    /// otherwise `accept` is the index of the name in the sorted names of the group.
     pub(super) fn member(
         &self,
         json: &JsonParts,
@@ -368,7 +368,7 @@ impl Automaton {
     }
 }
 
-/// What leaves an object without end.
+/// Whether an object may have infinitely many values.
 impl Automaton {
     /// The only alternative of an object, if nothing is excluded from it.
     fn only_alternative<'j>(
@@ -406,7 +406,7 @@ impl Automaton {
         Ok(inside.is_some_and(|inside| lexeme.takes_anything(inside)))
     }
 
-    /// Whether any number of keys may come after a member whatever its value is.
+    /// Returns whether any number of keys may follow a member, whatever its value is.
     pub(super) fn has_endless_keys_after(
         &self,
         json: &JsonParts,
@@ -414,7 +414,7 @@ impl Automaton {
     ) -> Result<bool, EngineError> {
         let pending = json.object_pendings.get(id.0);
         let group = self.group(json, json.object_states.get(pending.from.0).group);
-        // Of those that are required one is left.
+        // One of the required members is left.
         let required = |entry: &&Entry| {
             let monitor = &group.monitors[entry.monitor as usize];
             group.is_required(monitor)
@@ -497,9 +497,9 @@ impl Automaton {
     }
 }
 
-/// What an object still needs, about; see [`super::estimate`].
+/// The estimated rest of an object; see [`super::estimate`].
 impl Automaton {
-    /// Of these names those that alternatives need, for each one the first, at most so many.
+    /// Returns the first of these names that each alternative needs, at most this many.
     pub(super) fn needed_names(
         &self,
         json: &JsonParts,

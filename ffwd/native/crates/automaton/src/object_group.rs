@@ -26,8 +26,8 @@ const MAX_LISTED: u64 = 4096;
 /// How many classes the keys that one alternative and its exclusions tell apart may fall in.
 const MAX_CLASSES: usize = 1024;
 
-/// Which of a group's languages a key without a name may belong to: to one of the `required` ones;
-/// whether it belongs to the `observed` ones is to be told as well.
+/// The languages of a group for a key without a name: it must belong to one of the `required` ones,
+/// and its membership in the `observed` ones is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenKeys {
     pub required: Verdict,
@@ -58,17 +58,17 @@ pub struct ObjectGroup {
     /// The languages of the other keys; `None` for any.
     languages: Vec<Option<Ast>>,
     lexemes: Mutex<FxHashMap<OpenKeys, u32>>,
-    /// Where an object of the group begins.
+    /// The state at the start of an object of the group.
     pub start: OnceLock<ObjectStateId>,
     /// From this many members on their number makes no difference.
     pub cap: u64,
-    /// Whether keys without a name may come, be forbidden and come again, so that those that came
-    /// are to be remembered apart.
+    /// Whether keys without a name may be allowed, forbidden and allowed again, so that earlier
+    /// ones are recorded separately.
     pub remembers_keys: bool,
 }
 
 impl ObjectGroup {
-    /// Beside the lexemes, about.
+    /// Returns the estimated memory besides the lexemes.
     fn memory_bytes(&self) -> usize {
         let names = self.names.iter().map(|name| name.len() + 16);
         let languages = self.languages.iter().flatten().map(Ast::memory_bytes);
@@ -226,7 +226,7 @@ impl Builder<'_> {
         Ok(self.languages.len() as u32 - 1)
     }
 
-    /// The classes of the keys without a name. Where these are few the keys become names.
+    /// Returns the classes of the keys without a name. If they are few, the keys become names.
     fn classes(&mut self, spec: &ObjectSpec) -> Result<Vec<Unnamed>, EngineError> {
         let mut classes: Vec<Class> = spec
             .others

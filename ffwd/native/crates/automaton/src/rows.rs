@@ -151,9 +151,9 @@ impl Automaton {
         Ok(())
     }
 
-    /// As [`Self::begin_row`], where the lexemes are too many for one automaton: those with the same
-    /// stacks after them are one, and where these are still too many, each part of them knows the
-    /// others as one language, after which nothing follows.
+    /// As [`Self::begin_row`], for more lexemes than one automaton can have. Those with the same
+    /// stacks after them are merged. If these are still too many, they are divided into parts, each
+    /// of which has the others as one language without an exit.
     fn begin_large_row(
         &self,
         rules: &Rules,
@@ -213,7 +213,7 @@ impl Automaton {
         alive.map(|&after| self.cell(after).height).min().unwrap_or(cell.height)
     }
 
-    /// What follows a row where the languages of a verdict have ended.
+    /// Returns the exit of a row after the languages of a verdict have ended.
     pub(super) fn row_exit(
         &self,
         rules: &Rules,
@@ -230,7 +230,7 @@ impl Automaton {
         self.union(rules, &stacks)
     }
 
-    /// Of rows of the same lexeme the union of the stacks after each language.
+    /// Returns the union of the stacks after each language, for rows of the same lexeme.
     pub(super) fn union_of_rows(
         &self,
         rules: &Rules,

@@ -1,13 +1,13 @@
-//! Grammars of rules: what may begin on a stack of symbols.
+//! Grammars of rules: the lexemes that may begin on a stack of symbols.
 //!
-//! A stack is a list of symbols that must still follow. Where several lists may, they are one
-//! *union*, factored by their tops, so that an ambiguous text has few threads and not one for each
-//! of its readings: all threads in the same state of a lexeme are one, on the union of what follows
-//! them. This is what graph-structured stacks do.
+//! A stack is a list of the symbols that must follow. Several possible lists form one *union*,
+//! factored by their tops. An ambiguous text then has few threads and not one for each parse: all
+//! threads in the same state of a lexeme are merged, on the union of their stacks. Graph-structured
+//! stacks work in this way.
 //!
-//! Lexemes that end wherever they can are a thread each. Those that end at their longest match are
-//! run side by side as one lexeme, a *row*: where it ends, its verdict tells which of them have, and
-//! what follows is the union of what follows those.
+//! Lexemes that end wherever they can are a thread each. Those that end at their longest match run
+//! side by side as one lexeme, a *row*: its verdict names those that have ended, and the exit is
+//! the union of their exits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use ffwd_grammar::{Lexing, Longest, NodeId, ScopeId, Span};
 use ffwd_regular::expr::{LexState, LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 
-/// What a leaf of the symbols is.
+/// The kind of a leaf of the symbols.
 #[derive(Clone, Debug)]
 pub enum Leaf {
     /// A language without the empty text.
@@ -53,7 +53,7 @@ pub struct Program {
     pub leaves: FxHashMap<NodeId, Leaf>,
     /// The parts that are reported.
     pub spans: FxHashMap<NodeId, Span>,
-    /// Of parts that have one: how many tokens they may have.
+    /// The most tokens of parts with a limit.
     pub limits: FxHashMap<NodeId, u32>,
     /// Whether what follows a row is found when it begins, and not when it has ended.
     pub eager_rows: bool,
@@ -61,13 +61,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// A part that is to be reported, and that begins with itself, so that it has no place on stacks.
+    /// Returns a reported part that can start with itself, and so has no position on stacks.
     pub fn unreported(&self) -> Option<&Span> {
         self.symbols.unmarked.iter().find_map(|node| self.spans.get(node))
     }
 }
 
-/// A symbol so many times.
+/// A number of repetitions of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Count {
     pub(super) inner: SymbolId,
@@ -77,7 +77,7 @@ pub(super) struct Count {
 
 impl Held for Count {}
 
-/// What only a grammar of rules has.
+/// The parts of the automaton that only grammars of rules have.
 #[derive(Debug)]
 pub struct Rules {
     pub(super) program: Arc<Program>,
@@ -87,11 +87,11 @@ pub struct Rules {
     pub(super) unions: Interner<Union>,
     pub(super) rows: Interner<Row>,
     pub(super) families: Families,
-    /// Of a grammar with one family.
+    /// The first lexemes, in a grammar with one family.
     firsts: Option<Firsts>,
     pub(super) dead_ends: DeadEnds,
     has_tokens: bool,
-    /// Where some part has a limit.
+    /// The limits, if some part has one.
     pub(super) limits: Option<Limits>,
 }
 
@@ -124,7 +124,7 @@ impl Rules {
         }
     }
 
-    /// The only family of the grammar, and what its symbols begin with.
+    /// Returns the only family of the grammar, and the first lexemes of its symbols.
     pub(super) fn firsts(&self) -> Option<(&Family, &Firsts)> {
         Some((self.families.values().next()?, self.firsts.as_ref()?))
     }
@@ -137,7 +137,7 @@ impl Rules {
     }
 }
 
-/// What may begin on a stack, before it is made into threads.
+/// The lexemes that may begin on a stack, before they become threads.
 #[derive(Default)]
 pub(super) struct Beginnings {
     end: bool,
@@ -224,7 +224,7 @@ impl Automaton {
                     let fewer = self.push_count(rules, inner, min, max, parent)?;
                     symbols.add(inner, fewer);
                 }
-                // What is inside has ended.
+                // The content has ended.
                 Frame::Limit(_) | Frame::Mark(_) => pending.push(parent),
                 _ => found.threads.extend_from_slice(self.starts(stack)?),
             }
@@ -424,13 +424,13 @@ impl Automaton {
         self.rules().is_some()
     }
 
-    /// Whether tokens may come that are taken as a whole.
+    /// Returns whether a token that is taken as a whole may be allowed.
     #[inline]
     pub fn has_tokens(&self) -> bool {
         self.rules().is_some_and(|rules| rules.has_tokens)
     }
 
-    /// What a grammar of rules is put together from.
+    /// Returns the leaves of a grammar of rules.
     pub fn leaves(&self) -> impl Iterator<Item = (&NodeId, &Leaf)> {
         self.rules().into_iter().flat_map(|rules| rules.program.leaves.iter())
     }

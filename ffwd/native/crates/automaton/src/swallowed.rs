@@ -1,10 +1,10 @@
-//! Whether a longest match can take what must follow it.
+//! Whether a longest match can consume text that must follow it.
 //!
-//! A lexeme that ends at its longest match may leave nothing that can come next: `A: /a+/` before
-//! `"a"` takes every `a`. Most lexemes cannot run into that, which is seen here from the symbols of
-//! the grammar alone: in each state in which one may end, it may be followed by the end of the text or
-//! by a byte that goes on with no lexeme of its scope, and with which another such lexeme begins. Only
-//! where no such lexeme is left `dead_ends` looks at what stands side by side.
+//! A lexeme that ends at its longest match may leave no allowed continuation: `A: /a+/` before
+//! `"a"` consumes every `a`. The symbols of the grammar alone exclude this for most lexemes: in
+//! each state in which one may end, the text may end too, or a byte may follow that continues no
+//! lexeme of its scope and starts another such lexeme. `dead_ends` examines the
+//! other lexemes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use ffwd_regular::expr::{ByteSet, LexState, Lexeme, LexemeSpec, LexemeStore, Spe
 
 /// How many pairs of states of two lexemes are looked at; for others any byte may go on.
 const MAX_PAIRS: usize = 4_096;
-/// What a JSON value, or the white space before it, can begin with.
+/// The first bytes of a JSON value, or of the white space before it.
 const JSON: &[u8] = b" \t\n\r\"-0123456789[{tfn";
 
-/// What a text that is not empty can begin with.
+/// The first bytes of a non-empty text.
 #[derive(Clone, Copy, Default)]
 struct First {
     bytes: ByteSet,
     json: bool,
-    /// A token that is taken as a whole, whatever it spells.
+    /// A token that is taken as a whole, whatever its text is.
     token: bool,
 }
 
@@ -110,7 +110,7 @@ impl Swallowing {
                 }
             }
         }
-        // What may be swallowed cannot be what saves another.
+        // A lexeme that may be consumed cannot save another.
         loop {
             contexts.begin(&first);
             let before = swallowing.lexemes.len();
@@ -172,7 +172,7 @@ fn taken_after(
             going_on_beside(lexeme, beside, &mut taken)?;
         }
     }
-    // Where nothing is taken, something has to follow nevertheless.
+    // Even if nothing is consumed, some continuation is required.
     Ok(taken.into_values().chain([ByteSet::EMPTY]).collect())
 }
 
@@ -238,13 +238,13 @@ enum Place {
     },
 }
 
-/// What may follow symbols.
+/// The successors of symbols.
 struct Contexts<'s> {
     symbols: &'s Symbols,
-    /// What the start reaches, in the order of ranks.
+    /// The symbols that the start reaches, in the order of ranks.
     reached: Vec<SymbolId>,
     first: FxHashMap<SymbolId, First>,
-    /// Where each symbol that the start reaches stands.
+    /// The positions of each symbol that the start reaches.
     places: FxHashMap<SymbolId, Vec<(SymbolId, Place)>>,
     leaves: FxHashMap<NodeId, SymbolId>,
 }
@@ -285,7 +285,7 @@ impl<'s> Contexts<'s> {
                 Symbol::Later(_) => {}
             }
         }
-        // What a symbol can begin with has a smaller rank.
+        // The first lexemes of a symbol have smaller ranks.
         reached.sort_by_key(|&id| symbols.rank(id));
         Self { symbols, reached, first: FxHashMap::default(), places, leaves: of_leaves }
     }

@@ -1,4 +1,4 @@
-//! What a configuration is made of.
+//! The threads of a configuration.
 
 use smallvec::SmallVec;
 
@@ -6,7 +6,7 @@ use super::frame::StackId;
 use super::keys::{KeyNodeId, TextId};
 use ffwd_regular::expr::LexState;
 
-/// What a thread is in the middle of.
+/// The current lexeme of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ThreadLexeme {
     /// The text is complete.
@@ -28,7 +28,7 @@ pub struct Thread {
     /// The key so far, where keys that came must not come again; [`TextId::EMPTY`] as long as some
     /// declared name begins with it, which tells what it is.
     pub text: TextId,
-    /// The outermost item so far that later ones are compared with.
+    /// The outermost current item that later ones are compared with.
     pub transcript: TextId,
 }
 

@@ -17,14 +17,14 @@ use ffwd_bounds::meter;
 const MAX_UNION: usize = 100_000;
 /// How deep unions are factored.
 const MAX_DEPTH: usize = 200;
-/// How many stacks are looked at to factor one union. Factoring finds one stack for each set of
-/// stacks that can lie below some tops, as a deterministic automaton has a state for each set of
-/// places: mostly these are few, but there are ambiguous texts of which they double with each byte.
+/// The most stacks that the factoring of one union examines. Factoring finds one stack for each set
+/// of stacks that can be below some tops, like the states of a determinized automaton. Usually
+/// these are few, but in some ambiguous texts they double with each byte.
 const MAX_FACTORED: usize = 256;
 /// Unions that were not factored are spliced into others up to this length.
 const MAX_SPLICED: usize = 16;
 
-/// What threads that are made one have on top: a frame, and the layout of the value below it.
+/// The common top of merged threads: a frame, and the layout of the value below it.
 type Top = (Frame, Option<LayoutId>);
 
 /// Several stacks.
@@ -55,11 +55,11 @@ struct Factoring {
 }
 
 impl Automaton {
-    /// One stack for several: any of them. Those with the same top are made one on the union of what is
-    /// below, so that texts that leave the same to follow are in the same state. Where that takes too
-    /// long they stay beside each other, and so do all unions with such a union: then a text of some
-    /// length has as many stacks as there are symbols for each of its places, and not as many as there
-    /// are sets of these.
+    /// Returns one stack for any of several. Those with the same top are merged on the union of
+    /// their parents, so that texts with the same continuations are in the same state. If that
+    /// takes too long they stay separate, and so do all unions with such a union. A text then has
+    /// as many stacks as there are symbols for each of its positions, instead of one for each set
+    /// of these.
     pub(super) fn union(&self, rules: &Rules, stacks: &[StackId]) -> Result<StackId, EngineError> {
         if let [one] = stacks {
             return Ok(*one);
@@ -123,7 +123,7 @@ impl Automaton {
         mut members: Members,
         is_wide: bool,
     ) -> Result<StackId, EngineError> {
-        // What follows a symbol that may be empty is said already by the symbol.
+        // A symbol that may be empty already implies its successors.
         let mut implied: Members = members
             .iter()
             .filter(|&&member| self.may_be_empty(rules, member))
@@ -223,7 +223,7 @@ impl Automaton {
                     // All rows of one lexeme have as many stacks.
                     Frame::Row(_) => (Frame::Row(0), None),
                     Frame::Lexeme(_) | Frame::Tokens(_) | Frame::Begun => (cell.frame, None),
-                    // What waits for the verdict of a value must stay right below it.
+                    // A frame that waits for the verdict of a value must stay directly below it.
                     Frame::Value(_) => match self.cell(cell.parent).frame {
                         Frame::AwaitMember(_)
                         | Frame::AwaitItem(_)

@@ -91,7 +91,7 @@ impl UsedKeys {
         Ok(below.unwrap_or(set))
     }
 
-    /// The keys that go on with a byte, if there are any.
+    /// Returns the keys that continue with a byte, if any.
     pub fn child(&self, id: UsedId, byte: u8) -> Option<UsedId> {
         let children = &self.node(id).children;
         let at = children.binary_search_by_key(&byte, |&(label, _)| label).ok()?;

@@ -1,6 +1,6 @@
-//! What a value is asked: a query is a list of schemas, and the value's verdict has a bit for each.
-//! At least one of those that are *required* must hold; the others are only *observed*: they
-//! never keep a value alive, and their bits tell exactly whether they hold.
+//! The queries of values: a query is a list of schemas, and the value's verdict has a bit for each.
+//! At least one of the *required* ones must hold. The others are only *observed*: they never keep a
+//! value alive, and their bits say exactly whether they hold.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub const MAX_QUERY: usize = Verdict::BITS as usize;
 /// another schema of a member's value.
 const MAX_TOGETHER: usize = 100;
 
-/// What a value is asked.
+/// The query of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Query {
     /// The required ones come first.
@@ -88,7 +88,7 @@ impl Schemas {
         Self { schemas: Vec::new(), required: None, narrows, compared: false, exact: false }
     }
 
-    /// None yet, of a value that is asked for as much beside.
+    /// Returns an empty one for a value with an equal query.
     pub fn like(narrows: bool, query: &Query) -> Self {
         Self { compared: query.compared, exact: query.exact, ..Self::new(narrows) }
     }
@@ -151,7 +151,7 @@ impl Scalar {
     }
 }
 
-/// What may begin where a query is to be answered.
+/// The threads that may begin at the start of a query's value.
 #[derive(Debug, Default)]
 pub struct ValueStarts {
     pub scalars: Vec<Scalar>,

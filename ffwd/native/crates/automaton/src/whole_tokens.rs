@@ -8,7 +8,7 @@ use super::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_grammar::NodeId;
 
 impl Automaton {
-    /// The sets of tokens of which one may come next as a whole, and the stacks after them.
+    /// Returns the sets of tokens that are allowed next as a whole, and the stacks after them.
     pub fn token_exits(&self, threads: &[Thread]) -> Result<Vec<(u32, StackId)>, EngineError> {
         let mut exits = Vec::new();
         if !self.has_tokens() {
@@ -70,7 +70,7 @@ impl Automaton {
         Ok((!next.is_empty()).then_some(next))
     }
 
-    /// The only token that may come next, where it must be taken as a whole.
+    /// Returns the only allowed token, if it must be taken as a whole.
     pub fn only_token(&self, threads: &[Thread]) -> Result<Option<u32>, EngineError> {
         if threads.iter().any(|thread| !matches!(thread.lexeme, ThreadLexeme::Tokens(_))) {
             return Ok(None);

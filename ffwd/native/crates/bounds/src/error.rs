@@ -12,7 +12,7 @@ pub const COMPILE_STEPS: &str = "compile_steps";
 pub const CALL_STEPS: &str = "call_steps";
 /// The limit on the memory of a call.
 pub const WORK_BYTES: &str = "work_bytes";
-/// What the system has, which is no limit of ours.
+/// The memory of the system, which is no limit of this crate.
 pub const SYSTEM_MEMORY: &str = "system_memory";
 
 /// A budget that ran out. Everything built before stays usable.
@@ -32,7 +32,7 @@ pub enum Breach {
     Budget,
     /// Time has run out.
     Deadline,
-    /// Somebody asked for it.
+    /// A cancellation.
     Cancelled,
     /// The system has no more memory to give.
     OutOfMemory,
@@ -65,8 +65,8 @@ impl LimitExceeded {
         Duration::from_micros(self.maximum)
     }
 
-    /// Whether it says nothing of the input, but only that somebody stopped the work on it. What
-    /// takes a limit for an answer must not take this for one.
+    /// Returns whether the work was stopped for a reason other than the input. Code that treats a
+    /// limit as an answer must not treat this as one.
     pub fn is_interruption(&self) -> bool {
         matches!(
             self.limit,
@@ -80,7 +80,7 @@ impl LimitExceeded {
         )
     }
 
-    /// What would help, to be read after the name of the limit.
+    /// Returns advice, to be read after the name of the limit.
     fn help(&self) -> &'static str {
         match self.limit {
             "source_bytes" | "nesting" => "make it shorter, or raise this one of ffwd.Limits",

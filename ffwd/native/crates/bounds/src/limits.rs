@@ -19,18 +19,18 @@ pub struct Limits {
     pub states: usize,
     /// Stacks of the automaton at a time.
     pub stacks: usize,
-    /// What is built lazily; more than that is no error, but all of it is let go of.
+    /// Memory of lazily built objects; exceeding it is no error, but evicts all of them.
     pub memory_bytes: usize,
-    /// Memory that one compilation, or one call on a text in progress, takes at a time and has not
-    /// given back. Counted where the program's allocator is a `Metered` one.
+    /// Memory that one compilation, or one call of a matcher, holds at a time. Counted if the
+    /// program's allocator is a `Metered` one.
     pub work_bytes: usize,
     /// Elementary steps of one compilation.
     pub compile_steps: u64,
-    /// Elementary steps of one call on a text in progress.
+    /// Elementary steps of one call of a matcher.
     pub call_steps: u64,
     /// Wall-clock time of one compilation.
     pub compile_time: Duration,
-    /// Wall-clock time of one call on a text in progress.
+    /// Wall-clock time of one call of a matcher.
     pub call_time: Duration,
 }
 

@@ -1,13 +1,13 @@
-//! What bounds the work of one call: steps, the clock, and a flag that another thread may set.
+//! The bounds of one call: steps, the clock, and a flag that another thread may set.
 //!
-//! Loops that may be long [`charge`] the meter of the thread they run on for what they do. That is
-//! a decrement; only every some thousand steps the clock and the flag are looked at. A charge fails
-//! once the meter has run out, and goes on failing until the call has ended, so the work comes to
-//! its end by the errors that it passes on. Where an error is taken for an answer, or part of an
-//! answer is kept, [`LimitExceeded::is_interruption`] tells those apart that are none.
+//! Loops that may be long [`charge`] the meter of their thread. That is a decrement; the clock and
+//! the flag are checked only every some thousand steps. A charge fails once the meter has run out,
+//! and keeps failing until the call has ended, so the work ends by the errors that it propagates.
+//! Code that treats an error as an answer, or keeps part of an answer, recognizes interruptions by
+//! [`LimitExceeded::is_interruption`].
 //!
-//! The meter belongs to a thread and not to what is built: what two calls build together each pays
-//! for itself, and neither fails for the other.
+//! The meter belongs to a thread and not to the objects that are built: two calls that build them
+//! together each pay for themselves, and neither fails for the other.
 
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
@@ -41,8 +41,8 @@ impl Cancellation {
     }
 }
 
-/// What bounds a call, and what it has used so far. Several calls that belong together may have
-/// one, one after the other.
+/// The bounds of a call, and its use so far. Several calls that belong together may share one, one
+/// after the other.
 #[derive(Clone, Debug)]
 pub struct Meter {
     limits: Limits,
@@ -76,8 +76,8 @@ impl Meter {
         }
     }
 
-    /// For one call on a text in progress. Its time begins when the clock is first looked at, for
-    /// most calls end before that.
+    /// Makes the meter of one call of a matcher. Its time starts with the first check of the clock,
+    /// because most calls end before that.
     pub fn calling(limits: &Limits, cancellation: Option<Cancellation>) -> Self {
         Self {
             limits: *limits,
@@ -98,10 +98,10 @@ impl Meter {
         self.spent
     }
 
-    /// Says that so many bytes of schemas, grammars or patterns are read.
+    /// Counts bytes of schemas, grammars or patterns before they are read.
     ///
     /// # Errors
-    /// All that were read are more than `source_bytes`.
+    /// All of them together exceed `source_bytes`.
     pub fn read(&mut self, bytes: usize) -> Result<(), LimitExceeded> {
         self.read = self.read.saturating_add(bytes);
         let maximum = self.limits.source_bytes;
@@ -165,7 +165,7 @@ impl Meter {
         self.broken
     }
 
-    /// How many more steps may be done before the next look, after so many.
+    /// Returns the number of steps until the next check, after this many.
     fn look(&mut self, thread: &Thread, steps: u64) -> Result<u64, LimitExceeded> {
         if let Some(broken) = self.broken {
             return Err(broken);
@@ -204,7 +204,7 @@ impl Drop for Scope<'_> {
     }
 }
 
-/// What loops and the allocator read: one place, without a destructor, so that it is reached quickly.
+/// The counters of loops and the allocator: in one place, without a destructor, for fast access.
 struct Thread {
     /// Steps until the next look.
     left: Cell<u64>,
@@ -217,7 +217,8 @@ struct Thread {
     heap: heap::Heap,
     /// After how many charges a fault is due.
     fault: Cell<u64>,
-    /// The meter of the call. Whoever begins a call ends it, so it is not there when the thread ends.
+    /// The meter of the call. The caller that begins it also ends it, so it is absent at thread
+    /// exit.
     running: RefCell<ManuallyDrop<Option<Meter>>>,
 }
 
@@ -259,11 +260,11 @@ thread_local! {
     };
 }
 
-/// Charges the thread's meter, if it has one, for so many steps: about as many as looks at a table
-/// or short loops over a few bytes.
+/// Charges the thread's meter, if it has one, for this many steps: each is about a table look-up or
+/// a short loop over a few bytes.
 ///
 /// # Errors
-/// The meter has run out; what this work would have found is not known.
+/// The meter has run out; the result of the work is unknown.
 #[inline]
 pub fn charge(steps: usize) -> Result<(), LimitExceeded> {
     THREAD.with(|thread| match thread.left.get().checked_sub(steps as u64) {

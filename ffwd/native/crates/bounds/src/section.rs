@@ -1,12 +1,12 @@
-//! Work that a fork of the process must not cut in two.
+//! Sections: work that a fork of the process must not interrupt.
 //!
-//! Of a process that is forked only the forking thread goes on. A lock that another thread held stays
-//! locked in the new process for ever, and what it was changing stays half changed. So work that
-//! threads do at the same time is done in sections: who is about to fork closes the gate, waits until
-//! nobody is inside any more, forks, and opens it again.
+//! Only the forking thread continues in the new process. A lock that another thread held stays
+//! locked there for ever, and its partial changes stay partial. Concurrent work of threads is
+//! therefore done in sections: a thread that forks closes the gate, waits until no thread is
+//! inside, forks, and opens the gate again.
 //!
-//! There is one gate for the process. It consists of atomics only, and whoever waits at it looks
-//! again after a short sleep: a lock or a queue of waiters would be what it is there to avoid.
+//! The process has one gate. It consists of atomics only, and a waiting thread polls it with short
+//! sleeps: a lock or a queue of waiters would have the problem that the gate solves.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[repr(align(128))]
 struct Shard(AtomicUsize);
 
-/// Where sections begin.
+/// The entrance of sections.
 #[derive(Debug)]
 struct Gate {
     open: [Shard; SHARDS],
@@ -43,12 +43,12 @@ thread_local! {
     static OWN_SHARD: usize = NEXT_THREAD.fetch_add(1, Ordering::Relaxed) % SHARDS;
     /// How many sections this thread is in.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// Where they count.
+    /// The shard that counts this thread's sections.
     static SHARD_IN_USE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Where what this thread begins now counts. What begins within a section, on whatever thread,
-/// counts where that does: so who reads one shard after the other misses nothing that is handed on.
+/// Returns the shard that counts this thread's next section. A section within another, on any
+/// thread, counts in the same shard, so that a reader of one shard after the other misses none.
 fn shard() -> usize {
     match DEPTH.get() {
         0 => OWN_SHARD.with(|own| *own),
@@ -69,8 +69,8 @@ pub struct Section {
 #[must_use]
 pub struct Share(usize);
 
-/// Begins a section. While a thread is about to fork it waits, for a second at most, unless this thread
-/// is in a section already, which the other waits for.
+/// Begins a section. It waits, for a second at most, while a thread is about to fork, unless this
+/// thread is in a section already, for which the other waits.
 pub fn enter() -> Section {
     let shard = shard();
     GATE.enter(shard, DEPTH.get() > 0);
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn nobody_is_inside_while_the_gate_is_closed() {
-        // Nobody gives up, however seldom a thread gets a processor.
+        // Without a time limit, however rarely a thread gets a processor.
         let gate = Gate::new(Duration::MAX);
         let (inside, done) = (AtomicUsize::new(0), AtomicBool::new(false));
         let entered = AtomicUsize::new(0);
@@ -247,7 +247,7 @@ mod tests {
         let begun = Instant::now();
         gate.enter(6, false);
         assert!(begun.elapsed() >= patience);
-        // In the new process the other thread is not there.
+        // The other thread does not exist in the new process.
         gate.reset(3, 1);
         assert_eq!(gate.count(), 1);
         assert!(gate.close(1, Duration::ZERO));
@@ -264,7 +264,7 @@ mod tests {
             let section = share.begin();
             assert_eq!(section.shard, shard);
             assert_eq!(DEPTH.get(), 1);
-            // What is handed on counts in the same place.
+            // Work that is handed over counts in the same shard.
             assert_eq!(super::share().0, shard);
             drop(section);
             DEPTH.get()

@@ -103,7 +103,7 @@ struct NativeEncoder(Arc<Tokenizer>);
 
 impl Encoder for NativeEncoder {
     fn encode(&self, text: &str) -> Result<Vec<TokenId>, EncodeError> {
-        // Neither a space before it nor another normal form: the tokens spell what was given.
+        // No space before it and no normalization: the tokens have the given text.
         let part = PartOptions { normalize: false, dummy_space: false, ..PartOptions::default() };
         let options = EncodeOptions { part, ..EncodeOptions::default() };
         let failed =
@@ -118,12 +118,12 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// A grammar compiled for one vocabulary; matchers on it share all that is built.
+/// A grammar compiled for one vocabulary; its matchers share all that is built.
 ///
-/// What is built belongs to a [`Generation`]. When that holds more memory than the grammar may, a new
-/// one takes its place. Texts in progress move there with their next step: they read their tokens
-/// again, and keep only what they need. Until then nobody notices, for what a step has begun with
-/// stays until its end.
+/// Built objects belong to a [`Generation`]. When a generation exceeds the grammar's memory,
+/// another one replaces it. Matchers move there with their next step: they parse their tokens
+/// again, and keep only what they need. Calls in between are unaffected, because a step uses its
+/// generation to its end.
 #[derive(Debug)]
 pub struct Compiled {
     pub engine: Arc<Engine>,
@@ -138,7 +138,7 @@ pub struct Compiled {
     pub(crate) counters: Counters,
 }
 
-/// What a new generation is made from, beside the document of the one before.
+/// The source of a new generation, besides the document of the previous one.
 #[derive(Debug)]
 enum Source {
     Text(Ast),
@@ -150,7 +150,7 @@ enum Source {
 /// written.
 type RuleValues = (Vec<(SchemaId, Whitespace)>, Writing);
 
-/// Counters of one compiled grammar, whatever it has let go of.
+/// Counters of one compiled grammar, over all generations.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub masks: Arc<MaskCounters>,
@@ -178,20 +178,20 @@ impl Drop for TakenApart {
 }
 
 impl Compiled {
-    /// What it was compiled from.
+    /// Returns the source of the compilation.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
-    /// What is built now. What is read from it stays as long as the guard is held, which takes no
-    /// lock and holds up nobody; a guard is not for keeping.
+    /// Returns the current generation. It stays valid while the guard is held, which takes no lock
+    /// and blocks no thread; guards must be short-lived.
     #[inline]
     pub fn generation(&self) -> Guard<Arc<Generation>> {
         self.current.load()
     }
 
-    /// How many bytes of memory all that is built lazily may hold, beside what texts in progress
-    /// need. Half of it is for masks.
+    /// Limits the memory of lazily built objects, besides what matchers need. Half of it is for
+    /// masks.
     pub fn limited_to(self, max_bytes: usize) -> Self {
         self.max_bytes.store(max_bytes, Ordering::Relaxed);
         self.generation().masker.set_max_bytes(max_bytes as u64 / 2);
@@ -204,20 +204,20 @@ impl Compiled {
         self.limited_to(limits.memory_bytes)
     }
 
-    /// What calls on its texts may use.
+    /// Returns the limits of calls of its matchers.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// After something was built: begins anew where that is too much by now.
+    /// Starts a new generation if the current one has grown too large.
     pub(crate) fn settle(&self, generation: &Generation) {
         if self.is_due() {
             self.settle_now(generation);
         }
     }
 
-    /// Whether it is time to look at how much is held, which takes longer than most calls do: where
-    /// calls have taken so much that it may matter, as far as that is counted.
+    /// Returns whether the memory should be measured, which is slower than most calls: when calls
+    /// have allocated enough, as far as that is counted.
     fn is_due(&self) -> bool {
         let Some(taken) = heap::taken_by_call() else { return true };
         let unsettled = self.unsettled.fetch_add(taken, Ordering::Relaxed).saturating_add(taken);
@@ -259,8 +259,8 @@ impl Compiled {
         if self.generation().number != old.number {
             return;
         }
-        // It could be built once, so it can be again; if not, things stay as they are.
-        // Who comes upon it does not pay for it, and has no time for it.
+        // It was built once, so it can be rebuilt; otherwise it stays as it is. The caller that
+        // triggers this does not pay for it, and has no time for it.
         let mut meter = Meter::compiling(&self.limits, None);
         let Ok(fresh) = meter::unmetered(|| meter.run(|| self.fresh(old))) else { return };
         let old = self.current.swap(Arc::new(fresh));
@@ -276,7 +276,7 @@ impl Compiled {
         }
     }
 
-    /// Lets go of all that is built.
+    /// Evicts everything that is built.
     #[cfg(test)]
     pub(crate) fn begin_anew(&self) {
         self.renew(&self.generation());
@@ -307,7 +307,7 @@ impl Compiled {
         Ok(Generation::new(old.number.wrapping_add(1), automaton, masker))
     }
 
-    /// Counters by name: what has been built, and where masks came from.
+    /// Returns counters by name: what was built, and the sources of masks.
     pub fn stats(&self) -> Vec<(&'static str, u64)> {
         let generation = self.generation();
         let (automaton, masks) = (&generation.automaton, &self.counters.masks);
@@ -513,8 +513,8 @@ impl Engine {
         *self.encoded.lock() = Encoded::default();
     }
 
-    /// After a call: where the system has refused it memory, lets go of all that can be built again,
-    /// so that there is some for the next one.
+    /// If the system refused memory to a call, evicts everything that can be rebuilt, to leave
+    /// memory for the next call.
     pub fn settle_after<T, E>(&self, done: Result<T, E>) -> Result<T, E> {
         if done.is_err() && heap::was_refused() {
             self.clear_memos();
@@ -522,7 +522,7 @@ impl Engine {
         done
     }
 
-    /// Sets the budgets of what all grammars share, and lets go of what passes them.
+    /// Sets the budgets of the objects that all grammars share, and evicts what exceeds them.
     pub fn limit_memory(&self, lexeme_bytes: Option<usize>, lexeme_mask_bytes: Option<usize>) {
         if let Some(bytes) = lexeme_bytes {
             self.lexemes.set_max_bytes(bytes);

@@ -1,11 +1,11 @@
-//! Fast-forward tokens: what must come next, so that the model need not be asked.
+//! Fast-forward tokens: forced tokens, for which the model is not called.
 //!
-//! Forced bytes come from the automaton, tokens from the tokenizer. There are two ways to put them
-//! together. *Exact*: the tokens that all canonical tokenizations of all texts that may follow have
-//! in common. *Backoff*, as it is published: the forced text is encoded together with the last
-//! token, and tokens at its end that could be cut otherwise once more text follows are left out:
-//! those covered by the longest suffix that some longer token begins with, and that the grammar lets
-//! go on so. It needs nothing but an encode function, and may be wrong.
+//! Forced bytes come from the automaton, tokens from the tokenizer. They are combined in two ways.
+//! *Exact* returns the longest token sequence shared by all canonical tokenizations of every
+//! continuation. *Backoff*, as published, encodes the forced text together with the last token, and
+//! drops tokens at its end that later text could change. These are the tokens of the longest suffix
+//! that starts some longer token with which the grammar can continue. It needs only an encode
+//! function, and may be wrong.
 
 use thiserror::Error;
 
@@ -26,7 +26,7 @@ pub struct FastForward {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Method {
-    /// What all canonical tokenizations of all texts that may follow have in common.
+    /// The longest token sequence shared by all canonical tokenizations of every continuation.
     Exact {
         /// Leaves aside tokens after which nothing canonical could follow.
         look_ahead: bool,
@@ -103,14 +103,14 @@ pub fn fast_forward_tokens(
         tokens.truncate(max);
     }
     if matcher.is_bounded() {
-        // The tokenizer's own tokens may be more than the budget leaves room for.
+        // The tokenizer's own tokens may exceed the budget.
         let in_time = matcher.validate(&tokens).unwrap_or(0);
         tokens.truncate(in_time);
     }
     Ok(tokens)
 }
 
-/// The only token that may come next, where it must be taken as a whole.
+/// Returns the only allowed token, if it must be taken as a whole.
 fn only_token(matcher: &Matcher) -> Result<Option<TokenId>, EngineError> {
     if matcher.is_terminated() || !matcher.prefix_left().is_empty() {
         return Ok(None);
@@ -121,7 +121,7 @@ fn only_token(matcher: &Matcher) -> Result<Option<TokenId>, EngineError> {
         return Ok(None);
     }
     let threads = automaton.threads(state);
-    // What is a text may be spelled by others.
+    // Other tokens may encode a text.
     let is_whole = |token: &TokenId| matcher.compiled().engine.vocabulary().text(*token).is_empty();
     Ok(automaton.only_token(threads)?.map(TokenId).filter(is_whole))
 }
@@ -179,8 +179,8 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
     let keeps = keeps && found.is_some();
     let tokens = match found {
         Some(tokens) => tokens,
-        // Where a prompt is cut within a word, no text has its tokens and then any of these texts:
-        // the text begins anew, as it does after a special token.
+        // If a prompt ends within a word, no text continues its tokens with any of these texts: the
+        // text starts again, as after a special token.
         None if matcher.tokens().is_empty() => force(&canonicality.start())?.unwrap_or_default(),
         None => Vec::new(),
     };
@@ -191,7 +191,7 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
     Ok(tokens)
 }
 
-/// Whether it is plain that at least two things may come next: the end, or tokens of one byte.
+/// Returns whether at least two continuations are clearly allowed: the end, or byte tokens.
 fn is_open(
     matcher: &Matcher,
     canonicality: &Canonicality,
@@ -244,7 +244,7 @@ fn backed_off(matcher: &Matcher, backoff: &Backoff) -> Result<Vec<TokenId>, Fast
         masker.has_extension(automaton, (!backoff.conservative).then_some(&threads), suffix)
     })?;
     tokens.truncate(tokens.len() - cut);
-    // What the tokenizer says is believed only as far as the grammar takes it.
+    // The tokenizer's result is used only as far as the grammar accepts it.
     let valid = matcher.validate(&tokens).unwrap_or(0);
     tokens.truncate(valid);
     Ok(tokens)

@@ -1,4 +1,4 @@
-//! A text in progress: the list of states that its tokens led through.
+//! The state of one sequence in a grammar.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -37,10 +37,10 @@ pub use preamble::{Close, Opening};
 use preamble::{Preamble, Rest, Stage, Step};
 use sections::{settled, Settled};
 
-/// Where there is no room for another token, there is then for so much of all of them.
+/// When full, grow by this fraction of the current length.
 const TOKENS_GROWTH: usize = 32;
 
-/// What a caller got wrong.
+/// An error of a caller.
 #[derive(Clone, Debug, Error)]
 pub enum MatcherError {
     #[error("token {token} at position {position} is outside the vocabulary of {width} ids")]
@@ -102,7 +102,7 @@ pub struct Fallbacks {
     pub lost: u64,
 }
 
-/// What a matcher knows beside the grammar's state.
+/// The state of a matcher besides the grammar's.
 #[derive(Debug)]
 struct Tracked {
     trail: Mutex<Trail>,
@@ -129,7 +129,7 @@ fn state_in(generation: &Generation, place: u64) -> Option<StateId> {
     (place >> 32 == u64::from(generation.number)).then_some(StateId(place as u32))
 }
 
-/// Where a text is: all that one more token depends on.
+/// The position of a sequence: everything that another token depends on.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     state: StateId,
@@ -138,7 +138,7 @@ struct Place {
     stage: Stage,
 }
 
-/// Where the grammar's text, or its prefix, begins.
+/// The start of the grammar's text, or of its prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Begun {
     /// How many tokens come before; the last of them may have bytes of both.
@@ -152,7 +152,7 @@ struct Begun {
 pub struct Matcher {
     compiled: Arc<Compiled>,
     tokens: Vec<TokenId>,
-    /// Where the text stands: in which generation of the grammar, and in which of its states.
+    /// The position: the generation of the grammar, and a state of it.
     place: AtomicU64,
     /// The state after each token, or after some of them, in the same generation. Locked only where
     /// the text moves to another one in the midst of a question.
@@ -172,7 +172,7 @@ pub struct Matcher {
     tracked: Option<Tracked>,
     /// How the text began, if otherwise than with the grammar's first byte.
     began: Option<Arc<Beginning>>,
-    /// What is known of its spans, once they have been asked for.
+    /// The events of its spans, from the first request on.
     events: Option<Box<Tracker>>,
     cancellation: Option<Cancellation>,
 }
@@ -201,11 +201,11 @@ impl Clone for Matcher {
 }
 
 impl Matcher {
-    /// Of a text that begins with the grammar's first byte.
+    /// Makes a matcher for a text that starts with the grammar's first byte.
     ///
     /// # Errors
-    /// Parts of the text have limits of tokens, and no text keeps to them; or it takes too much to
-    /// find out.
+    /// Parts of the text have limits of tokens, and no text keeps to them; or a limit of the call
+    /// is exceeded.
     pub fn new(compiled: Arc<Compiled>) -> Result<Self, MatcherError> {
         let matcher = Self::unchecked(compiled);
         matcher.check_sections()?;
@@ -254,7 +254,7 @@ impl Matcher {
         self
     }
 
-    /// What bounds one call.
+    /// Returns the meter of one call.
     pub fn meter(&self) -> Meter {
         Meter::calling(self.compiled.limits(), self.cancellation.clone())
     }
@@ -292,8 +292,8 @@ impl Matcher {
         &self.tokens
     }
 
-    /// What is built of the grammar now, and the state of the text in it. All that one question needs
-    /// must come from the same generation.
+    /// Returns the current generation, and the sequence's state in it. A call must take everything
+    /// from one generation.
     #[inline]
     pub fn here(&self) -> Result<(Guard<Arc<Generation>>, StateId), EngineError> {
         let generation = self.compiled.generation();
@@ -331,7 +331,7 @@ impl Matcher {
         let start = match self.start(generation) {
             Ok(start) => start,
             Err(MatcherError::Engine(error)) => return Err(error),
-            // What a text may begin with is the same in every generation.
+            // The start is the same in every generation.
             Err(_) => automaton.start(),
         };
         let mut history = History::new(start);
@@ -359,7 +359,7 @@ impl Matcher {
                 next => next,
             };
             let Some(next) = next else {
-                // What a text may be is the same in every generation.
+                // The accepted texts are the same in every generation.
                 debug_assert!(false, "token {token} at {position} was accepted before");
                 return Err(LimitExceeded::new("tokens that can be read again", position).into());
             };
@@ -374,7 +374,7 @@ impl Matcher {
         Ok(history)
     }
 
-    /// What the token at a position adds to the grammar's text or its prefix.
+    /// Returns the part of a position's token that belongs to the grammar's text or its prefix.
     fn text_at(&self, position: usize, token: TokenId) -> &[u8] {
         let text = self.compiled.engine.vocabulary().text(token);
         let is_before = self.stage != Stage::Grammar || position + 1 < self.begun.tokens;
@@ -385,7 +385,7 @@ impl Matcher {
         }
     }
 
-    /// The last bytes of the grammar's text, at most so many, with what the prompt has of it.
+    /// Returns the last bytes of the grammar's text, including its part in the prompt.
     pub fn text_tail(&self, most: usize) -> Vec<u8> {
         let mut tail: Vec<u8> = Vec::new();
         for (position, &token) in self.tokens.iter().enumerate().rev() {
@@ -421,7 +421,7 @@ impl Matcher {
         StateId(self.place.load(Ordering::Acquire) as u32)
     }
 
-    /// The bytes that come before the text of the grammar and have not been spelled yet.
+    /// Returns the bytes before the grammar's text that the tokens have not encoded yet.
     pub fn prefix_left(&self) -> &[u8] {
         &self.prefix[self.read..]
     }
@@ -442,7 +442,7 @@ impl Matcher {
         place.read == self.prefix.len() && place.stage == Stage::Grammar
     }
 
-    /// Where the text is, in a state of the grammar.
+    /// Returns the position for a state of the grammar.
     #[inline]
     fn place_in(&self, state: StateId) -> Place {
         Place { state, read: self.read, stage: self.stage }
@@ -482,7 +482,7 @@ impl Matcher {
         Some(self.take(&generation, (state, next), token))
     }
 
-    /// Goes on with a token that leads from a state to a place, if there is time for what follows.
+    /// Accepts a token that leads from a state to a position, if the rest fits the budget.
     #[inline]
     fn take(
         &mut self,

@@ -1,22 +1,21 @@
-//! Why no text belongs to a part of a grammar.
+//! The reason why a part of a grammar accepts no text.
 
 use rustc_hash::FxHashMap;
 
 use super::graph::{Graph, Vertex, VertexId};
 use super::{Grammar, GrammarError, GrammarErrorKind, Node, Place, RuleId, TokenItem, TokenSet};
 
-/// What is found at the end of the way down from a part without texts.
+/// The reason at the end of the path from a part without texts.
 struct Cause {
     why: String,
-    /// Where, if it is known better than by the rule.
+    /// The position, if it is more precise than the rule.
     place: Option<Place>,
 }
 
 impl Graph {
-    /// The error of a grammar in which no text belongs to the start, or to a rule that it reaches.
-    /// `without` says of each rule whether no text belongs to it, whatever its parameter.
-    ///
-    /// The first such rule in the source is looked into, down to what no text belongs to by itself.
+    /// Returns the error of a grammar whose start, or a rule that it reaches, accepts no text.
+    /// `without` says of each rule whether it accepts no text with any parameter. The first such
+    /// rule in the source is followed down to the part that by itself accepts none.
     pub(super) fn blame(&self, grammar: &Grammar, without: &[bool]) -> GrammarError {
         const LAST: Place = Place { source: super::SourceId(u32::MAX), offset: u32::MAX };
         let place = |rule: RuleId| grammar.rules[rule.0 as usize].place;
@@ -26,8 +25,8 @@ impl Graph {
         found.retain(|(_, rule)| without[rule.0 as usize]);
         let first = found.into_iter().min_by_key(|&(vertex, rule)| (order(rule), vertex));
         let mut at = first.map_or(self.start, |(vertex, _)| vertex);
-        // The rules that the parts on the way are the bodies of. A body that only names another rule
-        // is the same part wherever that rule is named.
+        // The rules whose bodies are the parts of the path. A body that only names another rule is
+        // the same part wherever that rule is named.
         let mut path: Vec<Option<(bool, RuleId)>> = Vec::new();
         let mut steps: FxHashMap<VertexId, usize> = FxHashMap::default();
         let (begun, cause) = loop {
@@ -48,7 +47,7 @@ impl Graph {
                 None => break (path.len(), cause(grammar, &self.vertices[at.index()])),
             }
         };
-        // Of a circle the first in the source; else the innermost.
+        // The first of a cycle in the source; otherwise the innermost.
         let circle = path[begun..].iter().flatten().copied();
         let before = path[..begun].iter().flatten().copied();
         let circle = circle.min_by_key(|&(is_name, rule)| (is_name, order(rule)));
@@ -66,7 +65,7 @@ impl Graph {
     }
 }
 
-/// Why no text belongs to a part, though there are texts of all that it is made of.
+/// Returns why a part accepts no text, although all of its parts do.
 fn cause(grammar: &Grammar, vertex: &Vertex) -> Cause {
     let because = |why: &str| Cause { why: why.to_owned(), place: None };
     match vertex {

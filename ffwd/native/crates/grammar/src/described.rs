@@ -1,4 +1,4 @@
-//! What a part of a grammar is called in messages.
+//! The names of a grammar's parts in messages.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::{Grammar, Node, NodeId, Rule};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
     pub rule: Option<String>,
-    /// What the source is written in, and the place.
+    /// The notation of the source, and the position.
     pub place: Option<(&'static str, Excerpt)>,
 }
 
@@ -46,7 +46,7 @@ impl Grammar {
         self.rules.iter().find(|rule| rule.body.is_some_and(|body| self.has(body, node)))
     }
 
-    /// Of a grammar that is not known better: where it begins.
+    /// Describes a grammar by its start, without more precise information.
     pub fn described_limits(&self) -> Described {
         self.described_rule(self.rules.first())
     }
@@ -59,7 +59,7 @@ impl Grammar {
         Described { rule: rule.map(|rule| rule.name.to_string()), place }
     }
 
-    /// Whether a node is one of another one, other rules not looked into.
+    /// Returns whether a node is part of another one, without following other rules.
     fn has(&self, body: NodeId, wanted: NodeId) -> bool {
         let mut pending = vec![body];
         let mut seen: FxHashSet<NodeId> = FxHashSet::default();

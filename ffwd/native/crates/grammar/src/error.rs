@@ -1,4 +1,4 @@
-//! What is wrong with a grammar, and where.
+//! Errors of a grammar, with their positions.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use ffwd_bounds::error::LimitExceeded;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrammarError {
     pub kind: GrammarErrorKind,
-    /// What is wrong, and what would work.
+    /// The error, and what would work.
     pub message: String,
-    /// What the source is written in, and the place, where there is one.
+    /// The notation of the source and the position, if there is one.
     pub place: Option<(&'static str, Excerpt)>,
 }
 
-/// What kind of fault a grammar has.
+/// The kind of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrammarErrorKind {
     /// The text breaks the syntax.
@@ -29,7 +29,7 @@ pub enum GrammarErrorKind {
     UnknownRule,
     /// A rule is defined twice.
     RepeatedRule,
-    /// No text belongs to a rule.
+    /// A rule accepts no text.
     NonProductive,
     /// A token is named that is not known.
     UnknownToken,

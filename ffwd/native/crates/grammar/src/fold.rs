@@ -1,16 +1,16 @@
-//! Parts of a grammar that are regular, folded into lexemes.
+//! Folding of a grammar's regular parts into lexemes.
 //!
-//! Front ends write a node for each string and character class. The fewer and larger lexemes are,
-//! the fewer stacks there are beside each other and the more of a token lies within one lexeme, so
-//! what is made of lexemes that may end anywhere, sequences, alternatives, repetitions and rules that
-//! do not call themselves becomes one lexeme. Longest-match lexemes, tokens, schemas, spans, limits,
-//! guards and rules with arguments stay as they are, and what is around them folds up to them. So do
-//! intersections and complements, which are mostly free text: alone they are what many grammars share,
-//! and whether any text belongs to them is seen only when they are compiled, and said of their rule.
+//! Front ends write a node for each string and character class. With fewer and larger lexemes there
+//! are fewer parallel stacks, and more of a token lies within one lexeme. Sequences, alternatives,
+//! repetitions and non-recursive rules of lexemes that may end anywhere therefore become one
+//! lexeme. Longest-match lexemes, tokens, schemas, spans, limits, guards and rules with arguments
+//! stay unchanged, and their surroundings fold up to them. Intersections and complements stay too.
+//! They are usually free text, and alone they are shared by many grammars; whether they accept any
+//! text is only known when they are compiled, and reported with their rule.
 //!
-//! A part that is used in one place is folded for nothing. One that is used in several is written out
-//! in each, so that is done for small ones only and until a budget in proportion to the grammar is
-//! spent: the whole takes linear time, and the grammar grows by a constant factor at most.
+//! Folding a part with a single use is free. A part with several uses is copied into each, so only
+//! small ones are folded, within a budget in proportion to the grammar. The whole takes linear
+//! time, and the grammar grows by a constant factor at most.
 
 use std::sync::Arc;
 
@@ -50,9 +50,9 @@ pub fn fold_regular(grammar: &mut Grammar) -> Result<(), LimitExceeded> {
     Ok(())
 }
 
-/// Gives each rule that is regular and not too large to a visitor, those that it uses first. Where
-/// the rule is used its language is what the visitor makes of that of its body; with `None` none.
-/// Rules that have no node of their own are not met.
+/// Passes each regular rule that is not too large to a visitor, its dependencies first. References
+/// to the rule use the language that the visitor returns; with `None` they stay. Rules without a
+/// node of their own are not visited.
 pub fn visit_rules(grammar: &Grammar, mut visitor: impl FnMut(RuleId, &Ast) -> Option<Ast>) {
     analyse(grammar, Some(&mut visitor));
 }
@@ -102,7 +102,7 @@ fn weight(language: &Ast) -> (usize, usize) {
     }
 }
 
-/// What the language of a rule is where the rule is used.
+/// Returns the language of a reference to a rule.
 type Change<'c> = &'c mut dyn FnMut(RuleId, &Ast) -> Option<Ast>;
 
 /// Whether a language is made of concatenations, alternations and repetitions.
@@ -115,15 +115,15 @@ fn is_plain(language: &Ast) -> bool {
     }
 }
 
-/// What is known of the nodes of a grammar.
+/// The languages of the nodes of a grammar.
 struct Languages {
-    /// Of each node that is regular.
+    /// The language of each regular node.
     of: Vec<Option<Regular>>,
     /// In how many places each node is used.
     uses: Vec<u32>,
 }
 
-/// Finds the languages of the nodes, each after those that it is made of.
+/// Computes the languages of the nodes, parts first.
 fn analyse(grammar: &Grammar, mut change: Option<Change<'_>>) -> (Languages, usize) {
     let count = grammar.num_nodes();
     let mut uses = vec![0u32; count];
@@ -166,7 +166,7 @@ enum State {
 }
 
 impl Node {
-    /// What the node is made of, without the bodies of rules.
+    /// Returns the parts of the node, without the bodies of rules.
     pub(super) fn children(&self) -> &[NodeId] {
         match self {
             Self::Seq(parts) | Self::Choice(parts) => parts,
@@ -250,7 +250,7 @@ impl Languages {
     }
 }
 
-/// Languages side by side that are to be one.
+/// Adjacent languages to merge.
 #[derive(Default)]
 struct Run {
     parts: Vec<Ast>,
@@ -349,7 +349,7 @@ struct Folding<'g> {
 }
 
 impl Folding<'_> {
-    /// Copies a node with all that it is made of.
+    /// Copies a node with all its parts.
     fn copy(&mut self, root: NodeId) -> Result<NodeId, LimitExceeded> {
         let mut stack = vec![(root, false)];
         while let Some((id, parts_done)) = stack.pop() {
@@ -369,7 +369,7 @@ impl Folding<'_> {
         self.copied(root)
     }
 
-    /// What became of a node that was copied or is regular.
+    /// Returns the copy of a node that was copied or is regular.
     fn copied(&mut self, id: NodeId) -> Result<NodeId, LimitExceeded> {
         match (self.languages.of(id), self.copies[id.0 as usize]) {
             (Some(regular), _) => self.new.text(regular.language.clone()),
@@ -420,7 +420,7 @@ impl Folding<'_> {
                 continue;
             }
             self.close(&mut run, concat, &mut copies)?;
-            // What was too much beside the others may begin a run of its own.
+            // A part that is too large for its neighbours may start a run of its own.
             let regular = self.languages.of(part);
             if !regular.is_some_and(|part| run.push(part, uses, &mut self.budget)) {
                 copies.push(self.copied(part)?);

@@ -2,8 +2,8 @@
 
 use ffwd_regular::regex::{Ast, CharClass};
 
-/// Any text in which none of these comes, and which ends so; before its end are at most so many
-/// characters.
+/// Returns any text with this ending that contains none of the excluded texts, with at most this
+/// many characters before its ending.
 pub fn any_text(excluding: &[String], ending: &str, max_chars: Option<u32>) -> Ast {
     let ended = Ast::concat([characters(0, max_chars), Ast::literal(ending)]);
     if excluding.is_empty() {
@@ -18,8 +18,8 @@ pub fn any_text(excluding: &[String], ending: &str, max_chars: Option<u32>) -> A
     }
 }
 
-/// Any text up to the first place where one of the stops ends, without one of the others in it. Before
-/// the stop are at most so many characters.
+/// Returns any text up to the first end of a stop, without any of the excluded texts, and with at
+/// most this many characters before the stop.
 pub fn text_until(stops: &[String], excluding: &[String], max_chars: Option<u32>) -> Ast {
     let ended = Ast::concat([characters(0, max_chars), any_of(stops)]);
     let ended_before = Ast::concat([Ast::any_text(), any_of(stops), characters(1, None)]);
@@ -50,7 +50,7 @@ pub fn up_to_trigger(trigger: &str, triggers: &[String], excluding: &[String]) -
     Ast::intersection(parts)
 }
 
-/// Any text of so many characters.
+/// Returns any text with this many characters.
 pub fn characters(min: u32, max: Option<u32>) -> Ast {
     Ast::repeat(Ast::Class(CharClass::any()), min, max)
 }

@@ -1,5 +1,5 @@
-//! What a grammar's start reaches, as one graph: rules and parameters are resolved, and for each
-//! vertex it is known whether any text belongs to it, and whether the empty one does.
+//! The reachable part of a grammar as one graph: rules and parameters are resolved, and each vertex
+//! knows whether it accepts any text, and the empty one.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub enum Vertex {
     },
     /// The same texts as another one.
     Same(VertexId),
-    /// A lexeme, a set of tokens, or a JSON value: what a text is made of.
+    /// A lexeme, a set of tokens, or a JSON value: the units of a text.
     Leaf(NodeId),
     /// A part that the matcher reports, or limits: a node of the grammar, and what is inside.
     Marked(NodeId, VertexId),
@@ -54,7 +54,7 @@ impl Vertex {
     }
 }
 
-/// What is known of the texts of a leaf.
+/// The properties of a leaf's texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeafFacts {
     /// Whether some text that is not empty belongs to it.
@@ -100,9 +100,9 @@ const STEPS: usize = 16;
 /// How parameters are read.
 #[derive(Clone, Copy)]
 enum Mode<'g> {
-    /// Each value is looked at. So many parts may have one.
+    /// Each value is examined, up to this number of parts with one.
     Beforehand(usize),
-    /// Parts that depend on one are not looked into.
+    /// Parts that depend on one are not examined.
     Later(&'g Values),
     /// Each part once, and every condition is taken to hold.
     WithoutValues,
@@ -152,7 +152,7 @@ impl<'g> Building<'g> {
         Ok(())
     }
 
-    /// The vertex of a node. What it is made of is looked at later.
+    /// Returns the vertex of a node. Its parts are examined later.
     pub fn vertex(
         &mut self,
         node: NodeId,
@@ -277,7 +277,7 @@ fn begins_with_itself(
     GrammarError::of(grammar, rule.place, error.kind, message)
 }
 
-/// Whether a limit is passed by what the input asks for, and not by a clock or by somebody.
+/// Returns whether the input exceeds a limit, rather than a clock or a cancellation.
 fn is_of_input(limit: LimitExceeded) -> bool {
     !limit.is_interruption() || limit.limit == COMPILE_STEPS
 }
@@ -320,7 +320,7 @@ impl Graph {
         };
         let values = match found {
             Ok(values) if values.has_ranks() => values,
-            // Where parts begin with themselves, each value is a part of its own.
+            // If parts can start with themselves, each value is a separate part.
             found => {
                 let circular = found.err().flatten();
                 let mode = Mode::Beforehand(MAX_VERTICES);
@@ -344,10 +344,10 @@ impl Graph {
         Ok(Expanded { graph, values: Some(Arc::new(values)), used })
     }
 
-    /// Reads what the start of a grammar reaches. `leaf` knows lexemes, sets of tokens and schemas.
+    /// Reads the reachable part of a grammar. `leaf` describes lexemes, sets of tokens and schemas.
     ///
     /// # Errors
-    /// A rule is not defined, no text belongs to a rule, or there are too many parts.
+    /// A rule is undefined, a rule accepts no text, or there are too many parts.
     pub fn of(
         grammar: &Grammar,
         mut leaf: impl FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
@@ -456,7 +456,7 @@ impl Graph {
         Ok((graph, vertices_of))
     }
 
-    /// Refuses a grammar without texts, and if `by_rule` rules to which no text belongs.
+    /// Rejects a grammar without texts, and if `by_rule` rules that accept no text.
     fn check(&self, grammar: &Grammar, by_rule: bool) -> Result<(), GrammarError> {
         let mut without = vec![false; grammar.rules.len()];
         for rule in self.rules.values() {
@@ -472,7 +472,7 @@ impl Graph {
     }
 }
 
-/// Of which children something must hold so that it does of a vertex.
+/// The children that must satisfy a property so that a vertex does.
 pub(super) enum Need {
     Nothing,
     Any,

@@ -7,8 +7,8 @@ use super::{SpanId, TokenSet, UnusedRule};
 use ffwd_bounds::error::LimitExceeded;
 
 impl Grammar {
-    /// Copies a grammar, and gives the node that its start became; `None` if it has none. Its rules
-    /// stay its own, whatever they are called, and its lexemes compete with nobody else's.
+    /// Copies a grammar, and returns the node of its start; `None` if it has none. Its rules stay
+    /// separate, whatever their names are, and its lexemes compete only with each other.
     pub fn include(&mut self, other: &Self) -> Result<Option<NodeId>, LimitExceeded> {
         let Some(start) = other.start else { return Ok(None) };
         let offset = Offsets {
@@ -33,7 +33,7 @@ impl Grammar {
             let place = rule.place.map(|place| offset.place(place));
             self.declare(&rule.name, place)?;
         }
-        // Children come before what they are part of.
+        // Children come before their parents.
         let mut copies: Vec<NodeId> = Vec::with_capacity(other.nodes.len());
         for node in &other.nodes {
             let copy = offset.node(node, &copies);

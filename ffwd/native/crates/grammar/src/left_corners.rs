@@ -2,7 +2,7 @@
 
 use super::graph::{Graph, Vertex, VertexId};
 
-/// What a vertex can begin with.
+/// The first parts of a vertex.
 pub(super) fn corners(graph: &Graph, vertex: VertexId) -> &[VertexId] {
     match &graph.vertices[vertex.index()] {
         Vertex::Seq(parts) => {
@@ -61,7 +61,7 @@ pub fn components(graph: &Graph) -> Vec<Option<u32>> {
 }
 
 const UNSEEN: u32 = u32::MAX;
-/// Of a vertex whose set is complete.
+/// Marks a vertex whose set is complete.
 const DONE: u32 = u32::MAX - 1;
 
 /// Tarjan's algorithm.

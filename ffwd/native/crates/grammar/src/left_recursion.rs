@@ -19,8 +19,8 @@ use ffwd_bounds::meter;
 /// How many steps all left recursion together may take.
 const MAX_STEPS: usize = 16_000_000;
 
-/// The nodes that mark a part which can begin with itself. Where left recursion is removed, such a part
-/// has no beginning of its own.
+/// Returns the nodes that mark a part which can start with itself. After left recursion is removed,
+/// such a part has no start of its own.
 pub fn recursive_marks(graph: &Graph) -> Vec<NodeId> {
     let component_of = components(graph);
     let vertices = graph.vertices.iter().zip(component_of);
@@ -33,7 +33,7 @@ pub fn recursive_marks(graph: &Graph) -> Vec<NodeId> {
 
 /// A place of a left recursion: what leads on, and where to.
 type Way = (SymbolId, VertexId);
-/// What a text of a vertex is a text of too, and the ways on from all of these.
+/// The vertices whose texts include those of a vertex, and the transitions from these.
 type Climb = (Vec<VertexId>, Vec<Way>);
 
 pub(super) struct Building<'g> {
@@ -103,7 +103,7 @@ impl<'g> Building<'g> {
         Ok(())
     }
 
-    /// What a vertex stands for that never begins with itself.
+    /// Returns the symbol of a vertex that never starts with itself.
     fn plain(&mut self, vertex: VertexId) -> Result<SymbolId, LimitExceeded> {
         let graph = self.graph;
         match &graph.vertices[vertex.index()] {
@@ -186,12 +186,12 @@ impl<'g> Building<'g> {
         Ok(found)
     }
 
-    /// What a vertex stands for that may begin with itself.
+    /// Returns the symbol of a vertex that may start with itself.
     fn recursive(&mut self, target: VertexId, component: u32) -> Result<SymbolId, LimitExceeded> {
-        // From the target down: all of the set that it can begin with.
+        // The members of the set that the target can start with, from the target down.
         let mut members = vec![target];
         let mut seen: FxHashSet<VertexId> = members.iter().copied().collect();
-        // Where a vertex that has been read leads, without and with something after it.
+        // The vertices after a matched one, without and with a continuation.
         let mut up: FxHashMap<VertexId, Vec<VertexId>> = FxHashMap::default();
         let mut ways: FxHashMap<VertexId, Vec<Way>> = FxHashMap::default();
         let mut seeds: Vec<(SymbolId, VertexId)> = Vec::new();
@@ -301,7 +301,7 @@ impl<'g> Building<'g> {
         }
     }
 
-    /// What may follow up to the target, by class.
+    /// Returns the continuations up to the target, by class.
     fn symbols_of(
         &mut self,
         states: &[Climb],

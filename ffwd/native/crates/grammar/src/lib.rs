@@ -1,10 +1,10 @@
-//! A grammar as front ends write it: an arena of nodes, rules by name, and what is beside regular
-//! languages: JSON Schemas, and sets of tokens.
+//! A grammar as front ends write it: an arena of nodes, rules by name, and non-regular parts: JSON
+//! Schemas, and sets of tokens.
 //!
-//! A [`Grammar`] says which texts there are and knows neither bytes nor automata nor a vocabulary.
-//! Every front end yields one, so any may be nested in any: [`Grammar::include`] copies one into
-//! another. What is wrong with a grammar as a whole is found when it is compiled, with the place in the
-//! source of the rule.
+//! A [`Grammar`] describes texts and is independent of bytes, automata and vocabularies. All front
+//! ends produce one, so any may be nested in any: [`Grammar::include`] copies one into another.
+//! Errors of a grammar as a whole are found by compilation, with the position in the source of the
+//! rule.
 
 mod blame;
 mod described;
@@ -62,7 +62,7 @@ pub struct SpanId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ScopeId(pub u32);
 
-/// What may stand at one place of a text.
+/// A part of a grammar.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Node {
     /// All of these, one after the other; with none the empty text.
@@ -73,7 +73,7 @@ pub enum Node {
     Repeat { inner: NodeId, min: u32, max: Option<u32> },
     /// A rule; with an argument where the rule has a parameter.
     Rule(RuleId, Argument),
-    /// What is inside, where the condition holds of the parameter of the rule around it.
+    /// The inner node, if the condition holds for the parameter of the rule around it.
     Guard(Condition, NodeId),
     /// A text of a regular language.
     Lexeme(Lexeme),
@@ -81,9 +81,9 @@ pub enum Node {
     Tokens(Arc<TokenSet>),
     /// A JSON value.
     Json(JsonId),
-    /// What is inside, and the matcher reports where it lies. It changes nothing about the texts.
+    /// The inner node, whose position the matcher reports. It accepts the same texts.
     Span(SpanId, NodeId),
-    /// What is inside, in at most so many tokens.
+    /// The inner node, in at most this many tokens.
     Limit { max_tokens: u32, inner: NodeId },
 }
 
@@ -99,9 +99,10 @@ pub struct Lexeme {
 pub enum Lexing {
     /// Wherever the language allows it: the texts are all of the concatenations.
     Anywhere,
-    /// Where none of the lexemes of the scope that may begin at the same place can go on, as a lexer
-    /// does: all that match up to there are read, and if none does, there is no way on. A lazy one
-    /// ends as soon as it can, and only lazy ones that end there as well are read with it.
+    /// A lexeme of a lexer: it ends where no lexeme of the scope that may begin at its start can
+    /// continue. All that match up to there are accepted, and if none does, there is no
+    /// continuation. A lazy one ends as soon as it can, and only lazy ones that end there as well
+    /// are accepted with it.
     Longest { scope: ScopeId, lexing: Longest },
 }
 
@@ -196,7 +197,7 @@ pub enum Longest {
 
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// What it is called in its source.
+    /// Its name in the source.
     pub name: Arc<str>,
     pub place: Option<Place>,
     pub body: Option<NodeId>,
@@ -225,8 +226,8 @@ pub struct Span {
 pub enum SpanPart {
     #[default]
     Whole,
-    /// What is before its ending. That is the shortest text of its language that the whole ends with
-    /// and that has a text of the body's language before it.
+    /// The part before its ending. The ending is the shortest text of its language that ends the
+    /// whole and follows a text of the body's language.
     Body { body: Ast, ending: Ast },
     /// Only that ending.
     Ending { body: Ast, ending: Ast },
@@ -260,7 +261,7 @@ pub struct Grammar {
     /// Rules of the sources that are not among `rules`, as nothing needs them.
     pub unused: Vec<UnusedRule>,
     num_scopes: u32,
-    /// What a text is.
+    /// The start of a text.
     pub start: Option<NodeId>,
 }
 
@@ -351,7 +352,7 @@ impl Grammar {
         self.longest(language, scope, lexing)
     }
 
-    /// What may stand between the lexemes of a scope.
+    /// Sets the language between the lexemes of a scope.
     pub fn ignored(&mut self, language: Ast, scope: ScopeId) -> Result<NodeId, LimitExceeded> {
         self.longest(language, scope, Longest::Ignored)
     }

@@ -33,12 +33,12 @@ struct Entry {
     rank: u32,
 }
 
-/// What has come with values.
+/// The parts with values so far.
 #[derive(Debug)]
 struct Grown {
     values: Arc<Values>,
     entries: boxcar::Vec<Entry>,
-    /// The parts with values, those first that are known from the start on; and what they stand for.
+    /// The parts with values, the initial ones first, and their symbols.
     parts: boxcar::Vec<(Key, OnceLock<SymbolId>)>,
     growing: Mutex<Growing>,
     held: AtomicUsize,
@@ -112,10 +112,10 @@ impl Live {
         self.grown.as_ref().map_or(0, |grown| grown.held.load(Ordering::Relaxed))
     }
 
-    /// What a part with a value stands for.
+    /// Returns the symbol of a part with a value.
     ///
     /// # Errors
-    /// There are too many, or a call has used what it may.
+    /// There are too many parts, or the call's budget is used up.
     pub fn later(&self, part: u32) -> Result<SymbolId, LimitExceeded> {
         let Some(grown) = &self.grown else { return Ok(SymbolId::EMPTY) };
         let (key, meaning) = &grown.parts[part as usize];
@@ -227,7 +227,7 @@ impl Grow<'_> {
         self.intern(Symbol::Later(part), nullable)
     }
 
-    /// What a part with a value stands for.
+    /// Returns the symbol of a part with a value.
     fn part(&mut self, key: Key) -> Result<SymbolId, LimitExceeded> {
         let values = self.grown.values.clone();
         let Some(children) = values.children(key) else { return self.choice(Vec::new(), false) };

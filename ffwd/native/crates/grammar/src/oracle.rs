@@ -1,8 +1,7 @@
-//! A slow recogniser of what a grammar's texts are, by sets of end positions: what the tests of the
-//! front ends compare with.
+//! A slow recognizer of a grammar's texts, by sets of end positions, for tests of the front ends.
 //!
-//! A token by its id is the character of that number from U+E000 on, and one by its name is its name.
-//! Limits, guards and schemas are not known.
+//! A token by its id is the character of that number from U+E000 on, and one by its name is its
+//! name. Limits, guards and schemas are not supported.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "only tests use it")]
 

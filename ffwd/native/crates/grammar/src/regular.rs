@@ -1,5 +1,4 @@
-//! The grammars that are regular languages, as one expression: what intersections and complements are
-//! made of.
+//! Regular grammars as one expression, for intersections and complements.
 
 use super::{Argument, Grammar, GrammarError, GrammarErrorKind, Lexing, Node, NodeId, RuleId};
 use ffwd_bounds::error::LimitExceeded;
@@ -52,7 +51,7 @@ pub fn language(grammar: &Grammar, root: NodeId) -> Result<Ast, GrammarError> {
     Ok(known.remove(&root).map_or(Ast::Empty, |language| language.ast))
 }
 
-/// What a node consists of, if that can be regular.
+/// Returns the parts of a node, if they can be regular.
 fn parts(grammar: &Grammar, id: NodeId) -> Result<Vec<NodeId>, GrammarError> {
     let unsupported = |feature| Err(refused(grammar, id, feature));
     match grammar.node(id) {

@@ -1,4 +1,4 @@
-//! Where in which text something stands.
+//! Positions in sources.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ pub struct SourceId(pub u32);
 /// The text that a front end has read.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What it is written in, such as `Lark`.
+    /// Its notation, such as `Lark`.
     pub kind: &'static str,
     pub text: Arc<str>,
 }

@@ -35,7 +35,7 @@ pub enum Symbol {
     Choice(Arc<[SymbolId]>),
     /// Any number of times.
     Star(SymbolId),
-    /// So many times, at most `max` and at least `min`.
+    /// This many repetitions, at most `max` and at least `min`.
     Repeat {
         inner: SymbolId,
         min: u32,
@@ -43,7 +43,7 @@ pub enum Symbol {
     },
     /// A lexeme, a set of tokens, or a JSON value.
     Leaf(NodeId),
-    /// What the matcher reports or limits, a node of the grammar; and what is inside.
+    /// A reported or limited node of the grammar, and its content.
     Marked(NodeId, SymbolId),
     /// The same texts without the empty one.
     NonEmpty(SymbolId),
@@ -55,7 +55,7 @@ pub enum Symbol {
 }
 
 impl Symbol {
-    /// What a symbol can begin with; none of these leads back to it. Of what comes later not.
+    /// Returns the first symbols of a symbol, without cycles and without later parts.
     pub(super) fn corners(
         &self,
         is_nullable: impl Fn(SymbolId) -> bool,
@@ -78,22 +78,22 @@ pub struct Symbols {
     symbols: Vec<Symbol>,
     nullable: Vec<bool>,
     ids: FxHashMap<Symbol, SymbolId>,
-    /// What a part stands for.
+    /// The symbols of the parts.
     pub(super) parts: Vec<SymbolId>,
-    /// Larger than that of any symbol that a symbol can begin with.
+    /// Each exceeds the ranks of all possible first symbols.
     ranks: Vec<u32>,
     /// Whether parts are reported or limited.
     has_marks: bool,
     pub start: SymbolId,
-    /// The parts that are to be reported or limited, begin with themselves, and can begin with what
-    /// is around them: they have no symbol.
+    /// The reported or limited parts that can start with themselves and with their context: they
+    /// have no symbol.
     pub unmarked: Vec<NodeId>,
-    /// Where rules with a parameter come later.
+    /// The values of rules with a parameter that are added later.
     values: Option<Arc<Values>>,
     /// The parts with values that are there from the start on.
     pub(super) keys: Vec<Key>,
     of_parts: FxHashMap<NodeId, SymbolId>,
-    /// Of parts that depend on a parameter, whatever it is.
+    /// The ranks of parts that depend on a parameter, for all of its values.
     later_ranks: FxHashMap<NodeId, u32>,
 }
 
@@ -117,14 +117,14 @@ impl Symbols {
         self.parts[part as usize]
     }
 
-    /// A number that is larger than that of any symbol that this one can begin with.
+    /// Returns a number that exceeds the rank of every possible first symbol.
     #[inline]
     pub fn rank(&self, id: SymbolId) -> u32 {
         self.ranks[id.0 as usize]
     }
 
-    /// What a place of the ranks can begin with: symbols, and behind these parts with a parameter
-    /// whatever their values are.
+    /// Returns the first symbols of a rank's symbol, and after these the parts with a parameter,
+    /// for all of its values.
     fn corners(&self, place: usize, later: &[NodeId]) -> SmallVec<[usize; 2]> {
         let of_part = |node: NodeId| match later.binary_search(&node) {
             Ok(number) => Some(self.symbols.len() + number),
@@ -162,7 +162,7 @@ impl Symbols {
                             id.checked_sub(self.symbols.len()).and_then(|n| later.get(n)),
                             &self.values,
                         ) {
-                            // Room for the symbols that a part with a value is made of.
+                            // Room for the symbols of a part with a value.
                             rank += values.grammar().node(node).children().len() as u32 + 8;
                         }
                         ranks[id] = rank;
@@ -204,8 +204,8 @@ impl Symbols {
         self.later_ranks.get(&node).map_or(0, |rank| rank + 1)
     }
 
-    /// Where parts with values come later: what is known without the values, and the parts that are
-    /// there from the start on.
+    /// Returns the facts that need no values, and the initial parts, if parts with values are added
+    /// later.
     pub fn values(&self) -> Option<(&Arc<Values>, &[Key])> {
         Some((self.values.as_ref()?, &self.keys))
     }

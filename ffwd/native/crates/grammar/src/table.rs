@@ -8,7 +8,7 @@ use super::symbols::{Symbol, SymbolId};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 
-/// Where symbols are made.
+/// A table that makes symbols.
 pub(super) trait Table {
     fn get(&self, id: SymbolId) -> &Symbol;
 
@@ -96,7 +96,7 @@ pub(super) trait Table {
                 | &Symbol::NonEmpty(inner)
                 | &Symbol::Repeat { inner, min: 0 | 1, .. } => pending.push(inner),
                 Symbol::Choice(parts) => pending.extend_from_slice(parts),
-                // Where both may be left out, either is a part.
+                // If both may be empty, either is a part.
                 &Symbol::Seq(first, then)
                     if !self.has_marks() && self.is_nullable(first) && self.is_nullable(then) =>
                 {
@@ -190,7 +190,7 @@ pub(super) trait Table {
         min: u32,
         max: Option<u32>,
     ) -> Result<SymbolId, LimitExceeded> {
-        // Of what may be empty any smaller number of times is enough.
+        // A part that may be empty satisfies any smaller number of repetitions.
         let min = if self.is_nullable(inner) { 0 } else { min };
         if max != Some(0) && matches!(self.get(inner), Symbol::Star(_)) {
             return Ok(inner);

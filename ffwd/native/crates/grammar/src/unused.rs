@@ -61,7 +61,7 @@ impl Grammar {
         rules.iter().map(|rule| rule.place.and_then(&mut position)).collect()
     }
 
-    /// What a place is written in, and where there.
+    /// Returns the notation and the excerpt of a position.
     pub fn excerpt(&self, place: Place) -> Option<(&'static str, Excerpt)> {
         let source = self.sources.get(place.source.0 as usize)?;
         Some((source.kind, Excerpt::at(&source.text, place.offset as usize)))

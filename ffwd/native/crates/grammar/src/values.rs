@@ -1,10 +1,11 @@
-//! Rules with a parameter, whose values are not gone through before a text comes to them.
+//! Rules with a parameter, whose values are examined only when a text reaches them.
 //!
-//! A part that depends on the parameter of the rule around it has one meaning for each value. What is
-//! asked of all values at once is answered from the grammar without them: with every condition true
-//! as much as may hold does, and with every one false no more than what always holds. Where these
-//! differ, the parts of one value are looked at, depth first and the nearest end first, until the
-//! answer is known. What was looked at without an answer then has none: a least fixpoint.
+//! A part that depends on the parameter of the rule around it has one meaning for each value.
+//! Questions about all values at once are answered from the grammar without them: with every
+//! condition true the answer covers everything possible, and with every one false only what always
+//! holds. If these differ, the parts of one value are examined, depth first and the nearest end
+//! first, until the answer is known. A part without an answer in this search has none: a least
+//! fixpoint.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use ffwd_bounds::meter;
 /// A part of a grammar, and the parameter of the rule around it where it depends on that.
 pub type Key = (NodeId, Option<u64>);
 
-/// What is asked of a part.
+/// A question about a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
     /// Whether the empty text belongs to it.
@@ -38,7 +39,7 @@ const MAX_RANK: u32 = 1 << 24;
 /// The steps of one part that is looked at.
 const STEPS: usize = 16;
 
-/// What is known of a part whatever the values are.
+/// The properties of a part for all values.
 #[derive(Clone, Debug)]
 struct Known {
     depends: bool,
@@ -48,11 +49,11 @@ struct Known {
     must: [bool; 3],
     /// By when a text of it is found: the nearest end first.
     order: u32,
-    /// What it can begin with, as far as that is known without values.
+    /// Its first parts, as far as they are known without values.
     corners: Box<[NodeId]>,
 }
 
-/// What is known of a grammar without the values of parameters.
+/// The properties of a grammar without the values of parameters.
 #[derive(Debug)]
 pub struct Values {
     grammar: Arc<Grammar>,
@@ -150,7 +151,7 @@ impl Values {
         }
         let mut parts: FxHashMap<NodeId, Known> = FxHashMap::default();
         for (id, &node) in nodes.iter().enumerate() {
-            // What has the empty text alone begins nothing, and may stand for itself in a circle.
+            // A part with only the empty text starts nothing, and may refer to itself in a cycle.
             let corners = corners(&graph, VertexId(id as u32)).iter();
             let corners = corners.filter(|corner| graph.nonempty[corner.index()]);
             let known = Known {
@@ -206,7 +207,7 @@ impl Values {
         Some(self.key(body, argument))
     }
 
-    /// What a part is made of for a value; `None` where a condition does not hold.
+    /// Returns the parts of a part for a value; `None` if a condition does not hold.
     pub fn children(&self, (node, value): Key) -> Option<Vec<Key>> {
         Some(match self.grammar.node(node) {
             &Node::Rule(rule, argument) => self.body(rule, argument, value).into_iter().collect(),
@@ -250,7 +251,7 @@ fn depends(grammar: &Grammar, vertices: &[Vertex], nodes: &[NodeId]) -> Vec<bool
     order.into_iter().map(|order| order != u32::MAX).collect()
 }
 
-/// What has been found out of parts with values.
+/// The known properties of parts with values.
 #[derive(Debug, Default)]
 pub struct Facts {
     known: FxHashMap<(Question, Key), bool>,

@@ -1,12 +1,12 @@
-//! Where white space stands in JSON.
+//! The white space in JSON.
 
 use std::sync::Arc;
 
 /// How values are set apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum WhitespaceMode {
-    /// As `json.dumps` writes a value with one pair of separators and one indentation, whichever
-    /// the text begins with.
+    /// As `json.dumps` writes a value with one pair of separators and one indentation, which the
+    /// start of the text chooses.
     Consistent,
     /// JSON white space wherever JSON allows it (not around the root), each run bounded.
     Flexible { max_run: u32 },

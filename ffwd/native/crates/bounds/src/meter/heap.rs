@@ -1,13 +1,11 @@
-//! How much memory a call takes, and what happens where the system has no more.
+//! The memory of a call, and the behaviour when the system has no more.
 //!
-//! An allocation cannot fail in Rust but by ending the process. So what is asked for is granted, and
-//! the call is told: its meter has run out, and with the next charge it comes to its end by an error
-//! ([`super`]), which gives back what it took. Where it is the system that refuses, a reserve
-//! is given back to it first, and then it is asked again. It is room for what a call takes between two
-//! charges; if that is more, the process ends.
+//! A failed allocation in Rust ends the process. Allocations are therefore granted, but the meter
+//! of the call runs out, and the next charge ends the call with an error ([`super`]), which frees
+//! its memory. If the system refuses, a reserve is freed first, and the allocation is repeated. The
+//! reserve is for allocations between two charges; if it does not suffice, the process ends.
 //!
-//! Counting is done by the allocator of the program, where it is a [`Metered`] one. With another one
-//! nothing is counted.
+//! The program's allocator counts if it is a [`Metered`] one. Another one counts nothing.
 
 use std::alloc::{alloc, dealloc, GlobalAlloc, Layout};
 use std::cell::Cell;
@@ -17,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use super::{look_soon, Thread, THREAD};
 use crate::error::{LimitExceeded, SYSTEM_MEMORY, WORK_BYTES};
 
-/// What the calls of one thread take.
+/// The memory of one thread's calls.
 pub(super) struct Heap {
     /// Bytes that the call has taken and not given back. Negative where it gave back more.
     taken: Cell<isize>,
@@ -40,7 +38,7 @@ impl Heap {
     }
 }
 
-/// What is given back when there is no more. It is never written to, so of most systems it takes
+/// The reserve to free when memory runs out. It is never written to, so on most systems it takes
 /// addresses and no memory.
 static RESERVE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 const RESERVE_LAYOUT: Layout = match Layout::from_size_align(16 << 20, 4096) {
@@ -54,8 +52,8 @@ static IS_COUNTED: AtomicBool = AtomicBool::new(false);
 #[derive(Debug)]
 pub struct Metered<A>(pub A);
 
-// SAFETY: everything is passed on to an allocator, with the arguments as they came, and what it
-// returns is returned. What is done beside that allocates nothing and does not panic.
+// SAFETY: every call is passed on to an allocator, with unchanged arguments and result. The
+// additional work allocates nothing and does not panic.
 #[allow(unsafe_code)]
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
     #[inline]
@@ -108,7 +106,7 @@ fn returned(bytes: usize) {
     });
 }
 
-/// Has the meter look at what was taken; and lets a fault happen that a test has asked for.
+/// Checks the allocated memory with the meter, and triggers a test's fault.
 #[cold]
 #[inline(never)]
 fn look(thread: &Thread, fault: u64, bytes: usize) {
@@ -152,7 +150,7 @@ fn refused(bytes: usize, mut ask: impl FnMut() -> *mut u8) -> *mut u8 {
 fn give_back() -> bool {
     let reserve = NonNull::new(RESERVE.swap(null_mut(), Ordering::AcqRel));
     if let Some(reserve) = reserve {
-        // SAFETY: it came from this allocator with this layout, and nobody else has it.
+        // SAFETY: it came from this allocator with this layout, and has no other owner.
         #[allow(unsafe_code)]
         unsafe {
             dealloc(reserve.as_ptr(), RESERVE_LAYOUT);
@@ -180,7 +178,7 @@ fn set_aside(thread: &Thread) -> bool {
     }
     let before = RESERVE.compare_exchange(null_mut(), reserve, Ordering::AcqRel, Ordering::Relaxed);
     if before.is_err() {
-        // SAFETY: it has just come from there, and nobody has it.
+        // SAFETY: it has just come from there, and has no other owner.
         #[allow(unsafe_code)]
         unsafe {
             dealloc(reserve, RESERVE_LAYOUT);
@@ -189,8 +187,8 @@ fn set_aside(thread: &Thread) -> bool {
     true
 }
 
-/// Begins a call that may take so many bytes. Without a reserve it comes to its end with its first
-/// charge, for its first allocation could be one that is refused.
+/// Begins a call that may take this many bytes. Without a reserve it ends with its first charge,
+/// because its first allocation could be refused.
 pub(super) fn begin(thread: &Thread, most: usize) {
     let refused = if set_aside(thread) { 0 } else { RESERVE_LAYOUT.size() };
     let heap = &thread.heap;
@@ -219,12 +217,12 @@ pub(super) fn end(thread: &Thread) {
     thread.heap.most.set(isize::MAX);
 }
 
-/// How much more the call may take than it has taken, to go on with [`resume`].
+/// Returns how much more the call may take than it has taken, for [`resume`].
 pub(super) fn suspend(thread: &Thread) -> [isize; 2] {
     [thread.heap.taken.get(), thread.heap.most.replace(isize::MAX)]
 }
 
-/// Goes on with a call.
+/// Resumes a call.
 pub(super) fn resume(thread: &Thread, [taken, most]: [isize; 2]) {
     thread.heap.taken.set(taken);
     thread.heap.most.set(most);
@@ -275,7 +273,7 @@ mod tests {
     /// Held by tests that take the reserve.
     static RESERVE_IS_OURS: Mutex<()> = Mutex::new(());
 
-    /// The system's, which refuses so many allocations first.
+    /// The system's allocator, which first refuses this many allocations.
     struct Refusing(Cell<usize>);
 
     // SAFETY: all is passed on to the system's, or refused.

@@ -13,17 +13,17 @@ use ffwd_bounds::limits::Limits;
 use ffwd_tokenizer::canonical::Context;
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// What has been built, with the ids of states that only it knows. When it takes more memory than
-/// the grammar may, a new one takes its place, with nothing built; see [`super::Compiled`].
+/// Built objects, whose state ids are valid only here. When it exceeds the grammar's memory, an
+/// empty one replaces it; see [`super::Compiled`].
 #[derive(Debug)]
 pub struct Generation {
     /// Unlike that of any other generation of the grammar.
     pub number: u32,
     pub automaton: Box<Automaton>,
     pub masker: Box<Masker>,
-    /// Where tokens lead from states.
+    /// The target states of tokens.
     pub transitions: Transitions,
-    /// Forced tokens that have been asked for.
+    /// Cached forced tokens.
     pub forced: ForcedMemo,
     /// Canonical tokens after which no canonical text of the grammar goes on.
     pub dead_ends: ForcedMemo,
@@ -75,14 +75,14 @@ impl Generation {
         }
     }
 
-    /// How many bytes it may hold: the budget, or twice what it cannot do without. So between two
-    /// generations at least as much is built anew as was built again for texts in progress.
+    /// Returns the most bytes it may hold: the budget, or twice what it needs. At least as much is
+    /// then built between two generations as was rebuilt for matchers.
     pub fn limit(&self, budget: usize) -> usize {
         budget.max(self.needed.load(Ordering::Relaxed).saturating_mul(2))
     }
 
-    /// Whether there is so much that it should be let go of, though that means that texts in progress
-    /// are read again.
+    /// Returns whether it should be evicted, although matchers must then parse their sequences
+    /// again.
     pub fn is_full(&self, budget: usize, limits: &Limits) -> bool {
         let held = self.memory_bytes().total();
         held > self.limit(budget)
@@ -105,8 +105,8 @@ const SHARDS: usize = 16;
 const MAX_KEPT: usize = 1024;
 pub const MAX_KEPT_TOKENS: usize = 256;
 
-/// Forced tokens by where a text stands. Readers hold up nobody, and those that wait for a writer
-/// are the few that ask in the same shard.
+/// Forced tokens by state. Readers block no thread, and only readers of the same shard wait for a
+/// writer.
 #[derive(Debug, Default)]
 pub struct ForcedMemo {
     shards: [RwLock<FxHashMap<ForcedKey, Arc<[TokenId]>>>; SHARDS],

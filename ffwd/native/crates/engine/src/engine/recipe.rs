@@ -1,4 +1,4 @@
-//! What a grammar is compiled from, by which it can be compiled again.
+//! The source of a compiled grammar, from which it can be compiled again.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{CompileError, Compiled, Engine, GrammarOptions};
 use ffwd_grammar::Grammar;
 use ffwd_regular::regex::Ast;
 
-/// What a grammar was compiled from.
+/// The source of a compiled grammar.
 #[derive(Clone, Debug)]
 pub enum Recipe {
     /// A text of a regular language.
@@ -29,7 +29,7 @@ impl Recipe {
 }
 
 impl Engine {
-    /// Compiles what a grammar was compiled from.
+    /// Compiles a recipe.
     pub fn compile_recipe(self: &Arc<Self>, recipe: &Recipe) -> Result<Compiled, CompileError> {
         match recipe {
             Recipe::Language(language) => self.compile_language(language.clone()),

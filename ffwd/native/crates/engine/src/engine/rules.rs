@@ -139,7 +139,7 @@ impl Engine {
             let roots = roots.into_iter().zip(whitespaces).collect();
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
-        // What has begun is looked for in rows, so these have to be there.
+        // The search for reported parts uses rows, so they must exist.
         let eager_rows = eager_rows || !limits.is_empty() || values.is_some();
         let spans = spans_of(grammar, &graph);
         let swallowing = Swallowing::of(&symbols, &leaves, &self.lexemes);

@@ -1,10 +1,9 @@
-//! Where tokens lead from known states: a memo that is read without a lock, and that readers and
-//! writers share without waiting for each other.
+//! The target states of tokens: a cache that readers and writers share without locks.
 //!
-//! Most states go on with one or two tokens in all the texts that reach them, so a state has a few
-//! places of its own. Where more come, as within a string, a chain of tables follows, each eight
-//! times as large as the one before. Entries of the last table replace each other, so a state holds
-//! no more than [`LAST_TABLE`] of them; what is lost is found again by reading the token's bytes.
+//! Most states continue with one or two tokens in all sequences, so a state has a few slots of its
+//! own. More tokens, as within a string, go to a chain of tables, each eight times as large as the
+//! one before. Entries of the last table replace each other, so a state holds at most
+//! [`LAST_TABLE`] of them; lost entries are recomputed from the token's bytes.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::OnceLock;
@@ -38,7 +37,7 @@ impl Entry {
     }
 }
 
-/// What a run of places says of a token.
+/// The result of a search in a run of slots.
 enum Found {
     Entry(Entry),
     /// There is room, so no other place has it either.
@@ -139,7 +138,7 @@ fn locate(state: StateId) -> (usize, usize) {
 }
 
 impl Transitions {
-    /// What is known of a token in a state: where it leads, or `Some(None)` where it is refused.
+    /// Returns the cached target of a token in a state, `Some(None)` for a rejected token.
     #[inline]
     pub fn get(&self, state: StateId, token: TokenId) -> Option<Option<StateId>> {
         let (bucket, place) = locate(state);
@@ -195,7 +194,7 @@ impl Transitions {
         }
     }
 
-    /// The next table of a chain, made if it is not there.
+    /// Returns the next table of a chain, which it makes if necessary.
     fn table(&self, more: &AtomicU32, size: usize) -> Option<&Table> {
         let mut number = more.load(Ordering::Acquire);
         if number == 0 {

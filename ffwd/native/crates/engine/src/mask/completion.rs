@@ -1,4 +1,4 @@
-//! How a text can end, in tokens, and which tokens may come so that it ends in time.
+//! Completions of a text in tokens, and the tokens that leave time for one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -13,8 +13,8 @@ use super::token_set::{set_bits, Bitmap};
 use ffwd_automaton::{Automaton, EndingText, EngineError, StateId, Thread, ThreadLexeme};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
-/// Tokens with which a text can end: some as they are, then the fewest that spell a text, then a
-/// token that ends the output, where the vocabulary has one.
+/// Tokens that complete a text: some fixed ones, then the fewest that encode a text, then an end
+/// token if the vocabulary has one.
 #[derive(Debug)]
 pub struct Completion {
     first: Box<[TokenId]>,
@@ -32,7 +32,7 @@ impl Completion {
         Self { first, text: ending.text.into(), whole, end, tokens: OnceLock::new() }
     }
 
-    /// Of a text that has ended: no tokens.
+    /// Returns the empty completion of a text that has ended.
     pub fn ended() -> Self {
         let (first, text, whole) = ([].into(), [].into(), [].into());
         Self { first, text, whole, end: None, tokens: OnceLock::new() }
@@ -46,13 +46,13 @@ impl Completion {
         Self::new(vocabulary, first, EndingText { text, tokens })
     }
 
-    /// What it writes, without tokens that come before that.
+    /// Returns the text it writes, without the fixed tokens before it.
     pub fn ending(&self) -> EndingText {
         let tokens = self.whole.iter().map(|&(place, token)| (place, token.0)).collect();
         EndingText { text: self.text.to_vec(), tokens }
     }
 
-    /// A number of tokens that there are at most, which is known at once: the bytes that they spell.
+    /// Returns a cheap upper bound of the number of tokens: the bytes of their text.
     pub fn most(&self) -> usize {
         let as_they_are = self.first.len() + self.whole.len();
         as_they_are + self.text.len() + usize::from(self.end.is_some())
@@ -73,7 +73,7 @@ impl Completion {
         })
     }
 
-    /// Whether there are at most so many tokens.
+    /// Returns whether it has at most this many tokens.
     pub fn is_within(&self, vocabulary: &Vocabulary, tokens: usize) -> bool {
         self.most() <= tokens || self.tokens(vocabulary).len() <= tokens
     }
@@ -99,7 +99,7 @@ struct Level {
     bitmaps: Box<[Bitmap]>,
 }
 
-/// What single tokens do to the completion of a state.
+/// The effects of single tokens on the completion of a state.
 #[derive(Debug)]
 pub(super) struct Levels(Box<[Level]>);
 
@@ -130,7 +130,7 @@ impl Masker {
         Ok(Some(completion))
     }
 
-    /// A number of tokens that suffices to end the text after any token that may come in a state.
+    /// Returns a number of tokens that completes the text after any allowed token of a state.
     pub fn most_after(&self, automaton: &Automaton, state: StateId) -> Result<usize, EngineError> {
         if let Some(known) = self.known_most_after(state) {
             return Ok(known);

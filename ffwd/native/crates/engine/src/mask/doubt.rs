@@ -10,8 +10,8 @@ use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Doubt {
     pub token: TokenId,
-    /// Where in the token the item after the one in question begins, if nothing but that item
-    /// matters: it may come if it is not the same.
+    /// The offset in the token at which the next item starts, if only the current item matters: the
+    /// token is allowed if the items differ.
     next_item: Option<u32>,
 }
 
@@ -23,12 +23,12 @@ impl Doubt {
     /// Each token once.
     pub fn settle(mut doubts: Vec<Self>) -> Box<[Self]> {
         doubts.sort_unstable();
-        // Of several items that end in a token the first is looked at with all that follows.
+        // If several items end in a token, the first is examined with everything after it.
         doubts.dedup_by_key(|doubt| doubt.token);
         doubts.into()
     }
 
-    /// Whether the token may come. That it may for some texts is known.
+    /// Returns whether the token is allowed in this text. It is known to be allowed in some texts.
     pub fn resolve(
         self,
         vocabulary: &Vocabulary,
@@ -47,7 +47,7 @@ impl Doubt {
                 }
             }
         }
-        // It may also come as a whole, whatever it spells.
+        // It may also be taken as a whole, whatever its text is.
         Ok(automaton.read(threads, self.token.0, text)?.is_some())
     }
 }
@@ -87,7 +87,7 @@ fn item_before(automaton: &Automaton, transcript: TextId, bytes: &[u8]) -> Optio
     Some(last_value(text.trim_ascii_end()).to_vec())
 }
 
-/// Where the string ends that bytes begin with, if it does.
+/// Returns the end of the string that bytes start with, if it ends.
 fn closing_quote(bytes: &[u8]) -> Option<usize> {
     let mut at = 1;
     bytes.first().filter(|&&byte| byte == b'"')?;
@@ -100,7 +100,7 @@ fn closing_quote(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether an item has a number of so many digits that later items may not be compared with it.
+/// Returns whether an item has a number with too many digits for later comparisons.
 pub fn is_hard_to_compare(automaton: &Automaton, transcript: TextId) -> bool {
     let Some(json) = automaton.json().filter(|_| transcript != TextId::NONE) else { return false };
     let bytes = json.keys.texts.bytes(transcript);
@@ -129,7 +129,7 @@ impl<'v> Doubts<'v> {
         self.found
     }
 
-    /// Of the tokens with which an item ends.
+    /// Adds the tokens that end an item.
     pub fn add_exits(&mut self, group: &ExitGroup) {
         let trie = self.vocabulary.trie();
         self.add_rests(View { trie: &group.rests, root: NodeId::ROOT });
@@ -141,7 +141,7 @@ impl<'v> Doubts<'v> {
         }
     }
 
-    /// Of the tokens below a node where an item ends.
+    /// Adds the tokens below a node at which an item ends.
     pub fn add_rests(&mut self, View { trie, root }: View<'_>) {
         let mut pending = vec![root];
         while let Some(node) = pending.pop() {
@@ -178,7 +178,7 @@ impl<'v> Doubts<'v> {
         }
     }
 
-    /// Of the tokens below a node of which `is` holds, for what they spell after the node.
+    /// Adds the tokens below a node whose text after the node satisfies `is`.
     pub fn add_if(&mut self, View { trie, root }: View<'_>, is: impl Fn(&[u8]) -> bool) {
         for (depth, token) in trie.below(root) {
             let text = self.vocabulary.text(token);

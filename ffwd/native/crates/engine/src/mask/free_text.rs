@@ -15,7 +15,7 @@ use ffwd_regular::expr::lexeme::FreeText;
 use ffwd_regular::expr::{LexState, Lexeme};
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
 
-/// How many characters of a JSON string begin within spelled bytes.
+/// Returns the number of characters of a JSON string that start within these bytes.
 fn characters_begun(bytes: &[u8]) -> u32 {
     let mut count = 0;
     let mut at = 0;
@@ -33,7 +33,7 @@ fn characters_begun(bytes: &[u8]) -> u32 {
     count
 }
 
-/// How many characters of a JSON string begin in each token, and the tokens of at most so many.
+/// The number of characters of a JSON string that start in each token, and the tokens by it.
 #[derive(Debug)]
 pub(super) struct Lengths {
     of: Box<[u32]>,
@@ -179,7 +179,7 @@ fn run(lexeme: &Lexeme, state: LexState, bytes: &[u8]) -> Result<Option<LexState
     Ok(Some(state))
 }
 
-/// Where the first quote stands that no backslash escapes.
+/// Returns the offset of the first unescaped quote.
 fn closing_quote(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {

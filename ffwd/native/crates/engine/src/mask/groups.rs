@@ -1,4 +1,4 @@
-//! The tokens that may come in a state, by where they lead.
+//! The allowed tokens of a state, grouped by target.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 /// Tokens that lead from one state to another.
 #[derive(Debug)]
 pub struct Group {
-    /// What they lead to, before the parts that began with them have an age.
+    /// Their target, before the parts that started with them have an age.
     pub next: StateId,
     tokens: Inner,
 }
@@ -42,18 +42,18 @@ impl Group {
     }
 }
 
-/// What tokens lead to, thread by thread.
+/// Collects the targets of tokens, thread by thread.
 struct Gathering<'a> {
     automaton: &'a Automaton,
     trie: &'a ByteTrie,
     ids: FxHashMap<Threads, u32>,
     found: Vec<(TokenId, u32)>,
-    /// What is still to be read, from a node of the trie on.
+    /// Threads still to follow, each from a node of the trie.
     pending: Vec<(Threads, NodeId)>,
 }
 
 impl Masker {
-    /// The tokens that may come in a state, by where they lead; those that end the output left out.
+    /// Returns the allowed tokens of a state by target, without end tokens.
     pub fn groups(
         &self,
         automaton: &Automaton,

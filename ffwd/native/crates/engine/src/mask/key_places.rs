@@ -1,4 +1,4 @@
-//! Where the keys that may come meet a trie of tokens.
+//! The intersection of the allowed keys with a trie of tokens.
 
 use smallvec::SmallVec;
 
@@ -8,18 +8,18 @@ use ffwd_automaton::EngineError;
 use ffwd_bounds::meter;
 use ffwd_tokenizer::vocabulary::NodeId;
 
-/// Where keys and a trie of tokens meet; nodes are those of the latter.
+/// The positions of keys in a trie of tokens; nodes are those of the latter.
 #[derive(Debug, Default, PartialEq)]
 pub struct KeyPlaces {
     /// After the closing quote of each name with which, or with whose rest, some token begins.
     pub names: Vec<(Terminal, NodeId)>,
-    /// Where the other keys end that may come: below are names only.
+    /// The nodes at which other keys end: below are names only.
     pub cut: Vec<NodeId>,
     /// Within names, where no other keys may come.
     pub within: Vec<NodeId>,
 }
 
-/// Where the keys of a node lead in a subtree of a trie.
+/// Returns the positions of a node's keys in a subtree of a trie.
 pub fn key_places(
     keys: &Keys,
     view: View<'_>,
@@ -88,7 +88,7 @@ fn name_by_name(names: PlainNames<'_>, view: View<'_>, closed: bool, nodes: &mut
         let shared = last.iter().zip(rest).take_while(|(a, b)| a == b).count();
         last = rest;
         if shared + 1 > path.len() {
-            // Where the last name left the trie this one does.
+            // This name leaves the trie at the same node as the previous one.
             continue;
         }
         path.truncate(shared + 1);
@@ -166,7 +166,7 @@ mod tests {
                 let view = View::of(&vocabulary);
                 let fast = name_by_name(plain, view, node.base.is_none(), &mut 0);
                 let mut slow = key_by_key(&keys, view, node, &mut 0).unwrap();
-                // Where no other keys may come, a name that is refused says nothing.
+                // Without other keys, a rejected name has no effect.
                 slow.names.retain(|&(terminal, _)| open || terminal != Terminal::Refused);
                 prop_assert_eq!(sorted(fast), sorted(slow));
                 pending.extend(keys.children(&node).unwrap().into_iter().map(|(_, child)| child));

@@ -7,7 +7,7 @@ use ffwd_automaton::{Automaton, EngineError, Thread, Threads};
 use ffwd_bounds::meter;
 use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId};
 
-/// Sets of threads that are told apart; nodes below others are read without.
+/// The most distinct sets of threads; nodes below others are matched without the cache.
 const MAX_SETS: usize = 1 << 14;
 
 /// A set of threads, by its number.

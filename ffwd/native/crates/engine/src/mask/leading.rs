@@ -1,5 +1,5 @@
-//! Where the tokens of a vocabulary lead from a configuration: put together, as masks are, from what
-//! tokens do in a lexeme and from what may follow it.
+//! The targets of the vocabulary's tokens from a configuration: composed, as masks are, from the
+//! effects of tokens in a lexeme and from the continuations after it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use ffwd_regular::expr::lexeme::Ends;
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId};
 
 impl Masker {
-    /// Where all tokens lead.
+    /// The targets of all tokens.
     pub(super) fn successors(
         &self,
         automaton: &Automaton,

@@ -1,4 +1,4 @@
-//! What the tokens of a vocabulary do from one state of a lexeme.
+//! The effects of the vocabulary's tokens in one state of a lexeme.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Inner {
         Self::Many(bitmap.into())
     }
 
-    /// Of the tokens of all runs, which are in order and apart from each other.
+    /// Makes a set from disjoint runs in order.
     pub(super) fn of_runs(vocabulary: &Vocabulary, trie: &ByteTrie, runs: &[Range<usize>]) -> Self {
         let count: usize = runs.iter().map(|run| run.len()).sum();
         let tokens = |run: Range<usize>| trie.tokens_in(run);
@@ -42,7 +42,7 @@ impl Inner {
             runs.iter().for_each(|run| set_bits(&mut bitmap, tokens(run.clone())));
             return Self::Many(bitmap.into());
         }
-        // What is left out is less.
+        // The excluded tokens are fewer.
         let mut bitmap = vocabulary.texts().to_vec();
         let mut from = 0;
         for run in runs {
@@ -64,7 +64,7 @@ fn most_listed(vocabulary: &Vocabulary) -> usize {
 pub struct ExitGroup {
     /// Which languages of the lexeme hold at the end.
     pub accept: Verdict,
-    /// What the tokens spell after the end.
+    /// The texts of the tokens after the end.
     pub rests: Arc<ByteTrie>,
     /// Subtrees of the vocabulary's own trie, too large to copy: below these nodes the lexeme has
     /// ended. With `true` the tokens at the node itself belong to the group too.
@@ -72,8 +72,8 @@ pub struct ExitGroup {
     /// Large subtrees of the vocabulary's trie in which the lexeme may end at every node, the top
     /// one included.
     pub everywhere: Box<[NodeId]>,
-    /// As `grafts`, where the lexeme ends only at its longest match: tokens that go on with one of
-    /// the bytes do not belong to the group, nor do those at the node itself.
+    /// As `grafts`, for a lexeme that ends only at its longest match: tokens that continue with one
+    /// of the bytes are not in the group, and neither are those at the node itself.
     pub longest_grafts: Box<[(NodeId, ByteSet)]>,
 }
 
@@ -92,7 +92,7 @@ impl ExitGroup {
     }
 }
 
-/// Where a token leaves a lexeme: with which verdict, how many bytes before its end.
+/// The end of a lexeme in a token: the verdict, and the number of bytes after it.
 type End = (Verdict, usize, TokenId);
 
 /// How many bytes lead to a node of the vocabulary's trie.
@@ -101,7 +101,7 @@ fn depth_of(vocabulary: &Vocabulary, node: NodeId) -> usize {
     below.map_or(0, |(depth, token)| vocabulary.text(token).len() - depth)
 }
 
-/// The trie of the last bytes of tokens, of each so many.
+/// Returns the trie of the last bytes of tokens, of each this many.
 fn rests_of(vocabulary: &Vocabulary, ends: &[(usize, TokenId)]) -> Arc<ByteTrie> {
     let rest = |&(depth, token): &(usize, TokenId)| {
         let text = vocabulary.text(token);
@@ -133,7 +133,7 @@ impl LexemeMask {
         }
         let doubtful = vocabulary.longer_than(within);
         let grafts = self.exits.iter().flat_map(|exit| exit.grafts.iter());
-        // Above a graft that is no deeper nothing is told apart, and below it the lexeme has ended.
+        // A graft that is no deeper merges everything above it, and below it the lexeme has ended.
         let deep = |&(node, _): &(NodeId, bool)| depth_of(vocabulary, node) > within;
         if self.exits.iter().any(|exit| !exit.everywhere.is_empty()) || grafts.clone().any(deep) {
             return Ok(None);

@@ -64,7 +64,7 @@ impl LexemeMaskStore {
         }
     }
 
-    /// Sets the budget, and lets go of what passes it.
+    /// Sets the budget, and evicts what exceeds it.
     pub fn set_max_bytes(&self, max_bytes: usize) {
         let let_go = self.memo.lock().set_max_bytes(max_bytes);
         drop(let_go);
@@ -78,13 +78,13 @@ impl LexemeMaskStore {
     }
 
     fn keep_mask(&self, key: Key, mask: &Arc<LexemeMask>) {
-        // What is shared with another entry is counted once.
+        // Memory that another entry shares is counted once.
         let own = if Arc::strong_count(mask) == 1 { mask.memory_bytes() } else { 0 };
         let let_go = self.memo.lock().insert(key, Value::Mask(mask.clone()), own + 128);
         drop(let_go);
     }
 
-    /// What all tokens of the vocabulary do.
+    /// Returns the effects of all tokens of the vocabulary.
     pub fn get(
         &self,
         vocabulary: &Vocabulary,
@@ -96,7 +96,7 @@ impl LexemeMaskStore {
         self.memoised(key, || self.build(vocabulary, lexeme, state))
     }
 
-    /// What the rests of tokens do that lie below a node of a trie.
+    /// Returns the effects of the tokens' rests below a node of a trie.
     pub fn below(
         &self,
         vocabulary: &Vocabulary,
@@ -254,7 +254,7 @@ impl LexemeMaskStore {
         Ok(built)
     }
 
-    /// Never lets go of what is there now, whatever the budget.
+    /// Pins the current entries, whatever the budget is.
     pub fn keep_all(&self) {
         self.memo.lock().keep_all();
     }

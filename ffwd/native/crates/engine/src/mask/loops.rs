@@ -22,12 +22,12 @@ const LEAP_NODES: u32 = 64;
 /// How many nodes are walked in the time that it takes to mark one node as a change.
 const ASKED_PER_CHANGE: usize = 4;
 
-/// Where a lexeme may end between two changes, the part of the trie's nodes that may be changes:
-/// what ends there is copied, where else large subtrees would be grafted.
+/// If a lexeme may end between two changes, the fraction of the trie's nodes that may be changes:
+/// ends are copied, and large subtrees would be grafted otherwise.
 const PART_OF_CHANGES: usize = if cfg!(test) { 1 } else { 8 };
 
-/// Of a first byte of characters that leads to fewer nodes it is not asked what they do, unless all
-/// others lead back.
+/// The effects of a character's first byte with fewer nodes than this are not examined, unless all
+/// others loop.
 const COMMON_NODES: usize = 16;
 
 /// How many nodes are looked at for one step.
@@ -75,7 +75,7 @@ pub(super) struct Loop {
     staying: Staying,
     /// How many nodes there are at which the state changes, in all of the trie.
     num_changes: usize,
-    /// How many nodes were below those where leaps were thought of.
+    /// The number of nodes below those that were considered for leaps.
     asked: usize,
 }
 
@@ -181,9 +181,9 @@ fn set(of_states: &mut Vec<Option<ChangesId>>, state: LexState, changes: Changes
     of_states[state.index()] = Some(changes);
 }
 
-/// The nodes at which a state changes, and those where UTF-8 does not go on. Of a character of
-/// several bytes that is the node of the first one: with `exactly`, if what the trie has of it does
-/// not lead back, which pays where many walks share what is found.
+/// Returns the nodes at which a state changes, and those with malformed UTF-8. For a character of
+/// several bytes it is the node of the first byte: with `exactly`, only if some continuation in the
+/// trie does not loop, which pays if many walks share the result.
 fn changes(
     vocabulary: &Vocabulary,
     lexeme: &Lexeme,
@@ -262,7 +262,7 @@ fn loops(
     Ok((groups, staying))
 }
 
-/// What characters above ASCII do with a state.
+/// The effects of characters above ASCII on a state.
 struct Characters<'l> {
     lexeme: &'l Lexeme,
     state: LexState,
@@ -271,8 +271,8 @@ struct Characters<'l> {
 }
 
 impl Characters<'_> {
-    /// Whether all well-formed characters that go on with this byte lead back to the state, without
-    /// an end on the way.
+    /// Returns whether all well-formed characters that continue with this byte loop in the state,
+    /// without an end.
     fn lead_back(
         &mut self,
         place: Utf8Place,

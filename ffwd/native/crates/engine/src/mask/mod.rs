@@ -1,9 +1,10 @@
-//! Token masks: the only place where automata meet the trie of the vocabulary.
+//! Token masks: the only module that combines automata with the trie of the vocabulary.
 //!
-//! For a thread the tokens fall in two kinds. *Inner* tokens stay within its lexeme; they depend
-//! on the lexeme's state alone and are shared by all grammars. *Exit* tokens go past its end; they
-//! are grouped by what they spell after the end, and what follows the lexeme is walked over that
-//! small trie. [`lexeme_mask`] computes both, [`state_mask`] puts a configuration's mask together.
+//! For a thread the tokens are of two kinds. *Inner* tokens stay within its lexeme; they depend on
+//! the lexeme's state alone and are shared by all grammars. *Exit* tokens extend past its end. They
+//! are grouped by their text after the end, and this small trie is walked with the continuations of
+//! the lexeme. [`lexeme_mask`] computes both kinds, and [`state_mask`] composes a configuration's
+//! mask.
 
 #[cfg(debug_assertions)]
 mod agreement;

@@ -67,11 +67,11 @@ impl<K> Queue<K> {
     }
 }
 
-/// Keeps what was asked for lately. Each insertion lets go of about as much as it takes, so that no
+/// A cache of recently used entries. Each insertion evicts about as much as it adds, so that no
 /// call pays for many.
 #[derive(Debug)]
 pub struct RecentMemo<K, V> {
-    /// What is never let go of, beside the budget.
+    /// Pinned entries, which are not part of the budget.
     kept: FxHashMap<K, Entry<V>>,
     entries: Parted<K, Entry<V>>,
     /// All keys, those to be looked at next in front.
@@ -100,8 +100,8 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
         Some(entry.value.clone())
     }
 
-    /// Keeps a value of so many bytes, and what was there before if there was something. Gives back
-    /// what is let go of, so that it can be dropped when no lock is held.
+    /// Stores a value of this many bytes, and replaces an earlier one. Returns the evicted values,
+    /// so that they can be dropped without a lock.
     pub fn insert(&mut self, key: K, value: V, bytes: usize) -> Vec<V> {
         if self.kept.contains_key(&key) || self.entries.part(&key).contains_key(&key) {
             return Vec::new();
@@ -119,7 +119,7 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
         self.let_go(0)
     }
 
-    /// Makes room for so many bytes.
+    /// Evicts entries to make room for this many bytes.
     fn let_go(&mut self, bytes: usize) -> Vec<V> {
         let mut let_go = Vec::new();
         // At most twice round: what was used is spared once.
@@ -140,14 +140,14 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
         let_go
     }
 
-    /// Never lets go of what is there now.
+    /// Pins the current entries.
     pub fn keep_all(&mut self) {
         self.kept.extend(self.entries.0.iter_mut().flat_map(FxHashMap::drain));
         self.queue = Queue::new();
         self.bytes = 0;
     }
 
-    /// Lets go of all that need not be kept.
+    /// Evicts all entries that are not pinned.
     pub fn clear(&mut self) {
         let kept = std::mem::take(&mut self.kept);
         *self = Self { kept, ..Self::new(self.max_bytes) };
@@ -172,10 +172,10 @@ mod tests {
         assert_eq!(memo.insert(3, 3, 10), [1]);
         assert_eq!(memo.insert(4, 4, 15), [2, 0]);
         assert_eq!((memo.get(&3), memo.get(&4), memo.memory_bytes()), (Some(3), Some(4), 25));
-        // Where everything was asked for, something goes all the same.
+        // If all entries were used, one is evicted all the same.
         assert_eq!(memo.insert(5, 5, 20).len(), 2);
         assert_eq!(memo.get(&5), Some(5));
-        // What is larger than the budget is kept until the next comes.
+        // A value above the budget stays until the next one.
         memo.insert(6, 6, 100);
         assert_eq!(memo.get(&6), Some(6));
         assert_eq!(memo.insert(7, 7, 1), [6]);

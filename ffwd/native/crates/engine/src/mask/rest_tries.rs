@@ -1,7 +1,7 @@
-//! Tries of what tokens spell after the end of a lexeme, each kept once.
+//! Tries of the tokens' texts after the end of a lexeme, interned.
 //!
-//! Many a state has the same tokens after its ends as others. What is known about such a trie is
-//! found by its number, so that it is worth while to give equal ones the same.
+//! Many states have equal tries. Results about a trie are cached by its number, so equal tries
+//! should have the same number.
 
 use std::hash::Hasher;
 use std::sync::{Arc, Weak};

@@ -13,13 +13,13 @@ use ffwd_tokenizer::vocabulary::{NodeId, TokenId};
 /// By the items that came, the lexeme and its state, and how much of a token has been read.
 pub(super) type RuledOut = FxHashMap<(UsedId, u32, LexState, NodeId), Arc<[TokenId]>>;
 
-/// How many bytes of a token are told apart. Few tokens are longer.
+/// The most bytes of a token that are distinguished. Few tokens are longer.
 const MAX_DEPTH: usize = 48;
 
 impl Masker {
-    /// The tokens after which nothing is left for a scalar but the items at a node of those that
-    /// came. These are found where the vocabulary's trie and that of the items meet. What is found
-    /// below a node is kept, and one item more changes the nodes of one path.
+    /// The tokens after which a scalar can only equal an earlier item. They are found in the
+    /// intersection of the vocabulary's trie with that of the items. Results below a node are
+    /// cached, and an additional item changes the nodes of one path.
     pub(super) fn ruled_out(
         &self,
         automaton: &Automaton,
@@ -77,7 +77,7 @@ impl Masker {
         Ok(tokens)
     }
 
-    /// Of the tokens below a node, those that leave nothing, read one by one.
+    /// Returns the tokens below a node that leave no other value, each matched by itself.
     fn read_each(
         &self,
         automaton: &Automaton,

@@ -31,7 +31,7 @@ use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::{LexState, Lexeme, Verdict};
 use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
-/// Counters of one compiled grammar, whatever it has let go of.
+/// Counters of one compiled grammar, over all generations.
 #[derive(Debug, Default)]
 pub struct MaskCounters {
     /// Masks that were copied from the memo.
@@ -42,7 +42,7 @@ pub struct MaskCounters {
     pub nodes_walked: AtomicU64,
     /// Tries of what follows the end of a lexeme that were looked through.
     pub exit_tries: AtomicU64,
-    /// Places in keys that masks were computed for.
+    /// Positions in keys with a computed mask.
     pub key_masks: AtomicU64,
     /// Tokens that were read byte by byte, as what came before decides about them.
     pub doubts: AtomicU64,
@@ -70,13 +70,13 @@ impl AnonymousMask {
 /// Most masks have fewer tokens beside those that they share with others.
 const USUAL_TOKENS: usize = 512;
 
-/// Subtrees of at most so many nodes are walked byte by byte; of larger ones lexemes know the masks.
+/// Subtrees with more nodes use the cached masks of lexemes; smaller ones are walked byte by byte.
 const WALKED_NODES: u32 = 16;
 
 /// From how many nodes after the end of a lexeme on tokens are read byte by byte.
 const SCATTERED_NODES: usize = if cfg!(test) { 60 } else { 1 << 14 };
 
-/// What may follow other keys: by the trie of what follows them in a token, and the stack.
+/// The continuations after other keys: by the trie of the rests of tokens, and the stack.
 type AfterKeys = FxHashMap<(u64, StackId), TokenList>;
 
 /// Computes the masks of one grammar for one vocabulary, and keeps them by state.
@@ -107,7 +107,7 @@ pub struct Masker {
 }
 
 impl Masker {
-    /// `max_bytes`: when the masks in the memo hold more than this, they are let go.
+    /// `max_bytes`: the memory above which cached masks are evicted.
     pub fn new(
         vocabulary: Arc<Vocabulary>,
         lexeme_masks: Arc<LexemeMaskStore>,
@@ -132,7 +132,7 @@ impl Masker {
         }
     }
 
-    /// From how many bytes on masks are let go.
+    /// Sets the memory above which masks are evicted.
     pub fn set_max_bytes(&self, max_bytes: u64) {
         self.max_bytes.store(max_bytes, Ordering::Relaxed);
     }
@@ -409,7 +409,7 @@ impl Masker {
         Ok(())
     }
 
-    /// Whether so many tokens go past the end of a lexeme that it is better to read them byte by byte.
+    /// Returns whether so many tokens extend past a lexeme's end that matching bytes is faster.
     fn is_scattered(&self, mask: &LexemeMask) -> bool {
         let trie = self.vocabulary.trie();
         let below = |node: NodeId| (trie.after(node).0 - node.0) as usize;
@@ -436,9 +436,9 @@ impl Masker {
         Ok(mask)
     }
 
-    /// The mask of the lexeme that a thread is in. Where nothing but a row may begin, and it begins
-    /// again after some of its lexemes, that is all one walk: blanks, or signs, may come any number
-    /// of times, and else each of them would be a trie of its own.
+    /// Returns the mask of a thread's lexeme. If only a row may follow it, and this row begins
+    /// again after some of its lexemes, one walk covers all: blanks, or signs, may repeat any
+    /// number of times, and each repetition would need a trie of its own.
     fn thread_mask(
         &self,
         automaton: &Automaton,
@@ -529,8 +529,8 @@ impl Masker {
         Ok(())
     }
 
-    /// The tokens that spell a part of `prefix` from its beginning, or all of it and then what may
-    /// come in a state.
+    /// Returns the tokens that encode a prefix of `prefix`, or all of it and then an allowed
+    /// continuation of a state.
     pub fn prefixed(
         &self,
         automaton: &Automaton,
@@ -595,7 +595,7 @@ fn add_without(
         return;
     }
     let listed = if trie.id() == vocabulary.trie().id() {
-        // What stands side by side is one range.
+        // Adjacent ranges are merged.
         let mut ranges: SmallVec<[Range<usize>; 16]> = SmallVec::new();
         for &node in nodes {
             let own = trie.places_below(node);
@@ -633,9 +633,9 @@ fn add_without(
     }
 }
 
-/// Takes in what may come after an item that later ones are compared with. Of the tokens that may
-/// depend on the item only those are doubtful that come where it is not known which it was, unless
-/// the array asks for an item that comes twice.
+/// Adds the continuations after an item that later ones are compared with. Of the tokens that may
+/// depend on the item, only those are doubtful that follow an unknown item, unless the array
+/// requires a repeated one.
 fn add_compared(
     builder: &mut TokenMaskBuilder,
     after: TokenMaskBuilder,
@@ -662,7 +662,7 @@ fn without_texts(thread: &Thread) -> Thread {
     Thread { text: forget(thread.text), transcript: forget(thread.transcript), ..*thread }
 }
 
-/// What may begin on a stack, whatever has been recorded.
+/// Returns the threads that may begin on a stack, whatever is recorded.
 fn anonymous_starts(
     automaton: &Automaton,
     stack: StackId,

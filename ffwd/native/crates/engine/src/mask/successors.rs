@@ -1,4 +1,4 @@
-//! Where the tokens of a vocabulary lead, but for what is recorded of the text.
+//! The targets of the vocabulary's tokens, without the recorded texts.
 
 use std::sync::Arc;
 
@@ -313,7 +313,7 @@ pub(super) fn forgotten(thread: &Thread) -> Thread {
     Thread { text: forget(thread.text), transcript: forget(thread.transcript), ..*thread }
 }
 
-/// Where the lexeme of a thread ends, the object whose key it may have been.
+/// Returns the object whose key may have ended with the lexeme of a thread.
 pub(super) fn left_behind(automaton: &Automaton, thread: &Thread) -> Left {
     match thread.text {
         TextId::NONE => Left::new(),

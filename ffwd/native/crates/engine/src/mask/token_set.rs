@@ -67,7 +67,7 @@ impl TokenMask {
         tokens
     }
 
-    /// Memory that only this set holds, about.
+    /// Returns the estimated memory that only this set holds.
     pub fn memory_bytes(&self) -> usize {
         let base = match &self.base {
             Some(base) if Arc::strong_count(base) == 1 => base.len() * 4,
@@ -117,7 +117,7 @@ pub fn bits(bitmap: &[u32]) -> impl Iterator<Item = TokenId> + '_ {
     })
 }
 
-/// So many tokens are looked for one by one.
+/// Up to this many tokens are searched one by one.
 pub const FEW: usize = 32;
 
 /// A shared bitmap and a shared list but for some of their tokens.
@@ -257,8 +257,8 @@ impl TokenMaskBuilder {
         }
     }
 
-    /// The same for all tokens that something holds for. `false`, and nothing is done, where a
-    /// bitmap has been collected, whose tokens would have to be listed.
+    /// Removes all tokens that satisfy a condition. Returns `false`, and does nothing, if a bitmap
+    /// is collected, because its tokens would have to be listed.
     pub fn remove_where(&mut self, holds: impl Fn(TokenId) -> bool) -> bool {
         if self.bases.iter().any(|base| base.bitmap.is_some()) {
             return false;

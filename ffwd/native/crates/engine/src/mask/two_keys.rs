@@ -1,12 +1,12 @@
-//! Tokens in which one key ends and a later one begins, which may be the same: whether they may
-//! come can depend on the key so far, while masks are computed for all keys at once.
+//! Tokens in which one key ends and a later, possibly equal one begins: the earlier key may decide
+//! whether they are allowed, while masks are computed for all keys at once.
 
 use ffwd_automaton::keys::TextId;
 use ffwd_automaton::punctuation::index;
 use ffwd_automaton::{Automaton, Thread, ThreadLexeme};
 
-/// Whether the key that a token ends cannot be the one that begins in it, whichever keys came
-/// before, so that a mask for all keys holds. Where in doubt it is `false`.
+/// Returns whether the key that a token ends always differs from the one that begins in it, so that
+/// a mask for all keys is valid. Returns `false` in doubt.
 pub fn keys_differ(automaton: &Automaton, thread: &Thread, token: &[u8]) -> bool {
     let Some(json) = automaton.json() else { return false };
     if thread.transcript != TextId::NONE || thread.text == TextId::NONE {
@@ -24,7 +24,7 @@ pub fn keys_differ(automaton: &Automaton, thread: &Thread, token: &[u8]) -> bool
         (TextId::EMPTY, Some(node)) => json.keys.written(node).to_vec(),
         (text, _) => json.keys.texts.bytes(text),
     };
-    // Of "any string" there are always keys left that did not come.
+    // Infinitely many keys of "any string" differ from the earlier ones.
     if others != Some(index::ANY_STRING) || key.is_empty() {
         return false;
     }
@@ -37,7 +37,7 @@ pub fn keys_differ(automaton: &Automaton, thread: &Thread, token: &[u8]) -> bool
     !key.get(1..).is_some_and(|key| key.starts_with(later))
 }
 
-/// Where the quote stands that ends the string that bytes begin within.
+/// Returns the offset of the quote that ends a string, for bytes that start within it.
 fn closing_quote(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -49,7 +49,7 @@ fn closing_quote(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// What is written of the only later key, if there is no more than one, and it has not ended.
+/// Returns the text of the only later key, if there is no other and it has not ended.
 fn later_key(bytes: &[u8]) -> Option<&[u8]> {
     let mut at = 0;
     while let Some(open) = bytes[at..].iter().position(|&byte| byte == b'"') {

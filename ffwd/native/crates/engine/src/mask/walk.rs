@@ -48,7 +48,7 @@ impl<'t> View<'t> {
     }
 }
 
-/// Where a walk is: within a subtree that a state of the lexeme leads to.
+/// The position of a walk: within a subtree, in a state of the lexeme.
 #[derive(Clone, Copy)]
 struct Level<'l> {
     end: NodeId,
@@ -88,9 +88,9 @@ impl<'l> Rows<'l> {
     }
 }
 
-/// Walks a subtree from a state of a lexeme. Where it ends at its longest match as one of the
-/// languages of `again`, and as no other, it begins anew from that state within the walk: the tokens
-/// that go on so are inner ones, or exits where it ends for the last time.
+/// Walks a subtree from a state of a lexeme. If the lexeme ends at its longest match as one of the
+/// languages of `again`, and as no other, it begins again from that state within the walk. The
+/// tokens that continue in this way are inner ones, or exits at its last end.
 pub(super) fn compute(
     tries: &RestTries,
     changes: &KnownChanges,
@@ -164,7 +164,7 @@ pub(super) fn compute(
         }
         let Some(mut next) = next else {
             inner.leave_out(node, after);
-            // What ends at the root is not for the walk to say.
+            // The caller handles an end at the root.
             let is_below = || !path.is_empty() || trie.child(root, trie.byte(node)) != Some(node);
             if level.changes.is_some() && state.accepts() && !begins_anew(state) && is_below() {
                 exits.of(state, lexeme).end_before(vocabulary, lexeme, trie, node);
@@ -193,7 +193,7 @@ pub(super) fn compute(
                 && may_stay(trie, node, below)?
             {
                 if vocabulary.below(node).within(loops_of.get(next)?.groups) {
-                    // Where the longest match counts it goes on, and ends nowhere below.
+                    // If the longest match counts, it continues, and has no end below.
                     if next.accepts() && !longest {
                         let group = exits.of(next, lexeme);
                         group.everywhere.push(node);
@@ -212,7 +212,7 @@ pub(super) fn compute(
                     group.end_at(vocabulary, lexeme, trie, node, false);
                 }
             }
-            // Where the state stays the level does, unless leaps begin here.
+            // If the state stays, the level stays too, unless leaps begin here.
             if next != state || changes.is_some() || level.changes.is_some() {
                 let inside = Level { end: after, row: below, changes };
                 path.push(std::mem::replace(&mut level, inside));
@@ -225,9 +225,9 @@ pub(super) fn compute(
     Ok(LexemeMask { inner: inner.build(vocabulary, end), exits })
 }
 
-/// Whether a subtree of more than one node may have much that leads from a state back to it. Where
-/// the first byte leads away there is no need to look at the others, unless the subtree is large:
-/// states that count must not build successors that no walk needs.
+/// Returns whether a subtree of more than one node may contain many loops of a state. If the first
+/// byte leaves the state, the others need no check unless the subtree is large: states with
+/// counters must not build successors that no walk needs.
 fn may_stay(trie: &ByteTrie, node: NodeId, row: Row<'_>) -> Result<bool, LimitExceeded> {
     let first = NodeId(node.0 + 1);
     if first < trie.after(node) && row.next(trie.byte(first))? == Some(row.state()) {
@@ -248,7 +248,7 @@ fn may_stay(trie: &ByteTrie, node: NodeId, row: Row<'_>) -> Result<bool, LimitEx
 struct Runs<'t> {
     trie: &'t ByteTrie,
     ended: Vec<Range<usize>>,
-    /// Where the run begins that has not ended yet.
+    /// The start of the run that has not ended yet.
     from: usize,
 }
 
@@ -427,7 +427,7 @@ impl<'v> Collected<'v> {
         }
     }
 
-    /// Adds what the tokens below a node spell from its byte on.
+    /// Adds the texts of the tokens below a node, from its byte on.
     fn add_rests(&mut self, vocabulary: &'v Vocabulary, trie: &ByteTrie, node: NodeId) {
         if trie.id() == vocabulary.trie().id() {
             // The way to the node is as long for each of them.

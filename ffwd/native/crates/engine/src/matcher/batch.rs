@@ -1,9 +1,9 @@
 //! Rows of a batch, filled on several threads.
 //!
-//! Masks that are not known are computed first, for states and not for rows, so that a helper that
-//! comes late, as on a busy machine, is not waited for: the caller takes what is left, and waits only
-//! for what has been begun. Rows belong to the caller, so where they are many, helpers that fill
-//! them are waited for.
+//! Missing masks are computed first, by state and not by row. The caller does not wait for helpers
+//! that start late, as on a busy machine: it takes the remaining masks, and waits only for those
+//! that a helper has begun. Rows belong to the caller, so with many rows it waits for the helpers
+//! that fill them.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ pub type Work<'w> = (&'w Matcher, &'w mut [u32]);
 const ROWS_AT_ONCE: usize = 8;
 /// From how many bytes of rows on several threads copy masks faster than one.
 const MANY_BYTES: usize = 4 << 20;
-/// Restricting a mask to canonical tokens takes about as long as copying so many.
+/// Restricting a mask to canonical tokens takes about as long as copying this many rows.
 const CANONICAL_ROWS: usize = 6;
 
 /// For how long the caller computes masks alone: to wake a thread has been seen to cost a third of
@@ -40,7 +40,7 @@ const ALONE: Duration = Duration::from_micros(if cfg!(test) { 0 } else { 300 });
 pub struct Unfilled {
     /// Their places in what was given, in order.
     pub rows: Vec<usize>,
-    /// Of the first of them.
+    /// The error of the first of them.
     pub error: EngineError,
 }
 
@@ -55,7 +55,7 @@ pub fn fill_bitmasks(work: Vec<Work<'_>>, threads: Option<usize>) -> Result<(), 
     }
     let failed = compute_unknown(&left, threads);
     let fill = |matcher: &Matcher, row: &mut [u32]| {
-        // What took too long once is not begun again for each row.
+        // A computation that exceeded a limit is not repeated for each row.
         if let Some(error) = matcher.unknown().and_then(|at| failed.get(&key(matcher, at))) {
             return Err(error.clone());
         }
@@ -177,7 +177,7 @@ fn compute(unknown: Unknown, failed: &Mutex<Failed>) {
     }
 }
 
-/// Masks to compute, which several threads take from.
+/// Masks to compute, which several threads share.
 #[derive(Default)]
 struct Masks {
     waiting: Mutex<(Vec<Unknown>, usize)>,
@@ -259,7 +259,7 @@ impl Masks {
 struct Pool {
     process: u32,
     threads: ThreadPool,
-    /// Never dropped: its threads, which would be told to end, are not there.
+    /// Never dropped: its threads do not exist in this process.
     _of_parent: Option<Arc<Pool>>,
 }
 
@@ -274,7 +274,7 @@ fn pool() -> Option<Arc<Pool>> {
     if let Some(pool) = known() {
         return Some(pool);
     }
-    // Not waited for: in a forked process nobody may be left to let it go.
+    // Not awaited: in a forked process the holder of the lock may not exist.
     let _starting = STARTING.try_lock_for(std::time::Duration::from_millis(100))?;
     if let Some(pool) = known() {
         return Some(pool);
@@ -283,7 +283,7 @@ fn pool() -> Option<Arc<Pool>> {
     let threads = ThreadPoolBuilder::new()
         .num_threads((processors - 1).max(1))
         .thread_name(|number| format!("ffwd-{number}"))
-        // What fails in a helper is tried again by the caller, and fails there.
+        // The caller repeats a helper's failed work, and fails itself.
         .panic_handler(|_| {})
         .build()
         .ok()?;

@@ -14,7 +14,7 @@ use ffwd_tokenizer::vocabulary::TokenId;
 /// How a text begins.
 #[derive(Clone, Debug, Default)]
 pub struct Beginning {
-    /// Tokens before the first, which the grammar knows nothing of.
+    /// Tokens before the first, which the grammar does not see.
     pub recent: Vec<TokenId>,
     /// Bytes that come before the text of the grammar, in the same tokens: those that were taken
     /// back where a prompt was cut.

@@ -1,10 +1,10 @@
-//! A number of tokens within which the text ends.
+//! The budget of tokens of a sequence.
 //!
-//! The matcher holds a *plan*: tokens with which its text ends in time. A token may come if the text
-//! after it can still end in time, or if it is the next one of the plan. So there is always one, and
-//! what follows from it is in time again. A rollback puts the tokens that it takes back before the
-//! plan, which is then one of the earlier place. That the plan is there makes it unimportant whether
-//! the completions that are found are the shortest ones: longer ones narrow the masks sooner.
+//! The matcher holds a *plan*: tokens that complete its text in time. A token is allowed if the
+//! text after it can still be completed in time, or if it is the next one of the plan. At least one
+//! is therefore always allowed, and its successors are in time again. A rollback prepends the
+//! removed tokens to the plan, which is then one of the earlier position. Because of the plan,
+//! completions need not be the shortest: longer ones only narrow the masks sooner.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Plan {
         self.ahead.last().or_else(rest).copied()
     }
 
-    /// What it writes, where none of it has come.
+    /// Returns the whole text it writes.
     pub(super) fn ending(&self) -> EndingText {
         self.completion.ending()
     }
@@ -79,7 +79,7 @@ impl Budget {
         self.sections.shorten(length);
     }
 
-    /// After so many tokens.
+    /// Follows the sequence after this many tokens.
     pub fn follow(&mut self, length: usize, course: Course, has_limits: bool) {
         if has_limits {
             self.sections.follow(length, course);
@@ -116,7 +116,7 @@ impl Matcher {
         self.budget = Some(Budget { max_tokens: None, sections });
     }
 
-    /// How many more tokens may come.
+    /// Returns how many tokens are left.
     pub fn tokens_left(&self) -> Option<usize> {
         self.max_tokens().map(|max| max - self.tokens.len().min(max))
     }
@@ -219,7 +219,7 @@ impl Matcher {
         if vocabulary.is_eos(token) {
             return Ok(Some(Plan::of(Arc::new(Completion::ended()))));
         }
-        // What is left of the plan is one.
+        // The rest of the plan is one.
         if plan.first(vocabulary) == Some(token) {
             return Ok(Some(plan.rest()));
         }
@@ -259,7 +259,7 @@ impl Matcher {
         self.is_in_text(place) && masker.known_most_after(place.state).is_some_and(enough)
     }
 
-    /// Overwrites a row with the tokens that may come next, whether canonical or not.
+    /// Overwrites a row with the allowed tokens, canonical or not.
     pub fn fill_in_time(&self, row: &mut [u32]) -> Result<(), EngineError> {
         let Some(course) = self.course() else {
             return self.fill_by_grammar(row);
@@ -306,7 +306,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// Whether so many tokens suffice after any that stays in the free text, as far as that is plain.
+    /// Returns whether this many tokens clearly suffice after any token within the free text.
     fn is_ample_in_free_text(
         &self,
         generation: &Generation,

@@ -35,7 +35,7 @@ struct Node {
     tokens: SmallVec<[TokenId; 1]>,
 }
 
-/// The nodes that so many tokens lead to.
+/// The nodes at a distance of this many tokens.
 #[derive(Default)]
 struct Layer {
     nodes: Vec<usize>,
@@ -151,7 +151,7 @@ impl Matcher {
         Ok(None)
     }
 
-    /// The layer after so many tokens more, where the last of some layers is the first again.
+    /// Returns the layer after this many more tokens, if the last of some layers equals the first.
     fn after_repetition(
         &self,
         nodes: &mut Vec<Node>,
@@ -225,11 +225,10 @@ impl Matcher {
         Place { state, read: self.prefix.len(), stage: Stage::Grammar }
     }
 
-    /// How many tokens all open parts must have left in a state so that each that may come can be
-    /// followed to an end; `None` where that is not known. Counted with the next one.
-    ///
-    /// A text ends where a configuration can be reached in so many tokens that goes on to itself, up to
-    /// the limit of the part around it, and from which the text can end when that has ended.
+    /// Returns how many tokens all open parts must have left in a state so that each allowed token
+    /// has a completion, counted with that token; `None` if this is unknown. A text has a
+    /// completion if a configuration is reachable in that many tokens which loops up to the limit
+    /// of the outer part, and from which the text can end after that part.
     pub(super) fn steady_after(
         &self,
         generation: &Generation,

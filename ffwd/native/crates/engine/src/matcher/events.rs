@@ -1,7 +1,7 @@
-//! Events of a text in progress; see [`crate::events`].
+//! Events of a sequence; see [`crate::events`].
 //!
-//! Nothing is done while tokens are accepted: the text is followed up to its last token when events
-//! are asked for.
+//! Accepting tokens does no work for them: a request for events follows the sequence up to its last
+//! token.
 
 use std::collections::VecDeque;
 
@@ -23,15 +23,15 @@ struct Place {
     tokens: usize,
     /// How many bytes it has.
     length: usize,
-    /// Of the grammar's text; `None` before its first byte.
+    /// The parses of the grammar's text; `None` before its first byte.
     readings: Option<Readings>,
-    /// Of the free text before it.
+    /// The stage of the free text before it.
     stage: Stage,
     /// How many bytes of the free text are certain, with what comes before it.
     free: usize,
 }
 
-/// What had been reported after a call.
+/// The state of the reports after a call.
 #[derive(Clone, Debug)]
 struct Call {
     tokens: usize,
@@ -41,7 +41,7 @@ struct Call {
     reporter: Reporter,
 }
 
-/// What is known of the spans of a text.
+/// The spans of a sequence so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tracker {
     /// In which generation of the grammar the readings are.
@@ -82,7 +82,7 @@ impl Tracker {
             + self.captures.capacity() * std::mem::size_of::<Capture>()
     }
 
-    /// What had been reported after the last call.
+    /// Returns the state of the reports after the last call.
     fn reporter(&self) -> Reporter {
         self.calls.back().map_or_else(Reporter::default, |call| call.reporter.clone())
     }
@@ -92,8 +92,8 @@ impl Tracker {
         self.calls.back().is_some_and(|call| call.finished)
     }
 
-    /// Goes back to the last call of which nothing has been taken back; how many events are no
-    /// longer true. The text has so many tokens.
+    /// Returns to the last call whose tokens are all still accepted, and returns the number of
+    /// events to retract. The sequence has this many tokens.
     fn take_back(&mut self, tokens: usize) -> usize {
         let left = self.left.take().unwrap_or(tokens);
         let is_gone = |call: &Call| call.tokens > left || call.finished && call.tokens < tokens;
@@ -108,12 +108,12 @@ impl Tracker {
 }
 
 impl Matcher {
-    /// What has become certain of the spans of the text since the last call. With `finish` the text
+    /// Returns the events of spans that became certain since the last call. With `finish` the text
     /// ends here, as after an end token.
     ///
     /// # Errors
-    /// There are too many readings with different spans, or a limit of the grammar is passed. The
-    /// next call then begins anew.
+    /// The text has too many parses with different spans, or a limit of the grammar is exceeded.
+    /// The next call starts again.
     pub fn events(&mut self, finish: bool) -> Result<Vec<Event>, MatcherError> {
         let mut tracker = self.events.take().unwrap_or_default();
         let reported = tracker.events;
@@ -148,7 +148,7 @@ impl Matcher {
     /// As [`Self::events`].
     pub fn captures(&mut self, finish: bool) -> Result<Vec<(Capture, Vec<u8>)>, MatcherError> {
         let mut tracker = self.events.take().unwrap_or_default();
-        // What has been taken back is still to be reported.
+        // Rolled-back events are yet to be retracted.
         let (calls, left) = (tracker.calls.clone(), tracker.left);
         let (captures, events) = (tracker.captures.clone(), tracker.events);
         tracker.take_back(self.tokens.len());
@@ -164,7 +164,7 @@ impl Matcher {
         Ok(found)
     }
 
-    /// All that has been reported is to be retracted, and the text to be read again.
+    /// Marks all reported events as retracted, and the text as unread.
     fn begin_anew(&mut self, events: usize) {
         self.events = Some(Box::new(Tracker { events, ..Tracker::default() }));
     }
@@ -266,8 +266,7 @@ impl Matcher {
         Some(&opening.close)
     }
 
-    /// How many bytes the last of the tokens have that close the free text: so many of them, or
-    /// all.
+    /// Returns how many bytes of the last tokens close the free text: this many of them, or all.
     fn closing_bytes(&self, close: Option<&Close>, last: usize, count: Option<usize>) -> usize {
         match close {
             None => 0,
@@ -293,7 +292,7 @@ impl Matcher {
     ) -> Result<(), MatcherError> {
         let token = self.tokens[position];
         let is_end = self.compiled.engine.vocabulary().is_eos(token);
-        // What a token spells again stands in the text already, or before it.
+        // The text or the prefix already contains the text that a token repeats.
         let again = self.prefix_part(position, place.length - from);
         tracker.text.drain(from..from + again);
         place.length -= again;

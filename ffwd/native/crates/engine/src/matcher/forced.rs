@@ -11,7 +11,7 @@ use ffwd_tokenizer::vocabulary::TokenId;
 #[derive(Debug, Default)]
 pub struct Forced {
     pub bytes: Vec<u8>,
-    /// Where the automaton stands after them.
+    /// The state of the automaton after them.
     pub threads: Threads,
 }
 
@@ -75,8 +75,8 @@ impl Language for GrammarTexts<'_> {
 const MAX_LOOKED_AT: usize = 256;
 
 impl Matcher {
-    /// The tokens that are canonical here and lead nowhere: they spell the beginning of forced text,
-    /// and no canonical tokens spell the rest of it and go on as the grammar does.
+    /// Returns the canonical tokens here that have no continuation: they encode the beginning of
+    /// forced text, but no canonical tokens encode its rest and continue as the grammar allows.
     pub(super) fn dead_ends(
         &self,
         canonicality: &Canonicality,

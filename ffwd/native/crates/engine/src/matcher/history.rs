@@ -1,4 +1,4 @@
-//! The states of a text in progress, as far as a rollback needs them.
+//! The states of a sequence, as far as a rollback needs them.
 
 use ffwd_automaton::StateId;
 
@@ -25,7 +25,7 @@ impl History {
         (self.kept.len() - 1) * STRIDE
     }
 
-    /// How many tokens the states are known of.
+    /// Returns the number of tokens with known states.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.begins() + self.recent.len() - 1
@@ -40,7 +40,7 @@ impl History {
         }
     }
 
-    /// Whether the state after so many of `length` tokens is kept.
+    /// Returns whether the state at this position of `length` tokens is stored.
     pub fn keeps(read: usize, length: usize) -> bool {
         read.is_multiple_of(STRIDE) || read > length / STRIDE * STRIDE
     }

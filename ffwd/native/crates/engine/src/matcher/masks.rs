@@ -1,4 +1,4 @@
-//! Which tokens may come next.
+//! The allowed tokens of a sequence.
 
 use std::sync::atomic::Ordering;
 
@@ -47,8 +47,8 @@ impl Matcher {
         (!known).then_some((generation.number, state))
     }
 
-    /// Overwrites a bitmask row with the tokens that may come next. After the end these are the
-    /// end tokens, so that a row of a batch that is done can be sampled from.
+    /// Overwrites a bitmask row with the allowed tokens. After the end these are the end tokens, so
+    /// that a finished row of a batch can be sampled.
     pub fn fill_bitmask(&self, row: &mut [u32]) -> Result<(), EngineError> {
         if self.fill_known(row) {
             return Ok(());
@@ -117,7 +117,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// The tokens that may come next, sorted; none after the end.
+    /// Returns the allowed tokens, sorted; none after the end.
     pub fn allowed(&self) -> Result<Vec<TokenId>, EngineError> {
         if self.terminated {
             return Ok(Vec::new());

@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 use crate::mask::token_set::set_bits;
 use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
-/// What closes the free text.
+/// The end of the free text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Close {
     /// These tokens, one after the other; the first is no text.
     Tokens(Box<[TokenId]>),
-    /// Text, spelled by whatever tokens, as soon as it has come for the first time.
+    /// Text, in any tokens, at its first occurrence.
     Text(Box<[u8]>),
 }
 
@@ -31,21 +31,21 @@ pub struct Opening {
     pub controls: Vec<TokenId>,
 }
 
-/// Where a text stands that begins with free text.
+/// The position of a sequence that starts with free text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// In the text of the grammar, or in the prefix before it.
     Grammar,
-    /// In the free text, which ends with so many bytes or tokens of what closes it.
+    /// In the free text, whose last bytes or tokens match this much of its end.
     Free(u32),
 }
 
-/// What a token does to free text.
+/// The effect of a token in free text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Refused,
     Stays(Stage),
-    /// The grammar's text, or its prefix, begins with the last so many bytes of the token.
+    /// The grammar's text, or its prefix, starts with this many last bytes of the token.
     Begins(usize),
 }
 
@@ -66,7 +66,7 @@ pub struct Preamble {
     closing: Box<[OnceLock<Box<[Closing]>>]>,
 }
 
-/// What closes free text, but for what has come of it.
+/// The rest of the free text's end.
 #[derive(Clone, Copy, Debug)]
 pub enum Rest<'p> {
     Tokens(&'p [TokenId]),
@@ -98,7 +98,7 @@ impl Preamble {
         Stage::Free(0)
     }
 
-    /// What is left of what closes the free text.
+    /// Returns the rest of the free text's end.
     pub fn rest(&self, matched: u32) -> Rest<'_> {
         match &self.close {
             Close::Tokens(tokens) => Rest::Tokens(&tokens[matched as usize..]),
@@ -106,7 +106,7 @@ impl Preamble {
         }
     }
 
-    /// What a token does to free text.
+    /// Returns the effect of a token in free text.
     pub fn step(&self, stage: Stage, token: TokenId) -> Step {
         let Stage::Free(matched) = stage else { return Step::Refused };
         let mut matched = matched as usize;
@@ -145,8 +145,8 @@ impl Preamble {
         None
     }
 
-    /// Overwrites a row with the tokens that may come next in free text. `begins` says whether the
-    /// grammar's text, or its prefix, can begin with the last so many bytes of a token.
+    /// Overwrites a row with the allowed tokens in free text. `begins` says whether the grammar's
+    /// text, or its prefix, can start with the last bytes of a token.
     pub fn fill<E>(
         &self,
         stage: Stage,
@@ -166,7 +166,7 @@ impl Preamble {
         Ok(())
     }
 
-    /// The tokens that close the free text by what they spell.
+    /// Returns the tokens that close the free text, by their text.
     pub fn closing_tokens(&self, stage: Stage) -> impl Iterator<Item = TokenId> + '_ {
         let closing = match stage {
             Stage::Free(matched) => self.closing(matched as usize),
@@ -175,7 +175,7 @@ impl Preamble {
         closing.iter().map(|&(token, _)| token)
     }
 
-    /// Sets what is no text in a mask that canonical tokens are left of.
+    /// Restores tokens without text in a mask that is restricted to canonical tokens.
     pub fn keep_controls(&self, row: &mut [u32]) {
         set_bits(row, &self.controls);
     }

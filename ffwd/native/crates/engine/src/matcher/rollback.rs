@@ -44,7 +44,7 @@ impl Matcher {
                 return Ok(());
             }
             let vocabulary = self.compiled.engine.vocabulary();
-            // What single states are not kept of is read again: less than a stride of tokens.
+            // States between stored ones are recomputed: from less than a stride of tokens.
             let mut history = history.clone();
             history.shorten(length);
             let has_limits = generation.automaton.has_limits();
@@ -107,12 +107,12 @@ impl Matcher {
             && !self.compiled.engine.vocabulary().is_eos(token)
     }
 
-    /// How many bytes of the text of the token at a position belong to the prefix, of so many.
+    /// Returns how many bytes of the token at a position belong to the prefix of this length.
     pub(super) fn prefix_part(&self, position: usize, length: usize) -> usize {
         (self.prefix.len() - self.read_after(position)).min(length)
     }
 
-    /// How much of the prefix the first tokens spell.
+    /// Returns how much of the prefix the first tokens encode.
     fn read_after(&self, length: usize) -> usize {
         if self.prefix.is_empty() {
             return 0;
@@ -131,7 +131,7 @@ impl Matcher {
     /// Only the first tokens are left.
     fn forget(&mut self, length: usize, generation_has_limits: bool) {
         if let Some(preamble) = &self.preamble {
-            // What is left of the free text is read again, unless all of it is left.
+            // The remaining free text is matched again, unless all of it remains.
             if self.stage != Stage::Grammar || length < self.begun.tokens {
                 let mut stage = preamble.start();
                 for &token in &self.tokens[..length] {

@@ -1,13 +1,11 @@
-//! Parts of the text that have at most so many tokens.
+//! Parts of the text with a limited number of tokens.
 //!
-//! The automaton says which parts are open, and tells those that began with different tokens apart by
-//! their *ages* (`automaton::limits`). Here is known which tokens these are. As soon as a part has had
-//! all of its tokens, what can end there has ended, and readings of the text in which it would go on
-//! are left out.
-//!
-//! As with a budget of the whole text, a token may come if a completion of the text after it is known
-//! that keeps to all limits, or if it is the next one of the plan. Where a part is far from its limit
-//! that is known beforehand, and nothing is looked for.
+//! The automaton provides the open parts, and distinguishes those that started with different
+//! tokens by their *ages* (`automaton::limits`). This module stores which tokens these are. When a
+//! part has used all of its tokens, everything in it that can end has ended, and parses in which it
+//! would continue are dropped. As with a budget of the whole text, a token is allowed if a
+//! completion that keeps to all limits is known after it, or if it is the next one of the plan. Far
+//! from the limit of a part this is known in advance, without a search.
 
 use smallvec::SmallVec;
 
@@ -23,11 +21,11 @@ use ffwd_tokenizer::vocabulary::TokenId;
 /// For each age the position of the token with which these parts began.
 pub(super) type Ages = SmallVec<[u32; 2]>;
 
-/// Where a text with limits is on its way, beside its place.
+/// The state of a sequence with limits, besides its position.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Course {
     pub ages: Ages,
-    /// How the text ends in time, if that has been asked for.
+    /// The plan that completes the text in time, once computed.
     pub plan: Option<Plan>,
 }
 
@@ -45,7 +43,7 @@ impl Sections {
         Self { log: vec![(0, now.clone())], now }
     }
 
-    /// Of a text without limits, but with a budget.
+    /// Makes the state of a sequence with a budget and without limits.
     pub fn planned(plan: Plan) -> Self {
         let now = Course { ages: Ages::new(), plan: Some(plan) };
         Self { now, log: Vec::new() }
@@ -70,7 +68,7 @@ impl Sections {
         }
     }
 
-    /// The ages after so many tokens.
+    /// Returns the ages after this many tokens.
     pub fn ages_after(&self, length: usize) -> Ages {
         let after = self.log.partition_point(|(after, _)| *after <= length);
         after.checked_sub(1).map(|place| self.log[place].1.ages.clone()).unwrap_or_default()
@@ -91,8 +89,8 @@ pub(super) struct Settled {
     pub closed: bool,
 }
 
-/// What a token at a position has led to: which parts began with it, and which have had all of their
-/// tokens. `None` where no reading of the text is left.
+/// Returns the effect of a token at a position: the parts that started with it, and those that have
+/// used all of their tokens. `None` if no parse remains.
 pub(super) fn settled(
     automaton: &Automaton,
     threads: &[Thread],
@@ -123,8 +121,8 @@ fn kept(ages: &Ages, kept: &[u32]) -> Ages {
 }
 
 impl Matcher {
-    /// Begins to count, where parts of the text have limits. What the prompt has of a part is not
-    /// counted.
+    /// Starts counting if parts of the text have limits. The prompt's share of a part does not
+    /// count.
     pub(super) fn begin_sections(&mut self, generation: &Generation, start: StateId) {
         let automaton = &generation.automaton;
         let parts = automaton.open_parts(automaton.threads(start));
@@ -237,8 +235,8 @@ impl Matcher {
         Ok(plan.map(|plan| (next, Course { ages, plan: Some(plan.rest()) })))
     }
 
-    /// Whether all limits leave enough tokens after any that may come next at a place, as far as that
-    /// is plain, or `find` says to look.
+    /// Returns whether all limits clearly leave enough tokens after any allowed token of a
+    /// position, or `find` requests a search.
     pub(super) fn is_ample_in_sections(
         &self,
         generation: &Generation,
@@ -252,7 +250,7 @@ impl Matcher {
             return Ok(false);
         }
         let parts = automaton.open_parts(automaton.threads(place.state));
-        // Where a limit has to end a lexeme, bytes do not tell whether it can.
+        // If a limit must end a lexeme, bytes do not show whether it can.
         let ends_lexemes = automaton.limits_end_lexemes();
         if self.max_tokens().is_none() && !ends_lexemes && automaton.limits_are_roomy()? {
             let mut ample = true;
@@ -342,7 +340,7 @@ impl Matcher {
         }
     }
 
-    /// Whether a text may go on with a completion and then end.
+    /// Returns whether a text can continue with a completion and then end.
     pub(super) fn keeps_to_limits(
         &self,
         generation: &Generation,
@@ -376,7 +374,7 @@ impl Matcher {
         Ok(self.is_in_text(&place) && generation.automaton.is_accepting(place.state))
     }
 
-    /// Overwrites a row with the tokens that may come next at a place within the grammar's text.
+    /// Overwrites a row with the allowed tokens of a position within the grammar's text.
     pub(super) fn fill_in_sections(
         &self,
         generation: &Generation,

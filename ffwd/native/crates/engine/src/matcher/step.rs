@@ -1,4 +1,4 @@
-//! What one token does to a text.
+//! The effect of one token on a sequence.
 
 use super::preamble::{Stage, Step};
 use super::{Matcher, MatcherError, Place};

@@ -37,7 +37,7 @@ pub(super) struct Definition<'t> {
     pub body: Choice<'t>,
 }
 
-/// What stands in brackets behind the name of a rule.
+/// The attributes in brackets after the name of a rule.
 #[derive(Debug, Default)]
 pub(super) struct Attributes<'t> {
     pub capture: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct Attributes<'t> {
     pub temperature: bool,
 }
 
-/// What a rule ends with: `suffix=` or `stop=`.
+/// The ending of a rule: `suffix=` or `stop=`.
 #[derive(Debug)]
 pub(super) struct Ending<'t> {
     pub at: usize,
@@ -68,7 +68,7 @@ pub(super) struct Choice<'t> {
 
 #[derive(Debug)]
 pub(super) struct Alternative<'t> {
-    /// What stands between `&`.
+    /// The operands of `&`.
     pub conjuncts: Vec<Vec<Element<'t>>>,
     /// `%if`, and where it stands.
     pub condition: Option<(usize, Condition)>,
@@ -95,7 +95,7 @@ pub(super) enum Value<'t> {
     Name(&'t str),
     /// A rule with its parameter's value.
     Parametric(&'t str, Argument),
-    /// A template with what its placeholders stand for.
+    /// A template with the arguments of its placeholders.
     Template(&'t str, Vec<Element<'t>>),
     Text {
         text: String,
@@ -117,7 +117,7 @@ pub(super) enum Value<'t> {
 }
 
 impl<'t> Choice<'t> {
-    /// The one value that it consists of.
+    /// Returns its only value.
     pub fn only_value(&self) -> Option<&Value<'t>> {
         let [Alternative { conjuncts, condition: None }] = &self.alternatives[..] else {
             return None;

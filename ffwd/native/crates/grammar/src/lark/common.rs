@@ -1,9 +1,8 @@
 //! The terminals of Lark's library `common`.
 
-/// What a terminal's name stands for: a pattern of the `regex` crate.
-///
-/// The names are those of Lark's `common.lark`. As in llguidance, a number has ASCII digits, a
-/// string may go on over lines, and `WS` has a form feed in it but no vertical tab.
+/// Returns the pattern of a terminal's name, for the `regex` crate. The names are those of Lark's
+/// `common.lark`. As in llguidance, a number has ASCII digits, a string may extend over lines, and
+/// `WS` contains a form feed but no vertical tab.
 pub(super) fn pattern(name: &str) -> Option<&'static str> {
     TERMINALS.iter().find(|(known, _)| *known == name).map(|(_, pattern)| *pattern)
 }

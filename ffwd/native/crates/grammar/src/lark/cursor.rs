@@ -1,4 +1,4 @@
-//! Where reading stands among the tokens.
+//! The position of the parser among the tokens.
 
 use super::fault::Fault;
 use super::token::{Spanned, Token};
@@ -11,7 +11,7 @@ const MAX_NESTING: usize = 200;
 pub(super) struct Cursor<'t> {
     tokens: Vec<Spanned<'t>>,
     next: usize,
-    /// Where the text ends.
+    /// The end of the text.
     end: usize,
     depth: usize,
 }
@@ -30,7 +30,7 @@ impl<'t> Cursor<'t> {
         self.tokens.get(self.next + 1).map(|spanned| spanned.token)
     }
 
-    /// Where the next token begins.
+    /// Returns the start of the next token.
     pub fn at(&self) -> usize {
         self.tokens.get(self.next).map_or(self.end, |spanned| spanned.at)
     }

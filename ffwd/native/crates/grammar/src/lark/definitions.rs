@@ -1,4 +1,4 @@
-//! What the names of one grammar stand for.
+//! The definitions of a grammar's names.
 
 use rustc_hash::FxHashMap;
 
@@ -9,7 +9,7 @@ use super::options::Options;
 use super::token::names_terminal;
 use crate::GrammarErrorKind;
 
-/// What is known by a name. A nested grammar has names of its own.
+/// The definition of a name. A nested grammar has names of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Named<'g, 't> {
     Rule(&'g Definition<'t>),

@@ -1,4 +1,4 @@
-//! What is wrong, and at which byte of the text.
+//! Errors, with their byte offset in the text.
 
 use crate::{GrammarError, GrammarErrorKind};
 use ffwd_bounds::error::LimitExceeded;

@@ -108,7 +108,7 @@ impl<'t> Languages<'t> {
         self.joined(at, parts, |ast| matches!(ast, Ast::Alternation(_)), Ast::alternation)
     }
 
-    /// What belongs to all of these.
+    /// Returns the intersection of all of these.
     pub fn intersection(&mut self, at: usize, parts: Vec<Language>) -> Result<Language, Fault> {
         self.joined(at, parts, |_| false, Ast::intersection)
     }
@@ -157,7 +157,7 @@ fn refuse_looks(at: usize, pattern: &str, flags: &str) -> Result<(), Fault> {
         .multi_line(flags.contains('m'))
         .ignore_whitespace(flags.contains('x'))
         .build();
-    // What cannot be read is refused where it is read.
+    // The parser of the pattern reports its errors.
     let Ok(read) = parser.parse(pattern) else { return Ok(()) };
     let looks = read.properties().look_set();
     if looks.contains_word() {

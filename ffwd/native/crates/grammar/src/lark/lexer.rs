@@ -1,4 +1,4 @@
-//! A grammar's text, cut into tokens.
+//! The lexer of a grammar's text.
 
 use serde::de::IgnoredAny;
 

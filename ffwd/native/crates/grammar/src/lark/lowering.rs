@@ -22,7 +22,7 @@ const MAX_ELEMENTS: usize = 4_000_000;
 /// How many uses of templates with different values there may be.
 const MAX_INSTANCES: usize = 100_000;
 
-/// What is the same for a grammar and those that are nested in it.
+/// The shared state of a grammar and those that are nested in it.
 pub(super) struct Lowering<'t, 'o> {
     pub grammar: Grammar,
     pub languages: Languages<'t>,
@@ -40,14 +40,14 @@ pub(super) struct Scope<'g, 't> {
     pub definitions: Definitions<'g, 't>,
     pub terminals: Terminals<'t>,
     id: ScopeId,
-    /// What is ignored between two terminals.
+    /// The ignored part between two terminals.
     skip: Option<NodeId>,
     /// The nodes of terminals that rules use.
     lexemes: FxHashMap<&'t str, NodeId>,
     /// The nodes of patterns that stand in rules, by pattern and flags.
     pub patterns: FxHashMap<(&'t str, &'t str), NodeId>,
     rules: FxHashMap<&'t str, RuleId>,
-    /// Templates by what their placeholders stand for.
+    /// Instances of templates by the arguments of their placeholders.
     instances: FxHashMap<(&'t str, Vec<NodeId>), RuleId>,
     pending: VecDeque<Pending<'g, 't>>,
 }
@@ -62,7 +62,7 @@ struct Pending<'g, 't> {
 /// The rule around a place.
 pub(super) struct Around<'a, 't> {
     pub definition: &'a Definition<'t>,
-    /// What its placeholders stand for.
+    /// The arguments of its placeholders.
     pub values: &'a [NodeId],
 }
 
@@ -167,7 +167,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         }
     }
 
-    /// The rule of a definition, with what its placeholders stand for.
+    /// Returns the rule of a definition, with the arguments of its placeholders.
     pub fn rule(
         &mut self,
         scope: &mut Scope<'g, 't>,
@@ -229,7 +229,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         scope.skip.is_some()
     }
 
-    /// A terminal that a rule uses: a rule of the terminal's name, so that it can be spoken of.
+    /// Returns a terminal that a rule uses: a rule of the terminal's name, for messages.
     pub fn terminal(
         &mut self,
         scope: &mut Scope<'g, 't>,
@@ -297,7 +297,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         }
     }
 
-    /// The body of a rule that ends after so many characters where it can: one lexeme.
+    /// Returns the body of a rule that ends after this many characters if it can: one lexeme.
     fn shortened(
         &mut self,
         scope: &mut Scope<'g, 't>,
@@ -407,7 +407,7 @@ impl<'g, 't> Scope<'g, 't> {
                 Named::Terminal(terminal) => {
                     (!self.terminals.is_known(name)).then_some((name, terminal.at))
                 }
-                // What is imported or declared is no part of the grammar unless it is used.
+                // Unused imports and declarations are no part of the grammar.
                 Named::Imported(..) | Named::Declared => None,
             })
             .collect();

@@ -6,9 +6,9 @@ use super::fault::Fault;
 
 #[derive(Debug, Default)]
 pub(super) struct Options {
-    /// What is ignored may also come before the first terminal.
+    /// Ignored text may also come before the first terminal.
     pub initial_skip: bool,
-    /// What is ignored matches once between two terminals, not any number of times.
+    /// Ignored text matches once between two terminals, not any number of times.
     pub skip_once: bool,
 }
 

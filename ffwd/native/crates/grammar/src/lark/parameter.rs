@@ -1,4 +1,4 @@
-//! What rules with a parameter compute of it, and ask about it.
+//! The computations of rules with a parameter, and their conditions.
 
 use super::cursor::Cursor;
 use super::fault::Fault;
@@ -7,7 +7,7 @@ use crate::{Argument, BitRange, Change, Comparison, Condition, Operand};
 
 const BITS: u64 = 64;
 
-/// What stands behind `name::`.
+/// Parses the argument after `name::`.
 pub(super) fn argument(cursor: &mut Cursor<'_>) -> Result<Argument, Fault> {
     if cursor.take_sign("_") {
         return Ok(Argument::Same);
@@ -38,7 +38,7 @@ pub(super) fn argument(cursor: &mut Cursor<'_>) -> Result<Argument, Fault> {
     Ok(Argument::Changed(change))
 }
 
-/// What stands behind `%if`.
+/// Parses the condition after `%if`.
 pub(super) fn condition(cursor: &mut Cursor<'_>) -> Result<Condition, Fault> {
     cursor.nested(condition_inside)
 }

@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use crate::{Place, TokenItem, TokenSet};
 
-/// The tokens that a text in its brackets, at a byte, stands for.
+/// Returns the tokens of a text in brackets, at a byte.
 pub(super) fn tokens(at: usize, written: &str, place: Place) -> Result<TokenSet, Fault> {
     let place = Some(place);
     let ids = written.strip_prefix("<[").and_then(|rest| rest.strip_suffix("]>"));

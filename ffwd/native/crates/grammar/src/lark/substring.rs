@@ -9,7 +9,7 @@ use ffwd_regular::regex::{substring_of, Ast};
 const FORMS: &str = "`%regex` is followed by an object with one of `substring_chunks` (a list of \
                      strings), `substring_words` and `substring_chars` (a string)";
 
-/// What a JSON text after `%regex`, near a byte of the grammar, stands for.
+/// Returns the language of a JSON text after `%regex`, near a byte of the grammar.
 pub(super) fn language(at: usize, text: &str) -> Result<Ast, Fault> {
     let unreadable = |error: serde_json::Error| Fault::syntax(at, format!("`%regex`: {error}"));
     let Value::Object(object) = serde_json::from_str(text).map_err(unreadable)? else {

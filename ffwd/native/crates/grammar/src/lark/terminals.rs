@@ -9,7 +9,7 @@ use super::language::{Language, Languages};
 use super::substring;
 use crate::{Condition, GrammarErrorKind};
 
-/// The terminals of one grammar, as far as they were asked for.
+/// The terminals of one grammar that were requested so far.
 #[derive(Debug, Default)]
 pub(super) struct Terminals<'t> {
     known: FxHashMap<&'t str, State>,
@@ -23,7 +23,7 @@ enum State {
 }
 
 impl<'t> Terminals<'t> {
-    /// Whether a terminal was asked for.
+    /// Returns whether a terminal was requested.
     pub fn is_known(&self, name: &str) -> bool {
         self.known.contains_key(name)
     }

@@ -1,4 +1,4 @@
-//! What a grammar's text is made of.
+//! The tokens of a grammar's text.
 
 /// A piece of the text, and where it begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub(super) enum Token<'t> {
     Number(&'t str),
     /// `<...>`, with the brackets.
     Special(&'t str),
-    /// What follows an `@`.
+    /// The name after an `@`.
     Reference(&'t str),
     /// `%` and a word.
     Directive(&'t str),
@@ -38,7 +38,7 @@ pub(super) enum Token<'t> {
 }
 
 impl Token<'_> {
-    /// What it is, for messages.
+    /// Returns its description for messages.
     pub fn described(&self) -> String {
         match self {
             Self::Newline => "the end of the line".into(),

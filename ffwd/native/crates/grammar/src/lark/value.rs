@@ -91,7 +91,7 @@ fn single(text: &str) -> Option<char> {
     first.filter(|_| characters.next().is_none())
 }
 
-/// What a name stands for with what follows it: `name`, `name::...` or `name{...}`.
+/// Parses a name with its suffix: `name`, `name::...` or `name{...}`.
 fn named<'t>(cursor: &mut Cursor<'t>, name: &'t str) -> Result<Value<'t>, Fault> {
     if cursor.take_sign("::") {
         return Ok(Value::Parametric(name, parameter::argument(cursor)?));

@@ -1,4 +1,4 @@
-//! What is known of an expression without looking into it again.
+//! Cached properties of expressions.
 
 use super::byte_set::ByteSet;
 use super::store::{Expr, ExprId};
@@ -53,7 +53,7 @@ impl Default for Facts {
 /// Any ASCII bytes.
 pub(super) const ANY_ASCII: u128 = u128::MAX;
 
-/// What is known of an expression by what is known of its parts.
+/// Returns the properties of an expression from those of its parts.
 pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
     let of = |id: &ExprId| facts[id.index()];
     let any = |ids: &[ExprId], fact: fn(Facts) -> bool| ids.iter().any(|id| fact(of(id)));
@@ -187,7 +187,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
             ahead: of(id).ahead,
             counts: false,
             depth: of(id).depth + 1,
-            // What depends on its surroundings may be empty somewhere else.
+            // An expression that depends on its context may be empty elsewhere.
             min_len: u32::from(of(id).nullable && !of(id).behind && !of(id).ahead),
             max_len: u32::MAX,
             endless: false,

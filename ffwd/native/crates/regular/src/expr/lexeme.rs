@@ -66,7 +66,7 @@ impl LexState {
 /// Bit `i` stands for the `i`-th of the languages, or schemas, that are run side by side.
 pub type Verdict = u128;
 
-/// What makes two lexemes the same.
+/// The identity of a lexeme.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LexemeSpec {
     pub spelling: Spelling,
@@ -75,15 +75,15 @@ pub struct LexemeSpec {
     /// The languages of which one must hold: a text that belongs to none of these is no text of
     /// the lexeme. The others are observed, their bits only tell whether they hold too.
     pub required: Verdict,
-    /// The bytes of which one comes next where the lexeme ends and the text does not, where that is
-    /// known: tokens that go on with others are then left out of its masks.
+    /// The possible next bytes after the end of the lexeme, if known: masks exclude tokens that
+    /// continue with others.
     pub follow: Option<ByteSet>,
     /// Whether nothing but the lexeme itself, begun anew, follows it: then its own first bytes do.
     pub follows_itself: bool,
     pub ends: Ends,
 }
 
-/// Where a lexeme ends.
+/// The rule for the end of a lexeme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ends {
     /// Wherever a language allows it.
@@ -110,8 +110,9 @@ impl LexemeSpec {
     }
 }
 
-/// What may come after a value of JSON: white space, a comma, or the end of what it is in. A number
-/// ends only there, and most tokens that go on after some of its digits go on with more of them.
+/// Returns the bytes after a value of JSON: white space, a comma, or the end of its container. A
+/// number ends only there, and most tokens that continue after some of its digits continue with
+/// more of them.
 pub fn after_value() -> ByteSet {
     let mut bytes = ByteSet::EMPTY;
     b" \t\n\r,]}".iter().for_each(|&byte| bytes.insert(byte));
@@ -131,8 +132,8 @@ pub const MAX_LANGUAGES: usize = Verdict::BITS as usize;
 /// How many states one lexeme may have.
 pub const MAX_STATES: usize = 1_000_000; // well below what a `LexState` can number
 
-/// What may still follow in a state: an expression for each language of which some text may, in
-/// order. Mostly few of many are left.
+/// The continuations of a state: an expression for each living language, in order. Usually few of
+/// many are left.
 type Residuals = SmallVec<[(u8, ExprId); 1]>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -174,7 +175,7 @@ pub struct FreeText {
     pub max: Option<u32>,
 }
 
-/// What a lexeme takes with few states: lists and maps have room for some before they grow.
+/// The memory of a lexeme with few states: lists and maps have spare room.
 const FIXED_BYTES: usize = 8 << 10;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -207,7 +208,7 @@ impl Lexeme {
         Self::with_tables_from(spec, LISTED_FROM)
     }
 
-    /// As [`Self::new`], with a table for each union of at least so many texts.
+    /// As [`Self::new`], with a table for each union of at least this many texts.
     pub fn with_tables_from(spec: LexemeSpec, listed_from: usize) -> Result<Self, LimitExceeded> {
         if spec.languages.len() > MAX_LANGUAGES {
             return Err(LimitExceeded::new("languages of one lexeme", MAX_LANGUAGES));

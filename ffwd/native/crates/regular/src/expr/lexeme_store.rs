@@ -22,7 +22,7 @@ struct Entry {
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// Never let go of, beside the budget.
+    /// Pinned lexemes, which are not part of the budget.
     kept: FxHashMap<LexemeSpec, Arc<Lexeme>>,
     by_spec: FxHashMap<LexemeSpec, Arc<Entry>>,
     /// All of them, those to be looked at next in front.
@@ -30,15 +30,15 @@ struct Entries {
     bytes: usize,
 }
 
-/// Interns lexemes by what they accept. A lexeme that a grammar holds stays alive with the
-/// grammar, also when the store has let go of it.
+/// Interns lexemes by their language. A lexeme that a grammar holds lives as long as the grammar,
+/// even if the store has evicted it.
 #[derive(Debug)]
 pub struct LexemeStore {
     entries: Mutex<Entries>,
     max_bytes: AtomicUsize,
 }
 
-/// What a new lexeme costs beside its expressions: its tables.
+/// The cost of a new lexeme besides its expressions: its tables.
 const NEW_STEPS: usize = 400;
 /// How many lexemes are looked at with each insertion, so that no call pays for many.
 const LOOKED_AT: usize = 4;
@@ -48,7 +48,7 @@ impl LexemeStore {
         Self { entries: Mutex::default(), max_bytes: AtomicUsize::new(max_bytes) }
     }
 
-    /// Sets the budget, and lets go of what passes it.
+    /// Sets the budget, and evicts what exceeds it.
     pub fn set_max_bytes(&self, max_bytes: usize) {
         self.max_bytes.store(max_bytes, Ordering::Relaxed);
         let mut let_go = Vec::new();
@@ -86,7 +86,7 @@ impl LexemeStore {
         Ok(lexeme)
     }
 
-    /// Never lets go of what is there now, whatever the budget.
+    /// Pins the current lexemes, whatever the budget is.
     pub fn keep_all(&self) {
         let mut entries = self.entries.lock();
         let Entries { kept, by_spec, queue, bytes } = &mut *entries;
@@ -95,7 +95,7 @@ impl LexemeStore {
         *bytes = 0;
     }
 
-    /// Lets go of every lexeme that need not be kept.
+    /// Evicts every lexeme that is not pinned.
     pub fn clear(&self) {
         let mut entries = self.entries.lock();
         let kept = std::mem::take(&mut entries.kept);
@@ -129,8 +129,8 @@ impl Entries {
         Some(entry.lexeme.clone())
     }
 
-    /// Measures a few lexemes again, and while the budget is exceeded lets go of those that no
-    /// grammar holds and nobody has asked for lately.
+    /// Measures a few lexemes again, and while they exceed the budget evicts unreferenced ones that
+    /// were not used recently.
     fn let_go(&mut self, max_bytes: usize) -> Vec<Arc<Entry>> {
         let mut let_go = Vec::new();
         for _ in 0..LOOKED_AT.min(self.queue.len()) {
@@ -168,7 +168,7 @@ mod tests {
         let mut most = 0;
         for number in 1..2000 {
             store.get(&spec(number)).unwrap();
-            // Used again and again, and held by nobody.
+            // It is used repeatedly, and unreferenced.
             store.get(&spec(1)).unwrap();
             most = most.max(store.memory_bytes());
         }

@@ -15,16 +15,16 @@ use ffwd_bounds::error::LimitExceeded;
 
 /// How many bytes the texts of one table may have.
 const MAX_BYTES: usize = 1 << 30;
-/// Of how many texts together the lengths and bytes are known.
+/// The number of texts in a block with known lengths and bytes.
 const BLOCK: usize = 64;
-/// Ranges of at most so many texts are the same where the same may follow.
+/// Ranges of at most this many texts are equal if their continuations are.
 const FEW: usize = 16;
 
 /// Strings of bytes, sorted, each once.
 #[derive(Debug)]
 pub struct TextTable {
     bytes: Vec<u8>,
-    /// Where each text begins, and where the last one ends.
+    /// The start of each text, and the end of the last one.
     starts: Vec<u32>,
     blocks: Vec<Extent>,
     /// All bytes that occur.
@@ -32,7 +32,7 @@ pub struct TextTable {
     hash: u64,
 }
 
-/// What some texts have in common.
+/// The common properties of some texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub shortest: u32,
@@ -107,7 +107,7 @@ impl TextTable {
         Ok(table)
     }
 
-    /// How many texts there are.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
@@ -178,7 +178,7 @@ impl TextTable {
         self.byte(span.from as usize, span.read as usize)
     }
 
-    /// The texts that go on with a byte, and those with higher ones.
+    /// Returns the texts that continue with a byte, and those with higher ones.
     #[inline]
     pub fn split(&self, span: Span, byte: u8) -> (Option<Span>, Option<Span>) {
         let (at, from, end) = (span.read as usize, span.from as usize, span.to as usize);
@@ -191,8 +191,7 @@ impl TextTable {
     }
 }
 
-/// What is left of some texts of a table that begin with the same bytes, once these are read.
-/// Never without texts.
+/// The rests of some texts of a table that start with the same bytes. It is never empty.
 #[derive(Clone, Debug)]
 pub struct Listed {
     table: Arc<TextTable>,
@@ -229,19 +228,19 @@ impl Listed {
         self.table.is_over(self.span)
     }
 
-    /// What is left once a byte more is read.
+    /// Returns the rests after one more byte.
     pub fn next(&self, byte: u8) -> Option<Self> {
         let span = self.table.split(self.span, byte).0?;
         Some(Self { table: self.table.clone(), span })
     }
 
-    /// What is left of the texts.
+    /// Returns the rests of the texts.
     pub fn rests(&self) -> impl Iterator<Item = &[u8]> {
         self.span.places().map(|place| &self.table.text(place)[self.span.read as usize..])
     }
 
-    /// The lengths and bytes of what is left. Of many texts the bytes are those of the whole texts,
-    /// and none is known to be in each.
+    /// Returns the lengths and bytes of the rests. For many texts the bytes are those of the whole
+    /// texts, and none is known to be in each.
     pub fn extent(&self) -> Extent {
         let (places, read) = (self.span.places(), self.span.read);
         if places.len() <= 2 * BLOCK {

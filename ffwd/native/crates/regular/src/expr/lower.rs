@@ -1,8 +1,8 @@
-//! From languages of text to expressions over the bytes that spell the text.
+//! Conversion of text languages to expressions over encoded bytes.
 //!
-//! A spelling maps each character to a self-delimiting run of bytes, so a language of texts and
-//! the language of its spellings have the same boolean structure: only complements must be cut
-//! back to what spells a text.
+//! An encoding maps each character to a self-delimiting run of bytes. A language of texts and the
+//! language of its encodings therefore have the same boolean structure; only complements must be
+//! restricted to valid encodings.
 
 use std::sync::OnceLock;
 
@@ -115,7 +115,7 @@ impl<'s> Lowering<'s> {
                 Ok(id)
             }
             Ast::Alternation(parts) => {
-                // The texts, spelled, one after the other; and where each ends.
+                // The encoded texts, one after the other, and the end of each.
                 let (mut buffer, mut ends) = (Vec::new(), Vec::new());
                 let mut ids = Vec::new();
                 for part in parts.iter() {
@@ -318,14 +318,14 @@ fn spell_json(character: char, out: &mut Vec<u8>) {
     out.extend([b'\\', short]);
 }
 
-/// The bytes that spell a text.
+/// Returns the encoded bytes of a text.
 pub fn spell(text: &str, spelling: Spelling) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     spell_into(text, spelling, &mut out);
     out
 }
 
-/// Appends the bytes that spell a text.
+/// Appends the encoded bytes of a text.
 fn spell_into(text: &str, spelling: Spelling, out: &mut Vec<u8>) {
     if spelling == Spelling::Utf8 || !text.contains(needs_escape) {
         out.extend_from_slice(text.as_bytes());
@@ -334,8 +334,8 @@ fn spell_into(text: &str, spelling: Spelling, out: &mut Vec<u8>) {
     }
 }
 
-/// The text that canonical JSON string bytes (without the quotes) spell; `None` where they are
-/// no complete canonical spelling.
+/// Returns the text of canonical JSON string bytes (without the quotes); `None` if they are no
+/// complete canonical encoding.
 pub fn unspell_json(bytes: &[u8]) -> Option<String> {
     let mut quoted = Vec::with_capacity(bytes.len() + 2);
     quoted.push(b'"');

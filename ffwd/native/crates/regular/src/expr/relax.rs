@@ -1,17 +1,17 @@
-//! Expressions without their upper bounds, so that few states need a mask of their own.
+//! Expressions without their upper bounds, so that few states need a separate mask.
 //!
-//! A counter that cannot run out within any token makes no difference to what tokens may come, so
-//! states that differ in such counters only share one mask.
+//! A counter that no token can exhaust does not affect the allowed tokens, so states that differ
+//! only in such counters share one mask.
 
 use rustc_hash::FxHashMap;
 
 use super::store::{Expr, ExprId, ExprStore};
 use ffwd_bounds::error::LimitExceeded;
 
-/// What [`relax`] found for an expression and some limits.
+/// Results of [`relax`] by expression and limits.
 pub type RelaxMemo = FxHashMap<(ExprId, u32, u32), (ExprId, u32)>;
 
-/// What [`relax`] goes by.
+/// The limits of [`relax`].
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The expression of any one character.
@@ -25,7 +25,7 @@ pub struct Limits {
 /// At most how many bytes complete an expression, however it was begun. For positive expressions.
 fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
     let mut bound: u32 = 0;
-    // What follows the current operand needs at least this much.
+    // The text after the current operand needs at least this much.
     let mut pending = vec![(id, 0u32)];
     // A tree that is shared a lot is given up on rather than walked path by path.
     let mut budget = 10_000;
@@ -72,7 +72,7 @@ pub fn relax(
     id: ExprId,
     limits: Limits,
 ) -> Result<(ExprId, u32), LimitExceeded> {
-    // Where nothing counts, there is nothing to walk through: not a million listed texts, say.
+    // Without counters there is nothing to walk: not a million listed texts, for example.
     if store.looks_behind(id) || store.looks_ahead(id) || !store.counts(id) {
         return Ok((id, u32::MAX));
     }
@@ -173,7 +173,7 @@ fn relax_chain(
     let mut heads = Vec::new();
     let mut current = id;
     while let Expr::Concat(head, tail) = *store.get(current) {
-        // What comes after so many parts is out of reach, unless they may be empty.
+        // Parts after this many are out of reach, unless they may be empty.
         if heads.len() > 4 * limits.longest as usize {
             break;
         }

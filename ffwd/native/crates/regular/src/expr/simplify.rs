@@ -1,16 +1,16 @@
-//! What makes operands of unions and intersections fewer, so that equal languages more often get
-//! equal ids.
+//! Simplifications that reduce the operands of unions and intersections, so that equal languages
+//! more often have equal ids.
 
 use super::store::{Expr, ExprId, ExprStore};
 use ffwd_bounds::error::LimitExceeded;
 
-/// In a union of at most so many alternatives these are compared with each other,
+/// Up to this many alternatives of a union are compared with each other,
 const MAX_COMPARED: usize = 12;
-/// for so many links of what they are a chain of.
+/// for this many links of their chains.
 const MAX_COMPARED_LINKS: usize = 16;
 
 impl ExprStore {
-    /// Drops the alternatives of a union that another one has all strings of.
+    /// Drops the alternatives of a union that another one includes.
     pub(super) fn drop_fewer(&self, kept: &mut Vec<ExprId>) {
         if (2..=MAX_COMPARED).contains(&kept.len()) && kept.iter().any(|&id| self.counts(id)) {
             let all = kept.clone();
@@ -56,8 +56,8 @@ impl ExprStore {
         of == inner && min <= least && max.is_none_or(|max| most.is_some_and(|most| most <= max))
     }
 
-    /// Expressions, at most so many, that an intersection with unions is the union of; itself where
-    /// it has none.
+    /// Returns at most this many expressions whose union equals an intersection with unions;
+    /// otherwise itself.
     pub fn alternatives(&mut self, id: ExprId, most: usize) -> Result<Vec<ExprId>, LimitExceeded> {
         let Expr::And(operands) = self.get(id).clone() else { return Ok(vec![id]) };
         let mut all: Vec<Vec<ExprId>> = vec![Vec::new()];
@@ -125,8 +125,8 @@ impl ExprStore {
         Ok(Some(parts))
     }
 
-    /// What an operand asks for beside all of `kept`, if that is less than the operand and still
-    /// a text (complements alone also have what spells none).
+    /// Returns an operand's constraint besides all of `kept`, if it is smaller than the operand and
+    /// still a text (complements alone also contain invalid encodings).
     fn remainder(&self, kept: &[ExprId], id: ExprId) -> Option<Vec<ExprId>> {
         let is_known = |id: &ExprId| kept.binary_search(id).is_ok();
         let Expr::And(members) = self.get(id) else { return is_known(&id).then(Vec::new) };
@@ -161,7 +161,7 @@ mod tests {
         end.unwrap().is_some_and(|state| state.accepts())
     }
 
-    /// Every text of at most so many of these characters.
+    /// Returns every text of at most this many of these characters.
     fn texts(of: &str, longest: usize) -> Vec<String> {
         let mut all = vec![String::new()];
         let mut from = 0;
@@ -191,7 +191,7 @@ mod tests {
                 assert_eq!(accepts(&lexeme, &text), expected.is_match(&text), "{text}");
             }
         }
-        // Where a part began is told apart only as far as it matters.
+        // The start of a part is distinguished only as far as it matters.
         let lexeme = lexeme(pattern("(.{1,30}x){1,60}y"));
         for text in texts("ax", 10) {
             accepts(&lexeme, &text);

@@ -1,10 +1,10 @@
 //! Hash-consed regular expressions over bytes.
 //!
-//! Constructors simplify, so that equal languages tend to get equal ids and a lexeme has few
-//! states. One simplification is not purely algebraic: expressions here are spellings of texts
-//! (see [`super::lower`]), in which every character is a self-delimiting run of bytes. All
-//! alternatives of a state therefore stand at the same place within a character, and "any text"
-//! absorbs every alternative it stands beside.
+//! Constructors simplify, so that equal languages tend to have equal ids and a lexeme has few
+//! states. One simplification is not purely algebraic: expressions here are encodings of texts (see
+//! [`super::lower`]), in which every character is a self-delimiting run of bytes. All alternatives
+//! of a state are therefore at the same position within a character, and "any text" absorbs every
+//! other alternative.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -70,9 +70,9 @@ pub enum Expr {
 
 /// How deep an expression may nest, so that derivatives stay within a small native stack.
 pub const MAX_DEPTH: u32 = 1_000;
-/// From how many operands on they are charged for.
+/// Operands from this number on are charged.
 const MANY_PARTS: usize = 8;
-/// What a new expression costs, with what is found out about it.
+/// The cost of a new expression, including its properties.
 const NEW_STEPS: usize = 4;
 /// How many expressions one store may hold.
 pub const MAX_EXPRESSIONS: usize = 2_000_000;
@@ -217,8 +217,8 @@ impl ExprStore {
         self.facts[id.index()].min_len
     }
 
-    /// Whether an expression is plainly not empty: an intersection of a language that has
-    /// arbitrarily long strings with texts of at least so many characters.
+    /// Returns whether an expression is clearly not empty: an intersection of a language with
+    /// arbitrarily long strings and texts of at least this many characters.
     pub fn plainly_alive(&self, id: ExprId) -> bool {
         let (Expr::And(ids), Some(universe)) = (self.get(id), self.universe) else { return false };
         let Expr::Repeat { inner: character, .. } = *self.get(universe) else { return false };
@@ -507,8 +507,8 @@ impl ExprStore {
             (_, 1, Some(1)) => return Ok(inner),
             _ => {}
         }
-        // Copies of what may be empty: the lower bound means nothing. What depends on its
-        // surroundings is never empty here.
+        // Copies of a part that may be empty: the lower bound has no effect. A part that depends on
+        // its context is never empty here.
         let min = if self.nullable(inner) { 0 } else { min };
         if let Expr::Repeat { min: 0, max: None, .. } = *self.get(inner) {
             if max.is_none_or(|max| max >= 1) {

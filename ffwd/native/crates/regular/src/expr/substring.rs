@@ -1,9 +1,9 @@
-//! Runs of neighbouring pieces of a text, as a suffix automaton of the pieces.
+//! Runs of adjacent pieces of a text, as a suffix automaton of the pieces.
 //!
-//! Its states are what pieces that have been read leave of the text, wherever they stand in it; there
-//! are at most twice as many as pieces. (A. Blumer et al., *The smallest automaton recognizing the
+//! Its states are the possible rests of the text after some pieces, at any position; there are at
+//! most twice as many as pieces. (A. Blumer et al., *The smallest automaton recognizing the
 //! subwords of a text*, 1985.) The transitions of a state, sorted by the bytes of their pieces, are
-//! read byte by byte as the texts of [`super::listed`] are.
+//! followed byte by byte as the texts of [`super::listed`] are.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct SubstringTable {
     pieces: Vec<Box<[u8]>>,
     /// The text, by the numbers of its pieces.
     text: Vec<u32>,
-    /// Where the transitions of each state begin, and where those of the last one end.
+    /// The start of each state's transitions, and the end of the last one's.
     starts: Vec<u32>,
     /// By state, then by piece.
     transitions: Vec<Transition>,
@@ -45,7 +45,7 @@ struct Transition {
 /// The automaton while it is made.
 #[derive(Default)]
 struct Building {
-    /// Of each state: how long its longest text is, in pieces.
+    /// The length of each state's longest text, in pieces.
     lengths: Vec<u32>,
     /// The state of the longest ending of its texts that has another state; itself for the first.
     links: Vec<u32>,
@@ -190,7 +190,7 @@ impl SubstringTable {
     }
 }
 
-/// What of a run of pieces is left once its beginning is read.
+/// The rest of a run of pieces after its beginning.
 #[derive(Clone, Debug)]
 pub struct Substring {
     table: Arc<SubstringTable>,
@@ -201,7 +201,7 @@ pub struct Substring {
 enum Place {
     /// Whole pieces were read.
     State(u32),
-    /// So many bytes, at least one, of the pieces of these transitions, which are longer.
+    /// After at least one byte of the pieces of these transitions, which are longer.
     Within { from: u32, to: u32, read: u32 },
 }
 
@@ -221,7 +221,7 @@ impl Substring {
         matches!(self.place, Place::State(state) if self.table.longest[state as usize] == 0)
     }
 
-    /// What is left once a byte more is read: where a piece ended, and where others go on.
+    /// Returns the rests after one more byte: at the end of a piece, and within others.
     pub fn next(&self, byte: u8) -> [Option<Self>; 2] {
         let table = &*self.table;
         let (from, to, read) = match self.place {
@@ -274,7 +274,7 @@ impl Substring {
         }
     }
 
-    /// How many bytes a piece has at most: however a run was begun, so many complete it.
+    /// Returns the most bytes of a piece: they complete any run.
     pub fn longest_piece(&self) -> u32 {
         self.table.longest_piece
     }
@@ -284,7 +284,7 @@ impl Substring {
         self.table.occurring
     }
 
-    /// What is left of the only piece that may go on, and the state after it.
+    /// Returns the rest of the only piece that can continue, and the state after it.
     fn only(&self) -> Option<(&[u8], u32)> {
         match self.place {
             Place::Within { from, to, read } if to - from == 1 => {

@@ -34,8 +34,8 @@ impl TextCounter {
         self.known.capacity() * std::mem::size_of::<((u64, LexState), Count)>()
     }
 
-    /// How many texts follow a state, or `limit` if there are at least so many. Every state of a
-    /// lexeme leads to some end, so a circle of states means infinitely many.
+    /// Counts the texts from a state, up to `limit`. Every state of a lexeme leads to some end, so
+    /// a cycle of states means infinitely many.
     pub fn count(
         &mut self,
         lexeme: &Lexeme,

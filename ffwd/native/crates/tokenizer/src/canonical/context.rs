@@ -12,8 +12,8 @@ use crate::vocabulary::{ByteTrie, NodeId, TokenId};
 /// The part that a token plays in its tokenizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// No tokenization of any text has it: it is no token of the model, or another one spells the
-    /// same and is preferred.
+    /// No tokenization of any text contains it: it is no token of the model, or another one with
+    /// the same text is preferred.
     Never,
     /// Merges lead to it, or it is where they begin.
     Merged,
@@ -23,7 +23,7 @@ pub(super) enum Role {
     Byte,
 }
 
-/// What the open piece may be as a whole, if it has the bytes of a token that no merge leads to.
+/// The open piece as a whole, if it has the bytes of a token that no merge produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Whole {
     /// Nothing such begins with the piece.
@@ -56,7 +56,7 @@ impl Pending {
     }
 }
 
-/// What is known after a sequence of tokens.
+/// The state after a sequence of tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Context {
     pub(super) last: Option<TokenId>,
@@ -78,7 +78,7 @@ pub struct Canonicality {
     roles: Box<[Role]>,
     /// The tokens that only a whole piece becomes.
     pub(super) wholes: ByteTrie,
-    /// Where each token leads to in that trie, from its root.
+    /// The target of each token in that trie, from its root.
     whole_of: Box<[Whole]>,
     /// The tokens for bytes of characters that have none of their own, by byte.
     byte_tokens: Box<[Option<TokenId>]>,
@@ -333,7 +333,7 @@ fn settle(token: TokenId, mut hypotheses: Hypotheses, pending: Pending) -> Optio
     Some(Context { last: Some(token), hypotheses, pending })
 }
 
-/// Where a piece that has gone on with some bytes leads to in the trie of whole pieces.
+/// Returns the target of a piece's next bytes in the trie of whole pieces.
 fn follow(wholes: &ByteTrie, from: Whole, text: &[u8]) -> Whole {
     let Whole::Node(node) = from else { return Whole::Nothing };
     let end = text.iter().try_fold(node, |node, &byte| wholes.child(node, byte));

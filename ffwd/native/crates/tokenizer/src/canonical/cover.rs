@@ -1,9 +1,9 @@
-//! What must come next: the longest common beginning of all canonical tokenizations of forced text
-//! and whatever may follow it.
+//! Forced tokens: the longest common prefix of all canonical tokenizations of forced text with any
+//! allowed continuation.
 //!
-//! Every tokenization of a text that begins with the forced bytes has exactly one token that
-//! crosses their end, or one that ends just there. So all of them are covered by paths of canonical
-//! tokens within the forced bytes, each with one token more.
+//! Every tokenization of a text that starts with the forced bytes has exactly one token that
+//! crosses their end, or one that ends there. Paths of canonical tokens within the forced bytes,
+//! each with one more token, therefore cover all of them.
 
 use smallvec::SmallVec;
 
@@ -19,13 +19,13 @@ pub trait Language {
     /// The state after one more byte; `None` where no text goes on so.
     fn step(&self, state: &Self::State, byte: u8) -> Result<Option<Self::State>, Self::Error>;
 
-    /// Whether some text goes on with this byte: cheaper than where that leads, and sometimes too
-    /// generous.
+    /// Returns whether some text continues with this byte. It is cheaper than the target state, and
+    /// may have false positives.
     fn may_come(&self, state: &Self::State, byte: u8) -> Result<bool, Self::Error> {
         Ok(self.step(state, byte)?.is_some())
     }
 
-    /// Adds the bytes that some text goes on with; `false` if they are not listed.
+    /// Adds the bytes that continue some text; `false` if they are not listed.
     fn list_bytes(&self, _: &Self::State, _: &mut SmallVec<[u8; 16]>) -> Result<bool, Self::Error> {
         Ok(false)
     }
@@ -58,7 +58,7 @@ pub struct ForcedOptions {
     pub look_ahead: bool,
 }
 
-/// Bytes that many texts can go on with, those first that most rarely merge with what comes before.
+/// Bytes that continue many texts, those first that merge most rarely with earlier ones.
 pub const LIKELY_BYTES: &[u8] = b"\",}] :[{\nea1t0n";
 
 /// A token on a path of canonical tokens; the root has none.
@@ -98,7 +98,7 @@ impl Paths {
         path
     }
 
-    /// What two paths have in common at their beginning.
+    /// Returns the common prefix of two paths.
     fn common(&self, one: u32, other: u32) -> u32 {
         let depth = self.depth(one).min(self.depth(other));
         let (mut one, mut other) = (self.prefix(one, depth), self.prefix(other, depth));
@@ -146,7 +146,7 @@ pub struct Choice<'a> {
 /// A node to be searched: the state before it, and the byte between the two.
 type Open<S> = (NodeId, S, Option<u8>);
 
-/// Where the search for covering tokens takes place.
+/// The search for covering tokens.
 struct Cover<'a, L: Language> {
     canonicality: &'a Canonicality,
     choice: Choice<'a>,
@@ -155,8 +155,8 @@ struct Cover<'a, L: Language> {
 }
 
 impl<L: Language> Cover<'_, L> {
-    /// The tokens that must come after `context`, where the text must go on with `forced` and, from
-    /// its end, as `after` says. `None` where no canonical tokens spell any such text.
+    /// Returns the forced tokens after `context`, for texts that continue with `forced` and then as
+    /// `after` allows. `None` if no canonical tokens encode such a text.
     fn tokens(
         &self,
         context: &Context,
@@ -313,9 +313,8 @@ impl<L: Language> Cover<'_, L> {
         Ok(())
     }
 
-    /// The children of a node, by the bytes that may come if they are listed. Else, of the root,
-    /// those first that many texts go on with, since the search mostly ends with the first tokens
-    /// that it finds.
+    /// Returns the children of a node, by the allowed bytes if these are listed. At the root, those
+    /// first that continue many texts, because the search usually ends with its first tokens.
     fn likely_first<'s>(
         &'s self,
         node: NodeId,
@@ -358,10 +357,10 @@ impl<L: Language> Cover<'_, L> {
 }
 
 impl Canonicality {
-    /// The tokens that must come after `context` where the text must go on with `forced` and, from
-    /// its end, as `language` says, which is in state `after` there: the longest beginning that all
-    /// canonical tokenizations of such texts have in common. `None` where there is none at all,
-    /// which is also so after tokens that no text has.
+    /// Returns the forced tokens after `context`, for texts that continue with `forced` and then as
+    /// `language` allows from its state `after`: the longest common prefix of all canonical
+    /// tokenizations of such texts. `None` if there is no tokenization, which is also the case
+    /// after tokens that no text has.
     pub fn forced<L: Language>(
         &self,
         choice: Choice<'_>,
@@ -374,8 +373,8 @@ impl Canonicality {
         Cover { canonicality: self, choice, language, options }.tokens(context, forced, after)
     }
 
-    /// The tokens within `forced` that are canonical after `context` and lead nowhere: no canonical
-    /// tokens after them spell the rest of it and go on, from its end, as `language` says.
+    /// Returns the canonical tokens within `forced` after `context` that have no continuation: no
+    /// canonical tokens encode the rest of it and continue as `language` allows.
     pub fn dead_ends<L: Language>(
         &self,
         choice: Choice<'_>,

@@ -16,7 +16,7 @@ use super::context::{Canonicality, Context, Role, Whole};
 struct Readable {
     /// Tokens that others may follow, or come before, in the same piece.
     parts: Box<[u32]>,
-    /// These, and the tokens that are pieces by themselves only: what a piece may begin with.
+    /// These, and the tokens that are only pieces by themselves: the possible starts of a piece.
     beginnings: Box<[u32]>,
 }
 
@@ -28,14 +28,14 @@ fn set(bits: &mut [u32], tokens: &[TokenId]) {
     }
 }
 
-/// What became of a mask that was to be restricted to canonical tokens.
+/// The result of restricting a mask to canonical tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restricted {
     /// It holds canonical tokens only.
     Canonical,
     /// No token that the mask had is canonical here: it is empty.
     NothingLeft,
-    /// What came before is not canonical, so that nothing is known: it is as it was.
+    /// The earlier tokens are not canonical, so the mask is unchanged.
     Lost,
 }
 

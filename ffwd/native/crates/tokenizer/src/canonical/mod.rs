@@ -1,12 +1,12 @@
-//! Canonical tokens: those that the tokenizer itself cuts a text into.
+//! Canonical tokens: those of the tokenizer's own tokenization of a text.
 //!
-//! A sequence of tokens is a *canonical prefix* if some text goes on from it so that the tokenizer
-//! encodes the whole beginning with these tokens. [`Canonicality`] decides it token by token: a
-//! [`Context`] holds every guess about where pieces of the pre-tokenizer end that the tokens so far
-//! allow. What must come next is found by covering forced text with canonical tokens
-//! ([`Canonicality::forced`]); [`CanonicalMasks`] tell which tokens may come next.
+//! A sequence of tokens is a *canonical prefix* if some text's tokenization starts with it.
+//! [`Canonicality`] decides this token by token: a [`Context`] holds every hypothesis about the
+//! ends of the pre-tokenizer's pieces that the tokens so far allow. Covering forced text with
+//! canonical tokens yields the forced tokens ([`Canonicality::forced`]); [`CanonicalMasks`] has the
+//! canonical next tokens.
 //!
-//! It knows the tokenizer, and of grammars only the question which bytes may follow
+//! This module depends on the tokenizer, and on grammars only through the allowed next bytes
 //! ([`Language`]).
 
 mod context;

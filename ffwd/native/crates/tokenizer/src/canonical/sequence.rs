@@ -9,7 +9,7 @@ use super::cover::{Anything, Choice, ForcedOptions};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
     pub tokens: Vec<TokenId>,
-    /// How many bytes they spell; the rest may yet be cut in several ways.
+    /// The number of their bytes; the tokens of the rest depend on later text.
     pub bytes: usize,
 }
 
@@ -42,9 +42,8 @@ impl Canonicality {
         tokens.iter().fold(self.start(), |context, &token| self.follow(&context, token).0)
     }
 
-    /// Where a sequence stops being the beginning of a tokenization; `None` if it does not.
-    ///
-    /// A special token ends the text before it, and a new one begins after it.
+    /// Returns the index at which a sequence stops being the prefix of a tokenization; `None` if it
+    /// is one. A special token ends the text before it, and another one starts after it.
     pub fn first_noncanonical(&self, tokens: &[TokenId]) -> Option<usize> {
         let mut context = self.start();
         for (at, &token) in tokens.iter().enumerate() {
@@ -63,7 +62,7 @@ impl Canonicality {
         None
     }
 
-    /// Whether the tokens are just those that their text is encoded into.
+    /// Returns whether the tokens equal the tokenization of their text.
     pub fn is_canonical(&self, tokens: &[TokenId]) -> bool {
         self.first_noncanonical(tokens).is_none() && self.can_end(&self.after(tokens))
     }

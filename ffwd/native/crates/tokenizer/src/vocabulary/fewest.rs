@@ -1,15 +1,15 @@
-//! The fewest tokens that spell a text.
+//! The fewest tokens that encode a text.
 
 use super::trie::NodeId;
 use super::{TokenId, Vocabulary};
 
 impl Vocabulary {
-    /// The fewest tokens that spell a text, whatever the tokenizer would make of it. Where several
-    /// choices have as few, the longest tokens come first. None for a text with bytes that no text
-    /// of characters has.
+    /// Returns the fewest tokens that encode a text, whatever the tokenizer would produce. Of
+    /// several choices, the one with the longest first tokens wins. Returns none for a text with
+    /// bytes that no UTF-8 has.
     pub fn fewest_tokens(&self, text: &[u8]) -> Vec<TokenId> {
         let trie = self.trie();
-        // For each place how many tokens spell the rest, and the first of them.
+        // For each offset, how many tokens encode the rest, and the first of them.
         let mut rest: Vec<(u32, Option<TokenId>)> = vec![(u32::MAX, None); text.len() + 1];
         rest[text.len()] = (0, None);
         for start in (0..text.len()).rev() {
@@ -55,7 +55,7 @@ mod tests {
             let spelled: Vec<u8> =
                 tokens.iter().flat_map(|&token| vocabulary.text(token).to_vec()).collect();
             assert_eq!(spelled, text);
-            // From the front: the places that so many tokens reach.
+            // From the front: the offsets that this many tokens reach.
             let mut reached = vec![false; text.len() + 1];
             reached[0] = true;
             for _ in 1..tokens.len() {

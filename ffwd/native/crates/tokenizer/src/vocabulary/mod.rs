@@ -36,7 +36,7 @@ impl fmt::Display for TokenId {
     }
 }
 
-/// The most ids of a vocabulary: far more than any model has, and what a mask can be kept of.
+/// The most ids of a vocabulary: far more than any model has, and small enough for masks.
 const MAX_WIDTH: usize = 1 << 24;
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -72,10 +72,10 @@ fn list_bytes(bytes: &[u8]) -> String {
     format!("{}{tail}", shown.join(", "))
 }
 
-/// The tokens of a model: what each spells, and which ones end a sequence.
+/// The tokens of a model: their bytes, and the ones that end a sequence.
 #[derive(Debug)]
 pub struct Vocabulary {
-    /// Token `i` spells `bytes[offsets[i]..offsets[i + 1]]`; nothing if it is not text.
+    /// The bytes of token `i` are `bytes[offsets[i]..offsets[i + 1]]`; empty without text.
     bytes: Vec<u8>,
     offsets: Vec<u32>,
     eos: Vec<TokenId>,
@@ -110,7 +110,7 @@ fn is_utf8_byte(byte: u8) -> bool {
 }
 
 impl Vocabulary {
-    /// `tokens[i]` is what token `i` spells, `None` if it is not text (control, padding, unused).
+    /// `tokens[i]` has the bytes of token `i`, `None` if it has no text (control, padding, unused).
     /// `width` is the number of logits of the model, at least the number of tokens.
     pub fn new(
         tokens: &[Option<&[u8]>],
@@ -133,7 +133,7 @@ impl Vocabulary {
         let mut eos = eos.to_vec();
         eos.sort_unstable();
         eos.dedup();
-        // What depends on the width is asked for at once: it is a number, and no text that is there.
+        // The width is a bare number, so its memory is reserved fallibly.
         let mut offsets = Vec::new();
         let mut place_in_trie = Vec::new();
         let mut texts = Vec::new();
@@ -247,7 +247,7 @@ impl Vocabulary {
         self.eos.contains(&token)
     }
 
-    /// What a token spells; empty if it is not text or outside the vocabulary.
+    /// Returns the bytes of a token; empty for one without text or outside the vocabulary.
     #[inline]
     pub fn text(&self, token: TokenId) -> &[u8] {
         match (self.offsets.get(token.index()), self.offsets.get(token.index() + 1)) {
@@ -266,13 +266,13 @@ impl Vocabulary {
         &self.two_keys
     }
 
-    /// What bytes occur below a node of the trie.
+    /// Returns the bytes that occur below a node of the trie.
     #[inline]
     pub fn below(&self, node: NodeId) -> Summary {
         self.summaries[node.index()]
     }
 
-    /// Where which bytes lead to a node of the trie.
+    /// Returns the nodes of the trie by the byte before them.
     pub fn places(&self) -> &Places {
         &self.places
     }
@@ -282,13 +282,13 @@ impl Vocabulary {
         &self.texts
     }
 
-    /// The tokens of more than so many bytes.
+    /// Returns the tokens of more than this many bytes.
     pub fn longer_than(&self, bytes: usize) -> &[TokenId] {
         let end = self.by_length.partition_point(|&token| self.text(token).len() > bytes);
         &self.by_length[..end]
     }
 
-    /// A number of bytes that at most so many tokens are longer than.
+    /// Returns a length that at most this many tokens exceed.
     pub fn length_of_all_but(&self, tokens: usize) -> usize {
         self.by_length.get(tokens).map_or(0, |&token| self.text(token).len())
     }
@@ -297,7 +297,7 @@ impl Vocabulary {
         &self.trie
     }
 
-    /// Where a token stands among the tokens of the trie, of which those below a node are a run.
+    /// Returns the index of a token in the trie's order; those below a node are a run.
     #[inline]
     pub fn place_in_trie(&self, token: TokenId) -> usize {
         self.place_in_trie[token.index()] as usize

@@ -1,5 +1,5 @@
-//! Where in the trie which bytes lead to a node, so that a walk can go from one node of interest to
-//! the next rather than look at each.
+//! The nodes of the trie by the byte before them, so that a walk can jump to the next relevant node
+//! instead of visiting each.
 
 use super::summary::Utf8Place;
 use super::trie::{ByteTrie, NodeId};
@@ -9,7 +9,7 @@ use super::trie::{ByteTrie, NodeId};
 pub struct NodeSet(Box<[u64]>);
 
 impl NodeSet {
-    /// No nodes, of a trie of so many.
+    /// Returns an empty index of a trie with this many nodes.
     fn new(nodes: usize) -> Self {
         Self(vec![0; nodes.div_ceil(64)].into())
     }
@@ -59,7 +59,7 @@ impl Staying {
     fn has(self, byte: u8) -> bool {
         match byte {
             0..=0x7F => self.ascii >> byte & 1 == 1,
-            // Within a character nothing is told apart.
+            // Bytes within a character are not distinguished.
             0x80..=0xBF => true,
             0xC0..=0xFF => self.multibyte >> (byte - 0xC0) & 1 == 1,
         }
@@ -71,7 +71,7 @@ impl Staying {
 pub struct Places {
     /// Sorted by byte, then by place.
     nodes: Box<[NodeId]>,
-    /// Where in `nodes` those of a byte begin.
+    /// The start of each byte's run in `nodes`.
     starts: Box<[u32; 257]>,
     /// Nodes whose byte UTF-8 does not have there, while all above them is well formed from the
     /// root on.
@@ -166,8 +166,8 @@ impl Places {
         self.ill_formed.contains(node)
     }
 
-    /// Whether the first byte on the way to a node is no first byte of a character. Of what is
-    /// below nothing is known.
+    /// Returns whether the first byte on the path to a node starts no character. Nothing is known
+    /// about its descendants.
     pub fn begins_in_the_middle(&self, node: NodeId) -> bool {
         self.middle.0 <= node && node < self.middle.1
     }

@@ -1,5 +1,5 @@
-//! What bytes occur below a node of the trie, coarsely: enough to see that a whole subtree does
-//! nothing but loop in one state of an automaton.
+//! A coarse summary of the bytes below a node of the trie, enough to see that a whole subtree only
+//! loops in one state of an automaton.
 
 /// Groups of bytes, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -1,7 +1,7 @@
 //! A trie over byte strings, laid out in depth-first order.
 //!
-//! A node's subtree is the contiguous run of nodes that follows it, and the tokens below a node
-//! are a contiguous run too, so walks touch memory in order and skipping a subtree is one addition.
+//! A node's subtree is the contiguous run of nodes that follows it. The tokens below a node are a
+//! contiguous run too, so walks visit memory in order and skipping a subtree is one addition.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ struct Node {
     /// Number of nodes of the subtree, this one included, in the upper 24 bits; the byte that
     /// leads here in the lower 8.
     size_and_byte: u32,
-    /// Where the tokens of the subtree start; those of the node itself come first.
+    /// The start of the subtree's tokens; those of the node itself come first.
     tokens: u32,
 }
 
@@ -250,7 +250,7 @@ impl ByteTrie {
         self.after(node).0 == node.0 + 1
     }
 
-    /// The first token that spells just one byte.
+    /// Returns the first token that is just one byte.
     pub fn token_of_byte(&self, byte: u8) -> Option<TokenId> {
         self.tokens_at(self.child(NodeId::ROOT, byte)?).first().copied()
     }

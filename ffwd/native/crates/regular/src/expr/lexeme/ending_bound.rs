@@ -9,16 +9,16 @@ use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 
 impl Lexeme {
-    /// How many bytes a shortest text has that is not empty, and how many end the lexeme at most from
-    /// any state after the first byte. `None` where there are more than so many states.
+    /// Returns the bytes of a shortest non-empty text, and the most bytes that complete the lexeme
+    /// from any state after the first byte. `None` for more than this many states.
     ///
     /// # Errors
-    /// A limit of the lexeme is passed.
+    /// A limit of the lexeme is exceeded.
     pub fn bytes_to_end(&self, max_states: usize) -> Result<Option<(u32, u32)>, LimitExceeded> {
         if !self.is_alive() {
             return Ok(None);
         }
-        // The first state before any byte is told apart from the same one later.
+        // The initial state is distinguished from the same state later.
         let mut order: Vec<LexState> = Vec::new();
         let mut places: FxHashMap<LexState, usize> = FxHashMap::default();
         let mut before: Vec<Vec<usize>> = Vec::new();

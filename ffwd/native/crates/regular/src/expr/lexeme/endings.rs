@@ -1,8 +1,8 @@
-//! Short texts with which a lexeme can end from a state on.
+//! Short texts that complete a lexeme from a state.
 //!
-//! One for each required language, and where other languages are told apart, one for each of their
-//! outcomes that is found. They are shortest texts, by a search that goes where the least length of
-//! what is left says; so most are found by going straight on.
+//! There is one for each required language, and if other languages matter, one for each outcome
+//! that is found. They are shortest texts, by a search that the least length of the rest guides, so
+//! most searches never backtrack.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,12 +26,12 @@ pub struct Ending {
 
 /// How many expressions one search may look at.
 const MAX_STEPS: usize = 100_000;
-/// How many outcomes of a state are looked for.
+/// The most outcomes of a state.
 const MAX_OUTCOMES: usize = 64;
 /// How many states are remembered at once, and how many bytes of each.
 const MAX_REMEMBERED: usize = 1 << 14;
 const MAX_REMEMBERED_BYTES: usize = 1 << 10;
-/// From so many repetitions on they are not searched through one by one.
+/// Above this many repetitions, the search skips some.
 const MANY: u32 = 64;
 /// How many counted repetitions within or after each other are written at once: each is a search
 /// within the one before.
@@ -44,8 +44,8 @@ const MAX_PARTS_DEPTH: usize = 6;
 /// How many bytes a text may have.
 const MAX_TEXT: usize = 1 << 18;
 
-/// Of the bytes that a lexeme does not tell apart the first of these is written: most tokenizers
-/// have long runs of the first.
+/// The preferred bytes among those that a lexeme does not distinguish: most tokenizers have long
+/// runs of the first.
 const WRITTEN: &[u8] = b" a0-_.,:/A";
 
 /// The endings of states.
@@ -150,7 +150,7 @@ fn written(classes: &ByteClasses, class: usize) -> u8 {
     WRITTEN.iter().find(is_in).copied().unwrap_or(classes.representatives[class])
 }
 
-/// What the search knows of an expression: how it got there.
+/// The path of the search to an expression.
 struct Visit {
     from: ExprId,
     byte: u8,
@@ -306,7 +306,7 @@ fn repeated(
     };
     let Expr::Repeat { inner, min, .. } = *store.get(head) else { return Ok(None) };
     let length = u64::from(store.min_len(inner)).saturating_mul(min.into());
-    // What looks around is not the same at each place.
+    // The context of lookarounds differs between positions.
     if min < MANY || length > MAX_TEXT as u64 || !store.stands_alone(start) {
         return Ok(None);
     }

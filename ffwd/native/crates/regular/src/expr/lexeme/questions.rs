@@ -1,4 +1,4 @@
-//! What a state is, so that what is known of others can be used for it.
+//! Properties of states, with which results for other states can be reused.
 
 use super::Builder;
 use super::{FreeText, LexState, Lexeme, Residuals, StateKey, Verdict};
@@ -35,8 +35,8 @@ impl Lexeme {
         self.intern(&mut builder, StateKey::Inside(Residuals::from_slice(&[(0, run)])))
     }
 
-    /// Whether the state is inside a JSON string that may go on with any characters at all: some
-    /// text that is looked for may still come later. That holds if it holds of a required language,
+    /// Returns whether the state is inside a JSON string that any characters may continue,
+    /// including any text that is searched for. This holds if it holds for a required language,
     /// whatever the others are.
     pub fn takes_anything(&self, state: LexState) -> bool {
         let StateKey::Inside(residuals) = &self.data(state).key else { return false };
@@ -70,8 +70,8 @@ impl Lexeme {
         })
     }
 
-    /// Where nothing but listed texts may follow in a state: what is left of them, and with which
-    /// verdict they end. Before the opening quote, those that follow it.
+    /// Returns the rest of listed texts, with their verdict, if nothing else may follow a state.
+    /// Before the opening quote, those after it.
     pub fn listed(&self, state: LexState) -> Option<(Listed, Verdict)> {
         let key = &self.data(if state == LexState::QUOTE { self.inside } else { state }).key;
         let StateKey::Inside(residuals) = key else { return None };
@@ -98,10 +98,9 @@ impl Lexeme {
         }
     }
 
-    /// The state without upper bounds on how often something may still come, and a number of bytes
-    /// such that no run of at most so many tells it from this one. `longest`: runs of more bytes
-    /// do not matter. `least`: bounds that can be met within fewer bytes are kept. `None` where that
-    /// is no other state.
+    /// Returns the state without upper bounds on counters, and a number of bytes up to which no run
+    /// distinguishes it from this one. `longest`: longer runs do not matter. `least`: bounds that
+    /// fewer bytes can exhaust are kept. `None` if the state is unchanged.
     pub fn relaxed(
         &self,
         state: LexState,
