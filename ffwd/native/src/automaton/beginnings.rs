@@ -54,7 +54,7 @@ impl Labels {
         }
         if self.all.len() >= MAX_LABELS {
             return Err(
-                LimitExceeded::new("readings of one text with other spans", MAX_LABELS).into()
+                LimitExceeded::new("span_parses", MAX_LABELS).into()
             );
         }
         self.all.push(marks.clone());

@@ -134,7 +134,7 @@ impl Automaton {
         match members[..] {
             [one] => Ok(one),
             _ if members.len() > MAX_UNION => {
-                Err(LimitExceeded::new("readings of one text", MAX_UNION).into())
+                Err(LimitExceeded::new("parses", MAX_UNION).into())
             }
             _ => {
                 let members = members.as_slice().into();

@@ -289,7 +289,7 @@ impl Automaton {
         let Schemas { schemas, compared, exact, .. } = schemas;
         if schemas.len() > MAX_QUERY {
             return Err(crate::error::LimitExceeded::new(
-                "schemas that one value may have to be checked against",
+                "schemas_of_one_value",
                 MAX_QUERY,
             )
             .into());

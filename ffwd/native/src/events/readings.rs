@@ -51,7 +51,7 @@ impl Next {
         }
         if readings.len() > MAX_READINGS {
             return Err(
-                LimitExceeded::new("readings of one text with other spans", MAX_READINGS).into()
+                LimitExceeded::new("span_parses", MAX_READINGS).into()
             );
         }
         if readings.len() > 1 {

@@ -314,7 +314,7 @@ impl Derivatives {
                 parents.insert(next, current);
                 if self.memo.len() - before > MAX_EMPTINESS_STEPS {
                     return Err(LimitExceeded::new(
-                        "steps to find whether a pattern can match",
+                        "emptiness_steps",
                         MAX_EMPTINESS_STEPS,
                     ));
                 }

@@ -168,7 +168,7 @@ impl<'g> Building<'g> {
         }
         meter::charge(1)?;
         if self.vertices.len() >= MAX_VERTICES {
-            return Err(LimitExceeded::new("parts of one grammar", MAX_VERTICES));
+            return Err(LimitExceeded::new("grammar_parts", MAX_VERTICES));
         }
         if parameter.is_some() {
             meter::charge(STEPS)?;
@@ -283,7 +283,7 @@ fn is_of_input(limit: LimitExceeded) -> bool {
 }
 
 /// The limit on parts with values that are expanded beforehand.
-const VALUES: &str = "parts of rules by their values";
+const VALUES: &str = "parametric_parts";
 
 /// A graph, and where rules with a parameter come later what is known of these: the parts that they
 /// use, with their vertices.

@@ -289,7 +289,7 @@ impl Grammar {
         }
         meter::charge(1)?;
         if self.nodes.len() >= MAX_NODES {
-            return Err(LimitExceeded::new("nodes of one grammar", MAX_NODES));
+            return Err(LimitExceeded::new("grammar_nodes", MAX_NODES));
         }
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node.clone());
@@ -370,7 +370,7 @@ impl Grammar {
     /// A rule whose body is still to be given.
     pub fn declare(&mut self, name: &str, place: Option<Place>) -> Result<RuleId, LimitExceeded> {
         if self.rules.len() >= MAX_NODES {
-            return Err(LimitExceeded::new("rules of one grammar", MAX_NODES));
+            return Err(LimitExceeded::new("grammar_rules", MAX_NODES));
         }
         self.rules.push(Rule { name: name.into(), place, body: None });
         Ok(RuleId(self.rules.len() as u32 - 1))

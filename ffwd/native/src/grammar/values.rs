@@ -291,7 +291,7 @@ impl Facts {
         while let Some(id) = pending.pop() {
             meter::charge(STEPS)?;
             if looked.len() > MAX_LOOKED_AT {
-                return Err(LimitExceeded::new("parts of rules by their values", MAX_LOOKED_AT));
+                return Err(LimitExceeded::new("parametric_parts", MAX_LOOKED_AT));
             }
             let key = looked[id as usize].key;
             let (need, mut children) = self.need(values, question, key)?;

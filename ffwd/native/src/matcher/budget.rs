@@ -394,5 +394,5 @@ impl Matcher {
 }
 
 fn not_found() -> LimitExceeded {
-    LimitExceeded::new("stacks to find how a text can end", crate::automaton::MAX_COMPLETION_STEPS)
+    LimitExceeded::new("completion_steps", crate::automaton::MAX_COMPLETION_STEPS)
 }

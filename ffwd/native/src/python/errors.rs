@@ -61,8 +61,8 @@ create_exception!(
     LimitExceededError,
     FfwdError,
     "A budget ran out. Everything else works on, and nothing that was asked of has changed.\n\n\
-     `limit` names it, as the fields of `ffwd.Limits` are named or in a few words, and `maximum` is \
-     its value. `pointer` is the place in the schema; `line` and `column` are those in the text of a \
+     `limit` names it: a field of `ffwd.Limits` or a fixed bound of docs/limits.md. `maximum` is its \
+     value. `pointer` is the place in the schema; `line` and `column` are those in the text of a \
      grammar, from 1, in characters; empty and None where no place is known. `is_temporary`: it says \
      nothing of the input, and the same call may succeed later. `rows` is what `fill_bitmasks` has \
      not written, and empty elsewhere."
