@@ -28,6 +28,7 @@ use crate::section;
 use crate::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
 use crate::vocabulary::{TokenId, Vocabulary};
 
+mod culprit;
 pub mod generation;
 mod recipe;
 mod rules;
@@ -633,7 +634,7 @@ impl Engine {
             if let (Recipe::Rules { grammar, .. }, Some(node)) =
                 (&recipe, automaton.taking_lexeme()?)
             {
-                return Err(rules::swallowed(grammar, node).into());
+                return Err(culprit::error(grammar, node).into());
             }
             return Err(CompileError::Unsatisfiable(what));
         }

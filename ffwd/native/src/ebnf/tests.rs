@@ -340,10 +340,7 @@ fn hostile_grammars_are_read_or_refused() {
     let deep = format!("root ::= {}\"a\"{}", "(".repeat(100_000), ")+".repeat(100_000));
     assert_eq!(limit(&deep), nested);
     let tags: String = (0..300).map(|n| format!("(\"tag{n}\", root), ")).collect();
-    assert_eq!(
-        limit(&format!("root ::= TagDispatch({tags}excludes=())")),
-        "dispatch_tags"
-    );
+    assert_eq!(limit(&format!("root ::= TagDispatch({tags}excludes=())")), "dispatch_tags");
     let tag = "x".repeat(1 << 20);
     let text = format!("root ::= TagDispatch((\"{tag}\", root))");
     assert_eq!(limit(&text), "bytes of the tags of one TagDispatch");

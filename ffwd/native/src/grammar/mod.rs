@@ -297,6 +297,20 @@ impl Grammar {
         Ok(id)
     }
 
+    /// Puts a token behind a lexeme, wherever the lexeme stands. Equal lexemes are not added to the
+    /// grammar after that.
+    ///
+    /// # Errors
+    /// The grammar has too many nodes.
+    pub fn end_by_token(&mut self, lexeme: NodeId) -> Result<(), LimitExceeded> {
+        let any = TokenSet { items: Box::default(), exclude: true, place: None };
+        let token = self.add(Node::Tokens(Arc::new(any)))?;
+        let copy = NodeId(self.nodes.len() as u32);
+        self.nodes.push(self.node(lexeme).clone());
+        self.nodes[lexeme.0 as usize] = Node::Seq([copy, token].into());
+        Ok(())
+    }
+
     /// One after the other; one alone is itself.
     pub fn seq(&mut self, parts: Vec<NodeId>) -> Result<NodeId, LimitExceeded> {
         match parts[..] {

@@ -108,7 +108,9 @@ impl Conflict {
                 | Keyword::Properties
                 | Keyword::PatternProperties,
                 Value::Object(members),
-            ) => members.iter().map(|(_, node)| node).filter(|&node| self.is_schema(node)).collect(),
+            ) => {
+                members.iter().map(|(_, node)| node).filter(|&node| self.is_schema(node)).collect()
+            }
             (
                 Keyword::AllOf
                 | Keyword::AnyOf
@@ -217,9 +219,8 @@ impl Conflict {
             // It may hide what stands beside it.
             return;
         }
-        let free = |&&(word, value): &&(Keyword, NodeId)| {
-            self.is_free(word, value) && self.is_apart(word)
-        };
+        let free =
+            |&&(word, value): &&(Keyword, NodeId)| self.is_free(word, value) && self.is_apart(word);
         let free = keywords.iter().filter(free);
         changes.extend(free.map(|&(_, value)| Change::Drop(schema, value)));
     }

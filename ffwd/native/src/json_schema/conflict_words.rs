@@ -137,8 +137,9 @@ impl Conflict {
         if others.iter().any(|item| item.keyword.is_none()) {
             return Why::False;
         }
-        let choice =
-            others.iter().find(|item| matches!(item.keyword, Some(Keyword::AnyOf | Keyword::OneOf)));
+        let choice = others
+            .iter()
+            .find(|item| matches!(item.keyword, Some(Keyword::AnyOf | Keyword::OneOf)));
         if let Some(&choice) = choice.filter(|_| depth < MAX_DEPTH) {
             if let Some(said) = self.branches(choice, items, depth) {
                 return Why::Said(said);
@@ -150,10 +151,12 @@ impl Conflict {
         }
         Why::Said(match &others[..] {
             [] => self.types(&types, place),
-            _ => match self.bounds(&others, place).or_else(|| self.listed(&types, &others, place)) {
-                Some(said) => said,
-                None => self.all(&types, &others, place),
-            },
+            _ => {
+                match self.bounds(&others, place).or_else(|| self.listed(&types, &others, place)) {
+                    Some(said) => said,
+                    None => self.all(&types, &others, place),
+                }
+            }
         })
     }
 
@@ -271,7 +274,9 @@ impl Conflict {
                             closed.keyword?.name()
                         )))
                     }
-                    _ => Some(Why::Within(schemas, format!("{} has no valid value", required(name)))),
+                    _ => {
+                        Some(Why::Within(schemas, format!("{} has no valid value", required(name))))
+                    }
                 }
             }
             _ => None,
@@ -328,7 +333,10 @@ impl Conflict {
                 (None, Some(closing)) if self.is_false(rest) => {
                     Why::Said(format!("{least} asks for items, and `{}` is false", closing.name()))
                 }
-                _ => Why::Within(vec![rest], format!("{least} asks for an item, which has no valid value")),
+                _ => Why::Within(
+                    vec![rest],
+                    format!("{least} asks for an item, which has no valid value"),
+                ),
             }),
             _ => None,
         }
@@ -390,9 +398,9 @@ impl Conflict {
     /// Values that `const` or `enum` lists, none of which has the rest.
     fn listed(&self, types: &[Item], others: &[Item], place: NodeId) -> Option<String> {
         let lists = [Keyword::Const, Keyword::Enum];
-        let list = lists.iter().find_map(|&keyword| {
-            others.iter().position(|item| item.keyword == Some(keyword))
-        })?;
+        let list = lists
+            .iter()
+            .find_map(|&keyword| others.iter().position(|item| item.keyword == Some(keyword)))?;
         let mut rest = others.to_vec();
         let list = rest.remove(list);
         let of_type = match types {

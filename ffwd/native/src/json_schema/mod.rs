@@ -71,6 +71,8 @@ mod search;
 mod set;
 mod shape;
 #[cfg(test)]
+mod test_conflict;
+#[cfg(test)]
 mod test_emptiness;
 #[cfg(test)]
 mod test_exclude;

@@ -27,7 +27,8 @@ pub const PARTS: &str = "ffwd:/schemas/";
 fn unsatisfiable(conflict: Option<Conflict>) -> SchemaError {
     let (said, pointer) = conflict.map_or_else(
         || {
-            let said = "keywords contradict each other, or values nest without end; remove parts of \
+            let said =
+                "keywords contradict each other, or values nest without end; remove parts of \
                         the schema until it compiles to find them";
             (said.to_owned(), String::new())
         },
@@ -202,6 +203,15 @@ impl SchemaSet {
     /// Where the parts of a schema stand that must hold together, as JSON pointers.
     pub fn places(&self, id: SchemaId) -> Vec<String> {
         self.begin().expander.places(&self.program, id)
+    }
+
+    /// The error of a limit that was met at one of some schemas.
+    pub fn exceeded_at(&self, ids: &[SchemaId], error: LimitExceeded) -> SchemaError {
+        let places = ids.iter().flat_map(|&id| self.places(id));
+        let place = places.into_iter().next().unwrap_or_default();
+        let within = place.strip_prefix(PARTS).and_then(|rest| rest.split_once('#'));
+        let pointer = within.map_or(place.clone(), |(_, pointer)| pointer.to_owned());
+        SchemaError::limit(error, pointer)
     }
 
     /// What satisfies all of `ids`.

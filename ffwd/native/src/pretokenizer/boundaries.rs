@@ -80,9 +80,7 @@ impl Boundaries {
             let mut successor = |list: Vec<AccountId>| match list.is_empty() {
                 true => Ok(NONE),
                 false if states.len() < MAX_STATES => Ok(states.add(list)),
-                false => {
-                    Err(LimitExceeded::new("boundary_states", MAX_STATES))
-                }
+                false => Err(LimitExceeded::new("boundary_states", MAX_STATES)),
             };
             let mut alive = ClassSet::NONE;
             work.spend(members.len() * classes.count() * 4)?;

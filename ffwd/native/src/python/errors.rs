@@ -254,12 +254,12 @@ pub fn grammar(py: Python<'_>, error: &grammar::GrammarError) -> PyErr {
 
 /// A pattern that cannot be read.
 pub fn pattern(py: Python<'_>, text: &str, error: &PatternError) -> PyErr {
-    if let PatternErrorKind::TooLarge(passed) = &error.kind {
-        return limit(py, passed);
-    }
+    let kind = match error.kind {
+        PatternErrorKind::TooLarge(passed) => GrammarErrorKind::Limit(passed),
+        _ => GrammarErrorKind::Pattern,
+    };
     let byte = text.char_indices().nth(error.offset).map_or(text.len(), |(byte, _)| byte);
     let message = &*error.message;
-    let kind = GrammarErrorKind::Pattern;
     grammar(py, &grammar::GrammarError::at("regular expression", text, byte, kind, message))
 }
 

@@ -240,9 +240,8 @@ impl<'p> Parser<'p> {
             return Ok(None);
         };
         let number = |text: &str| {
-            text.parse::<u32>().map_err(|_| {
-                PatternError::too_large(start, "quantifier_count", u32::MAX as usize)
-            })
+            text.parse::<u32>()
+                .map_err(|_| PatternError::too_large(start, "quantifier_count", u32::MAX as usize))
         };
         let (min_count, max_count) = (number(&min)?, max.as_deref().map(number).transpose()?);
         if max_count.is_some_and(|max| max < min_count) {
