@@ -40,17 +40,15 @@ def lone_surrogate(text: str) -> int | None:
 
 def invalid_schema(message: str, pointer: str) -> InvalidSchemaError:
     """An error about the value at `pointer`."""
-    shown = shortened(pointer)
-    error = InvalidSchemaError(f"{message} (at {shown!r})" if pointer else message)
+    error = InvalidSchemaError(message + at_pointer(pointer))
     error.pointer = pointer
     return error
 
 
 def limit_exceeded(limit: str, maximum: int, pointer: str = "") -> LimitExceededError:
     """An error about a budget of this module."""
-    place = f" (at {shortened(pointer)})" if pointer else ""
     error = LimitExceededError(
-        f"the limit on {limit} ({maximum}) was exceeded: make the schema smaller{place}"
+        f"the limit on {limit} ({maximum}) was exceeded: make the schema smaller{at_pointer(pointer)}"
     )
     error.limit = limit
     error.maximum = maximum
@@ -62,6 +60,14 @@ def shortened(text: str) -> str:
     """A text for a message: without its middle if it is long."""
     half = MAX_SHOWN // 2
     return text if len(text) <= MAX_SHOWN else f"{text[:half]}…{text[-half:]}"
+
+
+def at_pointer(pointer: str) -> str:
+    """A JSON pointer behind a message; nothing for the root."""
+    shown = shortened(pointer)
+    if not shown.isprintable():
+        shown = repr(shown)
+    return f" (at {shown})" if pointer else ""
 
 
 class _Place:

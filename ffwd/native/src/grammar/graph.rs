@@ -228,7 +228,7 @@ impl<'g> Building<'g> {
                         grammar,
                         known.place,
                         GrammarErrorKind::UnknownRule,
-                        format!("the rule {} is used and not defined", known.name),
+                        format!("the rule `{}` is used and not defined", known.name),
                     ));
                 };
                 let body = self.vertex(body, argument)?;
@@ -270,7 +270,7 @@ fn begins_with_itself(
     let Some(rule) = rule.filter(|_| is_of_input(limit)) else { return error };
     let rule = &grammar.rules[rule.0 as usize];
     let message = format!(
-        "the rule {} may begin with itself, with too many values of its parameter: {limit}; let a \
+        "the rule `{}` may begin with itself, with too many values of its parameter: {limit}; let a \
          text come before it, or count less far",
         rule.name
     );

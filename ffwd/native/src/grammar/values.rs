@@ -231,7 +231,7 @@ pub fn too_many_values(
     let mut error = GrammarError::from(limit);
     let Some(rule) = rule else { return error };
     error.message = format!(
-        "the parameter of the rule {} takes too many values: {limit}; count less far, or let an \
+        "the parameter of the rule `{}` takes too many values: {limit}; count less far, or let an \
          alternative without a condition end the rule",
         rule.name
     );

@@ -51,7 +51,7 @@ const CASES: &[(&str, &str, &str)] = &[
         r#"{"type":"object","required":["a"],"properties":{"a":{"type":"string"}},
             "unevaluatedProperties":false,"patternProperties":{"^a":{"minLength":3}},
             "allOf":[{"properties":{"a":{"maxLength":2}}}]}"#,
-        "",
+        "/properties/a",
         "required property `a` has no valid value: `minLength` (3, at /patternProperties/^a) is \
          greater than `maxLength` (2, at /allOf/0/properties/a)",
     ),

@@ -54,7 +54,7 @@ impl PatternError {
     }
 
     pub(super) fn unsupported(offset: usize, feature: &'static str) -> Self {
-        let message = format!("{feature}: not supported");
+        let message = format!("{feature}: not supported; write the pattern without it");
         Self { offset, kind: PatternErrorKind::Unsupported(feature), message }
     }
 
