@@ -107,11 +107,11 @@ class UnsatisfiableSchemaError(SchemaError):
 class LimitExceededError(FfwdError):
     """An exceeded limit; the objects of the call are unchanged.
 
-    `limit` names it, often as a field of `ffwd.Limits`, and `maximum` its value. `pointer`
-    is the position in the schema; `line` and `column` are the position in the text of a grammar,
-    from 1, in characters; empty and None if unknown. `is_temporary`: the same call may succeed
-    later, because the input is not the cause. `rows` lists the rows that `fill_bitmasks` has not
-    written.
+    `limit` names it: a field of `ffwd.Limits` or a fixed bound of docs/limits.md. `maximum` is its
+    value. `pointer` is the place in the schema; `line` and `column` are those in the text of a
+    grammar, from 1, in characters; empty and None where no place is known. `is_temporary`: it says
+    nothing of the input, and the same call may succeed later. `rows` is what `fill_bitmasks` has
+    not written, and empty elsewhere.
     """
 
     limit: str

@@ -148,7 +148,7 @@ def of_ffwd(error: Exception, param: str | None, *, budget_param: str = "max_tok
     pointer = getattr(error, "pointer", "")
     message = str(error) or type(error).__name__
     if pointer and "(at " not in message:
-        message += f" (at {_shortened(pointer)!r})"
+        message += f" (at {_shortened(pointer)})"
     return bad(f"{type(error).__name__}: {message}", param=param, code=code)
 
 

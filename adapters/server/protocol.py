@@ -130,6 +130,17 @@ class CompletionRequest(Request):
         return "max_tokens"
 
 
+_KINDS = {
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
+"""What the values of JSON beside objects are called."""
+
+
 def read_json(data: bytes) -> dict[str, Any]:
     """Return the object in a body.
 
@@ -144,7 +155,7 @@ def read_json(data: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise bad(f"the body is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise bad(f"the body must be a JSON object, not {type(value).__name__}")
+        raise bad(f"the body must be a JSON object, not {_KINDS[type(value)]}")
     return value
 
 
@@ -205,7 +216,8 @@ def _known(body: dict[str, Any]) -> dict[str, Any]:
         fields[name] = value
     if guided:
         if "structured_outputs" in fields:
-            raise bad("give `structured_outputs` or `guided_…`, not both", param=next(iter(guided)))
+            name = f"guided_{next(iter(guided))}"
+            raise bad(f"give `structured_outputs` or `{name}`, not both", param=name)
         fields["structured_outputs"] = guided
     return fields
 

@@ -19,38 +19,40 @@ Message = Mapping[str, Any]
 _MAX_DEPTH = 100
 
 
-def plain(value: Any, *, what: str = "a message", _depth: int = 0) -> Any:
+def plain(value: Any, *, what: str = "a message", _around: tuple[int, ...] = ()) -> Any:
     """Return the value rebuilt from None, bool, int, float, str, list, tuple and dict.
 
     A template is a foreign program, so it never sees an object of the caller's. A value without a
     plain form (an image, an array) becomes the name of its type, `<Image>`: templates only check
-    that such a value is present. Raises `ConversationError` for values that are nested too deeply
-    or in themselves; `what` names the value there.
+    that such a value is present. Raises `ConversationError` for values that are nested too deeply,
+    or contain themselves; `what` names the value there.
     """
     if value is None or type(value) in (str, int, float, bool):
         return value
-    if _depth > _MAX_DEPTH:
+    if len(_around) > _MAX_DEPTH:
+        if id(value) in _around:
+            raise ConversationError(f"{what} is circular: a value in it contains itself")
         raise ConversationError(f"{what} is nested more than {_MAX_DEPTH} deep")
-    below = _depth + 1
+    below = (*_around, id(value))
     if isinstance(value, (str, int, float)):
         return _base(value)
     if isinstance(value, Mapping):
         return {
-            plain(key, what=what, _depth=below): plain(item, what=what, _depth=below)
+            plain(key, what=what, _around=below): plain(item, what=what, _around=below)
             for key, item in value.items()
         }
     if isinstance(value, list):
-        return [plain(item, what=what, _depth=below) for item in value]
+        return [plain(item, what=what, _around=below) for item in value]
     if isinstance(value, tuple):
-        return tuple(plain(item, what=what, _depth=below) for item in value)
+        return tuple(plain(item, what=what, _around=below) for item in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return plain(fields, what=what, _depth=below)
+        return plain(fields, what=what, _around=below)
     if callable(dump := getattr(value, "model_dump", None)):
-        return plain(dump(), what=what, _depth=below)
+        return plain(dump(), what=what, _around=below)
     # NumPy's scalars, by what they have rather than by an import.
     if callable(item := getattr(value, "item", None)) and getattr(value, "shape", None) == ():
-        return plain(item(), what=what, _depth=below)
+        return plain(item(), what=what, _around=below)
     return f"<{type(value).__name__}>"
 
 

@@ -40,17 +40,16 @@ def lone_surrogate(text: str) -> int | None:
 
 def invalid_schema(message: str, pointer: str) -> InvalidSchemaError:
     """Return an error about the value at `pointer`."""
-    shown = shortened(pointer)
-    error = InvalidSchemaError(f"{message} (at {shown!r})" if pointer else message)
+    error = InvalidSchemaError(message + at_pointer(pointer))
     error.pointer = pointer
     return error
 
 
 def limit_exceeded(limit: str, maximum: int, pointer: str = "") -> LimitExceededError:
     """Return an error about a limit of this module."""
-    place = f" (at {shortened(pointer)})" if pointer else ""
     error = LimitExceededError(
-        f"the limit on {limit} ({maximum}) was exceeded: make the schema smaller{place}"
+        f"the limit on {limit} ({maximum}) was exceeded: make the schema smaller"
+        + at_pointer(pointer)
     )
     error.limit = limit
     error.maximum = maximum
@@ -64,14 +63,23 @@ def shortened(text: str) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:half]}…{text[-half:]}"
 
 
+def at_pointer(pointer: str) -> str:
+    """Return a JSON pointer for the end of a message; nothing for the root."""
+    shown = shortened(pointer)
+    if not shown.isprintable():
+        shown = repr(shown)
+    return f" (at {shown})" if pointer else ""
+
+
 class _Place:
     """A position in the document, linked to its parent."""
 
-    __slots__ = ("key", "nesting", "outer")
+    __slots__ = ("key", "nesting", "outer", "value")
 
-    def __init__(self, outer: "_Place | None", key: str | int) -> None:
+    def __init__(self, outer: "_Place | None", key: str | int, value: object) -> None:
         self.outer = outer
         self.key = key
+        self.value = value
         self.nesting: int = 0 if outer is None else outer.nesting + 1
 
     def pointer(self) -> str:
@@ -84,14 +92,30 @@ class _Place:
         text = "".join(f"/{key}" for key in reversed(keys))
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
+    def circle(self) -> "tuple[_Place, _Place] | None":
+        """Return the first value on the way that contains itself: where, and where again."""
+        way: list[_Place] = []
+        place: _Place | None = self
+        while place is not None:
+            way.append(place)
+            place = place.outer
+        seen: dict[int, _Place] = {}
+        for place in reversed(way):
+            if isinstance(place.value, (dict, list, tuple)):
+                first = seen.setdefault(id(place.value), place)
+                if first is not place:
+                    return first, place
+        return None
+
 
 def check_json(schema: object) -> None:
     """Check the whole value without recursion, so that a deep one raises no RecursionError."""
     values = 0
     characters = 0
-    stack: list[tuple[object, _Place]] = [(schema, _Place(None, ""))]
+    stack = [_Place(None, "", schema)]
     while stack:
-        value, place = stack.pop()
+        place = stack.pop()
+        value = place.value
         if isinstance(value, str):
             strings = [value]
         elif isinstance(value, dict):
@@ -100,23 +124,36 @@ def check_json(schema: object) -> None:
             strings = []
         characters += sum(map(len, strings))
         if characters > MAX_SCHEMA_CHARACTERS:
-            raise limit_exceeded("schema characters", MAX_SCHEMA_CHARACTERS)
+            raise _too_much("schema_characters", MAX_SCHEMA_CHARACTERS, place)
         if not isinstance(value, (dict, list, tuple)):
             _check_scalar(value, place)
             continue
         values += len(value)
         if values > MAX_SCHEMA_VALUES:
-            raise limit_exceeded("schema values", MAX_SCHEMA_VALUES)
+            raise _too_much("schema_values", MAX_SCHEMA_VALUES, place)
         if value and place.nesting >= MAX_SCHEMA_NESTING:
-            raise limit_exceeded("nesting", MAX_SCHEMA_NESTING, place.pointer())
+            raise _too_much("nesting", MAX_SCHEMA_NESTING, place)
         if isinstance(value, dict):
             for key in value:
                 _check_key(key, place)
-            inner = [(child, _Place(place, key)) for key, child in value.items()]
+            inner = [_Place(place, key, child) for key, child in value.items()]
         else:
-            inner = [(child, _Place(place, index)) for index, child in enumerate(value)]
+            inner = [_Place(place, index, child) for index, child in enumerate(value)]
         # Reversed, so that the first error of the document is the one reported.
         stack.extend(reversed(inner))
+
+
+def _too_much(limit: str, maximum: int, place: _Place) -> InvalidSchemaError | LimitExceededError:
+    """Return an error about a value that contains itself, or else about a limit."""
+    circle = place.circle()
+    if circle is None:
+        return limit_exceeded(limit, maximum, place.pointer())
+    first, again = circle
+    name = shortened(first.pointer()) or "the root"
+    return invalid_schema(
+        f"the value is circular: {name} contains itself; refer to it with `$ref` instead",
+        again.pointer(),
+    )
 
 
 def _check_key(key: object, place: _Place) -> None:
@@ -147,8 +184,6 @@ def _check_scalar(value: object, place: _Place) -> None:
             raise invalid_schema(f"JSON has no number {value!r}", place.pointer())
     elif isinstance(value, int):
         if value.bit_length() > MAX_INTEGER_BITS:
-            raise limit_exceeded(
-                "bits of an integer in a schema", MAX_INTEGER_BITS, place.pointer()
-            )
+            raise limit_exceeded("integer_bits", MAX_INTEGER_BITS, place.pointer())
     else:
         raise invalid_schema(f"JSON has no value of type {type(value).__name__}", place.pointer())

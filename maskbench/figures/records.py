@@ -179,7 +179,7 @@ def _batches(document: Document) -> dict[str, Any]:
 
 
 def _growth(document: Document) -> dict[str, Any]:
-    """Return the tenths of each output, first and last, and what a schema of ten times the size costs."""
+    """Return first and last tenths of each output, and the cost of a schema ten times larger."""
     return {
         "outputs": {
             output["name"]: {

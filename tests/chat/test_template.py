@@ -322,7 +322,7 @@ def test_values_that_hold_themselves() -> None:
     """No endless recursion."""
     content: list[Any] = []
     content.append(content)
-    with pytest.raises(ConversationError, match="nested") as error:
+    with pytest.raises(ConversationError, match="message 1 is circular") as error:
         text("", [HELLO, {"role": "user", "content": content}])
     assert error.value.index == 1
 

@@ -41,19 +41,23 @@ LARK = {
     "an unknown terminal": ('start: "x"\n  | "é" A', "no rule or terminal `A`", (2, 9)),
     "an unknown name within a terminal": ("start: A\nA: B", "there is no|not defined", (2, 4)),
     "no start": ('a: "x"', "no rule `start`", (1, 1)),
-    "a rule that needs itself": ('start: "x" | a\na: "y" a', "a matches no text: it needs", (2, 1)),
-    "rules that need each other": (
-        'start: "x" | c\nb: "y" c\nc: b "x"', "b matches no text: it needs", (2, 1)
+    "a rule that needs itself": (
+        'start: "x" | a\na: "y" a',
+        "`a` matches no text: it needs",
+        (2, 1),
     ),
-    "left recursion without an end": ("start: a\na: a", "a matches no text: it needs", (2, 1)),
+    "rules that need each other": (
+        'start: "x" | c\nb: "y" c\nc: b "x"', "`b` matches no text: it needs", (2, 1)
+    ),
+    "left recursion without an end": ("start: a\na: a", "`a` matches no text: it needs", (2, 1)),
     "left recursion through empty rules": (
-        'start: a\na: e a e | e b\nb: e a\ne: "x"?', "a matches no text: it needs", (2, 1)
+        'start: a\na: e a e | e b\nb: e a\ne: "x"?', "`a` matches no text: it needs", (2, 1)
     ),
     "a terminal that contradicts itself": (
         'start: "x" A\nA: "y" & "z"', "A matches no text: its text", (2, 1)
     ),
     "a part that contradicts itself": (
-        'start: "x" | a\na[stop=/b/]: /a*/ & /c/', "a matches no text: its text", (2, 1)
+        'start: "x" | a\na[stop=/b/]: /a*/ & /c/', "`a` matches no text: its text", (2, 1)
     ),
     "a condition that never holds": (
         'start: a::0\na::_: "x" %if bit_set(3)', "no text", (2, 1)
@@ -73,15 +77,15 @@ LARK = {
 }  # fmt: skip
 
 GBNF = {
-    "an unknown rule": ("root ::= a", "rule a is not defined", (1, 10)),
+    "an unknown rule": ("root ::= a", "rule `a` is not defined", (1, 10)),
     "an empty grammar": ("", "has no rules", (1, 1)),
     "no root": ('a ::= "x"', "rule root, with which", (1, 1)),
     "a rule that needs itself": (
-        'root ::= "x" | a\na ::= "y" a', "a matches no text: it needs", (2, 1)
+        'root ::= "x" | a\na ::= "y" a', "`a` matches no text: it needs", (2, 1)
     ),
     "left recursion without an end": ("root ::= a\na ::= b\nb ::= a", "needs itself", (2, 1)),
     "left recursion through empty rules": (
-        'root ::= a\na ::= e a e\ne ::= "x"? | ""', "a matches no text: it needs", (2, 1)
+        'root ::= a\na ::= e a e\ne ::= "x"? | ""', "`a` matches no text: it needs", (2, 1)
     ),
     "a repetition": ('root ::= "x"{3,2}', "at least 3 and at most 2", (1, 13)),
     "a token that is not there": ("root ::= <nope>", "no token", (1, 10)),
@@ -94,13 +98,13 @@ GBNF = {
 }  # fmt: skip
 
 EBNF = {
-    "an unknown rule": ("root ::= a", "rule a is not defined", (1, 10)),
+    "an unknown rule": ("root ::= a", "rule `a` is not defined", (1, 10)),
     "no root": ('a ::= "x"', "rule root, with which", (1, 1)),
     "a rule that needs itself": (
-        'root ::= "x" | a\na ::= "y" a', "a matches no text: it needs", (2, 1)
+        'root ::= "x" | a\na ::= "y" a', "`a` matches no text: it needs", (2, 1)
     ),
     "left recursion through empty rules": (
-        'root ::= a\na ::= e a e\ne ::= "x"? | ""', "a matches no text: it needs", (2, 1)
+        'root ::= a\na ::= e a e\ne ::= "x"? | ""', "`a` matches no text: it needs", (2, 1)
     ),
     "a repetition": ('root ::= "x"{3,2}', "at least 3 and at most 2", (1, 13)),
     "a budget of nothing": ('root[max_tokens=0] ::= "x"', "must be at least 1", (1, 17)),
@@ -113,10 +117,11 @@ PYTHON: dict[str, tuple[Callable[[], Grammar], str]] = {
     "a start that is not there": (lambda: rules({"a": "x"}, start="b"), "the start is 'b'"),
     "no rule": (lambda: rules({}), "at least one definition"),
     "a rule that needs itself": (
-        lambda: rules({"a": "x" + rule("a")}), "a matches no text: it needs"
+        lambda: rules({"a": "x" + rule("a")}), "`a` matches no text: it needs"
     ),
     "left recursion through empty rules": (
-        lambda: rules({"a": rule("e") + rule("a"), "e": repeat("x")}), "a matches no text: it needs"
+        lambda: rules({"a": rule("e") + rule("a"), "e": repeat("x")}),
+        "`a` matches no text: it needs",
     ),
     "a repetition": (lambda: repeat("x", 3, 2), "max must be at least min"),
     "a choice of nothing": (lambda: choice([]), "at least one option"),
@@ -151,7 +156,7 @@ TAGS: dict[str, tuple[dict[str, Any], str]] = {
     "a tag around nothing": (
         {"type": "tag", "begin": "<a>",
          "content": {"type": "grammar", "grammar": 'root ::= "x" root'}, "end": "</a>"},
-        "root matches no text: it needs",
+        "`root` matches no text: it needs",
     ),
     "a token that is not there": ({"type": "token", "token": "<nope>"}, "<nope>"),
     "an unknown format": ({"type": "tagg"}, "tagg"),

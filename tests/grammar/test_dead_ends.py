@@ -1,6 +1,7 @@
 """Longest matches that take what must follow: no mask leads where nothing may come."""
 
 import random
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -125,9 +126,69 @@ WITHOUT_TEXTS = [
 
 @pytest.mark.parametrize(("text", "name", "line", "column"), WITHOUT_TEXTS)
 def test_a_grammar_without_texts_is_refused(text: str, name: str, line: int, column: int) -> None:
-    with pytest.raises(ffwd.GrammarError, match=f"the terminal {name} takes all") as caught:
+    with pytest.raises(ffwd.GrammarError, match=f"the terminal `{name}` takes all") as caught:
         ffwd.compile(ffwd.lark(text), byte_vocabulary())
     assert (caught.value.line, caught.value.column) == (line, column)
+
+
+PATTERNS = ["a+", "b+", "[ab]+", "a", "b", "ab", "a?", "[ab]", "b*", "a*c", "[abc]+", "c", "(ab)+"]
+
+
+def random_terminals(source: random.Random) -> tuple[dict[str, str], list[list[tuple[str, str]]]]:
+    """Patterns by terminal, and alternatives of terminals with how often they come."""
+    names = "ABCD"[: source.randint(2, 4)]
+    body = [
+        [(source.choice(names), source.choice(["", "", "+", "?"])) for _ in range(count)]
+        for count in (source.randint(2, 4) for _ in range(source.randint(1, 2)))
+    ]
+    used = sorted({name for alternative in body for name, _ in alternative})
+    return {name: source.choice(PATTERNS) for name in used}, body
+
+
+def blamed(
+    patterns: dict[str, str], body: list[list[tuple[str, str]]], *ended: str
+) -> set[str] | None:
+    """The terminals that are named as taking all; `#` comes behind those that are `ended`."""
+    alternatives = [
+        " ".join(f'({name} "#"){times}' if name in ended else name + times for name, times in way)
+        for way in body
+    ]
+    lines = [f"{name}: /{pattern}/" for name, pattern in patterns.items()]
+    text = "\n".join(["start: " + " | ".join(alternatives), *lines])
+    message = ""
+    try:
+        ffwd.compile(ffwd.lark(text), byte_vocabulary())
+    except ffwd.GrammarError as error:
+        message = str(error)
+    assert not message or "takes all that could follow" in message, text
+    return set(re.findall("`([A-Z])`", message)) if message else None
+
+
+def test_the_terminal_that_is_named_is_at_fault() -> None:
+    """If something else between one terminal and what follows gives the grammar a text, then
+    behind the one that is named; else it is needed there as well."""
+    source = random.Random(11)
+    several = dead = 0
+    for _ in range(300):
+        patterns, body = random_terminals(source)
+        named = blamed(patterns, body)
+        if named is None:
+            continue
+        dead += 1
+        # Terminals with the same pattern are one.
+        alike = {name for name in patterns if patterns[name] == patterns[min(named)]}
+        assert named == alike, (patterns, body)
+        cures = [name for name in patterns if blamed(patterns, body, name) is None]
+        if cures:
+            assert blamed(patterns, body, *named) is None, (patterns, body, named, cures)
+            continue
+        several += 1
+        others = [name for name in patterns if name not in named]
+        assert blamed(patterns, body, *patterns) is None, (patterns, body)
+        if blamed(patterns, body, *others) is None:
+            assert blamed(patterns, body, *named) != named, (patterns, body, named)
+    assert dead >= 20
+    assert several >= 1
 
 
 # A grammar, a text of it, and letters that must not come after it, as they lead nowhere.

@@ -241,9 +241,9 @@ def test_a_mask_far_from_the_limit_has_all_letters() -> None:
 
 REFUSED = [
     (THINK.format(4).replace("r[", "r[lazy, "), None),
-    ('start: "a" A "b" r "c"\nA: /[ab]+/\nr[max_tokens=2]: /[a-z]*/', "the terminal A takes all"),
+    ('start: "a" A "b" r "c"\nA: /[ab]+/\nr[max_tokens=2]: /[a-z]*/', "the terminal `A` takes all"),
     ('start: "x" r "b" | "x" A "a"\nA: /a+/\nr[max_tokens=3]: /b+/', None),
-    ('start: "a" /[ab]+/ "b"', "a terminal of the rule start takes all"),
+    ('start: "a" /[ab]+/ "b"', "a terminal of the rule `start` takes all"),
     ('start: r "ab"\nr[max_tokens=3]: /(ab)+/', "rule r .* has at most 3 tokens"),
 ]
 

@@ -1,6 +1,7 @@
 """Errors of structural tags, with their positions."""
 
 from ffwd._native import GrammarError
+from ffwd.grammar._text import at_pointer
 
 
 class StructuralTagError(GrammarError):
@@ -15,7 +16,7 @@ class StructuralTagError(GrammarError):
     @classmethod
     def at(cls, pointer: str, message: str) -> "StructuralTagError":
         """Return an error about a position of the tag."""
-        error = cls(f"{message} (at {pointer!r})" if pointer else message)
+        error = cls(message + at_pointer(pointer))
         error.pointer = pointer
         error.reason = message
         return error

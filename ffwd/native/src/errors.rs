@@ -55,12 +55,12 @@ create_exception!(
     ffwd._native,
     LimitExceededError,
     FfwdError,
-    "An exceeded limit; the objects of the call are unchanged.\n\n\
-     `limit` names it, often as a field of `ffwd.Limits`, and `maximum` its value. `pointer` \
-     is the position in the schema; `line` and `column` are the position in the text of a grammar, \
-     from 1, in characters; empty and None if unknown. `is_temporary`: the same call may succeed \
-     later, because the input is not the cause. `rows` lists the rows that `fill_bitmasks` has not \
-     written."
+    "A budget ran out. Everything else works on, and nothing that was asked of has changed.\n\n\
+     `limit` names it: a field of `ffwd.Limits` or a fixed bound of docs/limits.md. `maximum` is its \
+     value. `pointer` is the place in the schema; `line` and `column` are those in the text of a \
+     grammar, from 1, in characters; empty and None where no place is known. `is_temporary`: it says \
+     nothing of the input, and the same call may succeed later. `rows` is what `fill_bitmasks` has \
+     not written, and empty elsewhere."
 );
 create_exception!(
     ffwd._native,
@@ -250,12 +250,12 @@ pub fn grammar(py: Python<'_>, error: &ffwd_grammar::GrammarError) -> PyErr {
 
 /// Converts the error of a pattern.
 pub fn pattern(py: Python<'_>, text: &str, error: &PatternError) -> PyErr {
-    if let PatternErrorKind::TooLarge(passed) = &error.kind {
-        return limit(py, passed);
-    }
+    let kind = match error.kind {
+        PatternErrorKind::TooLarge(passed) => GrammarErrorKind::Limit(passed),
+        _ => GrammarErrorKind::Pattern,
+    };
     let byte = text.char_indices().nth(error.offset).map_or(text.len(), |(byte, _)| byte);
     let message = &*error.message;
-    let kind = GrammarErrorKind::Pattern;
     grammar(py, &ffwd_grammar::GrammarError::at("regular expression", text, byte, kind, message))
 }
 

@@ -53,9 +53,7 @@ impl Labels {
             return Ok(known);
         }
         if self.all.len() >= MAX_LABELS {
-            return Err(
-                LimitExceeded::new("readings of one text with other spans", MAX_LABELS).into()
-            );
+            return Err(LimitExceeded::new("span_parses", MAX_LABELS).into());
         }
         self.all.push(marks.clone());
         let id = self.all.len() as Label - 1;

@@ -182,7 +182,7 @@ impl Automaton {
                 let layout = Some(layout).filter(|&layout| !json.layouts.is_plain(layout));
                 Ok(RootValue { query: self.query(json, schemas)?, layout })
             }
-            _ => Err(LimitExceeded::new("schemas of a grammar without JSON", 0).into()),
+            _ => Err(LimitExceeded::new("grammar_schemas", 0).into()),
         }
     }
 
@@ -228,7 +228,7 @@ impl Automaton {
         for (whitespace, &first) in different.iter().zip(&firsts) {
             layouts.add(whitespace, first, |spec| self.add_lexeme(spec))?;
         }
-        let frames = "frames of one grammar";
+        let frames = "grammar_frames";
         self.json = Some(JsonParts {
             schema,
             property_order: writing.property_order,
@@ -313,7 +313,7 @@ impl Automaton {
         meter::charge(1)?;
         meter::check::stacks(self.cells.count() + 1)?;
         if self.cells.count() >= MAX_CELLS {
-            return Err(LimitExceeded::new("stacks of one grammar", MAX_CELLS).into());
+            return Err(LimitExceeded::new("grammar_stacks", MAX_CELLS).into());
         }
         // The first cell is the end, and its own parent.
         let below = self.cells.get(parent.0 as usize);
@@ -603,7 +603,7 @@ impl Automaton {
         meter::charge(threads.len())?;
         meter::check::states(self.configs.count() + 1)?;
         if self.configs.count() >= MAX_CONFIGS {
-            return Err(LimitExceeded::new("states of one grammar", MAX_CONFIGS).into());
+            return Err(LimitExceeded::new("grammar_states", MAX_CONFIGS).into());
         }
         let threads: Box<[Thread]> = threads.into_vec().into_boxed_slice();
         self.thread_bytes.add(std::mem::size_of_val(&*threads));

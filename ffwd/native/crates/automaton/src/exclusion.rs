@@ -285,7 +285,7 @@ fn leaving(
             }
         }
         if seen.len() > MAX_WAYS {
-            let what = "ways to complete an object without what is excluded";
+            let what = "exclusion_sets";
             return Err(LimitExceeded::new(what, MAX_WAYS).into());
         }
     }

@@ -100,7 +100,7 @@ pub fn demands(
         tests.push((Test::Repeats, set.negation(differs(set, came)?)?));
     }
     if tests.len() > MAX_COUNTING {
-        let what = "conditions on the number of items that satisfy a schema, of one array";
+        let what = "contains_conditions";
         return Err(LimitExceeded::new(what, MAX_COUNTING).into());
     }
     let item = NextItem { set, rest, came, base, tests };

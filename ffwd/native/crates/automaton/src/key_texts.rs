@@ -56,7 +56,7 @@ impl Texts {
             return Ok(known);
         }
         if self.texts.count() >= MAX_TEXTS {
-            return Err(LimitExceeded::new("bytes of distinct keys of one grammar", MAX_TEXTS));
+            return Err(LimitExceeded::new("key_bytes", MAX_TEXTS));
         }
         let id = TextId(self.texts.push((text, byte)) as u32);
         ids.insert((text, byte), id);

@@ -204,8 +204,8 @@ const MAX_KEY_NODES: usize = 8_000_000;
 impl Keys {
     pub fn new() -> Result<Self, LimitExceeded> {
         Ok(Self {
-            sets: Interner::new("sets of keys of one grammar", MAX_KEY_NODES),
-            nodes: Interner::new("places within the keys of one grammar", MAX_KEY_NODES),
+            sets: Interner::new("key_sets", MAX_KEY_NODES),
+            nodes: Interner::new("key_places", MAX_KEY_NODES),
             used: UsedKeys::new()?,
             texts: Texts::default(),
             counter: Mutex::default(),

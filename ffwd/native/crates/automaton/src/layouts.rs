@@ -136,7 +136,7 @@ impl Layouts {
         mut add_lexeme: impl FnMut(&LexemeSpec) -> Result<u32, EngineError>,
     ) -> Result<LayoutId, EngineError> {
         if self.entries.len() + 4 + MAX_BLANKS as usize >= MAX_LAYOUTS {
-            return Err(LimitExceeded::new("layouts of one grammar", MAX_LAYOUTS).into());
+            return Err(LimitExceeded::new("grammar_layouts", MAX_LAYOUTS).into());
         }
         let root = self.next();
         let (comma, colon) = (first + index::COMMA, first + index::COLON);

@@ -74,7 +74,7 @@ pub(super) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            frames: Interner::new("limits of parts that are open at once", 1 << 20),
+            frames: Interner::new("open_part_limits", 1 << 20),
             on_stacks: Mutex::default(),
             opened: Mutex::default(),
             nothing: Arc::from([]),

@@ -219,7 +219,7 @@ impl Builder<'_> {
             return Ok(known as u32);
         }
         if self.languages.len() >= MAX_LANGUAGES {
-            let what = "patterns of keys that one object may have to be checked against";
+            let what = "key_patterns";
             return Err(LimitExceeded::new(what, MAX_LANGUAGES).into());
         }
         self.languages.push(keys.clone());
@@ -280,7 +280,7 @@ impl Builder<'_> {
                 asks.push(*ask);
                 refined.push(Class { keys: both, schema: class.schema, asks });
                 if refined.len() > MAX_CLASSES {
-                    let what = "classes of keys of one object";
+                    let what = "key_classes";
                     return Err(LimitExceeded::new(what, MAX_CLASSES).into());
                 }
             }

@@ -394,7 +394,7 @@ impl Automaton {
             searched += 1;
             meter::charge(8)?;
             if searched > MAX_SEARCHED {
-                let what = "texts that are looked at for one that has not come";
+                let what = "distinct_texts_searched";
                 return Err(LimitExceeded::new(what, MAX_SEARCHED).into());
             }
             for byte in likely_bytes(&pointer) {
@@ -559,7 +559,7 @@ impl Automaton {
         while let Some((threads, text)) = ways.pop() {
             tried += 1;
             if tried > MAX_TRIED {
-                let what = "texts that are tried for an item that differs from those that came";
+                let what = "distinct_texts_tried";
                 return Err(LimitExceeded::new(what, MAX_TRIED).into());
             }
             let agreeing = json.histories.agreeing(&json.schema, history, &text)?;

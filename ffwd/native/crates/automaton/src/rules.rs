@@ -99,7 +99,7 @@ const MAX_PARTS: usize = 8_000_000;
 
 impl Rules {
     pub(super) fn new(program: Arc<Program>, values: Vec<RootValue>) -> Self {
-        let limit = "stacks of one grammar";
+        let limit = "grammar_stacks";
         let families = families(&program);
         let firsts = match families.values().next() {
             Some(family) if families.len() == 1 && !program.eager_rows => {

@@ -133,9 +133,7 @@ impl Automaton {
         members.retain(|member| implied.binary_search(member).is_err());
         match members[..] {
             [one] => Ok(one),
-            _ if members.len() > MAX_UNION => {
-                Err(LimitExceeded::new("readings of one text", MAX_UNION).into())
-            }
+            _ if members.len() > MAX_UNION => Err(LimitExceeded::new("parses", MAX_UNION).into()),
             _ => {
                 let members = members.as_slice().into();
                 let union = rules.unions.intern(Union { members, is_wide })?;

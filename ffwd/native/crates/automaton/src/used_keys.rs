@@ -46,7 +46,7 @@ const MAX_NODES: usize = 8_000_000;
 
 impl UsedKeys {
     pub fn new() -> Result<Self, LimitExceeded> {
-        let nodes = Interner::new("bytes of the keys that came in one grammar", MAX_NODES);
+        let nodes = Interner::new("used_key_bytes", MAX_NODES);
         nodes.intern(UsedNode::new(Vec::new(), false, 0))?;
         Ok(Self { nodes })
     }

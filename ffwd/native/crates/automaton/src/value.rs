@@ -171,6 +171,21 @@ impl Automaton {
             return Ok(known.clone());
         }
         let query = json.queries.get(id.0);
+        let starts = self.new_value_starts(json, query).map_err(|error| match error {
+            EngineError::Limit(error) => json.schema.exceeded_at(&query.schemas, error).into(),
+            error @ EngineError::Schema(_) => error,
+        })?;
+        let starts = Arc::new(starts);
+        json.held.add(starts.memory_bytes() + map_entry::<QueryId, Arc<ValueStarts>>());
+        json.value_starts.lock().insert(id, starts.clone());
+        Ok(starts)
+    }
+
+    fn new_value_starts(
+        &self,
+        json: &JsonParts,
+        query: &Query,
+    ) -> Result<ValueStarts, EngineError> {
         let mut normals = Vec::with_capacity(query.schemas.len());
         for &schema in query.schemas.iter() {
             normals.push(json.schema.normal(schema)?);
@@ -231,9 +246,6 @@ impl Automaton {
         if arrays.iter().any(|(_, owners)| owners & required != 0) {
             starts.arrays = Some(self.array_group(json, arrays, required)?);
         }
-        let starts = Arc::new(starts);
-        json.held.add(starts.memory_bytes() + map_entry::<QueryId, Arc<ValueStarts>>());
-        json.value_starts.lock().insert(id, starts.clone());
         Ok(starts)
     }
 
@@ -288,11 +300,8 @@ impl Automaton {
         let required = schemas.required().len() as u32;
         let Schemas { schemas, compared, exact, .. } = schemas;
         if schemas.len() > MAX_QUERY {
-            return Err(ffwd_bounds::error::LimitExceeded::new(
-                "schemas that one value may have to be checked against",
-                MAX_QUERY,
-            )
-            .into());
+            let error = ffwd_bounds::error::LimitExceeded::new("schemas_of_one_value", MAX_QUERY);
+            return Err(json.schema.exceeded_at(&schemas, error).into());
         }
         Ok(QueryId(json.queries.intern(Query {
             schemas: schemas.into(),

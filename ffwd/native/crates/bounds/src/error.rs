@@ -18,7 +18,7 @@ pub const SYSTEM_MEMORY: &str = "system_memory";
 /// A budget that ran out. Everything built before stays usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitExceeded {
-    /// What is limited: the name of a field of `Limits`, or a few words for a fixed bound.
+    /// What is limited, as an identifier: a field of `Limits` or a fixed bound of docs/limits.md.
     pub limit: &'static str,
     /// How much it was. Microseconds of a deadline; nothing of a cancellation; of the system's memory
     /// the bytes that it refused.
@@ -40,6 +40,7 @@ pub enum Breach {
 
 impl LimitExceeded {
     pub fn new(limit: &'static str, maximum: usize) -> Self {
+        debug_assert!(is_identifier(limit), "{limit}");
         Self { limit, maximum: maximum as u64 }
     }
 
@@ -100,6 +101,11 @@ impl LimitExceeded {
             _ => "simplify the part that exceeds it",
         }
     }
+}
+
+fn is_identifier(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase())
 }
 
 impl fmt::Display for LimitExceeded {

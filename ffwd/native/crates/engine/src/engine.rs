@@ -30,6 +30,7 @@ use ffwd_tokenizer::canonical::{CanonicalMasks, Canonicality};
 use ffwd_tokenizer::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
+mod culprit;
 pub mod generation;
 mod recipe;
 mod rules;
@@ -635,7 +636,7 @@ impl Engine {
             if let (Recipe::Rules { grammar, .. }, Some(node)) =
                 (&recipe, automaton.taking_lexeme()?)
             {
-                return Err(rules::swallowed(grammar, node).into());
+                return Err(culprit::error(grammar, node).into());
             }
             return Err(CompileError::Unsatisfiable(what));
         }

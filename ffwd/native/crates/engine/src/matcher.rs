@@ -361,7 +361,7 @@ impl Matcher {
             let Some(next) = next else {
                 // The accepted texts are the same in every generation.
                 debug_assert!(false, "token {token} at {position} was accepted before");
-                return Err(LimitExceeded::new("tokens that can be read again", position).into());
+                return Err(LimitExceeded::new("reread_tokens", position).into());
             };
             threads = next;
             if History::keeps(position + 1, tokens.len()) {

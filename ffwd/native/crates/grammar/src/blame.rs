@@ -53,7 +53,7 @@ impl Graph {
         let circle = circle.min_by_key(|&(is_name, rule)| (is_name, order(rule)));
         let rule = circle.or_else(|| before.last()).map(|(_, rule)| rule);
         let whose = match rule {
-            Some(rule) => format!("the rule {}", grammar.rules[rule.0 as usize].name),
+            Some(rule) => format!("the rule `{}`", grammar.rules[rule.0 as usize].name),
             None => "the grammar".to_owned(),
         };
         GrammarError::of(

@@ -25,7 +25,7 @@ impl Described {
 impl fmt::Display for Described {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.rule {
-            Some(rule) => write!(f, "a part of the rule {rule}")?,
+            Some(rule) => write!(f, "a part of the rule `{rule}`")?,
             None => f.write_str("a part of the grammar")?,
         }
         if let Some((source, Excerpt { line, column, .. })) = &self.place {

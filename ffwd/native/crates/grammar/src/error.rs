@@ -31,6 +31,8 @@ pub enum GrammarErrorKind {
     RepeatedRule,
     /// A rule accepts no text.
     NonProductive,
+    /// No text belongs to the grammar, as longest matches take what must follow them.
+    Swallowed,
     /// A token is named that is not known.
     UnknownToken,
     /// Numbers that contradict each other.

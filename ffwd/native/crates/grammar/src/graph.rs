@@ -168,7 +168,7 @@ impl<'g> Building<'g> {
         }
         meter::charge(1)?;
         if self.vertices.len() >= MAX_VERTICES {
-            return Err(LimitExceeded::new("parts of one grammar", MAX_VERTICES));
+            return Err(LimitExceeded::new("grammar_parts", MAX_VERTICES));
         }
         if parameter.is_some() {
             meter::charge(STEPS)?;
@@ -228,7 +228,7 @@ impl<'g> Building<'g> {
                         grammar,
                         known.place,
                         GrammarErrorKind::UnknownRule,
-                        format!("the rule {} is used and not defined", known.name),
+                        format!("the rule `{}` is used and not defined", known.name),
                     ));
                 };
                 let body = self.vertex(body, argument)?;
@@ -270,7 +270,7 @@ fn begins_with_itself(
     let Some(rule) = rule.filter(|_| is_of_input(limit)) else { return error };
     let rule = &grammar.rules[rule.0 as usize];
     let message = format!(
-        "the rule {} may begin with itself, with too many values of its parameter: {limit}; let a \
+        "the rule `{}` may begin with itself, with too many values of its parameter: {limit}; let a \
          text come before it, or count less far",
         rule.name
     );
@@ -283,7 +283,7 @@ fn is_of_input(limit: LimitExceeded) -> bool {
 }
 
 /// The limit on parts with values that are expanded beforehand.
-const VALUES: &str = "parts of rules by their values";
+const VALUES: &str = "parametric_parts";
 
 /// A graph, and where rules with a parameter come later what is known of these: the parts that they
 /// use, with their vertices.

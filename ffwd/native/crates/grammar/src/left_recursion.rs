@@ -143,7 +143,7 @@ impl<'g> Building<'g> {
         meter::charge(1)?;
         self.steps += 1;
         if self.steps > MAX_STEPS {
-            return Err(LimitExceeded::new("steps to remove left recursion", MAX_STEPS));
+            return Err(LimitExceeded::new("left_recursion_steps", MAX_STEPS));
         }
         Ok(())
     }

@@ -293,12 +293,26 @@ impl Grammar {
         }
         meter::charge(1)?;
         if self.nodes.len() >= MAX_NODES {
-            return Err(LimitExceeded::new("nodes of one grammar", MAX_NODES));
+            return Err(LimitExceeded::new("grammar_nodes", MAX_NODES));
         }
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node.clone());
         self.ids.insert(node, id);
         Ok(id)
+    }
+
+    /// Puts a token behind a lexeme, wherever the lexeme stands. Equal lexemes are not added to the
+    /// grammar after that.
+    ///
+    /// # Errors
+    /// The grammar has too many nodes.
+    pub fn end_by_token(&mut self, lexeme: NodeId) -> Result<(), LimitExceeded> {
+        let any = TokenSet { items: Box::default(), exclude: true, place: None };
+        let token = self.add(Node::Tokens(Arc::new(any)))?;
+        let copy = NodeId(self.nodes.len() as u32);
+        self.nodes.push(self.node(lexeme).clone());
+        self.nodes[lexeme.0 as usize] = Node::Seq([copy, token].into());
+        Ok(())
     }
 
     /// One after the other; one alone is itself.
@@ -374,7 +388,7 @@ impl Grammar {
     /// A rule whose body is still to be given.
     pub fn declare(&mut self, name: &str, place: Option<Place>) -> Result<RuleId, LimitExceeded> {
         if self.rules.len() >= MAX_NODES {
-            return Err(LimitExceeded::new("rules of one grammar", MAX_NODES));
+            return Err(LimitExceeded::new("grammar_rules", MAX_NODES));
         }
         self.rules.push(Rule { name: name.into(), place, body: None });
         Ok(RuleId(self.rules.len() as u32 - 1))

@@ -157,7 +157,7 @@ impl Table for Grow<'_> {
             return Ok(known);
         }
         if self.growing.ids.len() >= MAX_GROWN {
-            return Err(LimitExceeded::new("symbols of one grammar", MAX_GROWN));
+            return Err(LimitExceeded::new("grammar_symbols", MAX_GROWN));
         }
         let rank = match symbol {
             Symbol::Later(part) => fixed.rank_of_part(self.grown.parts[part as usize].0 .0),

@@ -92,10 +92,10 @@ fn combine(node: &Node, parts: &[Language]) -> Result<Language, GrammarError> {
     let size = parts.iter().fold(1, |sum: usize, part| sum.saturating_add(part.size));
     let depth = 1 + parts.iter().map(|part| part.depth).max().unwrap_or(0);
     if size > MAX_SIZE {
-        return Err(LimitExceeded::new("the size of a regular language", MAX_SIZE).into());
+        return Err(LimitExceeded::new("language_size", MAX_SIZE).into());
     }
     if depth > MAX_DEPTH {
-        return Err(LimitExceeded::new("nesting of a regular language", MAX_DEPTH).into());
+        return Err(LimitExceeded::new("language_nesting", MAX_DEPTH).into());
     }
     let ast = match node {
         Node::Seq(_) => Ast::concat(asts()),

@@ -296,7 +296,7 @@ impl Table for Symbols {
     fn intern(&mut self, symbol: Symbol, nullable: bool) -> Result<SymbolId, LimitExceeded> {
         meter::charge(1)?;
         if self.symbols.len() >= MAX_SYMBOLS {
-            return Err(LimitExceeded::new("symbols of one grammar", MAX_SYMBOLS));
+            return Err(LimitExceeded::new("grammar_symbols", MAX_SYMBOLS));
         }
         match self.ids.entry(symbol) {
             Entry::Occupied(known) => Ok(*known.get()),

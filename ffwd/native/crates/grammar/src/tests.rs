@@ -246,7 +246,7 @@ fn what_has_no_text_is_refused_by_name() {
     let grammar = grammar(&[('S', &["a", "B"]), ('B', &["bB"])]);
     let leaf = |_| Ok(LeafFacts { alive: true, nullable: false });
     let error = Graph::of(&grammar, leaf).unwrap_err();
-    assert!(error.message.contains("the rule B"), "{error}");
+    assert!(error.message.contains("the rule `B`"), "{error}");
 }
 
 #[test]

@@ -232,7 +232,7 @@ pub fn too_many_values(
     let mut error = GrammarError::from(limit);
     let Some(rule) = rule else { return error };
     error.message = format!(
-        "the parameter of the rule {} takes too many values: {limit}; count less far, or let an \
+        "the parameter of the rule `{}` takes too many values: {limit}; count less far, or let an \
          alternative without a condition end the rule",
         rule.name
     );
@@ -292,7 +292,7 @@ impl Facts {
         while let Some(id) = pending.pop() {
             meter::charge(STEPS)?;
             if looked.len() > MAX_LOOKED_AT {
-                return Err(LimitExceeded::new("parts of rules by their values", MAX_LOOKED_AT));
+                return Err(LimitExceeded::new("parametric_parts", MAX_LOOKED_AT));
             }
             let key = looked[id as usize].key;
             let (need, mut children) = self.need(values, question, key)?;

@@ -52,13 +52,13 @@ pub(super) struct Node {
 pub(super) const SMALL_OBJECT: usize = 12;
 
 /// Where one of the documents begins, and how it is called.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Root {
     node: NodeId,
     uri: Box<str>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Document {
     source: String,
     /// In the order in which they were read.
@@ -175,6 +175,46 @@ impl Document {
     pub fn add_alias(&mut self, node: NodeId) {
         self.nodes.push(self.nodes[node.index()]);
         self.aliases.push(node);
+    }
+
+    /// Forgets the further names, so that the document can be read again.
+    pub fn remove_aliases(&mut self) {
+        self.nodes.truncate(self.nodes.len() - self.aliases.len());
+        self.aliases.clear();
+    }
+
+    /// Removes the children for which `keep` is false from a container. No other node changes its
+    /// number.
+    pub fn retain(&mut self, container: NodeId, keep: impl Fn(NodeId) -> bool) {
+        let mut kept = 0;
+        match &mut self.nodes[container.index()].kind {
+            Kind::Array { start, length } => {
+                let run = &mut self.items[*start as usize..(*start + *length) as usize];
+                for place in 0..run.len() {
+                    if keep(run[place]) {
+                        run.swap(kept, place);
+                        kept += 1;
+                    }
+                }
+                *length = kept as u32;
+            }
+            Kind::Object { start, length, sorted } => {
+                let run = &mut self.members[*start as usize..(*start + *length) as usize];
+                for place in 0..run.len() {
+                    if keep(run[place].1) {
+                        run.swap(kept, place);
+                        kept += 1;
+                    }
+                }
+                (*length, *sorted) = (kept as u32, 0);
+            }
+            _ => {}
+        }
+    }
+
+    /// Replaces a schema by the one that accepts every value.
+    pub fn accept_all(&mut self, schema: NodeId) {
+        self.nodes[schema.index()].kind = Kind::Boolean(true);
     }
 
     /// The roots of the documents, with their URIs.

@@ -36,7 +36,7 @@ impl Solver {
             return Ok(known);
         }
         if depth > MAX_NESTING {
-            let error = LimitExceeded { limit: "nesting of values", maximum: MAX_NESTING };
+            let error = LimitExceeded { limit: "value_nesting", maximum: MAX_NESTING };
             return Err(self.exceeded(context, schema, error));
         }
         let alternatives = self.expander.alternatives(context.program, schema)?;

@@ -16,12 +16,16 @@
 //!    them by logic, `unevaluated` with what they have evaluated;
 //! 5. `satisfy`, `evidence` and `emptiness`: whether a value has them, and where items depend on each
 //!    other how many values (`counting`, `holds`, `filling`, `matching`, `distinct`); `normalise`: those
-//!    that some value has are the [`Normal`] form.
+//!    that some value has are the [`Normal`] form;
+//! 6. `conflict` and `conflict_words`: which keywords are the reason, where no value satisfies the
+//!    schema.
 
 mod alternatives;
 mod circles;
 mod clauses;
 mod combine;
+mod conflict;
+mod conflict_words;
 mod counting;
 mod dialect;
 mod distinct;
@@ -66,6 +70,8 @@ mod scopes;
 mod search;
 mod set;
 mod shape;
+#[cfg(test)]
+mod test_conflict;
 #[cfg(test)]
 mod test_emptiness;
 #[cfg(test)]

@@ -31,6 +31,11 @@ impl Oracle {
         Self { is_empty: self.is_empty.clone(), list: self.list.clone(), spent: Arc::default() }
     }
 
+    /// How much work the current call has spent.
+    pub(super) fn spent(&self) -> u64 {
+        self.spent.load(Ordering::Relaxed)
+    }
+
     /// All strings of a language if they are at most so many. A language of which that cannot be
     /// found out is taken to have more.
     pub(super) fn list(

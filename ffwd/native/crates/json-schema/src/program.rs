@@ -31,6 +31,24 @@ pub struct Program {
     pub left_out: Vec<SchemaError>,
 }
 
+/// What a reader has found, without the document that it borrows.
+struct Found {
+    resources: Option<Resources>,
+    meanings: Vec<Meaning>,
+    schemas: Vec<Schema>,
+    witnesses: FxHashMap<Ast, &'static str>,
+    scopes: Option<Scopes>,
+    left_out: Vec<SchemaError>,
+}
+
+impl Found {
+    fn of(mut reader: Reader<'_>) -> Self {
+        let resources = reader.take_resources();
+        let Reader { meanings, schemas, witnesses, scopes, left_out, .. } = reader;
+        Self { resources, meanings, schemas, witnesses, scopes, left_out }
+    }
+}
+
 impl Program {
     /// What a subschema comes down to; never `Same`.
     pub fn meaning(&self, node: NodeId) -> Meaning {
@@ -91,28 +109,44 @@ impl Program {
                 }
                 Err(error) => return Err(error),
                 Ok(()) => {
-                    let resources = reader.take_resources();
-                    let Reader { meanings, schemas, witnesses, scopes, left_out, .. } = reader;
-                    for &node in scopes.iter().flat_map(Scopes::aliases) {
-                        document.add_alias(node);
-                    }
-                    let mut program = Self {
-                        document,
-                        rules,
-                        schemas,
-                        meanings,
-                        witnesses,
-                        scopes,
-                        circle_parts: CircleParts::default(),
-                        resources,
-                        left_out,
-                    };
-                    program.settle_circles()?;
-                    program.shorten_chains();
-                    return Ok(program);
+                    let found = Found::of(reader);
+                    return Self::built(document, rules, found);
                 }
             }
         }
+    }
+
+    /// Reads a document that has all others it leads to, and no aliases.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn of_document(document: Document, options: &SchemaOptions) -> Result<Self, SchemaError> {
+        let rules = Rules::of_root(&document).unwrap_or(Rules::ASSUMED);
+        let mut reader = Reader::new(&document, options, rules, true);
+        reader.read()?;
+        let found = Found::of(reader);
+        Self::built(document, rules, found)
+    }
+
+    fn built(mut document: Document, rules: Rules, found: Found) -> Result<Self, SchemaError> {
+        let Found { resources, meanings, schemas, witnesses, scopes, left_out } = found;
+        for &node in scopes.iter().flat_map(Scopes::aliases) {
+            document.add_alias(node);
+        }
+        let mut program = Self {
+            document,
+            rules,
+            schemas,
+            meanings,
+            witnesses,
+            scopes,
+            circle_parts: CircleParts::default(),
+            resources,
+            left_out,
+        };
+        program.settle_circles()?;
+        program.shorten_chains();
+        Ok(program)
     }
 
     /// The rules by which the schema at a node is read.

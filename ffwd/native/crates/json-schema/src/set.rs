@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 
+use super::conflict::Conflict;
 use super::document::{Document, NodeId, Value};
 use super::emptiness::Emptiness;
 use super::error::{LimitExceeded, SchemaError, SchemaErrorKind};
@@ -23,14 +24,18 @@ use super::{ArraySpec, Normal, ObjectSpec, SchemaId};
 /// their places.
 pub const PARTS: &str = "ffwd:/schemas/";
 
-fn unsatisfiable() -> SchemaError {
-    SchemaError {
-        kind: SchemaErrorKind::Unsatisfiable,
-        pointer: String::new(),
-        message: "no value satisfies the schema: its constraints contradict each other, or it \
-                  requires values nested without end"
-            .into(),
-    }
+fn unsatisfiable(conflict: Option<Conflict>) -> SchemaError {
+    let (said, pointer) = conflict.map_or_else(
+        || {
+            let said =
+                "keywords contradict each other, or values nest without end; remove parts of \
+                        the schema until it compiles to find them";
+            (said.to_owned(), String::new())
+        },
+        Conflict::explained,
+    );
+    let message = format!("the schema has no valid value: {said}");
+    SchemaError { kind: SchemaErrorKind::Unsatisfiable, pointer, message }
 }
 
 /// A schema document. Subschemas, and conjunctions of them, are brought to their normal form when
@@ -53,13 +58,11 @@ impl SchemaSet {
     /// or passes a limit.
     pub fn parse(text: &str, options: SchemaOptions) -> Result<Self, SchemaError> {
         let set = Self::begun(Arc::new(Program::read(text, &options)?), options)?;
-        {
-            let mut solver = set.solver.lock();
-            if !solver.is_satisfiable(set.context(), set.root)? {
-                return Err(unsatisfiable());
-            }
+        let satisfiable = set.solver.lock().is_satisfiable(set.context(), set.root)?;
+        match satisfiable {
+            true => Ok(set),
+            false => Err(unsatisfiable(Conflict::find(&set.program, &set.options))),
         }
-        Ok(set)
     }
 
     /// Reads several documents, each with a root of its own: in the order of the texts.
@@ -99,6 +102,7 @@ impl SchemaSet {
         let documents = distinct.iter().enumerate();
         let documents = documents.map(|(place, text)| (uri(place), (*text).to_owned()));
         let registry = Arc::new(options.registry.with(documents));
+        let alone = SchemaOptions { languages: options.languages.apart(), ..options.clone() };
         let options = SchemaOptions { registry, ..options };
         let references: Vec<_> =
             (0..distinct.len()).map(|place| serde_json::json!({ "$ref": uri(place) })).collect();
@@ -133,8 +137,13 @@ impl SchemaSet {
             for (place, &node) in branches.iter().enumerate() {
                 let root = solver.expander.id_of(&set.program, node)?;
                 if !solver.is_satisfiable(set.context(), root).map_err(renamed)? {
-                    let pointer = format!("schema {}#", number(place));
-                    return Err(SchemaError { pointer, ..unsatisfiable() });
+                    // Alone it has the same conflict, unless it leads to another one of them.
+                    let alone = match Self::parse(distinct[place], alone) {
+                        Err(error) if error.kind == SchemaErrorKind::Unsatisfiable => error,
+                        _ => unsatisfiable(None),
+                    };
+                    let pointer = format!("schema {}#{}", number(place), alone.pointer);
+                    return Err(SchemaError { pointer, ..alone });
                 }
                 roots.push(root);
             }
@@ -194,6 +203,15 @@ impl SchemaSet {
     /// Where the parts of a schema stand that must hold together, as JSON pointers.
     pub fn places(&self, id: SchemaId) -> Vec<String> {
         self.begin().expander.places(&self.program, id)
+    }
+
+    /// The error of a limit that was met at one of some schemas.
+    pub fn exceeded_at(&self, ids: &[SchemaId], error: LimitExceeded) -> SchemaError {
+        let places = ids.iter().flat_map(|&id| self.places(id));
+        let place = places.into_iter().next().unwrap_or_default();
+        let within = place.strip_prefix(PARTS).and_then(|rest| rest.split_once('#'));
+        let pointer = within.map_or(place.clone(), |(_, pointer)| pointer.to_owned());
+        SchemaError::limit(error, pointer)
     }
 
     /// What satisfies all of `ids`.

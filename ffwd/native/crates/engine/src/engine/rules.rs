@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{CompileError, Compiled, Engine, Recipe};
+use super::{culprit, CompileError, Compiled, Engine, Recipe};
 use ffwd_automaton::rules::{Leaf, Program};
 use ffwd_automaton::swallowed::Swallowing;
 use ffwd_automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
+use ffwd_bounds::error::LimitExceeded;
 use ffwd_grammar::fold::fold_regular;
 use ffwd_grammar::graph::{Expanded, Expansion, Graph, LeafFacts};
 use ffwd_grammar::left_recursion::recursive_marks;
 use ffwd_grammar::symbols::Symbols;
 use ffwd_grammar::{
-    Grammar, GrammarError, GrammarErrorKind, JsonId, Lexing, Longest, Node, NodeId, Span,
-    TokenItem, TokenSet,
+    Described, Grammar, GrammarError, GrammarErrorKind, JsonId, Node, NodeId, Span, TokenItem,
+    TokenSet,
 };
 use ffwd_json_schema::{Policy, Registry, SchemaError, SchemaSet};
 use ffwd_regular::expr::{LexemeSpec, Spelling};
@@ -53,7 +54,15 @@ impl Engine {
     ) -> Result<Compiled, CompileError> {
         let mut folded = grammar.clone();
         fold_regular(&mut folded).map_err(GrammarError::from)?;
-        self.compile_as_it_is(&folded, options, false, Expansion::AsNeeded)
+        let known = options.clone();
+        let compiled = self.compile_as_it_is(&folded, options, false, Expansion::AsNeeded);
+        match compiled {
+            Err(CompileError::Grammar(error)) if error.kind == GrammarErrorKind::Swallowed => {
+                let culprit = culprit::find(self, &folded, &known);
+                Err(culprit.map_or(error, |node| culprit::error(&folded, node)).into())
+            }
+            compiled => compiled,
+        }
     }
 
     /// A grammar whose lexemes are those that it has. `eager_rows`: see [`Program`].
@@ -67,10 +76,18 @@ impl Engine {
         let mut leaves: FxHashMap<NodeId, Leaf> = FxHashMap::default();
         let mut schemas: Vec<JsonId> = Vec::new();
         let shared = Arc::new(grammar.clone());
+        let at = |node: NodeId| {
+            move |limit: LimitExceeded| {
+                let Described { rule, place } = grammar.described(node);
+                let rule = rule.map_or_else(String::new, |rule| format!(" (in the rule `{rule}`)"));
+                let message = format!("{limit}{rule}");
+                GrammarError { kind: GrammarErrorKind::Limit(limit), message, place }
+            }
+        };
         let expanded = Graph::expanded(&shared, expansion, |node| match grammar.node(node) {
             Node::Lexeme(lexeme) => {
                 let spec = LexemeSpec::new(Spelling::Utf8, [lexeme.language.clone()]);
-                let known = self.lexemes.get(&spec)?;
+                let known = self.lexemes.get(&spec).map_err(at(node))?;
                 let nullable = known.is_alive() && known.start().accepts();
                 let language = match nullable {
                     true => without_empty(&lexeme.language),
@@ -79,7 +96,7 @@ impl Engine {
                 let alive = match nullable {
                     true => {
                         let spec = LexemeSpec::new(Spelling::Utf8, [language.clone()]);
-                        self.lexemes.get(&spec)?.is_alive()
+                        self.lexemes.get(&spec).map_err(at(node))?.is_alive()
                     }
                     false => known.is_alive(),
                 };
@@ -224,55 +241,6 @@ impl Engine {
         }
         Ok(left)
     }
-}
-
-/// The error of a grammar whose longest matches leave nothing that may come.
-pub(super) fn swallowed(grammar: &Grammar, node: NodeId) -> GrammarError {
-    let own = grammar
-        .rules
-        .iter()
-        .find(|rule| rule.body.is_some_and(|body| is_lexeme_of(grammar, body, node)));
-    let around = || grammar.rule_with(node);
-    let which = match (own, around()) {
-        (Some(rule), _) => format!("the terminal {}", rule.name),
-        (None, Some(rule)) => format!("a terminal of the rule {}", rule.name),
-        (None, None) => "a terminal".to_owned(),
-    };
-    GrammarError::of(
-        grammar,
-        own.or_else(around).and_then(|rule| rule.place),
-        GrammarErrorKind::NonProductive,
-        format!(
-            "the grammar matches no text: {which} takes all that could follow it, as terminals end \
-             at their longest match; put another terminal between, or make it lazy"
-        ),
-    )
-}
-
-/// Whether a body is a lexeme, with what is ignored behind it.
-fn is_lexeme_of(grammar: &Grammar, body: NodeId, lexeme: NodeId) -> bool {
-    let mut body = body;
-    loop {
-        body = match grammar.node(body) {
-            &Node::Limit { inner, .. } | &Node::Span(_, inner) => inner,
-            Node::Seq(parts) => match **parts {
-                [first, skip] if is_ignored(grammar, skip) => first,
-                _ => return false,
-            },
-            _ => return body == lexeme,
-        };
-    }
-}
-
-/// Whether a part is what is left out of what is read.
-fn is_ignored(grammar: &Grammar, part: NodeId) -> bool {
-    let mut part = part;
-    while let &Node::Repeat { inner, .. } = grammar.node(part) {
-        part = inner;
-    }
-    let ignored =
-        |lexing: &Lexing| matches!(lexing, Lexing::Longest { lexing: Longest::Ignored, .. });
-    matches!(grammar.node(part), Node::Lexeme(lexeme) if ignored(&lexeme.lexing))
 }
 
 /// The error of one of the schemas of a grammar, with the place of the schema if it is known.

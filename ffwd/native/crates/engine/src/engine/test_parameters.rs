@@ -216,5 +216,5 @@ fn a_condition_that_never_holds_ends_in_a_limit_that_names_the_rule() {
         panic!("it compiles")
     };
     assert!(matches!(error.kind, GrammarErrorKind::Limit(_)), "{error}");
-    assert!(error.message.contains("the rule lst"), "{error}");
+    assert!(error.message.contains("the rule `lst`"), "{error}");
 }

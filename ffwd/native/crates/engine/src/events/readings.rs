@@ -50,9 +50,7 @@ impl Next {
             readings.push(Reading { history, threads });
         }
         if readings.len() > MAX_READINGS {
-            return Err(
-                LimitExceeded::new("readings of one text with other spans", MAX_READINGS).into()
-            );
+            return Err(LimitExceeded::new("span_parses", MAX_READINGS).into());
         }
         if readings.len() > 1 {
             readings.sort_unstable_by(|a, b| {

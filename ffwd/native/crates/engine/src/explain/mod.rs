@@ -114,7 +114,7 @@ pub fn explain(
     };
     let completion = match matcher.shortest_completion() {
         Ok(completion) => Some(completion),
-        Err(EngineError::Limit(_)) => None,
+        Err(error) if error.exceeded().is_some() => None,
         Err(error) => return Err(error.into()),
     };
     let mut notes = Vec::new();

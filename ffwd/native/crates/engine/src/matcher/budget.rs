@@ -394,5 +394,5 @@ impl Matcher {
 }
 
 fn not_found() -> LimitExceeded {
-    LimitExceeded::new("stacks to find how a text can end", ffwd_automaton::MAX_COMPLETION_STEPS)
+    LimitExceeded::new("completion_steps", ffwd_automaton::MAX_COMPLETION_STEPS)
 }

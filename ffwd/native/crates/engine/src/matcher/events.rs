@@ -381,5 +381,5 @@ impl Matcher {
 /// A text that has been accepted can be read again.
 fn unread(token: TokenId, position: usize) -> EngineError {
     debug_assert!(false, "token {token} at {position} was accepted before");
-    LimitExceeded::new("tokens that can be read again", position).into()
+    LimitExceeded::new("reread_tokens", position).into()
 }

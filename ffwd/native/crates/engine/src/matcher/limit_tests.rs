@@ -382,7 +382,7 @@ fn a_part_that_cannot_end_in_time_is_an_error_with_its_rule() {
         [Matcher::new(compiled.clone()), Matcher::beginning(compiled, &Beginning::default())];
     for matcher in matchers {
         let error = matcher.unwrap_err();
-        assert!(error.to_string().contains("the rule long (EBNF, line 2, column 1)"), "{error}");
+        assert!(error.to_string().contains("the rule `long` (EBNF, line 2, column 1)"), "{error}");
         let MatcherError::Part { needed: 3, max_tokens: 2, .. } = error else { panic!("{error}") };
     }
 }

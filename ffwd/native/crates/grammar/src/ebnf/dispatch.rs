@@ -45,7 +45,7 @@ impl<'t> Dispatch<'t> {
         }
         self.tags.push((tag, offset, rule));
         if self.tags.len() + self.excludes.len() > MAX_TAGS {
-            return Err(cursor.limit(offset, "tags of one TagDispatch", MAX_TAGS));
+            return Err(cursor.limit(offset, "dispatch_tags", MAX_TAGS));
         }
         Ok(())
     }
@@ -57,15 +57,11 @@ impl<'t> Dispatch<'t> {
         repeated: bool,
     ) -> Result<NodeId, GrammarError> {
         if self.excludes.len() > MAX_TAGS {
-            return Err(cursor.limit(self.offset, "tags of one TagDispatch", MAX_TAGS));
+            return Err(cursor.limit(self.offset, "dispatch_tags", MAX_TAGS));
         }
         let bytes = self.tags.iter().map(|tag| tag.0.len()).sum::<usize>();
         if bytes + self.excludes.iter().map(|text| text.len()).sum::<usize>() > MAX_BYTES {
-            return Err(cursor.limit(
-                self.offset,
-                "bytes of the tags of one TagDispatch",
-                MAX_BYTES,
-            ));
+            return Err(cursor.limit(self.offset, "dispatch_tag_bytes", MAX_BYTES));
         }
         // The tags of each rule, in the order in which the rules come first.
         let mut order: Vec<NodeId> = Vec::new();

@@ -108,8 +108,10 @@ impl Parser<'_> {
         };
         self.cursor.space(true);
         if !self.cursor.take("::=") {
-            let message =
-                format!("::= must follow the name of the rule {name}, but {}", self.cursor.found());
+            let message = format!(
+                "::= must follow the name of the rule `{name}`, but {}",
+                self.cursor.found()
+            );
             return Err(self.cursor.fault(self.cursor.offset(), message));
         }
         let body = self.alternatives(End::Rule)?;
@@ -161,7 +163,7 @@ impl Parser<'_> {
         let found = self.cursor.starts_with("::=");
         self.cursor.back_to(offset);
         if found && !self.cursor.begins_line(offset) {
-            let message = format!("the rule {name} must begin in a line of its own");
+            let message = format!("the rule `{name}` must begin in a line of its own");
             return Err(self.cursor.fault(offset, message));
         }
         Ok(found)

@@ -50,7 +50,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, rule: &str) -> Result<Options, Gramm
         let offset = cursor.offset();
         let name = cursor.take_while(in_name);
         if seen.contains(&name) {
-            return Err(cursor.fault(offset, format!("the option {name} is given twice")));
+            return Err(cursor.fault(offset, format!("the option `{name}` is given twice")));
         }
         match name {
             "max_tokens" => {
@@ -82,7 +82,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, rule: &str) -> Result<Options, Gramm
         }
         if !cursor.take(",") {
             let message =
-                format!("a comma or ] must follow the option {name}, but {}", cursor.found());
+                format!("a comma or ] must follow the option `{name}`, but {}", cursor.found());
             return Err(cursor.fault(cursor.offset(), message));
         }
     }
@@ -104,7 +104,7 @@ fn unknown(cursor: &Cursor<'_>, name: &str, offset: usize) -> GrammarError {
             return cursor.fault(offset, message);
         }
     };
-    let message = format!("{feature}: not supported; leave the option {name} out");
+    let message = format!("{feature}: not supported; leave the option `{name}` out");
     cursor.error(offset, GrammarErrorKind::Unsupported(feature), message)
 }
 
@@ -112,7 +112,7 @@ fn unknown(cursor: &Cursor<'_>, name: &str, offset: usize) -> GrammarError {
 fn value(cursor: &mut Cursor<'_>, name: &str) -> Result<usize, GrammarError> {
     cursor.space(false);
     if !cursor.take("=") {
-        let message = format!("the option {name} needs a number, as in {name}=8");
+        let message = format!("the option `{name}` needs a number, as in `{name}=8`");
         return Err(cursor.fault(cursor.offset(), message));
     }
     cursor.space(false);
@@ -190,7 +190,7 @@ fn shorten(
                 false => ("a limit of characters of a rule that is not regular", "max_chars"),
             };
             let message = format!(
-                "{feature}: not supported. With the option {option} the rule {} can have strings, \
+                "{feature}: not supported. With the option `{option}` the rule `{}` can have strings, \
                  character classes and rules of these, but not thousands of them. Such rules must \
                  not call themselves, and have neither capture nor max_tokens",
                 rule.name

@@ -224,8 +224,8 @@ type Refused = (&'static str, usize, usize, &'static str);
 
 const REFUSED: &[Refused] = &[
     ("", 1, 1, "no rules"),
-    ("x ::= \"a\"", 1, 1, "is not defined: there are x"),
-    ("root ::= x", 1, 10, "the rule x is not defined"),
+    ("x ::= \"a\"", 1, 1, "is not defined; the grammar has `x`"),
+    ("root ::= x", 1, 10, "the rule `x` is not defined"),
     ("root ::= \"a\"\nroot ::= \"b\"", 2, 1, "defined twice, first in line 1"),
     ("root ::= | \"a\"", 1, 10, "the empty text is written \"\""),
     ("root ::= \"a\" |", 1, 15, "the empty text is written \"\""),
@@ -241,7 +241,7 @@ const REFUSED: &[Refused] = &[
     ("root ::= 5", 1, 10, "'5' was found"),
     ("root ::= \"a\";", 1, 13, "';' was found"),
     ("root ::= 'a'", 1, 10, "a string"),
-    ("root ::= .", 1, 10, "the rule . is not defined"),
+    ("root ::= .", 1, 10, "the rule `.` is not defined"),
     ("root ::= \"a", 1, 10, "no closing \""),
     ("root ::= \"a\nb\"", 1, 10, "does not end in its line"),
     ("root ::= [a-z", 1, 10, "no closing ]"),
@@ -258,11 +258,11 @@ const REFUSED: &[Refused] = &[
     ("root ::= \"a\"{,3}", 1, 14, "a number must stand here"),
     ("root ::= \"a\"{3,-2}", 1, 16, "a number must stand here"),
     ("root ::= \"a\"{3,2}", 1, 13, "never"),
-    ("root ::= \"a\"{99999999999}", 1, 14, "count of a repetition"),
+    ("root ::= \"a\"{99999999999}", 1, 14, "repetition_count"),
     ("root ::= (= \"b\")", 1, 10, "a string"),
     ("root ::= (\"a\" (= \"b\"))", 1, 15, "a rule of its own"),
     ("root ::= \"a\" (= \"b\") \"c\"", 1, 22, "the next rule must begin here"),
-    ("root ::= \"a\" (= nope)", 1, 17, "the rule nope is not defined"),
+    ("root ::= \"a\" (= nope)", 1, 17, "the rule `nope` is not defined"),
     ("root ::= \"a\" (= \"b\"", 1, 14, "not closed by )"),
     ("root[] ::= \"a\"", 1, 6, "no option of a rule"),
     ("root[foo] ::= \"a\"", 1, 6, "no option of a rule"),
@@ -289,7 +289,7 @@ const REFUSED: &[Refused] = &[
     ("root ::= TagDispatch((\"a\", \"b\"))", 1, 28, "the name of a rule"),
     ("root ::= TagDispatch((1, root))", 1, 23, "not empty"),
     ("root ::= TagDispatch((\"\", root))", 1, 23, "not empty"),
-    ("root ::= TagDispatch((\"a\", x))", 1, 28, "the rule x is not defined"),
+    ("root ::= TagDispatch((\"a\", x))", 1, 28, "the rule `x` is not defined"),
     ("root ::= TagDispatch((\"xab\", root), excludes=(\"ab\",))", 1, 23, "can never come"),
     ("root ::= TagDispatch(loop=true)", 1, 27, "it has loop_after_dispatch and excludes"),
     ("root ::= TagDispatch(loop_after_dispatch=1)", 1, 42, "true or false"),
@@ -340,13 +340,10 @@ fn hostile_grammars_are_read_or_refused() {
     let deep = format!("root ::= {}\"a\"{}", "(".repeat(100_000), ")+".repeat(100_000));
     assert_eq!(limit(&deep), nested);
     let tags: String = (0..300).map(|n| format!("(\"tag{n}\", root), ")).collect();
-    assert_eq!(
-        limit(&format!("root ::= TagDispatch({tags}excludes=())")),
-        "tags of one TagDispatch"
-    );
+    assert_eq!(limit(&format!("root ::= TagDispatch({tags}excludes=())")), "dispatch_tags");
     let tag = "x".repeat(1 << 20);
     let text = format!("root ::= TagDispatch((\"{tag}\", root))");
-    assert_eq!(limit(&text), "bytes of the tags of one TagDispatch");
+    assert_eq!(limit(&text), "dispatch_tag_bytes");
     let chain: String = (0..40_000).map(|n| format!("r{n} ::= \"a\" r{} \"b\"\n", n + 1)).collect();
     let lazy: String = (0..20_000).map(|n| format!("r{n}[lazy] ::= \"a\" | \"ab\"\n")).collect();
     for text in [

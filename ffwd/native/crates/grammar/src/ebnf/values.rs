@@ -83,7 +83,7 @@ impl<'t> Value<'t> {
             Some('"') => ValueKind::Text(cursor.string()?),
             Some('(') => {
                 if nesting >= MAX_NESTING {
-                    return Err(cursor.limit(offset, "nested tuples of a macro", MAX_NESTING));
+                    return Err(cursor.limit(offset, "macro_nesting", MAX_NESTING));
                 }
                 cursor.take("(");
                 ValueKind::Tuple(Self::tuple(cursor, offset, nesting + 1)?)

@@ -101,7 +101,7 @@ impl Expression {
         let Some(part) = self.group.sequence.pop() else { return Ok(false) };
         if let Some(max) = max.filter(|&max| max < min) {
             let message = format!(
-                "at least {min} and at most {max} times is never: write the smaller number first"
+                "the counts `{{{min},{max}}}` are out of order: write the smaller number first"
             );
             return Err(cursor.error(offset, GrammarErrorKind::Contradiction, message));
         }

@@ -90,8 +90,10 @@ impl<'t> Parser<'t> {
         }
         self.cursor.space(false);
         if !self.cursor.take("::=") {
-            let message =
-                format!("::= must follow the name of the rule {name}, but {}", self.cursor.found());
+            let message = format!(
+                "::= must follow the name of the rule `{name}`, but {}",
+                self.cursor.found()
+            );
             return Err(self.cursor.fault(self.cursor.offset(), message));
         }
         self.cursor.space(true);
@@ -170,7 +172,7 @@ impl<'t> Parser<'t> {
         self.cursor.space(false);
         if self.cursor.starts_with("::=") {
             let message = format!(
-                "the rule {name} begins within another: start it in a line of its own, and close \
+                "the rule `{name}` begins within another: start it in a line of its own, and close \
                  the brackets before it; a rule for the empty text is written \"\""
             );
             return Err(self.cursor.fault(offset, message));

@@ -54,7 +54,7 @@ impl<'t> Rules<'t> {
             let first = rule.place.map_or(0, |place| place.offset as usize);
             let first = cursor.line(first);
             let message = format!(
-                "the rule {name} is defined twice, first in line {first}: give one of them \
+                "the rule `{name}` is defined twice, first in line {first}: give one of them \
                  another name, or join them with |"
             );
             return Err(cursor.error(offset, GrammarErrorKind::RepeatedRule, message));
@@ -75,7 +75,7 @@ impl<'t> Rules<'t> {
         for &(name, offset) in &self.named {
             if unknown(self.ids[name], grammar) {
                 let message =
-                    format!("the rule {name} is not defined{}", self.alike(grammar, name));
+                    format!("the rule `{name}` is not defined{}", self.alike(grammar, name));
                 return Err(cursor.error(offset, GrammarErrorKind::UnknownRule, message));
             }
         }
@@ -84,7 +84,7 @@ impl<'t> Rules<'t> {
                 format!("the grammar has no rules: it must begin with {root} ::= …")
             } else {
                 format!(
-                    "the rule {root}, with which a text begins, is not defined{}",
+                    "the rule `{root}`, with which a text begins, is not defined{}",
                     self.alike(grammar, root)
                 )
             };
@@ -104,13 +104,13 @@ impl<'t> Rules<'t> {
             names.filter(|&name| grammar.rules[self.ids[name].0 as usize].body.is_some())
         };
         if let Some(meant) = defined().find(|other| plain(other) == plain(name)) {
-            return format!(": is {meant} meant?");
+            return format!(": is `{meant}` meant?");
         }
-        let shown: Vec<&str> = defined().take(SHOWN).collect();
+        let shown: Vec<String> = defined().take(SHOWN).map(|name| format!("`{name}`")).collect();
         let more = if defined().nth(SHOWN).is_some() { ", …" } else { "" };
         match shown.is_empty() {
             true => String::new(),
-            false => format!(": there are {}{more}", shown.join(", ")),
+            false => format!("; the grammar has {}{more}", shown.join(", ")),
         }
     }
 }

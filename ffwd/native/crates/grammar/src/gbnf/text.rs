@@ -49,7 +49,7 @@ pub(crate) struct Cursor<'t> {
 impl<'t> Cursor<'t> {
     pub fn new(text: &'t str, notation: &'static Notation) -> Result<Self, GrammarError> {
         if text.len() > MAX_LENGTH {
-            return Err(LimitExceeded::new("bytes of a grammar", MAX_LENGTH).into());
+            return Err(LimitExceeded::new("grammar_text_bytes", MAX_LENGTH).into());
         }
         Ok(Self { text, offset: 0, notation, ranges: 0 })
     }
@@ -211,11 +211,7 @@ impl<'t> Cursor<'t> {
         let class = CharClass::new(ranges);
         self.ranges += class.ranges().len();
         if self.ranges > MAX_RANGES {
-            return Err(self.limit(
-                opened,
-                "ranges of the character classes of a grammar",
-                MAX_RANGES,
-            ));
+            return Err(self.limit(opened, "class_ranges", MAX_RANGES));
         }
         Ok(if negated { class.negate() } else { class })
     }
@@ -324,7 +320,7 @@ impl<'t> Cursor<'t> {
         let count = if digits.is_empty() { Some(0) } else { digits.parse().ok() };
         match count.filter(|&count| count <= MAX_COUNT) {
             Some(count) => Ok(count),
-            None => Err(self.limit(began, "the count of a repetition", MAX_COUNT as usize)),
+            None => Err(self.limit(began, "repetition_count", MAX_COUNT as usize)),
         }
     }
 }

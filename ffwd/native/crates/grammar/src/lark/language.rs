@@ -41,11 +41,11 @@ impl<'t> Languages<'t> {
     ) -> Result<Language, Fault> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > MAX_BYTES {
-            let limit = LimitExceeded::new("bytes of the terminals of a Lark grammar", MAX_BYTES);
+            let limit = LimitExceeded::new("lark_terminal_bytes", MAX_BYTES);
             return Err(Fault::limit(at, limit));
         }
         if depth > MAX_DEPTH {
-            let limit = LimitExceeded::new("nesting of a terminal of a Lark grammar", MAX_DEPTH);
+            let limit = LimitExceeded::new("lark_terminal_nesting", MAX_DEPTH);
             return Err(Fault::limit(at, limit));
         }
         Ok(Language { ast: make(), bytes, depth })

@@ -90,7 +90,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
     pub fn count(&mut self, at: usize) -> Result<(), Fault> {
         self.elements += 1;
         if self.elements > MAX_ELEMENTS {
-            let limit = LimitExceeded::new("elements of a Lark grammar", MAX_ELEMENTS);
+            let limit = LimitExceeded::new("lark_elements", MAX_ELEMENTS);
             return Err(Fault::limit(at, limit));
         }
         Ok(())
@@ -189,7 +189,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         if template {
             self.instances += 1;
             if self.instances > MAX_INSTANCES {
-                return Err(limit(LimitExceeded::new("uses of templates", MAX_INSTANCES)));
+                return Err(limit(LimitExceeded::new("template_uses", MAX_INSTANCES)));
             }
             scope.instances.insert((definition.name, values.clone()), rule);
         } else {

@@ -81,7 +81,7 @@ pub fn parse(text: &str) -> Result<Grammar, GrammarError> {
 /// The grammar of a text that refers to others, by `@name` or by `%declare NAME`.
 pub fn parse_with(text: &str, others: &Grammars<'_>) -> Result<Grammar, GrammarError> {
     if text.len() > MAX_LENGTH {
-        return Err(LimitExceeded::new("bytes of a Lark grammar", MAX_LENGTH).into());
+        return Err(LimitExceeded::new("lark_bytes", MAX_LENGTH).into());
     }
     lower(text, others).map_err(|fault| fault.into_error(text))
 }

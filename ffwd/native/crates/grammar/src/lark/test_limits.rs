@@ -12,7 +12,7 @@ fn limit(text: &str) -> Option<&'static str> {
 }
 
 const NESTING: &str = "nesting";
-const BYTES: &str = "bytes of the terminals of a Lark grammar";
+const BYTES: &str = "lark_terminal_bytes";
 
 #[test]
 fn nesting_is_limited() {
@@ -62,7 +62,7 @@ fn chains_of_terminals_are_bounded() {
     };
     assert!(parse(&chain(30_000, "N")).is_ok());
     assert!(parse(&chain(400, "N+")).is_ok());
-    assert_eq!(limit(&chain(30_000, "N+")), Some("nesting of a terminal of a Lark grammar"));
+    assert_eq!(limit(&chain(30_000, "N+")), Some("lark_terminal_nesting"));
     assert_eq!(limit(&chain(30_000, "\"x\" N")), Some(BYTES));
 }
 
@@ -78,11 +78,11 @@ fn chains_of_rules_may_be_long() {
 #[test]
 fn templates_that_grow_are_refused() {
     let text = "start: t{\"a\"}\nt{x}: x | t{u{x}}\nu{x}: \"(\" x \")\"";
-    assert_eq!(limit(text), Some("uses of templates"));
+    assert_eq!(limit(text), Some("template_uses"));
     let many = "a ".repeat(1000);
     let text =
         format!("start: t{{\"a\"}}\nt{{x}}: {many} | t{{u{{x}}}}\nu{{x}}: \"(\" x \")\"\na: \"a\"");
-    assert_eq!(limit(&text), Some("elements of a Lark grammar"));
+    assert_eq!(limit(&text), Some("lark_elements"));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn large_grammars_are_read_in_linear_time() {
     ] {
         assert!(parse(&text).is_ok(), "{}", &text[..40]);
     }
-    assert_eq!(limit(&" ".repeat(MAX_LENGTH + 1)), Some("bytes of a Lark grammar"));
+    assert_eq!(limit(&" ".repeat(MAX_LENGTH + 1)), Some("lark_bytes"));
     let distinct: String = (0..20_000).map(|index| format!("/\\w{index}/ ")).collect();
     assert_eq!(limit(&format!("start: {distinct}")), Some(BYTES));
 }

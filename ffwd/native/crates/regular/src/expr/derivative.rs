@@ -313,10 +313,7 @@ impl Derivatives {
                 }
                 parents.insert(next, current);
                 if self.memo.len() - before > MAX_EMPTINESS_STEPS {
-                    return Err(LimitExceeded::new(
-                        "steps to find whether a pattern can match",
-                        MAX_EMPTINESS_STEPS,
-                    ));
+                    return Err(LimitExceeded::new("emptiness_steps", MAX_EMPTINESS_STEPS));
                 }
                 queue.push(Reverse((store.min_len(next), steps + 1, next)));
             }

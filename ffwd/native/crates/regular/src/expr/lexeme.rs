@@ -211,7 +211,7 @@ impl Lexeme {
     /// As [`Self::new`], with a table for each union of at least this many texts.
     pub fn with_tables_from(spec: LexemeSpec, listed_from: usize) -> Result<Self, LimitExceeded> {
         if spec.languages.len() > MAX_LANGUAGES {
-            return Err(LimitExceeded::new("languages of one lexeme", MAX_LANGUAGES));
+            return Err(LimitExceeded::new("lexeme_languages", MAX_LANGUAGES));
         }
         let mut store = ExprStore::new();
         let mut lowering = Lowering::new(&mut store, spec.spelling, listed_from)?;
@@ -482,7 +482,7 @@ impl Lexeme {
             return Ok(known);
         }
         if self.states.count() >= MAX_STATES {
-            return Err(LimitExceeded::new("states of one lexeme", MAX_STATES));
+            return Err(LimitExceeded::new("lexeme_states", MAX_STATES));
         }
         let (accept, is_final) = match (&key, self.spec.spelling) {
             (StateKey::Quote, _) => (0, false),

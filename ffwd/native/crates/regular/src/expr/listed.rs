@@ -67,7 +67,7 @@ impl TextTable {
     /// From texts, which stand in one buffer one after the other: where each ends.
     pub fn new(buffer: &[u8], ends: &[usize]) -> Result<Self, LimitExceeded> {
         if buffer.len() > MAX_BYTES {
-            return Err(LimitExceeded::new("bytes of listed texts", MAX_BYTES));
+            return Err(LimitExceeded::new("listed_text_bytes", MAX_BYTES));
         }
         let begins = std::iter::once(0).chain(ends.iter().copied());
         let mut texts: Vec<&[u8]> =

@@ -244,7 +244,7 @@ impl ExprStore {
         if self.exprs.len() >= self.capacity {
             return match self.ids.get(&expr) {
                 Some(&id) => Ok(id),
-                None => Err(LimitExceeded::new("expressions of one lexeme", self.capacity)),
+                None => Err(LimitExceeded::new("lexeme_expressions", self.capacity)),
             };
         }
         // One look-up for both cases: a long enumeration has a million expressions.
@@ -260,7 +260,7 @@ impl ExprStore {
         meter::check::expression_nodes(self.exprs.len())?;
         let facts = facts_of(&self.facts, entry.key());
         if facts.depth > MAX_DEPTH {
-            return Err(LimitExceeded::new("nesting of an expression", MAX_DEPTH as usize));
+            return Err(LimitExceeded::new("expression_nesting", MAX_DEPTH as usize));
         }
         let id = ExprId(self.exprs.len() as u32);
         self.exprs.push(entry.key().clone());

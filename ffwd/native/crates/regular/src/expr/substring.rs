@@ -132,10 +132,10 @@ impl SubstringTable {
     pub fn new(chunks: &[Vec<u8>]) -> Result<Self, LimitExceeded> {
         let bytes: usize = chunks.iter().map(Vec::len).sum();
         if bytes > MAX_BYTES {
-            return Err(LimitExceeded::new("bytes of a text for substrings", MAX_BYTES));
+            return Err(LimitExceeded::new("substring_text_bytes", MAX_BYTES));
         }
         if chunks.len() > MAX_CHUNKS {
-            return Err(LimitExceeded::new("chunks of a text for substrings", MAX_CHUNKS));
+            return Err(LimitExceeded::new("substring_chunks", MAX_CHUNKS));
         }
         let mut pieces: Vec<&[u8]> = chunks.iter().map(Vec::as_slice).collect();
         pieces.sort_unstable();

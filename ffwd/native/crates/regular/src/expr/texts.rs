@@ -64,7 +64,7 @@ impl TextCounter {
                         meter::charge(16)?;
                         steps += 1;
                         if steps > MAX_STEPS {
-                            let what = "steps to count the keys that a pattern allows";
+                            let what = "key_count_steps";
                             return Err(LimitExceeded::new(what, MAX_STEPS));
                         }
                         on_path.insert(state);

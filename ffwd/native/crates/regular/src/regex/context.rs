@@ -94,11 +94,11 @@ fn repeat(inner: Ast, min: u32, max: Option<u32>) -> Result<Ast, PatternError> {
         return Ok(Ast::repeat(inner, min, max));
     }
     if size(&inner) > MAX_REPEATED {
-        let limit = "the size of a repeated expression with a lookaround";
+        let limit = "repeated_lookaround_size";
         return Err(PatternError::too_large(0, limit, MAX_REPEATED));
     }
     if min > MAX_COPIES {
-        return Err(PatternError::too_large(0, "copies of a lookaround", MAX_COPIES as usize));
+        return Err(PatternError::too_large(0, "lookaround_copies", MAX_COPIES as usize));
     }
     let more = Ast::repeat(nonempty(&inner), 0, max.map(|max| max.saturating_sub(min)));
     let copies = (0..min).map(|_| inner.clone());

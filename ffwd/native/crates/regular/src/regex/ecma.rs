@@ -47,7 +47,7 @@ pub(super) fn parse(pattern: &str, options: &PatternOptions) -> Result<Ast, Patt
 fn node(pattern: &str, options: &PatternOptions) -> Result<Node, PatternError> {
     let characters: Vec<char> = pattern.chars().take(MAX_PATTERN + 1).collect();
     if characters.len() > MAX_PATTERN {
-        return Err(PatternError::too_large(MAX_PATTERN, "characters of a pattern", MAX_PATTERN));
+        return Err(PatternError::too_large(MAX_PATTERN, "pattern_characters", MAX_PATTERN));
     }
     let (unicode, sets) = (options.has('u'), options.has('v'));
     if unicode && sets {
@@ -240,9 +240,8 @@ impl<'p> Parser<'p> {
             return Ok(None);
         };
         let number = |text: &str| {
-            text.parse::<u32>().map_err(|_| {
-                PatternError::too_large(start, "the count of a quantifier", u32::MAX as usize)
-            })
+            text.parse::<u32>()
+                .map_err(|_| PatternError::too_large(start, "quantifier_count", u32::MAX as usize))
         };
         let (min_count, max_count) = (number(&min)?, max.as_deref().map(number).transpose()?);
         if max_count.is_some_and(|max| max < min_count) {

@@ -13,9 +13,9 @@ pub const MAX_SIZE: usize = 1 << 20;
 pub(super) const MAX_PATTERN: usize = 1 << 16;
 
 /// Limits that several dialects have.
-pub(super) const NESTED_GROUPS: &str = "nested groups of a pattern";
-pub(super) const CLASS_RANGES: &str = "ranges of the character classes of a pattern";
-pub(super) const EXPRESSION_SIZE: &str = "the size of a pattern's language";
+pub(super) const NESTED_GROUPS: &str = "pattern_nesting";
+pub(super) const CLASS_RANGES: &str = "class_ranges";
+pub(super) const EXPRESSION_SIZE: &str = "pattern_size";
 
 /// A pattern that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -54,7 +54,7 @@ impl PatternError {
     }
 
     pub(super) fn unsupported(offset: usize, feature: &'static str) -> Self {
-        let message = format!("{feature}: not supported");
+        let message = format!("{feature}: not supported; write the pattern without it");
         Self { offset, kind: PatternErrorKind::Unsupported(feature), message }
     }
 

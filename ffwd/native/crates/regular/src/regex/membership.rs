@@ -107,7 +107,7 @@ impl Matcher<'_> {
         meter::charge(steps)?;
         self.work += steps;
         if self.work > MAX_WORK {
-            return Err(LimitExceeded::new("steps to match a text", MAX_WORK));
+            return Err(LimitExceeded::new("match_steps", MAX_WORK));
         }
         Ok(())
     }

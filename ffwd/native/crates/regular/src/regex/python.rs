@@ -29,7 +29,7 @@ const MAX_RANGES: usize = 1 << 19;
 pub(super) fn parse(pattern: &str, options: &PatternOptions) -> Result<Ast, PatternError> {
     let characters: Vec<char> = pattern.chars().take(MAX_PATTERN + 1).collect();
     if characters.len() > MAX_PATTERN {
-        return Err(PatternError::too_large(MAX_PATTERN, "characters of a pattern", MAX_PATTERN));
+        return Err(PatternError::too_large(MAX_PATTERN, "pattern_characters", MAX_PATTERN));
     }
     if options.has('a') && options.has('u') {
         return Err(PatternError::invalid(0, "the flags a and u contradict each other"));
@@ -213,7 +213,7 @@ impl Parser<'_> {
             _ if text.is_empty() => Ok(None),
             Ok(number) if number < u32::MAX => Ok(Some(number)),
             _ => {
-                let limit = "the count of a quantifier";
+                let limit = "quantifier_count";
                 Err(PatternError::too_large(start, limit, u32::MAX as usize - 1))
             }
         };

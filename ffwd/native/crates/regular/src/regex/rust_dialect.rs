@@ -25,7 +25,7 @@ pub fn anchored(pattern: &str) -> Result<Ast, PatternError> {
 /// The language of a pattern.
 pub(super) fn parse(pattern: &str, options: &PatternOptions) -> Result<Ast, PatternError> {
     if pattern.len() > MAX_PATTERN {
-        return Err(PatternError::too_large(0, "bytes of a pattern", MAX_PATTERN));
+        return Err(PatternError::too_large(0, "pattern_bytes", MAX_PATTERN));
     }
     let mut parser = ParserBuilder::new()
         .utf8(true)
@@ -58,7 +58,7 @@ fn parse_error(pattern: &str, error: &regex_syntax::Error) -> PatternError {
                     PatternError::too_large(offset, NESTED_GROUPS, MAX_NESTING as usize)
                 }
                 ErrorKind::CaptureLimitExceeded => {
-                    PatternError::too_large(offset, "groups of a pattern", u32::MAX as usize)
+                    PatternError::too_large(offset, "pattern_groups", u32::MAX as usize)
                 }
                 ErrorKind::UnsupportedBackreference => {
                     PatternError::unsupported(offset, "backreference")

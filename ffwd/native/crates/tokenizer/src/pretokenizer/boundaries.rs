@@ -80,9 +80,7 @@ impl Boundaries {
             let mut successor = |list: Vec<AccountId>| match list.is_empty() {
                 true => Ok(NONE),
                 false if states.len() < MAX_STATES => Ok(states.add(list)),
-                false => {
-                    Err(LimitExceeded::new("states of a pre-tokenizer's boundaries", MAX_STATES))
-                }
+                false => Err(LimitExceeded::new("boundary_states", MAX_STATES)),
             };
             let mut alive = ClassSet::NONE;
             work.spend(members.len() * classes.count() * 4)?;
@@ -223,7 +221,7 @@ impl Accounts {
         parts.add(vec![0; stages.len()]);
         let mut accounts: Vec<Account> = Vec::new();
         let mut id = 0;
-        let limit = || LimitExceeded::new("accounts of a pre-tokenizer's boundaries", MAX_ACCOUNTS);
+        let limit = || LimitExceeded::new("boundary_accounts", MAX_ACCOUNTS);
         while let Some(account) = parts.get(id).cloned() {
             let mut add = |list: Vec<Parts>| -> Vec<AccountId> {
                 list.into_iter().map(|account| AccountId(parts.add(account))).collect()

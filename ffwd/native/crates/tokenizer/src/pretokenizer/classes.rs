@@ -137,7 +137,7 @@ impl Classes {
                 Some(&class) => class,
                 None => {
                     if known.len() == MAX_CLASSES {
-                        return Err(LimitExceeded::new("classes of characters", MAX_CLASSES));
+                        return Err(LimitExceeded::new("character_classes", MAX_CLASSES));
                     }
                     let class = ClassId(known.len() as u8);
                     for (union, _) in unions.iter_mut().zip(&member).filter(|(_, &is)| is) {

@@ -73,7 +73,7 @@ impl Dfa {
                     Some(&id) => id,
                     None => {
                         if rows.len() == MAX_STATES {
-                            let limit = "states of a pre-tokenizer's pattern";
+                            let limit = "pre_tokenizer_states";
                             return Err(LimitExceeded::new(limit, MAX_STATES));
                         }
                         let id = Row((rows.len() * WIDTH) as u32);

@@ -102,7 +102,7 @@ impl PreTokenizer {
 
 fn compile(specs: &[StageSpec]) -> Result<(Arc<Classes>, Vec<Stage>), PreTokenizerError> {
     if specs.len() > MAX_STAGES {
-        return Err(LimitExceeded::new("stages of a pre-tokenizer", MAX_STAGES).into());
+        return Err(LimitExceeded::new("pre_tokenizer_stages", MAX_STAGES).into());
     }
     let drafts = specs.iter().map(StageDraft::new).collect::<Result<Vec<_>, _>>()?;
     let sets: Vec<ClassUnicode> =

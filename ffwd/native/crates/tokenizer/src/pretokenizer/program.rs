@@ -97,7 +97,7 @@ impl Draft {
 
     fn push(&mut self, state: State) -> Result<usize, PreTokenizerError> {
         if self.states.len() == MAX_PLACES {
-            return Err(LimitExceeded::new("places of a pattern", MAX_PLACES).into());
+            return Err(LimitExceeded::new("pattern_places", MAX_PLACES).into());
         }
         self.states.push(state);
         Ok(self.states.len() - 1)

@@ -21,7 +21,7 @@ impl Work {
                 self.left = left;
                 Ok(())
             }
-            None => Err(LimitExceeded::new("steps of compiling a pre-tokenizer", MAX_WORK)),
+            None => Err(LimitExceeded::new("pre_tokenizer_steps", MAX_WORK)),
         }
     }
 }
