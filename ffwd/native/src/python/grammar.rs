@@ -147,9 +147,10 @@ impl PyCompiledGrammar {
     ///         output, is not in the vocabulary, or is text.
     ///     BudgetError: No text ends within `max_tokens`, or so that its parts keep to their limits.
     ///     ValueError: `free_controls` without `free_until`.
-    ///     LimitExceededError: The beginning takes more than the grammar's limits say.
+    ///     LimitExceededError: The beginning takes more than the limits say.
     #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None, prefill=None,
-                        free_until=None, free_controls=Vec::new(), max_tokens=None, cancellation=None))]
+                        free_until=None, free_controls=Vec::new(), max_tokens=None, cancellation=None,
+                        limits=None))]
     #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
     fn matcher(
         slf: &Bound<'_, Self>,
@@ -161,6 +162,7 @@ impl PyCompiledGrammar {
         free_controls: Vec<u32>,
         max_tokens: Option<usize>,
         cancellation: Option<&Bound<'_, PyCancellation>>,
+        limits: Option<LimitsArgument>,
     ) -> PyResult<PyMatcher> {
         let compiled = slf.get().compiled.clone();
         if canonical && compiled.engine.canonicality().is_none() {
@@ -185,12 +187,18 @@ impl PyCompiledGrammar {
         };
         let py = slf.py();
         let cancellation = flag(cancellation);
-        let mut meter = Meter::calling(compiled.limits(), cancellation.clone());
+        let limits = limits.map(Limits::from);
+        let bounds = limits.as_ref().unwrap_or_else(|| compiled.limits());
+        let mut meter = Meter::calling(bounds, cancellation.clone());
         let begun = || Matcher::beginning(compiled.clone(), &beginning);
         let matcher = py
             .released(|| compiled.settle_after(meter.run(begun)))
             .map_err(|error| errors::matcher(py, &error))?;
-        Ok(PyMatcher::new(matcher.cancelled_by(cancellation), slf.clone().unbind()))
+        let mut matcher = matcher.cancelled_by(cancellation);
+        if let Some(limits) = limits {
+            matcher = matcher.limited_by(limits);
+        }
+        Ok(PyMatcher::new(matcher, slf.clone().unbind()))
     }
 
     /// Tokens of a short text of the grammar, the end token included: see
