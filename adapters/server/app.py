@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from ffwd.adapters.server.answers import DONE, Choice, Envelope, encoded, event
 from ffwd.adapters.server.errors import ApiError, internal, late, overloaded, stopping
-from ffwd.adapters.server.lanes import heavy_lane, quick_lane
+from ffwd.adapters.server.lanes import NICER_IN_PYTHON, heavy_lane, quick_lane
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
@@ -68,7 +68,7 @@ class Server:
         )
         # Quick work never waits for heavy work, nor what every request needs for grammars.
         self.rendering = quick_lane("render", 2)
-        self.heavy_rendering = heavy_lane("render")
+        self.heavy_rendering = heavy_lane("render", nicer=NICER_IN_PYTHON)
         # Which one a grammar needs is only found by trying, so each passes on what takes too long.
         self.compiling: dict[Effort, Executor] = {
             "least": quick_lane("compile", options.compile_threads),

@@ -719,10 +719,15 @@ def test_heavy_lanes_have_lower_priority():
 
     if sys.platform != "linux":
         pytest.skip("threads have no priorities here")
-    with quick_lane("test", 1) as quick, heavy_lane("test") as heavy:
+    with (
+        quick_lane("test", 1) as quick,
+        heavy_lane("test") as heavy,
+        heavy_lane("test", nicer=5) as less_heavy,
+    ):
         mine = priority()
         assert quick.submit(priority).result() == mine
-        assert heavy.submit(priority).result() == min(mine + 5, 19)
+        assert heavy.submit(priority).result() == min(mine + 15, 19)
+        assert less_heavy.submit(priority).result() == min(mine + 5, 19)
         assert priority() == mine
 
 
