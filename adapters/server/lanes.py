@@ -14,8 +14,8 @@ from functools import partial
 from queue import SimpleQueue
 
 NICER = 15
-"""How much lower the priority of heavy work is that releases Python's lock: about a thirtieth of the
-share of other threads."""
+"""How much lower the priority of heavy work is that releases Python's lock: about a thirtieth of
+the share of other threads."""
 NICER_IN_PYTHON = 5
 """The same of work in Python: about a third. It holds Python's lock, so that others wait for it."""
 _LOWEST = 19
