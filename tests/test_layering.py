@@ -58,7 +58,7 @@ RUST_LAYERS: dict[str, frozenset[str]] = {
     # What becomes certain of a text; knows neither tokens nor who asks.
     "events": frozenset({"error", "grammar", "automaton"}),
     "matcher": frozenset({"error", "vocabulary", "canonical", "automaton", "mask", "engine"})
-    | {"events", "grammar", "meter", "section"},
+    | {"events", "grammar", "limits", "meter", "section"},
     # In words, what the automaton knows of a text.
     "explain": frozenset({"error", "regex", "vocabulary", "json_schema", "grammar", "automaton"})
     | {"engine", "matcher"},
