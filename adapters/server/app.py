@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Executor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -18,11 +18,11 @@ from starlette.types import Receive, Scope, Send
 
 from ffwd.adapters.server.answers import DONE, Choice, Envelope, encoded, event
 from ffwd.adapters.server.errors import ApiError, internal, late, overloaded, stopping
-from ffwd.adapters.server.lanes import heavy_lane, quick_lane
+from ffwd.adapters.server.lanes import NICER_IN_PYTHON, heavy_lane, quick_lane
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
-from ffwd.adapters.server.preparing import Effort, Preparer, Rendered, TooMuchEffort
+from ffwd.adapters.server.preparing import EFFORTS, Effort, Preparer, Rendered, TooMuchEffort
 from ffwd.adapters.server.protocol import Request, read_chat, read_completion, read_json
 from ffwd.adapters.server.scheduler import Scheduler
 from ffwd.adapters.server.streams import Stream
@@ -68,13 +68,14 @@ class Server:
         )
         # Quick work never waits for heavy work, nor what every request needs for grammars.
         self.rendering = quick_lane("render", 2)
-        self.heavy_rendering = heavy_lane("render")
-        self.compiling = quick_lane("compile", options.compile_threads)
-        self.heavy_compiling = heavy_lane("compile")
-        self._lanes = (
-            *(self.rendering, self.heavy_rendering),
-            *(self.compiling, self.heavy_compiling),
-        )
+        self.heavy_rendering = heavy_lane("render", nicer=NICER_IN_PYTHON)
+        # Which one a grammar needs is only found by trying, so each passes on what takes too long.
+        self.compiling: dict[Effort, Executor] = {
+            "least": quick_lane("compile", options.compile_threads),
+            "small": heavy_lane("compile-small"),
+            "any": heavy_lane("compile"),
+        }
+        self._lanes = (self.rendering, self.heavy_rendering, *self.compiling.values())
         self.num_open = 0
         self.stopping = False
         cache = self.preparer.cache
@@ -124,11 +125,14 @@ class Server:
         def prepare(effort: Effort) -> Callable[[], list[Text]]:
             return lambda: self.preparer.texts(rendered, stream, deadline=deadline, effort=effort)
 
-        lane = self.rendering if self.preparer.is_known(rendered) else self.compiling
-        try:
-            return await _run_in(lane, prepare("small"))
-        except TooMuchEffort:
-            return await _run_in(self.heavy_compiling, prepare("any"))
+        least = self.preparer.effort(rendered)
+        quick = least == "least" and self.preparer.is_kept(rendered)
+        for effort in EFFORTS[EFFORTS.index(least) : -1]:
+            lane = self.rendering if quick else self.compiling[effort]
+            quick = False
+            with suppress(TooMuchEffort):
+                return await _run_in(lane, prepare(effort))
+        return await _run_in(self.compiling["any"], prepare("any"))
 
 
 async def _run_in(lane: Executor, work: Callable[[], _T]) -> _T:

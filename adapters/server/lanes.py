@@ -10,11 +10,14 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 
-_NICER = 5
-"""How much lower the priority of heavy work is: about a third of the share of other threads. A
-thread may hold Python's lock, so that it must not be starved altogether."""
+NICER = 15
+"""How much lower the priority of heavy work is that releases Python's lock: about a thirtieth of
+the share of other threads."""
+NICER_IN_PYTHON = 5
+"""The same of work in Python: about a third. It holds Python's lock, so that others wait for it."""
 _LOWEST = 19
 
 
@@ -23,10 +26,12 @@ def quick_lane(name: str, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix=f"ffwd-{name}")
 
 
-def heavy_lane(name: str, threads: int = 1) -> ThreadPoolExecutor:
+def heavy_lane(name: str, threads: int = 1, *, nicer: int = NICER) -> ThreadPoolExecutor:
     """Return threads for slow work, at a low priority if the system supports it."""
     return ThreadPoolExecutor(
-        threads, thread_name_prefix=f"ffwd-heavy-{name}", initializer=_step_back
+        threads,
+        thread_name_prefix=f"ffwd-heavy-{name}",
+        initializer=partial(_step_back, nicer=nicer),
     )
 
 
@@ -102,11 +107,11 @@ class ReplacingLane:
             return not job.replaced
 
 
-def _step_back(thread: int | None = None) -> None:
+def _step_back(thread: int | None = None, *, nicer: int = NICER) -> None:
     """Lower the priority of a thread, or of this one. Only Linux has one for each thread."""
     if sys.platform != "linux":
         return
     thread = threading.get_native_id() if thread is None else thread
     now = os.getpriority(os.PRIO_PROCESS, thread)
     # More is always allowed, and less only to the privileged.
-    os.setpriority(os.PRIO_PROCESS, thread, min(now + _NICER, _LOWEST))
+    os.setpriority(os.PRIO_PROCESS, thread, min(now + nicer, _LOWEST))

@@ -32,9 +32,9 @@ class ServerOptions:
             does not keep the answers of others waiting.
         late: Seconds that a forward pass waits for masks. Texts whose masks take longer join a
             later pass.
-        compile_threads: How many grammars that need little are compiled at the same time. Those
-            that need more follow each other in one thread of lower priority, and requests without
-            a grammar that has to be compiled wait for none of them.
+        compile_threads: How many grammars that need least are compiled at the same time. Those that
+            need more follow each other in one of two threads of lower priority, and requests
+            without a grammar that has to be compiled wait for none of them.
         mask_threads: How many threads find masks.
         grammar_cache_bytes: How much memory the compiled grammars that are kept may have.
         limits: What one grammar may use.

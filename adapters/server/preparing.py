@@ -25,19 +25,18 @@ from ffwd.adapters.shared.requests import GrammarRequest
 from ffwd.chat import Prompt, Start
 
 _CLOSE = "</think>"
-_SMALL_STEPS = 100_000
-"""Elementary steps, of compiling a grammar and of each of its first calls, that are small effort:
-about 15 ms."""
-_SMALL_SECONDS = 0.5
-_SMALL_PROCESSOR_SECONDS = 0.25
+_BOUNDS = {"least": (10_000, 1 << 14), "small": (100_000, 1 << 16)}
+"""Elementary steps, of compiling a grammar and of each of its first calls, and bytes of a schema or
+grammar: about 2 and 15 ms. Reading the bytes takes time with Python's lock held, and no steps."""
+_SECONDS = 2.0
+_PROCESSOR_SECONDS = 0.25
 """If those seconds are over and less of the processor was used, others kept the machine busy."""
-_SMALL_BYTES = 1 << 16
-"""Of a schema or grammar. Reading it takes time with Python's lock held, which has no steps."""
-_MOST_HEAVY = 4096
+_MOST_REMEMBERED = 4096
 _SMALLER = ("compile_steps", "call_steps", "compile_seconds", "call_seconds")
 
-Effort: TypeAlias = Literal["small", "any"]
-"""What preparing a request may cost: little, or all that the limits of the server allow."""
+Effort: TypeAlias = Literal["least", "small", "any"]
+"""What preparing a request may cost: two bounds, or all that the limits of the server allow."""
+EFFORTS: tuple[Effort, ...] = ("least", "small", "any")
 
 
 _KNOWS_FUNCTIONS = re.compile(r"""role\b[^%}]*['"]function['"]""")
@@ -46,7 +45,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 class TooMuchEffort(Exception):  # noqa: N818 - no error: the request goes another way
-    """A request needs more than small effort."""
+    """A request needs more effort than it was given."""
 
 
 # What `ChatTemplate.render` takes itself; `trusted_roles` would let a client write control tokens.
@@ -62,10 +61,10 @@ class Rendered:
 
     request: Request
     asked: Asked
+    key: GrammarRequest
+    """What the grammar depends on."""
     begin: Callable[[CompiledGrammar], Start]
     """Where the answer begins under a grammar."""
-    may_reason: bool
-    """Whether the answer may begin with reasoning that the prompt has not opened."""
     stops: tuple[str, ...]
     limit: int | None
     limit_param: str
@@ -96,15 +95,24 @@ class Preparer:
             read=self._read,
         )
         limits = options.limits
-        self._small = replace(
-            limits,
-            compile_steps=_least(limits.compile_steps, _SMALL_STEPS),
-            call_steps=_least(limits.call_steps, _SMALL_STEPS),
-            compile_seconds=_least(limits.compile_seconds, _SMALL_SECONDS),
-            call_seconds=_least(limits.call_seconds, _SMALL_SECONDS),
-        )
+        self._compiling = {"any": limits} | {
+            effort: replace(
+                limits,
+                compile_steps=_least(limits.compile_steps, steps),
+                compile_seconds=_least(limits.compile_seconds, _SECONDS),
+            )
+            for effort, (steps, _) in _BOUNDS.items()
+        }
+        self._calling = {"any": limits} | {
+            effort: replace(
+                limits,
+                call_steps=_least(limits.call_steps, steps),
+                call_seconds=_least(limits.call_seconds, _SECONDS),
+            )
+            for effort, (steps, _) in _BOUNDS.items()
+        }
         # By hash, as texts may be long: one that is taken for another is done with more care only.
-        self._heavy: set[int] = set()
+        self._efforts: dict[int, Effort] = {}
         self._lock = Lock()
 
     def chat(self, request: ChatRequest) -> Rendered:
@@ -138,8 +146,8 @@ class Preparer:
         return Rendered(
             request=request,
             asked=asked,
+            key=asked.key(may_reason=self._may_reason(prompt, tools)),
             begin=begin,
-            may_reason=self._may_reason(prompt, tools),
             stops=(*request.stops, *prompt.stop),
             limit=request.limit,
             limit_param=request.limit_param,
@@ -175,17 +183,21 @@ class Preparer:
         return Rendered(
             request=request,
             asked=asked,
+            key=asked.key(may_reason=False),
             begin=begin,
-            may_reason=False,
             stops=tuple(request.stops),
             limit=request.limit,
             limit_param=request.limit_param,
         )
 
-    def is_known(self, rendered: Rendered) -> bool:
-        """Return whether its grammar is compiled already, with small effort."""
-        key = rendered.asked.key(may_reason=rendered.may_reason)
-        return self.cache.kept(key) is not None and not self._is_heavy(key)
+    def effort(self, rendered: Rendered) -> Effort:
+        """Return the least effort that a request may take, as far as that is known."""
+        with self._lock:
+            return self._efforts.get(hash(rendered.key), "least")
+
+    def is_kept(self, rendered: Rendered) -> bool:
+        """Return whether its grammar is compiled already."""
+        return self.cache.kept(rendered.key) is not None
 
     def texts(
         self, rendered: Rendered, stream: Stream, *, deadline: float, effort: Effort = "any"
@@ -194,20 +206,23 @@ class Preparer:
 
         Raises:
             ApiError: What is wrong with the request.
-            TooMuchEffort: It takes more than `effort`. What was done is dropped.
+            TooMuchEffort: It takes more than `effort`. What was compiled is kept.
 
         """
         asked, request = rendered.asked, rendered.request
-        key = asked.key(may_reason=rendered.may_reason)
-        if effort == "small":
-            self._try(rendered, key)
+        began = time.thread_time()
         try:
-            grammar = self.cache.get(key)
-        except BAD_INPUT as error:
-            raise of_ffwd(error, asked.param) from error
-        start, matcher, limit, complete = self._begin(rendered, grammar)
-        if effort == "any":
-            self._build_ahead(rendered, matcher)
+            start, matcher, limit, complete = self._first(rendered, effort)
+        except TooMuchEffort as error:
+            spent = time.thread_time() - began
+            by_clock = isinstance(error.__cause__, DeadlineExceededError)
+            # Another time it may be as small as it is.
+            if not by_clock or spent >= _PROCESSOR_SECONDS:
+                self._remember(rendered, EFFORTS[EFFORTS.index(effort) + 1])
+            raise
+        if effort == "small":
+            # Others of its grammar find what was built.
+            self._remember(rendered, "least")
         texts = []
         for index in range(request.n or 1):
             own = matcher.fork() if index else matcher
@@ -241,78 +256,51 @@ class Preparer:
             )
         return texts
 
-    def _try(self, rendered: Rendered, key: GrammarRequest) -> None:
-        """See whether a request takes small effort, by spending no more.
+    def _first(self, rendered: Rendered, effort: Effort) -> tuple[Start, Matcher, int, bool]:
+        """Where the answer begins, a matcher there, its most tokens, and whether it is whole.
 
-        Steps decide, so that the same request goes the same way each time; the clock does only
-        where a step takes very long.
+        Steps decide whether it takes more than `effort`, so that the same request goes the same way
+        each time; the clock does only where a step takes very long.
         """
-        if self._is_heavy(key):
+        asked, request, key = rendered.asked, rendered.request, rendered.key
+        was_kept = self.is_kept(rendered)
+        if effort in _BOUNDS and not was_kept and len(key.text) > _BOUNDS[effort][1]:
             raise TooMuchEffort
-        grammar = self.cache.kept(key)
-        if grammar is not None:
-            return
-        began = time.thread_time()
+        complete = asked.structured and request.complete is not False
         try:
-            if len(key.text) > _SMALL_BYTES:
-                raise TooMuchEffort
-            try:
-                small = ffwd.compile(self._read(key), self._loaded.vocabulary, limits=self._small)
-            except BAD_INPUT as error:
-                self._check_effort(error)
-                raise of_ffwd(error, rendered.asked.param) from error
-            _, matcher, _, _ = self._begin(rendered, small)
-            self._build_ahead(rendered, matcher)
-        except TooMuchEffort as effort:
-            spent = time.thread_time() - began
-            by_clock = isinstance(effort.__cause__, DeadlineExceededError)
-            # Another time it may be as small as it is.
-            if not by_clock or spent >= _SMALL_PROCESSOR_SECONDS:
-                with self._lock:
-                    if len(self._heavy) >= _MOST_HEAVY:
-                        self._heavy.clear()
-                    self._heavy.add(hash(key))
-            raise
-
-    def _begin(
-        self, rendered: Rendered, grammar: CompiledGrammar
-    ) -> tuple[Start, Matcher, int, bool]:
-        """Return the start of the answer: ids, a matcher, its token limit, and completeness."""
-        asked = rendered.asked
-        try:
+            # Its calls have the limits of the server: it is the grammar of all who ask for it.
+            grammar = self.cache.get(key, limits=self._compiling[effort])
             start = rendered.begin(grammar)
-        except BAD_INPUT as error:
-            self._check_effort(error)
-            raise of_ffwd(error, asked.param) from error
-        limit = self._limit(rendered, len(start.prompt_ids))
-        complete = asked.structured and rendered.request.complete is not False
-        try:
-            matcher = start.matcher(max_tokens=limit if complete else None)
+            limit = self._limit(rendered, len(start.prompt_ids))
+            matcher = start.matcher(
+                max_tokens=limit if complete else None, limits=self._calling[effort]
+            )
+            # What the first step needs is built here, rather than where other texts wait for it.
+            if effort != "least" or not was_kept:
+                matcher.fast_forward_tokens()
+                bits = ffwd.allocate_bitmask(1, self._loaded.vocabulary.vocab_size)
+                matcher.fill_bitmask(bits, 0)
         except BAD_INPUT as error:
             self._check_effort(error)
             raise of_ffwd(error, asked.param, budget_param=rendered.limit_param) from error
-        return start, matcher, limit, complete
-
-    def _build_ahead(self, rendered: Rendered, matcher: Matcher) -> None:
-        """Have what the first step needs built here, rather than where other texts wait for it."""
-        try:
-            matcher.fast_forward_tokens()
-            matcher.fill_bitmask(ffwd.allocate_bitmask(1, self._loaded.vocabulary.vocab_size), 0)
-        except BAD_INPUT as error:
-            self._check_effort(error)
-            raise of_ffwd(error, rendered.asked.param) from error
+        return start, matcher.fork(limits=self._options.limits), limit, complete
 
     def _check_effort(self, error: Exception) -> None:
-        """Raise `TooMuchEffort` where only the limits of small effort were passed."""
+        """Raise `TooMuchEffort` where a limit was passed that is not the server's."""
         if not isinstance(error, LimitExceededError) or error.limit not in _SMALLER:
             return
         allowed = getattr(self._options.limits, error.limit)
         if allowed is None or error.maximum < allowed:
             raise TooMuchEffort from error
 
-    def _is_heavy(self, key: GrammarRequest) -> bool:
+    def _remember(self, rendered: Rendered, effort: Effort) -> None:
         with self._lock:
-            return hash(key) in self._heavy
+            self._efforts.pop(hash(rendered.key), None)
+            if effort == "least":
+                return
+            if len(self._efforts) >= _MOST_REMEMBERED:
+                self._efforts.clear()
+            self._efforts[hash(rendered.key)] = effort
 
     def _check(self, request: Request) -> None:
         if request.n is not None and request.n > self._options.max_n:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
+from typing import TypeAlias
 
 import ffwd
 from ffwd import CompiledGrammar, Grammar, Limits, Vocabulary
@@ -14,7 +15,11 @@ from ffwd.adapters.shared.requests import GrammarRequest, grammar_of
 
 DEFAULT_CACHE_BYTES = 1 << 30
 DEFAULT_LIMITS = Limits()
+_MEASURED_AGAIN = 16
+"""How many of the grammars that are kept are measured whenever one is added."""
 
+_Work: TypeAlias = tuple[GrammarRequest, Limits]
+"""What is compiled, and what it may use."""
 
 _caches: "weakref.WeakSet[GrammarCache]" = weakref.WeakSet()
 
@@ -47,8 +52,8 @@ class GrammarCache:
     Any number of threads may ask; a grammar that several ask for at once is compiled once. A
     process that is forked keeps what is there, and has threads of its own.
 
-    The grammars grow as they are used, so the bound is checked with what they hold at the time,
-    whenever one is added.
+    The grammars grow as they are used. So whenever one is added, a few of the others are measured
+    again, each in its turn, and the bound is checked: the work does not grow with their number.
 
     Args:
         vocabulary: What the grammars are compiled for.
@@ -74,6 +79,9 @@ class GrammarCache:
         self._limits = limits
         self._read = read
         self._kept: OrderedDict[GrammarRequest, CompiledGrammar] = OrderedDict()
+        self._held: dict[GrammarRequest, int] = {}
+        self._total = 0
+        self._turn: list[GrammarRequest] = []
         self._hits = self._misses = self._failures = self._evictions = 0
         self._num_workers = workers
         self._begin()
@@ -82,22 +90,27 @@ class GrammarCache:
     def _begin(self) -> None:
         """Make a lock and threads of this process, without another one's unfinished work."""
         self._lock = Lock()
-        self._in_progress: dict[GrammarRequest, Future[CompiledGrammar]] = {}
+        self._in_progress: dict[_Work, Future[CompiledGrammar]] = {}
         self._workers = ThreadPoolExecutor(self._num_workers, thread_name_prefix="ffwd-compile")
 
-    def get(self, request: GrammarRequest) -> CompiledGrammar:
+    def get(self, request: GrammarRequest, *, limits: Limits | None = None) -> CompiledGrammar:
         """Return the compiled grammar; compile it in this thread if necessary.
+
+        Args:
+            request: What is asked for.
+            limits: What it may use if it has to be compiled, instead of the limits of all.
 
         Raises:
             FfwdError: What is wrong with the grammar, as `grammar_of` and `ffwd.compile` say it.
 
         """
-        found = self._find(request)
+        work = (request, limits or self._limits)
+        found = self._find(work)
         if isinstance(found, CompiledGrammar):
             return found
         future, is_ours = found
         if is_ours:
-            self._compile(request, future)
+            self._compile(work, future)
         return future.result()
 
     def kept(self, request: GrammarRequest) -> CompiledGrammar | None:
@@ -107,7 +120,8 @@ class GrammarCache:
 
     def submit(self, request: GrammarRequest) -> "Future[CompiledGrammar]":
         """Return the compiled grammar, or its error, as a future of a thread."""
-        found = self._find(request)
+        work = (request, self._limits)
+        found = self._find(work)
         if isinstance(found, CompiledGrammar):
             done: Future[CompiledGrammar] = Future()
             done.set_result(found)
@@ -115,9 +129,9 @@ class GrammarCache:
         future, is_ours = found
         if is_ours:
             try:
-                self._workers.submit(self._compile, request, future)
+                self._workers.submit(self._compile, work, future)
             except RuntimeError as error:  # After `close`.
-                self._finish(request, future, error)
+                self._finish(work, future, error)
         return future
 
     def stats(self) -> CacheStats:
@@ -131,65 +145,82 @@ class GrammarCache:
         """Evict all grammars; matchers keep theirs."""
         with self._lock:
             self._kept.clear()
+            self._held.clear()
+            self._total = 0
 
     def close(self) -> None:
         """Evict all grammars and end the threads; running compilations finish."""
         self._workers.shutdown(wait=False)
         self.clear()
 
-    def _find(
-        self, request: GrammarRequest
-    ) -> CompiledGrammar | tuple["Future[CompiledGrammar]", bool]:
+    def _find(self, work: _Work) -> CompiledGrammar | tuple["Future[CompiledGrammar]", bool]:
         """Return the grammar, or its future and whether the caller must compile it."""
+        request, _ = work
         with self._lock:
             kept = self._kept.get(request)
             if kept is not None:
                 self._kept.move_to_end(request)
                 self._hits += 1
                 return kept
-            future = self._in_progress.get(request)
+            future = self._in_progress.get(work)
             if future is not None:
                 self._hits += 1
                 return future, False
             self._misses += 1
-            future = self._in_progress[request] = Future()
+            future = self._in_progress[work] = Future()
             return future, True
 
-    def _compile(self, request: GrammarRequest, future: "Future[CompiledGrammar]") -> None:
+    def _compile(self, work: _Work, future: "Future[CompiledGrammar]") -> None:
+        request, limits = work
         try:
-            compiled = ffwd.compile(self._read(request), self.vocabulary, limits=self._limits)
+            compiled = ffwd.compile(self._read(request), self.vocabulary, limits=limits)
         # Whatever it is belongs to those who wait, who would wait forever otherwise.
         except BaseException as error:
-            self._finish(request, future, error)
+            self._finish(work, future, error)
             if not isinstance(error, Exception):
                 raise
         else:
-            self._finish(request, future, compiled)
+            self._finish(work, future, compiled)
 
     def _finish(
         self,
-        request: GrammarRequest,
+        work: _Work,
         future: "Future[CompiledGrammar]",
         outcome: CompiledGrammar | BaseException,
     ) -> None:
-        with self._lock:
-            self._in_progress.pop(request, None)
-            if isinstance(outcome, CompiledGrammar):
-                self._kept[request] = outcome
-                self._let_go()
-            else:
-                self._failures += 1
         if isinstance(outcome, CompiledGrammar):
+            self._keep(work, outcome)
             future.set_result(outcome)
-        else:
-            future.set_exception(outcome)
+            return
+        with self._lock:
+            self._in_progress.pop(work, None)
+            self._failures += 1
+        future.set_exception(outcome)
 
-    def _let_go(self) -> None:
-        held = {request: _held(kept) for request, kept in self._kept.items()}
-        total = sum(held.values())
-        while total > self._max_bytes and len(self._kept) > 1:
+    def _keep(self, work: _Work, compiled: CompiledGrammar) -> None:
+        """Add a grammar, and evict others for it."""
+        request, _ = work
+        with self._lock:
+            self._in_progress.pop(work, None)
+            self._kept[request] = compiled
+            if not self._turn:
+                self._turn = list(self._kept)
+            turn, self._turn = self._turn[:_MEASURED_AGAIN], self._turn[_MEASURED_AGAIN:]
+            due = {other: self._kept[other] for other in turn if other in self._kept}
+        due[request] = compiled
+        # Without the lock: a grammar that another thread is building may take a moment to answer.
+        measured = {other: _held(grammar) for other, grammar in due.items()}
+        with self._lock:
+            for other, size in measured.items():
+                if self._kept.get(other) is due[other]:
+                    self._total += size - self._held.get(other, 0)
+                    self._held[other] = size
+            self._evict()
+
+    def _evict(self) -> None:
+        while self._total > self._max_bytes and len(self._kept) > 1:
             oldest, _ = self._kept.popitem(last=False)
-            total -= held[oldest]
+            self._total -= self._held.pop(oldest, 0)
             self._evictions += 1
 
 

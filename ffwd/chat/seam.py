@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ffwd._limits import Limits
 from ffwd._native import CompiledGrammar, Matcher, TextError, Vocabulary, VocabularyError
 from ffwd.chat.errors import ChatError
 
@@ -92,12 +93,19 @@ class Start:
         """The grammar's."""
         return self.grammar.vocabulary
 
-    def matcher(self, *, canonical: bool | None = None, max_tokens: int | None = None) -> Matcher:
+    def matcher(
+        self,
+        *,
+        canonical: bool | None = None,
+        max_tokens: int | None = None,
+        limits: Limits | None = None,
+    ) -> Matcher:
         """Return a matcher for one answer.
 
         `canonical`: allow only tokens that keep the text from the prompt on a tokenization of the
         tokenizer itself; see `CompiledGrammar.matcher`. `max_tokens`: the most tokens of the
-        answer, reasoning and the end token included.
+        answer, reasoning and the end token included. `limits`: those of its calls, instead of the
+        grammar's.
 
         Raises:
             BudgetError: No answer ends within `max_tokens`.
@@ -110,6 +118,7 @@ class Start:
             free_until=self.free_until,
             free_controls=self.free_controls,
             max_tokens=max_tokens,
+            limits=limits,
         )
 
     def answer(self, token_ids: Sequence[int]) -> Answer:

@@ -207,6 +207,24 @@ def test_steps_are_of_each_call() -> None:
     assert matcher.accept_tokens(list(long))
 
 
+def test_a_matcher_has_limits_of_its_own() -> None:
+    """It shares what is built with matchers that have others, and its forks have its limits."""
+    grammar = ffwd.compile(SCHEMA, byte_vocabulary())
+    tight = Limits(call_steps=1)
+    with pytest.raises(ffwd.LimitExceededError, match="call_steps"):
+        ffwd.compile(SCHEMA, byte_vocabulary()).matcher(max_tokens=60, limits=tight)
+    matcher = grammar.matcher(limits=tight)
+    for bound in (matcher, matcher.fork(), grammar.matcher().fork(limits=tight)):
+        with pytest.raises(ffwd.LimitExceededError, match="call_steps"):
+            bound.accept_tokens(list(TEXT))
+        assert bound.tokens == []
+    expected = read(ffwd.compile(SCHEMA, byte_vocabulary()).matcher(), TEXT)
+    assert read(matcher.fork(limits=Limits()), TEXT) == expected
+    assert read(grammar.matcher(), TEXT) == expected
+    # What is built by now takes no steps.
+    assert read(matcher, TEXT) == expected
+
+
 def test_deadlines_and_cancellations_are_told_apart() -> None:
     assert issubclass(ffwd.DeadlineExceededError, ffwd.LimitExceededError)
     assert issubclass(ffwd.CancellationError, ffwd.LimitExceededError)

@@ -1,12 +1,15 @@
 """How hostile schemas slow others down: `python tests/integrations/serve_hostile.py`.
 
 Serves a tiny model and asks for answers with a schema that is known and with schemas that nobody
-has asked for; alone, then beside clients with schemas that are made to be slow, then alone again.
-Prints how long answers took, and how many times as long beside hostile clients.
+has asked for; alone, then beside clients with schemas that are made to be slow, in turns.
+Prints how long answers took, and how many times as long beside hostile clients. These have a
+process of their own and bodies made beforehand: what they do for themselves delays no good client.
 """
 
 import argparse
 import itertools
+import json
+import multiprocessing
 import tempfile
 import threading
 import time
@@ -19,15 +22,15 @@ from serve_models import COLOURS, HELLO, PLACES, write_model
 KINDS = ("known", "new")
 
 
-def hostile(number):
-    """One of many schemas, which differs from all that were asked for before."""
-    schemas = [
+def hostile():
+    """Schemas that take long, each in its own way."""
+    return [
         {"type": "number", "multipleOf": 1e300, "minimum": 1, "maximum": 5e300},
         {"type": "array", "uniqueItems": True, "minItems": 30, "items": {"type": "object"}},
         {"type": "object", "properties": {f"p{i}": {"$ref": "#"} for i in range(400)}},
         {"type": "string", "pattern": "^(?=.*a)(?=.*b)(?=.*c)(?=.*d)(?=.*e)(?=.*f).{1,2000}$"},
         {"type": "array", "minItems": 100_000, "items": {"type": "string", "minLength": 50}},
-        {"enum": [f"value {number} {i}" for i in range(3000)]},
+        {"enum": [f"value {i}" for i in range(3000)]},
         {
             "allOf": [
                 {"anyOf": [{"type": "integer", "multipleOf": p}, {"minimum": p}]}
@@ -91,7 +94,35 @@ def hostile(number):
             "anyOf": [{"properties": {f"q{i}": {"type": "string"}}} for i in range(14)],
         },
     ]
-    return {**schemas[number % len(schemas)], "title": f"hostile {number}"}
+
+
+def body(schema, seed):
+    """A request for an answer."""
+    return {
+        "messages": HELLO,
+        "max_tokens": 60,
+        "seed": seed,
+        "structured_outputs": {"json": schema},
+    }
+
+
+def attack(url, until, number, phase):
+    """Ask for hostile answers, so many at a time, with schemas that nobody has asked for before."""
+    bodies = [json.dumps(body({**schema, "title": "TITLE"}, 1)) for schema in hostile()]
+    numbers = itertools.count()
+
+    def ask():
+        with httpx.Client(base_url=url, timeout=600) as client:
+            while time.monotonic() < until:
+                number = next(numbers)
+                given = bodies[number % len(bodies)].replace("TITLE", f"hostile {phase}.{number}")
+                client.post(CHAT, content=given, headers={"content-type": "application/json"})
+
+    threads = [threading.Thread(target=ask) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 class Clients:
@@ -101,29 +132,15 @@ class Clients:
         self._url = url
         self._numbers = itertools.count()
 
-    def _ask(self, client, schema):
-        body = {
-            "messages": HELLO,
-            "max_tokens": 60,
-            "seed": next(self._numbers),
-            "structured_outputs": {"json": schema},
-        }
-        began = time.monotonic()
-        response = client.post(CHAT, json=body)
-        return response, time.monotonic() - began
-
     def good(self, kind, until, took):
         with httpx.Client(base_url=self._url, timeout=600) as client:
             while time.monotonic() < until:
                 new = {**PLACES, "title": f"new {next(self._numbers)}"}
-                response, seconds = self._ask(client, COLOURS if kind == "known" else new)
+                asked = body(COLOURS if kind == "known" else new, next(self._numbers))
+                began = time.monotonic()
+                response = client.post(CHAT, json=asked)
+                took.append(time.monotonic() - began)
                 assert response.status_code == 200, response.text
-                took.append(seconds)
-
-    def bad(self, until):
-        with httpx.Client(base_url=self._url, timeout=600) as client:
-            while time.monotonic() < until:
-                self._ask(client, hostile(next(self._numbers)))
 
     def phase(self, name, seconds, num_hostile):
         """The times of good answers, by kind, sorted."""
@@ -134,11 +151,15 @@ class Clients:
             for kind in KINDS
             for _ in range(2)
         ]
-        threads += [threading.Thread(target=self.bad, args=(until,)) for _ in range(num_hostile)]
+        attackers = multiprocessing.get_context("spawn").Process(
+            target=attack, args=(self._url, until, num_hostile, next(self._numbers))
+        )
+        attackers.start()
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        attackers.join()
         for kind, times in took.items():
             times.sort()
             print(f"{name:>8} {kind:>6} {len(times):5} answers, ms: {summary(times)}", flush=True)
@@ -155,20 +176,27 @@ def summary(times):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=25)
+    parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--clients", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=2)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         process, url = spawn(write_model(Path(folder)))
         try:
             clients = Clients(url)
             clients.phase("warm", 3, 0)
-            before = clients.phase("alone", given.seconds / 2, 0)
-            beside = clients.phase("beside", given.seconds, given.clients)
-            after = clients.phase("alone", given.seconds / 2, 0)
+            alone, beside = ({kind: [] for kind in KINDS} for _ in range(2))
+            for _ in range(given.rounds):
+                for name, num_hostile, all_took in (
+                    ("alone", 0, alone),
+                    ("beside", given.clients, beside),
+                ):
+                    took = clients.phase(name, given.seconds, num_hostile)
+                    for kind in KINDS:
+                        all_took[kind] += took[kind]
             for kind in KINDS:
-                alone = quantiles(sorted(before[kind] + after[kind]))
-                ratios = [b / a for a, b in zip(alone, quantiles(beside[kind]), strict=True)]
+                both = quantiles(sorted(alone[kind])), quantiles(sorted(beside[kind]))
+                ratios = [b / a for a, b in zip(*both, strict=True)]
                 print(kind, "times as long: median {:.2f}, p95 {:.2f}, most {:.2f}".format(*ratios))
         finally:
             print("exit status", stop(process))

@@ -128,6 +128,43 @@ def test_the_bound_lets_the_oldest_go() -> None:
         cache.submit(GrammarRequest("regex", "new")).result(timeout=600)
 
 
+def test_limits_of_one_compilation() -> None:
+    """They fail that one only, and the grammar of another has no trace of them."""
+    cache = GrammarCache(VOCABULARY)
+    asked = GrammarRequest("json", json.dumps({"pattern": "^(?=.*a.{5}b)(?=.*b.{7}c).{1,90}$"}))
+    tight = ffwd.Limits(compile_steps=100)
+    for _ in range(2):
+        with pytest.raises(ffwd.LimitExceededError, match="compile_steps"):
+            cache.get(asked, limits=tight)
+    compiled = cache.get(asked)
+    assert cache.get(asked, limits=tight) is compiled
+    stats = cache.stats()
+    assert (stats.misses, stats.failures, stats.hits, stats.grammars) == (3, 2, 1, 1)
+
+
+def test_adding_a_grammar_measures_few_of_the_others(monkeypatch) -> None:
+    """Each of them in its turn, so that those that have grown are found."""
+    import ffwd.adapters.shared.cache as module
+
+    measured = []
+    held = dict[ffwd.CompiledGrammar, int]()
+    monkeypatch.setattr(module, "_held", lambda one: measured.append(one) or held.get(one, 1))
+    cache = GrammarCache(VOCABULARY, max_bytes=1000)
+    first = [cache.get(GrammarRequest("regex", f"a{{{i}}}")) for i in range(100)]
+    most = 1 + module._MEASURED_AGAIN
+    assert len(measured) <= 100 * most
+    held[first[7]] = 2000
+    for i in range(100, 120):
+        before = len(measured)
+        cache.get(GrammarRequest("regex", f"a{{{i}}}"))
+        assert len(measured) - before <= most
+    # All up to the one that has grown were evicted.
+    assert cache.kept(GrammarRequest("regex", "a{7}")) is None
+    assert cache.kept(GrammarRequest("regex", "a{8}")) is first[8]
+    assert cache.stats().evictions == 8
+    cache.close()
+
+
 def test_a_matcher_refuses_and_changes_nothing() -> None:
     matcher = RequestMatcher(ffwd.compile(ffwd.regex("ab?"), VOCABULARY))
     for token in (-1, 10**6, END, ord("b")):

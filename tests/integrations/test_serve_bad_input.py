@@ -576,6 +576,107 @@ def test_heavy_prompts_and_grammars_wait_for_each_other_only(folder, monkeypatch
         assert sorted(entered) == ["grammar"] * 6 + ["prompt"] * 6
 
 
+@pytest.mark.parametrize(
+    ("schema", "compiled", "tried"),
+    [
+        # Small, a compilation of more than 10,000 steps, and one of more than 100,000.
+        (COLOURS, 1, ["least"]),
+        (
+            {"type": "string", "pattern": "^(?=.*a)(?=.*b)(?=.*c)(?=.*d)(?=.*e).{1,60}$"},
+            2,
+            ["least", "small"],
+        ),
+        ({"pattern": "^(?=.*a.{9}b)(?=.*b.{11}c)(?=.*c.{7}d).{1,400}$"}, 3, None),
+        # Many bytes take time that is not counted in steps.
+        ({"enum": ["a" * 20_000, "b"]}, 1, ["least", "small"]),
+        ({"enum": ["a" * 80_000, "b"]}, 1, None),
+        # Compiled in a moment; the end of a text is hard to find.
+        (
+            {"type": "array", "uniqueItems": True, "minItems": 30, "items": {"type": "object"}},
+            1,
+            None,
+        ),
+    ],
+    ids=["least", "small", "any", "20 kB", "80 kB", "hard to end"],
+)
+def test_what_a_grammar_needs_decides_its_lane(folder, monkeypatch, schema, compiled, tried):
+    """Each lane tries with its bound; what was compiled within it is not compiled again."""
+    import ffwd.adapters.shared.cache as cache
+    from ffwd.adapters.server.preparing import EFFORTS, Preparer
+
+    compilations, calls = [], []
+    compile_, texts = ffwd.compile, Preparer.texts
+
+    def counted(*given, **options):
+        compilations.append(options["limits"])
+        return compile_(*given, **options)
+
+    def noted(self, rendered, stream, *, deadline, effort):
+        calls.append((effort, threading.current_thread().name.rpartition("_")[0]))
+        return texts(self, rendered, stream, deadline=deadline, effort=effort)
+
+    monkeypatch.setattr(cache.ffwd, "compile", counted)
+    monkeypatch.setattr(Preparer, "texts", noted)
+    tried = list(EFFORTS) if tried is None else tried
+    lanes = {
+        "least": "ffwd-compile",
+        "small": "ffwd-heavy-compile-small",
+        "any": "ffwd-heavy-compile",
+    }
+    # Steps decide on every machine, and no clock.
+    limits = ffwd.Limits(compile_seconds=None, call_seconds=None)
+    with Running(folder, limits=limits) as running:
+
+        def ask():
+            calls.clear()
+            asked = {"messages": HELLO, "max_tokens": 20, "structured_outputs": {"json": schema}}
+            return httpx.post(f"{running.url}{CHAT}", json=asked, timeout=600)
+
+        first = ask()
+        assert calls == [(effort, lanes[effort]) for effort in tried]
+        assert len(compilations) == compiled
+        second = ask()
+        assert first.status_code == second.status_code
+        # What needs little by now goes with the prompts, and what needs much goes there at once.
+        if tried[-1] == "any":
+            assert calls == [("any", lanes["any"])]
+        else:
+            assert calls == [("least", "ffwd-render")]
+        assert len(compilations) == compiled
+
+
+def test_requests_of_one_new_grammar_compile_it_once(folder, monkeypatch):
+    import ffwd.adapters.shared.cache as cache
+
+    compilations, all_wait = [], threading.Barrier(2)
+    compile_ = ffwd.compile
+
+    def counted(*given, **options):
+        compilations.append(options["limits"])
+        # Not before the other one has asked for it, too.
+        all_wait.wait(600)
+        return compile_(*given, **options)
+
+    find = cache.GrammarCache._find
+
+    def noted(self, work):
+        found = find(self, work)
+        if isinstance(found, tuple) and not found[1]:
+            all_wait.wait(600)
+        return found
+
+    monkeypatch.setattr(cache.ffwd, "compile", counted)
+    monkeypatch.setattr(cache.GrammarCache, "_find", noted)
+    with Running(folder) as running, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        body = {"messages": HELLO, "response_format": schema_format(COLOURS)}
+        asked = [
+            pool.submit(httpx.post, f"{running.url}{CHAT}", json=body, timeout=600)
+            for _ in range(2)
+        ]
+        assert [answer.result().status_code for answer in asked] == [200, 200]
+    assert len(compilations) == 1
+
+
 def test_a_call_that_takes_long_gives_its_place_up():
     from ffwd.adapters.server.lanes import ReplacingLane
 
@@ -618,10 +719,15 @@ def test_heavy_lanes_have_lower_priority():
 
     if sys.platform != "linux":
         pytest.skip("threads have no priorities here")
-    with quick_lane("test", 1) as quick, heavy_lane("test") as heavy:
+    with (
+        quick_lane("test", 1) as quick,
+        heavy_lane("test") as heavy,
+        heavy_lane("test", nicer=5) as less_heavy,
+    ):
         mine = priority()
         assert quick.submit(priority).result() == mine
-        assert heavy.submit(priority).result() == min(mine + 5, 19)
+        assert heavy.submit(priority).result() == min(mine + 15, 19)
+        assert less_heavy.submit(priority).result() == min(mine + 5, 19)
         assert priority() == mine
 
 

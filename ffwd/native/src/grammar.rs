@@ -150,9 +150,10 @@ impl PyCompiledGrammar {
     ///         vocabulary, or has text.
     ///     BudgetError: No output ends within `max_tokens`, or within the limits of its parts.
     ///     ValueError: `free_controls` is given without `free_until`.
-    ///     LimitExceededError: The start needs more than the grammar's limits allow.
+    ///     LimitExceededError: The start needs more than the limits allow.
     #[pyo3(signature = (*, canonical=false, recent_tokens=Vec::new(), prefix=None, prefill=None,
-                        free_until=None, free_controls=Vec::new(), max_tokens=None, cancellation=None))]
+                        free_until=None, free_controls=Vec::new(), max_tokens=None, cancellation=None,
+                        limits=None))]
     #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
     fn matcher(
         slf: &Bound<'_, Self>,
@@ -164,6 +165,7 @@ impl PyCompiledGrammar {
         free_controls: Vec<u32>,
         max_tokens: Option<usize>,
         cancellation: Option<&Bound<'_, PyCancellation>>,
+        limits: Option<LimitsArgument>,
     ) -> PyResult<PyMatcher> {
         let compiled = slf.get().compiled.clone();
         if canonical && compiled.engine.canonicality().is_none() {
@@ -188,12 +190,18 @@ impl PyCompiledGrammar {
         };
         let py = slf.py();
         let cancellation = flag(cancellation);
-        let mut meter = Meter::calling(compiled.limits(), cancellation.clone());
+        let limits = limits.map(Limits::from);
+        let bounds = limits.as_ref().unwrap_or_else(|| compiled.limits());
+        let mut meter = Meter::calling(bounds, cancellation.clone());
         let begun = || Matcher::beginning(compiled.clone(), &beginning);
         let matcher = py
             .released(|| compiled.settle_after(meter.run(begun)))
             .map_err(|error| errors::matcher(py, &error))?;
-        Ok(PyMatcher::new(matcher.cancelled_by(cancellation), slf.clone().unbind()))
+        let mut matcher = matcher.cancelled_by(cancellation);
+        if let Some(limits) = limits {
+            matcher = matcher.limited_by(limits);
+        }
+        Ok(PyMatcher::new(matcher, slf.clone().unbind()))
     }
 
     /// Return the tokens of a short accepted text, the end token included.

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict};
 use super::bitmask::Rows;
 use super::errors;
 use super::grammar::PyCompiledGrammar;
-use super::limits::{flag, PyCancellation};
+use super::limits::{flag, LimitsArgument, PyCancellation};
 use super::released::Released;
 use super::text_argument::TextArgument;
 use super::{events, explain};
@@ -162,16 +162,24 @@ impl PyMatcher {
     }
 
     /// Return an independent matcher in the same state.
-    fn fork(&self, py: Python<'_>) -> Self {
-        Self { matcher: self.matcher.clone(), grammar: self.grammar.clone_ref(py) }
+    ///
+    /// Args:
+    ///     limits: An `ffwd.Limits` for its calls, instead of this one's.
+    #[pyo3(signature = (*, limits=None))]
+    fn fork(&self, py: Python<'_>, limits: Option<LimitsArgument>) -> Self {
+        let mut matcher = self.matcher.clone();
+        if let Some(limits) = limits {
+            matcher = matcher.limited_by(limits.into());
+        }
+        Self { matcher, grammar: self.grammar.clone_ref(py) }
     }
 
     fn __copy__(&self, py: Python<'_>) -> Self {
-        self.fork(py)
+        self.fork(py, None)
     }
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
-        self.fork(py)
+        self.fork(py, None)
     }
 
     fn __reduce__(&self) -> PyResult<Py<PyAny>> {

@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::engine::{Compiled, Generation};
 use ffwd_automaton::{EngineError, StateId, Threads};
 use ffwd_bounds::error::LimitExceeded;
+use ffwd_bounds::limits::Limits;
 use ffwd_bounds::meter::{self, Cancellation, Meter};
 use ffwd_grammar::Described;
 use ffwd_tokenizer::canonical::{Canonicality, Context, Trail};
@@ -175,6 +176,8 @@ pub struct Matcher {
     /// The events of its spans, from the first request on.
     events: Option<Box<Tracker>>,
     cancellation: Option<Cancellation>,
+    /// Of its calls, if not those of the grammar.
+    limits: Option<Arc<Limits>>,
 }
 
 impl Clone for Matcher {
@@ -195,6 +198,7 @@ impl Clone for Matcher {
             began: self.began.clone(),
             events: self.events.clone(),
             cancellation: self.cancellation.clone(),
+            limits: self.limits.clone(),
             ..*self
         }
     }
@@ -240,6 +244,7 @@ impl Matcher {
             began: None,
             events: None,
             cancellation: None,
+            limits: None,
             compiled,
         };
         if generation.automaton.has_limits() {
@@ -254,9 +259,16 @@ impl Matcher {
         self
     }
 
+    /// With limits of its own for calls on this text, and on those that are forked from it.
+    pub fn limited_by(mut self, limits: Limits) -> Self {
+        self.limits = Some(Arc::new(limits));
+        self
+    }
+
     /// Returns the meter of one call.
     pub fn meter(&self) -> Meter {
-        Meter::calling(self.compiled.limits(), self.cancellation.clone())
+        let limits = self.limits.as_deref().unwrap_or_else(|| self.compiled.limits());
+        Meter::calling(limits, self.cancellation.clone())
     }
 
     /// Makes one call within the limits of the grammar.
