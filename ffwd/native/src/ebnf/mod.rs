@@ -70,7 +70,7 @@ struct Parser<'t> {
     cursor: Cursor<'t>,
     grammar: Grammar,
     rules: Rules<'t>,
-    /// Of the rules that have some.
+    /// The options of rules.
     options: Vec<(RuleId, Options)>,
 }
 
@@ -82,7 +82,7 @@ fn in_name(character: char) -> bool {
     begins_name(character) || character.is_ascii_digit()
 }
 
-/// What ends the alternatives of a rule, of a lookahead or of a group.
+/// The end of the alternatives of a rule, of a lookahead or of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Rule,
@@ -170,7 +170,7 @@ impl Parser<'_> {
     /// Alternatives, up to what cannot belong to them.
     fn alternatives(&mut self, end: End) -> Result<NodeId, GrammarError> {
         let mut expression = Expression::default();
-        // What was read last may be repeated.
+        // The last element may be repeated.
         let mut repeatable = false;
         loop {
             self.cursor.space(true);

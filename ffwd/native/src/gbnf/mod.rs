@@ -99,7 +99,7 @@ impl<'t> Parser<'t> {
         self.rules.define(&mut self.grammar, &self.cursor, (name, offset), body)
     }
 
-    /// What stands right of `::=`.
+    /// Parses the right side of `::=`.
     fn body(&mut self) -> Result<NodeId, GrammarError> {
         let mut expression = Expression::default();
         loop {

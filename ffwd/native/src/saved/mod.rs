@@ -43,7 +43,7 @@ const MAGIC: &[u8; 4] = b"ffwd";
 const HEADER: usize = 4 + 1 + 2 + 16 + 8;
 const CHECKSUM: usize = 8;
 
-/// What was saved.
+/// The kind of the saved object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Grammar = b'G' as isize,
@@ -69,7 +69,7 @@ pub enum SavedError {
     Malformed(&'static str),
     #[error("{0} cannot be saved")]
     Unsupported(&'static str),
-    /// What reading them may take is used up.
+    /// The budget of reading them is used up.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
     #[error(transparent)]
