@@ -12,7 +12,7 @@ use super::expand::Expander;
 use super::program::Program;
 use super::{KeyClass, ObjectSpec, Property, SchemaId};
 
-/// The most other objects that one object may have to differ from.
+/// The most exclusions of one object.
 const MAX_EXCLUSIONS: usize = 4096;
 
 /// The result of an exclusion beside the rest of an object.

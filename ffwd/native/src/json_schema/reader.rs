@@ -89,9 +89,9 @@ pub struct Reader<'d> {
     pub scopes: Option<Scopes>,
     /// The schema that is being read, by the node that it is known by.
     current: NodeId,
-    /// A document of a reference that has not been searched for.
+    /// A document of a reference whose search is pending.
     pub missing: Option<String>,
-    /// Whether missing documents have been searched for.
+    /// Whether the search for missing documents is done.
     searched: bool,
     /// The unsupported keywords that were ignored.
     pub left_out: Vec<SchemaError>,

@@ -47,7 +47,7 @@ impl Cell {
 pub(super) struct Dfa {
     cells: Vec<Cell>,
     start: Row,
-    /// The classes that a match may start with.
+    /// The classes that may start a match.
     begins: ClassSet,
     /// ASCII characters that start no match.
     idle: [bool; 128],
